@@ -24,24 +24,20 @@ pub use rope::Rope;
 
 /// A transformer, resolved from its configuration.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Architecture {
     /// The field's name for it, for example `GPT-NeoX`.
     pub family: &'static str,
     /// Width of the residual stream.
     pub hidden: usize,
-    /// Number of blocks.
     pub layers: usize,
-    /// Query heads.
     pub heads: usize,
     /// Key and value heads; fewer than `heads` in grouped-query attention, one in multi-query.
     pub kv_heads: usize,
-    /// Width of a head.
     pub head_dim: usize,
     /// Width inside the feed-forward block.
     pub intermediate: usize,
-    /// Rows of the embedding.
     pub vocab: usize,
-    /// Longest sequence.
     pub context: usize,
     /// Whether a position sees only what came before.
     pub causal: bool,
@@ -49,7 +45,6 @@ pub struct Architecture {
     pub language_head: bool,
     /// How tokens become vectors.
     pub embedding: Embedding,
-    /// The norm used throughout.
     pub norm: Norm,
     /// How attention, feed-forward and residual stream are wired.
     pub block: Block,
@@ -59,7 +54,6 @@ pub struct Architecture {
     pub kinds: Vec<LayerKind>,
     /// The rotary embeddings that `kinds` point to.
     pub ropes: Vec<Rope>,
-    /// The feed-forward block.
     pub mlp: Mlp,
     /// Experts instead of one feed-forward block, in the layers whose kind says so.
     pub experts: Option<Experts>,
@@ -75,7 +69,6 @@ pub struct Architecture {
     pub interleaved: bool,
     /// The head uses the embedding's weights.
     pub tied: bool,
-    /// What tensors are called.
     pub names: Names,
 }
 
@@ -96,10 +89,10 @@ pub struct Embedding {
 
 /// Which norm.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Norm {
     /// Root mean square only, no centring and no bias.
     pub rms: bool,
-    /// Added to the variance.
     pub eps: f32,
     /// Weights are stored as their distance from one (Gemma).
     pub unit_offset: bool,
@@ -173,12 +166,11 @@ pub struct LayerKind {
 
 /// Feed-forward blocks of which every token takes a few.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Experts {
-    /// How many there are.
     pub count: usize,
     /// How many a token takes: those that its router finds likeliest.
     pub chosen: usize,
-    /// Width inside each.
     pub intermediate: usize,
     /// The weights of the chosen add up to one.
     pub normalised: bool,
@@ -188,10 +180,10 @@ pub struct Experts {
 
 /// The feed-forward block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Mlp {
     /// `down(act(gate(x)) * up(x))` instead of `down(act(up(x)))`.
     pub gated: bool,
-    /// The non-linearity.
     pub activation: Activation,
 }
 
@@ -242,8 +234,8 @@ pub enum UpNames {
 
 /// What the tensors of experts are called inside a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct ExpertNames {
-    /// The router.
     pub router: &'static str,
     /// An expert's prefix, `{}` standing for its number.
     pub expert: &'static str,
@@ -255,24 +247,19 @@ pub struct ExpertNames {
 
 /// What tensors are called, each without `.weight` and `.bias`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Names {
     /// Prefixes of the body and of the head that occur in the wild, tried in order.
     pub prefixes: &'static [(&'static str, &'static str)],
-    /// Token embedding.
     pub embed: &'static str,
-    /// Learned positions.
     pub positions: &'static str,
-    /// Segment vectors.
     pub token_types: &'static str,
-    /// Norm after the embedding.
     pub embed_norm: &'static str,
     /// Projections into and out of the residual stream (OPT-350M).
     pub project: Option<(&'static str, &'static str)>,
     /// A block's prefix, `{}` standing for its number.
     pub layer: &'static str,
-    /// Queries, keys, values.
     pub qkv: QkvNames,
-    /// Attention output.
     pub attn_out: &'static str,
     /// Norm before attention (or after it, for post-norm blocks).
     pub attn_norm: &'static str,
@@ -290,7 +277,6 @@ pub struct Names {
     pub experts: Option<ExpertNames>,
     /// Norm after the last block, where there is one.
     pub final_norm: Option<&'static str>,
-    /// The head.
     pub head: &'static str,
     /// Weights are stored as `[in, out]` (GPT-2).
     pub transposed: bool,
@@ -633,65 +619,4 @@ fn activation(name: &str) -> Result<Activation, ModelError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn an_unknown_architecture_is_refused_by_name_with_the_known_ones() {
-        let config = json!({"model_type": "mamba2", "architectures": ["Mamba2ForCausalLM"]});
-        let error = Architecture::resolve(&config).unwrap_err();
-        assert!(
-            error.message.contains("`mamba2` (Mamba2ForCausalLM)"),
-            "{error}"
-        );
-        assert!(error.hint.unwrap().contains("gpt_neox"));
-    }
-
-    #[test]
-    fn a_size_that_is_no_number_is_refused_with_the_field() {
-        let config = json!({"model_type": "llama", "hidden_size": "large"});
-        let error = Architecture::resolve(&config).unwrap_err();
-        assert!(error.message.contains("hidden_size"), "{error}");
-        assert!(error.message.contains("large"), "{error}");
-    }
-
-    #[test]
-    fn absurd_sizes_are_refused() {
-        let config = json!({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
-            "num_attention_heads": 3, "num_key_value_heads": 2, "head_dim": 8,
-            "intermediate_size": 8, "vocab_size": 10, "max_position_embeddings": 10});
-        let error = Architecture::resolve(&config).unwrap_err();
-        assert!(
-            error
-                .message
-                .contains("3 query heads cannot share 2 key heads"),
-            "{error}"
-        );
-    }
-
-    #[test]
-    fn numbers_that_are_none_are_refused() {
-        let config = |name: &str, value: Value| {
-            let mut config = json!({
-                "model_type": "llama", "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8,
-                "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 8,
-            });
-            config[name] = value;
-            Architecture::resolve(&config)
-        };
-        config("rope_theta", json!(1e6)).unwrap();
-        for (name, value, said) in [
-            (
-                "rope_theta",
-                json!("1e6"),
-                "`rope_theta` is \"1e6\"; expected a number",
-            ),
-            ("rope_theta", json!(-1.0), "expected a `rope_theta` above 0"),
-            ("rms_norm_eps", json!(-1.0), "expected a number from 0"),
-        ] {
-            let message = config(name, value).unwrap_err().message;
-            assert!(message.contains(said), "{message}");
-        }
-    }
-}
+mod tests;

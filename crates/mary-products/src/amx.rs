@@ -95,14 +95,13 @@ fn depth_tiles(inputs: usize) -> usize {
 /// A block of the product: these rows and these outputs, written to `out`, whose first row and
 /// column are those of the whole product.
 #[derive(Clone, Copy)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Region {
     /// First row; a multiple of 32.
     pub row: usize,
-    /// Number of rows.
     pub rows: usize,
     /// First output; a multiple of 32.
     pub output: usize,
-    /// Number of outputs.
     pub outputs: usize,
     /// Numbers from one row of `out` to the next.
     pub stride: usize,
@@ -146,7 +145,7 @@ pub unsafe fn multiply_from(
     unsafe { kernel::configure() };
     for first in (region.row..last_row).step_by(ROWS) {
         let last = (first + ROWS).min(last_row);
-        let share = kernel::Share::of(last - first);
+        let share = kernel::Share::for_rows(last - first);
         for chunk in (0..depth).step_by(CHUNK) {
             let steps = CHUNK.min(depth - chunk);
             let add = region.add || chunk > 0;

@@ -49,7 +49,7 @@ fn check_kernels(number: usize) -> Outcome {
         .chain([(Multiply::Own, true), (Multiply::Library, true)])
     {
         for (name, error) in kernels(number, how, short)? {
-            let most = match (short, name.starts_with("slope of attention")) {
+            let most = match (short, name.starts_with("gradient of attention")) {
                 (true, _) => 1e-2,
                 (false, true) => 1e-5,
                 (false, false) => 2e-6,
@@ -165,7 +165,7 @@ fn parity(number: usize, name: &str, plan: &Plan, how: Multiply) -> Outcome {
     let mut worst = (0.0f64, String::new());
     let tensors = there.tensors(&got);
     for ((tensor, got), (_, want)) in tensors.iter().zip(here.tensors(&want)) {
-        // The bias of keys has a true slope of zero where keys are not rotated: rounding alone.
+        // The bias of keys has a true gradient of zero where keys are not rotated: rounding alone.
         let error = relative(got, want);
         if error.is_nan() || error > worst.0 {
             worst = (error, tensor.clone());

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p mary-train --example grow -- --size nano --out DIR --steps N`
 
-use mary_train::{GrowEvent, GrowSettings, Size, Source, TrainError, grow};
+use mary_train::{GrowEvent, GrowSettings, Size, TextSource, TrainError, grow};
 use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -50,7 +50,7 @@ fn settings(args: &[String]) -> Result<(GrowSettings, bool), TrainError> {
         .map(|pair| pair[1].clone().into())
         .collect();
     if !texts.is_empty() {
-        s.source = Source::Files(texts);
+        s.source = TextSource::Files(texts);
     }
     Ok((s, args.iter().any(|a| a == "--quiet")))
 }

@@ -26,28 +26,28 @@ fn choose(settings: &mut TuneSettings, arg: &str) -> Result<(), TrainError> {
     let (name, value) = arg.split_once('=').ok_or_else(wrong)?;
     let number = || value.parse::<f64>().map_err(|_| wrong());
     match name {
-        "epochs" => settings.epochs = number()? as usize,
-        "rate" => settings.optimizer.rate = number()?,
-        "warm-up" => settings.warm_up = number()? as u64,
+        "epochs" => settings.recipe.epochs = number()? as usize,
+        "rate" => settings.recipe.optimizer.rate = number()?,
+        "warm-up" => settings.recipe.warm_up = number()? as u64,
         "schedule" => {
-            settings.decline = match value {
+            settings.recipe.decline = match value {
                 "cosine" => Decline::Cosine,
                 "linear" => Decline::Linear,
                 "constant" => Decline::Constant,
                 _ => return Err(wrong()),
             }
         }
-        "decay" => settings.optimizer.decay = number()?,
-        "alpha" => settings.alpha = number()? as f32,
+        "decay" => settings.recipe.optimizer.decay = number()?,
+        "alpha" => settings.recipe.alpha = number()? as f32,
         "threads" => settings.threads = number()? as usize,
-        "batch" => settings.batch = number()? as usize,
+        "batch" => settings.recipe.batch = number()? as usize,
         "longest" => {
             settings.longest = number()? as usize;
-            settings.pack = settings.longest;
+            settings.recipe.pack = settings.longest;
         }
-        "rank" => settings.rank = number()? as usize,
-        "dropout" => settings.dropout = number()? as f32,
-        "held-out" => settings.held_out = number()?,
+        "rank" => settings.recipe.rank = number()? as usize,
+        "dropout" => settings.recipe.dropout = number()? as f32,
+        "held-out" => settings.recipe.held_out = number()?,
         "device" => {
             settings.device = match value.strip_prefix("cuda:") {
                 Some(number) => Device::Cuda(number.parse().map_err(|_| wrong())?),

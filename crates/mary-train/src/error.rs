@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// An error of growing, tuning or merging.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub enum TrainError {
     /// Settings that cannot work.
     #[error("{0}")]
@@ -13,9 +14,7 @@ pub enum TrainError {
         "training needs about {needed_mb} MB of memory and {limit_mb} MB are allowed; {remedy}"
     )]
     Memory {
-        /// What these settings need.
         needed_mb: u64,
-        /// What may be used.
         limit_mb: u64,
         /// Settings that would fit, or the bare minimum where none does.
         remedy: String,
@@ -23,19 +22,12 @@ pub enum TrainError {
     /// A file that could not be read or written.
     #[error("{path}: {source}")]
     File {
-        /// The file.
         path: PathBuf,
-        /// What the system said.
         source: std::io::Error,
     },
     /// A file whose content is not what was expected.
     #[error("{path}: {problem}")]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// What was expected and what was found.
-        problem: String,
-    },
+    Content { path: PathBuf, problem: String },
     /// The tokenizer refused.
     #[error("tokenizer: {0}")]
     Tokenizer(String),
@@ -44,20 +36,10 @@ pub enum TrainError {
     Gpu(#[from] mary_contract::ModelError),
     /// The user stopped it.
     #[error("stopped after step {step} of {of}; the same command goes on from there")]
-    Stopped {
-        /// The last step that was done.
-        step: u64,
-        /// Steps planned.
-        of: u64,
-    },
+    Stopped { step: u64, of: u64 },
     /// The loss stopped being a number.
     #[error("the loss is {loss} at step {step}; lower the learning rate or raise the warm-up")]
-    Diverged {
-        /// The step.
-        step: u64,
-        /// The loss, not finite.
-        loss: f64,
-    },
+    Diverged { step: u64, loss: f64 },
 }
 
 impl TrainError {

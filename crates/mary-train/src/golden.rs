@@ -68,10 +68,10 @@ impl Golden {
 
 /// Compares tensor by tensor: the largest difference against the tensor's largest number.
 ///
-/// With `slope`, numbers of the joint bias whose slope is rounding noise are passed over: the part
+/// With `gradient`, numbers of the joint bias whose gradient is rounding noise are passed over: the part
 /// of a key's bias that is not rotated shifts all scores of a query alike, its true gradient is
 /// zero, and Adam turns noise of any size into a full step.
-fn compare(net: &Net, what: &str, got: &[f32], want: &[f32], slope: Option<&[f32]>) {
+fn compare(net: &Net, what: &str, got: &[f32], want: &[f32], gradient: Option<&[f32]>) {
     for entry in &net.layout.entries {
         let place = entry.place.clone();
         let largest = want[place.clone()]
@@ -79,7 +79,7 @@ fn compare(net: &Net, what: &str, got: &[f32], want: &[f32], slope: Option<&[f32
             .fold(1e-6f32, |m, x| m.max(x.abs()));
         let joint_bias = entry.name.ends_with("query_key_value.bias");
         for i in place.clone() {
-            if joint_bias && slope.is_some_and(|slope| slope[i].abs() < 1e-6) {
+            if joint_bias && gradient.is_some_and(|gradient| gradient[i].abs() < 1e-6) {
                 continue;
             }
             let error = (got[i] - want[i]).abs() / largest;
@@ -119,7 +119,7 @@ fn three_steps(name: &str) {
             )
         })
         .collect();
-    let slope = golden.flat("gradient", &net);
+    let gradient = golden.flat("gradient", &net);
     let windows = golden.windows();
     let weight: f64 = windows.iter().map(Packed::weight).sum();
     let mut ws = Workspace::default();
@@ -159,7 +159,7 @@ fn three_steps(name: &str) {
             "norm of step {step}: {norm} {want}"
         );
         if step == 1 {
-            compare(&net, "gradient", &gradients[0], &slope, None);
+            compare(&net, "gradient", &gradients[0], &gradient, None);
         }
         let numbers = (parameters.as_mut_slice(), gradients[0].as_slice(), norm);
         update(&adam, (step, adam.rate), numbers, &mut moments, &groups);
@@ -170,7 +170,7 @@ fn three_steps(name: &str) {
                 &format!("weights after step {step}"),
                 &parameters,
                 &want,
-                Some(&slope),
+                Some(&gradient),
             );
         }
     }

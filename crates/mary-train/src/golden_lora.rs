@@ -4,8 +4,8 @@
 //! The golden file is made by `tools/golden_lora.py`; the weights are looked for in `MARY_TEST_MODELS`.
 
 use crate::golden_numbers::numbers;
-use crate::learner::{Device, Learner, Lesson, Means, Work};
-use crate::net::{AdapterLayout, Packed, Segment};
+use crate::learner::{ComputeSettings, Device, Learner, TrainingJob};
+use crate::net::{AdapterLayout, Packed, Segment, Work};
 use crate::optimizer::{AdamW, Moments};
 use crate::tune::Base;
 use mary_testkit::Lacking;
@@ -37,7 +37,7 @@ fn losses(model: &Path, golden: &Value, most: usize) -> Vec<f64> {
         }
     }
     let (flat, stored) = base.numbers().expect("numbers");
-    let lesson = Lesson {
+    let job = TrainingJob {
         net: base.net,
         base: flat,
         stored,
@@ -53,13 +53,13 @@ fn losses(model: &Path, golden: &Value, most: usize) -> Vec<f64> {
         groups: vec![(0..table.total, 0.0)],
         adapter: Some((table, values)),
     };
-    let means = Means {
+    let compute = ComputeSettings {
         device: Device::Cpu,
         threads: 2,
         slots: 2,
         split: true,
     };
-    let mut learner = Learner::new(lesson, &means).expect("a learner");
+    let mut learner = Learner::new(job, &compute).expect("a learner");
     let steps: Vec<Vec<Vec<u32>>> = serde_json::from_value(golden["steps"].clone()).expect("steps");
     let mut found = Vec::new();
     for (step, rows) in steps.iter().take(most).enumerate() {

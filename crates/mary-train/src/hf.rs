@@ -1,10 +1,12 @@
 //! Folders in Hugging Face layout, written so that transformers loads them.
 
 use crate::TrainError;
-use crate::net::{Entry, Layout, Shape};
+use crate::net::Entry;
 use half::{bf16, f16};
+use mary_weights::{TensorType, unpack_blocks};
 use safetensors::serialize;
 use safetensors::tensor::{Dtype, TensorView};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -37,16 +39,11 @@ impl Storage {
     }
 
     fn bytes(self, numbers: &[f32]) -> Vec<u8> {
+        let each = numbers.iter().copied();
         match self {
-            Self::F32 => numbers.iter().flat_map(|x| x.to_le_bytes()).collect(),
-            Self::F16 => numbers
-                .iter()
-                .flat_map(|x| f16::from_f32(*x).to_le_bytes())
-                .collect(),
-            Self::Bf16 => numbers
-                .iter()
-                .flat_map(|x| bf16::from_f32(*x).to_le_bytes())
-                .collect(),
+            Self::F32 => each.flat_map(f32::to_le_bytes).collect(),
+            Self::F16 => each.flat_map(|x| f16::from_f32(x).to_le_bytes()).collect(),
+            Self::Bf16 => each.flat_map(|x| bf16::from_f32(x).to_le_bytes()).collect(),
         }
     }
 }
@@ -63,43 +60,6 @@ pub(crate) fn remove(path: &Path) -> Result<(), TrainError> {
             Err(TrainError::file(path)(error))
         }
         _ => Ok(()),
-    }
-}
-
-/// Everything in a model folder.
-pub(crate) struct Folder<'a> {
-    pub(crate) shape: &'a Shape,
-    pub(crate) layout: &'a Layout,
-    pub(crate) parameters: &'a [f32],
-    pub(crate) storage: Storage,
-    pub(crate) tokenizer_json: &'a str,
-    pub(crate) end_token: u32,
-}
-
-impl Folder<'_> {
-    /// Writes the folder; the weights last, so that their presence means the folder is whole.
-    pub(crate) fn write(&self, folder: &Path) -> Result<(), TrainError> {
-        std::fs::create_dir_all(folder).map_err(TrainError::file(folder))?;
-        let config = self.shape.to_config(self.storage.name(), self.end_token);
-        write_whole(
-            &folder.join("config.json"),
-            format!("{config:#}\n").as_bytes(),
-        )?;
-        write_whole(
-            &folder.join("tokenizer.json"),
-            self.tokenizer_json.as_bytes(),
-        )?;
-        let tokenizer_config = crate::tokenizer::config(self.shape.context);
-        write_whole(
-            &folder.join("tokenizer_config.json"),
-            tokenizer_config.as_bytes(),
-        )?;
-        write_weights(
-            &folder.join("model.safetensors"),
-            &self.layout.entries,
-            self.parameters,
-            self.storage,
-        )
     }
 }
 
@@ -137,19 +97,36 @@ impl Writer {
     }
 
     pub(crate) fn write(self, path: &Path) -> Result<(), TrainError> {
+        self.write_with(path, [("format", "pt".to_owned())])
+    }
+
+    /// Writes the file with these metadata.
+    pub(crate) fn write_with<const N: usize>(
+        self,
+        path: &Path,
+        metadata: [(&str, String); N],
+    ) -> Result<(), TrainError> {
         let fail = |e: safetensors::SafeTensorError| TrainError::content(path, e);
         let mut tensors = Vec::with_capacity(self.tensors.len());
         for (name, dims, bytes) in &self.tensors {
             let view = TensorView::new(self.storage.dtype(), dims.clone(), bytes).map_err(fail)?;
             tensors.push((name.as_str(), view));
         }
-        let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
+        let metadata = metadata.map(|(name, value)| (name.to_owned(), value));
+        let metadata = HashMap::from(metadata);
         write_whole(path, &serialize(tensors, Some(metadata)).map_err(fail)?)
     }
 }
 
-/// A JSON file.
-pub(crate) fn read_json(path: &Path) -> Result<serde_json::Value, TrainError> {
+/// The text of a file that may not be there.
+pub(crate) fn read_if_there(path: &Path) -> Result<Option<String>, TrainError> {
+    match mary_contract::read_plain_text(path, mary_contract::LARGEST_DATA) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).map_err(TrainError::file(path)),
+    }
+}
+
+pub(crate) fn read_json(path: &Path) -> Result<Value, TrainError> {
     let text = mary_contract::read_plain_text(path, mary_contract::LARGEST_SETTINGS)
         .map_err(TrainError::file(path))?;
     serde_json::from_str(&text).map_err(|e| TrainError::content(path, e))
@@ -170,28 +147,16 @@ pub(crate) fn read_tensor(
         );
         return Err(TrainError::content(path, problem));
     }
-    let data = view.data();
-    match view.dtype() {
-        Dtype::F32 => {
-            for (out, b) in out.iter_mut().zip(data.chunks_exact(4)) {
-                *out = f32::from_le_bytes([b[0], b[1], b[2], b[3]]);
-            }
-        }
-        Dtype::F16 => {
-            for (out, b) in out.iter_mut().zip(data.chunks_exact(2)) {
-                *out = f16::from_le_bytes([b[0], b[1]]).to_f32();
-            }
-        }
-        Dtype::BF16 => {
-            for (out, b) in out.iter_mut().zip(data.chunks_exact(2)) {
-                *out = bf16::from_le_bytes([b[0], b[1]]).to_f32();
-            }
-        }
+    let kind = match view.dtype() {
+        Dtype::F32 => TensorType::F32,
+        Dtype::F16 => TensorType::F16,
+        Dtype::BF16 => TensorType::BF16,
         other => {
             let problem =
                 format!("tensor {name} is stored as {other:?}; expected F32, F16 or BF16");
             return Err(TrainError::content(path, problem));
         }
-    }
+    };
+    unpack_blocks(kind, view.data(), out);
     Ok(())
 }

@@ -11,23 +11,23 @@ use rayon::prelude::*;
 use crate::TrainError;
 #[cfg(feature = "cuda")]
 use crate::net::cuda::{Gpu, GpuTrainer, Multiply, Start};
-use crate::net::{AdapterLayout, Frozen, Gradients, Net, Packed, Parameters, Stored, Workspace};
+use crate::net::{AdapterLayout, Frozen, Gradients, Net, Parameters, Stored, Work, Workspace};
 use crate::optimizer::{AdamW, Moments, reduce, update};
 
 /// Where a model is trained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub enum Device {
-    /// The processor.
     #[default]
     Cpu,
     /// An NVIDIA GPU, by its number.
     Cuda(usize),
 }
 
-/// The type of the base's numbers in products on a GPU; the processor computes in 32 bits.
+/// The type of the base's numbers in matrix multiplication on a GPU; the processor computes in 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub enum NumberType {
-    /// float32.
     F32,
     /// bfloat16, with sums in float32.
     Bf16,
@@ -48,15 +48,8 @@ impl Device {
     }
 }
 
-/// Packed texts of a step, and the seed of what is dropped in them.
-#[derive(Debug, Clone)]
-pub(crate) struct Work {
-    pub(crate) packed: Packed,
-    pub(crate) noise: Option<u64>,
-}
-
 /// What is trained and how.
-pub(crate) struct Lesson {
+pub(crate) struct TrainingJob {
     pub(crate) net: Net,
     pub(crate) base: Vec<f32>,
     /// The matrices of the base as they are stored, where they are not in `base`.
@@ -70,7 +63,7 @@ pub(crate) struct Lesson {
 }
 
 /// Where and with how much it is computed.
-pub(crate) struct Means {
+pub(crate) struct ComputeSettings {
     pub(crate) device: Device,
     pub(crate) threads: usize,
     /// Sums of gradients kept apart on the processor.
@@ -79,110 +72,161 @@ pub(crate) struct Means {
     pub(crate) split: bool,
 }
 
-enum Engine {
-    Processor(Processor),
+pub(crate) enum Engine {
+    Cpu(CpuEngine),
     #[cfg(feature = "cuda")]
     Gpu(Box<GpuTrainer>),
 }
 
-/// Room of every slot.
-struct Processor {
-    split: bool,
-    /// What is known of the base where only an adapter is trained.
-    frozen: Option<Box<Frozen>>,
-    workspaces: Vec<Workspace>,
+/// Gradients of a step on the processor: every slot is computed on one thread, and the slots are summed in
+/// order, so that the number of threads changes no bit.
+pub(crate) struct Slots<W> {
+    workspaces: Vec<W>,
     gradients: Vec<Vec<f32>>,
 }
 
-/// A model in training.
+impl<W: Default + Send> Slots<W> {
+    pub(crate) fn new(count: usize, trained: usize) -> Self {
+        Self {
+            workspaces: (0..count).map(|_| W::default()).collect(),
+            gradients: vec![vec![0.0; trained]; count],
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.gradients.len()
+    }
+
+    /// `one` adds the gradient of a slot's work and returns its loss. Returns the summed loss and the norm of
+    /// the summed gradient.
+    pub(crate) fn add_up<T: Sync>(
+        &mut self,
+        work: &[T],
+        one: impl Fn(&T, &mut [f32], &mut W) -> Result<f64, TrainError> + Sync,
+    ) -> Result<(f64, f64), TrainError> {
+        let slots = self.gradients.par_iter_mut();
+        let losses: Vec<f64> = slots
+            .zip(self.workspaces.par_iter_mut())
+            .enumerate()
+            .map(|(slot, (gradient, ws))| {
+                gradient.fill(0.0);
+                work.get(slot)
+                    .map_or(Ok(0.0), |work| one(work, gradient, ws))
+            })
+            .collect::<Result<_, _>>()?;
+        Ok((losses.iter().sum(), reduce(&mut self.gradients)))
+    }
+
+    pub(crate) fn gradient(&self) -> &[f32] {
+        self.gradients.first().map_or(&[][..], Vec::as_slice)
+    }
+}
+
+/// Loss and norm of a step, where both are numbers.
+pub(crate) fn finite(step: u64, loss: f64, norm: f64) -> Result<(f64, f64), TrainError> {
+    match loss.is_finite() && norm.is_finite() {
+        true => Ok((loss, norm)),
+        false => Err(TrainError::Diverged { step, loss }),
+    }
+}
+
+pub(crate) struct CpuEngine {
+    split: bool,
+    /// What is known of the base where only an adapter is trained.
+    frozen: Option<Box<Frozen>>,
+    pub(crate) slots: Slots<Workspace>,
+}
+
 pub(crate) struct Learner {
-    lesson: Lesson,
-    engine: Engine,
+    pub(crate) job: TrainingJob,
+    pub(crate) engine: Engine,
     pool: rayon::ThreadPool,
-    transposed: Vec<f32>,
+    pub(crate) transposed: Vec<f32>,
     /// `transposed` is that of the base as it is.
     turned: bool,
 }
 
 #[cfg(feature = "cuda")]
-fn engine(lesson: &Lesson, means: &Means, how: Multiply) -> Result<Engine, TrainError> {
-    let Device::Cuda(number) = means.device else {
-        return Ok(Engine::Processor(Processor::new(lesson, means)));
+pub(crate) fn engine(
+    job: &TrainingJob,
+    compute: &ComputeSettings,
+    how: Multiply,
+) -> Result<Engine, TrainError> {
+    let Device::Cuda(number) = compute.device else {
+        return Ok(Engine::Cpu(CpuEngine::new(job, compute)));
     };
     let gpu = Gpu::open(number, how)?;
     let start = Start {
-        net: &lesson.net,
-        base: &lesson.base,
-        stored: lesson.stored.as_ref(),
-        adapter: lesson.adapter.as_ref().map(|(t, v)| (t, v.as_slice())),
-        moments: &lesson.moments,
-        groups: &lesson.groups,
+        net: &job.net,
+        base: &job.base,
+        stored: job.stored.as_ref(),
+        adapter: job.adapter.as_ref().map(|(t, v)| (t, v.as_slice())),
+        moments: &job.moments,
+        groups: &job.groups,
     };
     Ok(Engine::Gpu(Box::new(GpuTrainer::new(gpu, &start)?)))
 }
 
 #[cfg(not(feature = "cuda"))]
-fn engine(lesson: &Lesson, means: &Means) -> Result<Engine, TrainError> {
-    means.device.ready()?;
-    Ok(Engine::Processor(Processor::new(lesson, means)))
+fn engine(job: &TrainingJob, compute: &ComputeSettings) -> Result<Engine, TrainError> {
+    compute.device.ready()?;
+    Ok(Engine::Cpu(CpuEngine::new(job, compute)))
 }
 
-impl Processor {
-    fn new(lesson: &Lesson, means: &Means) -> Self {
-        let trained = lesson.moments.first.len();
+impl CpuEngine {
+    fn new(job: &TrainingJob, compute: &ComputeSettings) -> Self {
         Self {
-            split: means.split,
+            split: compute.split,
             frozen: None,
-            workspaces: (0..means.slots).map(|_| Workspace::default()).collect(),
-            gradients: vec![vec![0.0; trained]; means.slots],
+            slots: Slots::new(compute.slots, job.moments.first.len()),
         }
     }
 
-    /// Every slot its packs; returns the summed loss.
-    fn gradients(
+    /// Every slot its packs; returns the summed loss and the gradient's norm.
+    pub(crate) fn gradients(
         &mut self,
-        lesson: &Lesson,
+        job: &TrainingJob,
         transposed: &[f32],
         work: &[Vec<Work>],
         scale: f32,
-    ) -> Result<f64, TrainError> {
+    ) -> Result<(f64, f64), TrainError> {
         let frozen = self.frozen.as_deref();
-        let losses: Vec<f64> = self
-            .gradients
-            .par_iter_mut()
-            .zip(self.workspaces.par_iter_mut())
-            .enumerate()
-            .map(|(slot, (gradient, ws))| -> Result<f64, TrainError> {
-                gradient.fill(0.0);
-                let mut loss = 0.0;
-                for w in work.get(slot).map_or(&[][..], Vec::as_slice) {
-                    let p = Parameters {
-                        base: &lesson.base,
-                        stored: lesson.stored.as_ref(),
-                        transposed: (!transposed.is_empty()).then_some(transposed),
-                        frozen,
-                        adapter: lesson
-                            .adapter
-                            .as_ref()
-                            .map(|(table, values)| (table, values.as_slice(), w.noise)),
-                    };
-                    let mut g = Gradients::default();
-                    match lesson.adapter {
-                        Some(_) => g.adapter = Some(gradient),
-                        None => g.base = Some(gradient),
-                    }
-                    loss += lesson
-                        .net
-                        .loss_and_gradient(&p, &w.packed, scale, &mut g, ws)?;
+        self.slots.add_up(work, |work, gradient, ws| {
+            let mut loss = 0.0;
+            for w in work {
+                let p = job.parameters(transposed, frozen, w.noise);
+                let mut g = Gradients::default();
+                match job.adapter {
+                    Some(_) => g.adapter = Some(&mut *gradient),
+                    None => g.base = Some(&mut *gradient),
                 }
-                Ok(loss)
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(losses.iter().sum())
+                let net = &job.net;
+                loss += net.loss_and_gradient(&p, &w.packed, scale, &mut g, ws)?;
+            }
+            Ok(loss)
+        })
     }
 }
 
-fn pool(threads: usize) -> Result<rayon::ThreadPool, TrainError> {
+impl TrainingJob {
+    fn parameters<'a>(
+        &'a self,
+        transposed: &'a [f32],
+        frozen: Option<&'a Frozen>,
+        noise: Option<u64>,
+    ) -> Parameters<'a> {
+        let adapter = self.adapter.as_ref();
+        Parameters {
+            base: &self.base,
+            stored: self.stored.as_ref(),
+            transposed: (!transposed.is_empty()).then_some(transposed),
+            frozen,
+            adapter: adapter.map(|(table, values)| (table, values.as_slice(), noise)),
+        }
+    }
+}
+
+pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool, TrainError> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
@@ -190,30 +234,23 @@ fn pool(threads: usize) -> Result<rayon::ThreadPool, TrainError> {
 }
 
 impl Learner {
-    pub(crate) fn new(lesson: Lesson, means: &Means) -> Result<Self, TrainError> {
+    pub(crate) fn new(job: TrainingJob, compute: &ComputeSettings) -> Result<Self, TrainError> {
         #[cfg(feature = "cuda")]
-        let engine = engine(&lesson, means, Multiply::default())?;
+        let engine = engine(&job, compute, Multiply::default())?;
         #[cfg(not(feature = "cuda"))]
-        let engine = engine(&lesson, means)?;
-        Self::of(lesson, means, engine)
+        let engine = engine(&job, compute)?;
+        Self::with_engine(job, compute, engine)
     }
 
-    /// With another way of multiplying on the GPU; for checks.
-    #[cfg(all(feature = "cuda", feature = "checks"))]
-    pub(crate) fn multiplying(
-        lesson: Lesson,
-        means: &Means,
-        how: Multiply,
+    pub(crate) fn with_engine(
+        job: TrainingJob,
+        compute: &ComputeSettings,
+        engine: Engine,
     ) -> Result<Self, TrainError> {
-        let engine = engine(&lesson, means, how)?;
-        Self::of(lesson, means, engine)
-    }
-
-    fn of(lesson: Lesson, means: &Means, engine: Engine) -> Result<Self, TrainError> {
         Ok(Self {
-            pool: pool(means.threads)?,
+            pool: pool(compute.threads)?,
             engine,
-            lesson,
+            job,
             transposed: Vec::new(),
             turned: false,
         })
@@ -222,9 +259,9 @@ impl Learner {
     /// Where it is computed, in words.
     pub(crate) fn describe(&self) -> String {
         match &self.engine {
-            Engine::Processor(_) => {
+            Engine::Cpu(_) => {
                 let threads = self.pool.current_num_threads();
-                match &self.lesson.stored {
+                match &self.job.stored {
                     Some(stored) => {
                         format!("cpu, {threads} threads, base in {}", stored.describe())
                     }
@@ -239,31 +276,31 @@ impl Learner {
     /// What the user should know and has not been told yet.
     pub(crate) fn note(&mut self) -> Option<String> {
         match &mut self.engine {
-            Engine::Processor(_) => None,
+            Engine::Cpu(_) => None,
             #[cfg(feature = "cuda")]
             Engine::Gpu(gpu) => gpu.note(),
         }
     }
 
     pub(crate) fn net(&self) -> &Net {
-        &self.lesson.net
+        &self.job.net
     }
 
     /// The numbers as they were last brought back.
-    pub(crate) fn lesson(&self) -> &Lesson {
-        &self.lesson
+    pub(crate) fn job(&self) -> &TrainingJob {
+        &self.job
     }
 
     /// Puts another adapter in the place of the one that was trained.
     pub(crate) fn replace_adapter(&mut self, new: Vec<f32>) -> Result<(), TrainError> {
-        if let Some((_, values)) = &mut self.lesson.adapter {
+        if let Some((_, values)) = &mut self.job.adapter {
             *values = new;
         }
         #[cfg(feature = "cuda")]
         if let Engine::Gpu(gpu) = &mut self.engine
-            && let Some((_, values)) = &self.lesson.adapter
+            && let Some((_, values)) = &self.job.adapter
         {
-            gpu.bring_back(values, &self.lesson.moments)?;
+            gpu.bring_back(values, &self.job.moments)?;
         }
         Ok(())
     }
@@ -274,13 +311,13 @@ impl Learner {
         values: Vec<f32>,
         moments: Moments,
     ) -> Result<(), TrainError> {
-        self.lesson.moments = moments;
+        self.job.moments = moments;
         self.replace_adapter(values)
     }
 
     /// All the numbers, when training is over.
-    pub(crate) fn into_lesson(self) -> Lesson {
-        self.lesson
+    pub(crate) fn into_job(self) -> TrainingJob {
+        self.job
     }
 
     /// One step over packs dealt out to slots; `weight` is that of all their targets. Returns the
@@ -292,96 +329,49 @@ impl Learner {
         (step, rate): (u64, f64),
     ) -> Result<(f64, f64), TrainError> {
         let scale = (1.0 / weight) as f32;
-        let diverged = |loss: f64, norm: f64| match loss.is_finite() && norm.is_finite() {
-            true => Ok((loss, norm)),
-            false => Err(TrainError::Diverged { step, loss }),
-        };
         self.turn();
-        self.turned &= self.lesson.adapter.is_some();
-        let (lesson, transposed) = (&mut self.lesson, self.transposed.as_slice());
+        self.turned &= self.job.adapter.is_some();
+        let (job, transposed) = (&mut self.job, self.transposed.as_slice());
         match &mut self.engine {
-            Engine::Processor(processor) => self.pool.install(|| {
-                let loss = processor.gradients(lesson, transposed, work, scale)? / weight;
-                let norm = reduce(&mut processor.gradients);
-                diverged(loss, norm)?;
-                let gradient = processor.gradients.first().map_or(&[][..], Vec::as_slice);
-                let values = match &mut lesson.adapter {
+            Engine::Cpu(processor) => self.pool.install(|| {
+                let (loss, norm) = processor.gradients(job, transposed, work, scale)?;
+                let (loss, norm) = finite(step, loss / weight, norm)?;
+                let values = match &mut job.adapter {
                     Some((_, values)) => values,
-                    None => &mut lesson.base,
+                    None => &mut job.base,
                 };
-                let numbers = (values.as_mut_slice(), gradient, norm);
-                let moments = &mut lesson.moments;
-                let groups = &lesson.groups;
-                update(&lesson.optimizer, (step, rate), numbers, moments, groups);
+                let numbers = (values.as_mut_slice(), processor.slots.gradient(), norm);
+                let (moments, groups) = (&mut job.moments, &job.groups);
+                update(&job.optimizer, (step, rate), numbers, moments, groups);
                 Ok((loss, norm))
             }),
             #[cfg(feature = "cuda")]
             Engine::Gpu(gpu) => {
                 let all: Vec<&Work> = work.iter().flatten().collect();
                 for w in &all {
-                    lesson.net.check_packed(&w.packed)?;
+                    job.net.check_packed(&w.packed)?;
                 }
-                let (loss, norm) = gpu.step(&all, scale, &lesson.optimizer, (step, rate))?;
-                diverged(loss / weight, norm)
+                let (loss, norm) = gpu.step(&all, scale, &job.optimizer, (step, rate))?;
+                finite(step, loss / weight, norm)
             }
-        }
-    }
-
-    /// Summed loss, norm and gradient of a step that is not taken; for checks.
-    #[cfg(all(feature = "cuda", feature = "checks"))]
-    pub(crate) fn gradient(
-        &mut self,
-        work: &[Vec<Work>],
-        scale: f32,
-    ) -> Result<(f64, f64, Vec<f32>), TrainError> {
-        self.turn();
-        match &mut self.engine {
-            Engine::Processor(processor) => {
-                let (lesson, transposed) = (&self.lesson, self.transposed.as_slice());
-                let loss = processor.gradients(lesson, transposed, work, scale)?;
-                let norm = reduce(&mut processor.gradients);
-                let gradient = processor.gradients.first().cloned().unwrap_or_default();
-                Ok((loss, norm, gradient))
-            }
-            Engine::Gpu(gpu) => {
-                let all: Vec<&Work> = work.iter().flatten().collect();
-                Ok(gpu.gradient(&all, scale)?)
-            }
-        }
-    }
-
-    /// Takes at most this many tokens at once on a GPU, and keeps so many blocks for the backward pass;
-    /// for checks.
-    #[cfg(all(feature = "cuda", feature = "checks"))]
-    pub(crate) fn at_once(&mut self, tokens: usize, kept: usize) {
-        if let Engine::Gpu(gpu) = &mut self.engine {
-            gpu.at_once(tokens, kept);
-        }
-    }
-
-    /// Leaves this much memory to take on a GPU; for checks.
-    #[cfg(all(feature = "cuda", feature = "checks"))]
-    pub(crate) fn leave(&mut self, bytes: u64) {
-        if let Engine::Gpu(gpu) = &mut self.engine {
-            gpu.leave(bytes);
         }
     }
 
     /// Looks at a base that is not trained, once, and transposes the matrices of others, where the processor
     /// will want it.
-    fn turn(&mut self) {
-        let lesson = &self.lesson;
+    pub(crate) fn turn(&mut self) {
+        let job = &self.job;
         match &mut self.engine {
             #[cfg(feature = "cuda")]
             Engine::Gpu(_) => return,
-            Engine::Processor(processor) => {
-                if processor.frozen.is_none() && lesson.adapter.is_some() {
-                    let (layout, stored) = (&lesson.net.layout, lesson.stored.as_ref());
+            Engine::Cpu(processor) => {
+                if processor.frozen.is_none() && job.adapter.is_some() {
+                    let (layout, stored) = (&job.net.layout, job.stored.as_ref());
                     let split = processor.split;
-                    let look = || Frozen::new(layout, &lesson.base, stored, split);
+                    let look = || Frozen::new(layout, &job.base, stored, split);
                     processor.frozen = Some(Box::new(self.pool.install(look)));
                 }
-                if lesson.adapter.is_some() && !Frozen::wants_transpose() {
+                if job.adapter.is_some() && !Frozen::wants_transpose() {
                     return;
                 }
             }
@@ -391,10 +381,9 @@ impl Learner {
 
     /// The base with its matrices transposed, as it is now.
     fn transpose(&mut self) {
-        if !self.turned && self.lesson.stored.is_none() {
-            let (lesson, to) = (&self.lesson, &mut self.transposed);
-            self.pool
-                .install(|| lesson.net.transposed(&lesson.base, to));
+        if !self.turned && self.job.stored.is_none() {
+            let (job, to) = (&self.job, &mut self.transposed);
+            self.pool.install(|| job.net.transposed(&job.base, to));
             self.turned = true;
         }
     }
@@ -402,18 +391,16 @@ impl Learner {
     /// Brings what was trained back to where it can be read.
     pub(crate) fn fetch(&mut self) -> Result<(), TrainError> {
         match &mut self.engine {
-            Engine::Processor(_) => {}
+            Engine::Cpu(_) => {}
             #[cfg(feature = "cuda")]
             Engine::Gpu(gpu) => {
-                let lesson = &mut self.lesson;
-                let values = match &mut lesson.adapter {
+                let job = &mut self.job;
+                self.turned &= job.adapter.is_some();
+                let values = match &mut job.adapter {
                     Some((_, values)) => values,
-                    None => {
-                        self.turned = false;
-                        &mut lesson.base
-                    }
+                    None => &mut job.base,
                 };
-                gpu.fetch(values, &mut lesson.moments)?;
+                gpu.fetch(values, &mut job.moments)?;
             }
         }
         Ok(())
@@ -430,20 +417,13 @@ impl Learner {
             self.transpose();
         }
         let frozen = match &self.engine {
-            Engine::Processor(processor) => processor.frozen.as_deref(),
+            Engine::Cpu(processor) => processor.frozen.as_deref(),
             #[cfg(feature = "cuda")]
             Engine::Gpu(_) => None,
         };
-        let lesson = &self.lesson;
-        let adapter = lesson.adapter.as_ref();
-        let p = Parameters {
-            base: &lesson.base,
-            stored: lesson.stored.as_ref(),
-            transposed: (!self.transposed.is_empty()).then_some(&self.transposed),
-            frozen,
-            adapter: adapter.map(|(table, values)| (table, values.as_slice(), None)),
-        };
-        self.pool.install(|| act(&lesson.net, &p))
+        let job = &self.job;
+        let p = job.parameters(&self.transposed, frozen, None);
+        self.pool.install(|| act(&job.net, &p))
     }
 
     /// For every pack, the targets that count: log-probability, and whether none was more probable.
@@ -452,7 +432,7 @@ impl Learner {
         if let Engine::Gpu(gpu) = &mut self.engine {
             let all: Vec<&Work> = work.iter().collect();
             for w in &all {
-                self.lesson.net.check_packed(&w.packed)?;
+                self.job.net.check_packed(&w.packed)?;
             }
             return Ok(gpu.answers(&all)?);
         }

@@ -2,7 +2,7 @@
 //!
 //! - [`grow`] trains a GPT-NeoX-shaped model on the generated corpus of the small world or on
 //!   the user's text, with checkpoints in Hugging Face layout;
-//! - [`grow_eyes`] trains a small model that sees, on pictures of the same world;
+//! - [`grow_vision`] trains a small model that sees, on pictures of the same world;
 //! - [`tune`] trains LoRA adapters on a local model of any family that can be learned and saves them in PEFT's
 //!   layout; [`merge`] folds them into the weights.
 //!
@@ -26,11 +26,11 @@ pub mod net;
 mod optimizer;
 mod probe;
 mod provenance;
-mod sight;
 mod state;
 mod stream;
 pub mod tokenizer;
 mod tune;
+mod vision;
 
 pub use error::TrainError;
 pub use mary_world as corpus;
@@ -42,10 +42,10 @@ pub use learner::{Device, NumberType};
 pub use memory::Estimate;
 pub use optimizer::{AdamW, Decline, Schedule};
 pub use probe::ProbeReport;
-pub use provenance::{End, Ending, MergedProvenance, PROVENANCE, Provenance, Reuse, TuningRecipe};
-pub use sight::{IMAGE, SightReport, SightSettings, SightSize, grow_eyes};
-pub use stream::Source;
+pub use provenance::{End, Ending, MergedProvenance, PROVENANCE, Provenance, Reuse};
+pub use stream::TextSource;
 pub use tune::{
-    Adapter, AnswerScore, Derived, Evaluation, LearningStep, TuneEvent, TuneReport, TuneSettings,
-    derive, learning, merge, merged_model, tune,
+    AnswerScore, Derived, Evaluation, LearningStep, TuneEvent, TuneReport, TuneSettings,
+    TuningRecipe, derive, learning, merge, merged_model, tune,
 };
+pub use vision::{IMAGE, VisionReport, VisionSettings, VisionSize, grow_vision};

@@ -3,14 +3,13 @@
 use mary_contract::available_memory;
 
 use crate::TrainError;
-use crate::grow::GrowSettings;
 use crate::net::{Layout, Shape};
 use mary_architecture::Architecture;
 
 /// An estimate in bytes, with what would make it smaller.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Estimate {
-    /// All of it.
     pub bytes: u64,
     /// Settings to try, each with the bytes it would need, dearest first.
     pub smaller: Vec<(String, u64)>,
@@ -46,7 +45,7 @@ pub(crate) struct AtOnce {
 }
 
 /// Bytes a token of a batch takes on a GPU: by itself, and for every block that keeps what its backward
-/// pass needs. Numbers that enter products have `short` bytes.
+/// pass needs. Numbers that enter matrix multiplication have `short` bytes.
 #[cfg(feature = "cuda")]
 pub(crate) fn token_bytes(a: &Architecture, rank: usize, short: usize) -> (u64, u64) {
     let (d, q, inner) = (a.hidden, a.q_width(), a.intermediate);
@@ -58,9 +57,9 @@ pub(crate) fn token_bytes(a: &Architecture, rank: usize, short: usize) -> (u64, 
     ));
     // Two norms with their moments, the joint rows, the heads, the inner rows; the stream between.
     let block = short * (2 * d + joint + q + gates * inner) + 4 * (4 + a.heads + sequential * d);
-    // The stream before every block and after the last, its two slopes, and the low-rank rows.
+    // The stream before every block and after the last, its two gradients, and the low-rank rows.
     let stream = 4 * d * (a.layers + 3) + short * (7 * a.layers + 1) * rank;
-    // The last norm's rows and what is gathered of them, slopes on their way, what is dropped.
+    // The last norm's rows and what is gathered of them, gradients on their way, what is dropped.
     let passing = short * (6 * d + joint + 2 * inner + inner.max(q) + inner.max(d)) + 4 * a.heads;
     ((stream + passing + block) as u64, block as u64)
 }
@@ -98,6 +97,12 @@ pub(crate) fn at_once(
     }
 }
 
+/// Half of a number, half of that, and so on, down to `least`.
+fn halves(number: usize, least: usize) -> impl Iterator<Item = usize> {
+    let half = move |n: &usize| Some(n / 2).filter(|half| *half >= least);
+    std::iter::successors(half(&number), half)
+}
+
 fn growing_bytes(shape: &Shape, slots: usize) -> Result<u64, TrainError> {
     let parameters = Layout::new(shape)?.total as u64;
     let slots = slots as u64;
@@ -106,22 +111,19 @@ fn growing_bytes(shape: &Shape, slots: usize) -> Result<u64, TrainError> {
 }
 
 impl Estimate {
-    /// Of growing with these settings.
-    pub fn growing(shape: &Shape, settings: &GrowSettings) -> Result<Self, TrainError> {
-        let slots = settings.course.slots();
+    /// Of growing a model, `slots` sequences at a time.
+    pub fn growing(shape: &Shape, slots: usize) -> Result<Self, TrainError> {
         let mut smaller = Vec::new();
-        let mut fewer = slots / 2;
-        while fewer >= 1 {
+        for fewer in halves(slots, 1) {
             smaller.push((format!("slots = {fewer}"), growing_bytes(shape, fewer)?));
-            fewer /= 2;
         }
-        let mut short = shape.clone();
-        while short.context > 64 {
-            short.context /= 2;
-            smaller.push((
-                format!("slots = 1 and context = {}", short.context),
-                growing_bytes(&short, 1)?,
-            ));
+        for context in halves(shape.context, 33) {
+            let short = Shape {
+                context,
+                ..shape.clone()
+            };
+            let what = format!("slots = 1 and context = {context}");
+            smaller.push((what, growing_bytes(&short, 1)?));
         }
         Ok(Self {
             bytes: growing_bytes(shape, slots)?,
@@ -142,17 +144,10 @@ impl Estimate {
                 * (trained as u64 * (3 + slots as u64)
                     + slots as u64 * sequence(a, tokens, logits(a, tokens)))
         };
-        let mut smaller = Vec::new();
-        let mut fewer = slots / 2;
-        while fewer >= 1 {
-            smaller.push((format!("slots = {fewer}"), need(tokens, fewer)));
-            fewer /= 2;
-        }
-        let mut short = tokens / 2;
-        while short >= 64 {
-            smaller.push((format!("slots = 1 and pack = {short}"), need(short, 1)));
-            short /= 2;
-        }
+        let fewer = halves(slots, 1).map(|fewer| (format!("slots = {fewer}"), need(tokens, fewer)));
+        let shorter = halves(tokens, 64)
+            .map(|short| (format!("slots = 1 and pack = {short}"), need(short, 1)));
+        let smaller = fewer.chain(shorter).collect();
         Self {
             bytes: need(tokens, slots),
             smaller,
@@ -161,7 +156,7 @@ impl Estimate {
 
     /// Of a run whose batches are computed on a GPU: the machine keeps the numbers of the model, of
     /// what is trained and of its moments.
-    pub fn beside_card(base: usize, trained: usize) -> Self {
+    pub fn beside_gpu(base: usize, trained: usize) -> Self {
         Self {
             bytes: 4 * (2 * base as u64 + 4 * trained as u64),
             smaller: Vec::new(),
@@ -197,7 +192,7 @@ impl Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grow::Size;
+    use crate::grow::{GrowSettings, Size};
 
     #[cfg(feature = "cuda")]
     fn llama(hidden: usize, layers: usize, heads: usize, inner: usize) -> Architecture {
@@ -246,7 +241,7 @@ mod tests {
         let size = Size::named("micro").expect("a size");
         let shape = size.shape(size.vocabulary);
         let settings = GrowSettings::new("x".into(), size, 10);
-        let estimate = Estimate::growing(&shape, &settings).expect("an estimate");
+        let estimate = Estimate::growing(&shape, settings.course.slots()).expect("an estimate");
         let error = estimate
             .check(Some(estimate.bytes / 3))
             .expect_err("too little")

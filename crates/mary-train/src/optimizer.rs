@@ -37,14 +37,13 @@ pub enum Decline {
 
 /// Warm-up, then a decline.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Schedule {
     /// Steps over which the rate rises in a line from zero.
     pub warm_up: u64,
-    /// All steps.
     pub steps: u64,
     /// Share of the highest rate left at the end.
     pub floor: f64,
-    /// The way down.
     pub decline: Decline,
 }
 

@@ -10,14 +10,14 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 use tokenizers::Tokenizer;
 
-/// Pairs drawn of each paradigm; those whose two sentences have equally many tokens are kept, so
+/// Pairs sampled of each paradigm; those whose two sentences have equally many tokens are kept, so
 /// that a model that only counts tokens is at chance.
 const PER_PARADIGM: usize = 48;
 
 /// What the probe found at one step. A tie counts one half.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct ProbeReport {
-    /// The step.
     pub step: u64,
     /// Share of held-out minimal pairs whose good sentence is more probable.
     pub minimal_pairs: f64,

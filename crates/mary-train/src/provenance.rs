@@ -3,14 +3,12 @@
 
 use std::path::Path;
 
-use mary_contract::PromptForm;
 use mary_weights::Checkpoint;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::hf::write_whole;
-use crate::optimizer::{AdamW, Decline};
-use crate::{Storage, TrainError, TuneSettings};
+use crate::hf::{read_if_there, write_whole};
+use crate::{Storage, TrainError, TuneSettings, TuningRecipe};
 
 /// The file beside an adapter or a merged model.
 pub const PROVENANCE: &str = "provenance.json";
@@ -22,8 +20,8 @@ const SCHEMA: u32 = 1;
 
 /// What an adapter was made from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Provenance {
-    /// Version of this form.
     pub schema: u32,
     /// The program that made it; for people, two versions of it may make the same adapter.
     pub program: String,
@@ -43,10 +41,9 @@ pub struct Provenance {
 
 /// How a tuning ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Ending {
-    /// Steps that were done.
     pub steps: u64,
-    /// Steps that were planned.
     pub of: u64,
     /// The step whose adapter was kept.
     pub kept: u64,
@@ -66,52 +63,11 @@ pub enum End {
     Interrupted,
 }
 
-/// The settings of a tuning that decide its numbers; device, threads and memory do not.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TuningRecipe {
-    /// Rank of the adapters.
-    pub rank: usize,
-    /// Their strength.
-    pub alpha: f32,
-    /// Share of an adapter's inputs dropped.
-    pub dropout: f32,
-    /// The matrices adapted; empty: the family's query and value.
-    pub targets: Vec<String>,
-    /// Conversations taken from the set; absent: all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub examples: Option<usize>,
-    /// The optimiser with its learning rate.
-    pub optimizer: AdamW,
-    /// Rounds over the tuning set.
-    pub epochs: usize,
-    /// Conversations in a step.
-    pub batch: usize,
-    /// Steps of warm-up.
-    pub warm_up: u64,
-    /// How the learning rate falls.
-    pub decline: Decline,
-    /// Share of the conversations kept back.
-    pub held_out: f64,
-    /// Plain text or chat template; absent: the template where there is one.
-    pub form: Option<PromptForm>,
-    /// Sums of gradients kept apart.
-    pub slots: usize,
-    /// Most tokens computed at a time.
-    pub pack: usize,
-    /// Steps between evaluations; absent: none while learning.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evaluate_every: Option<u64>,
-    /// Evaluations without a lower loss after which learning stops.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub patience: Option<usize>,
-}
-
 /// What a merged model was made from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct MergedProvenance {
-    /// Version of this form.
     pub schema: u32,
-    /// The program that made it.
     pub program: String,
     /// Fingerprint of the base model.
     pub base: String,
@@ -139,31 +95,14 @@ pub enum Reuse {
 
 impl Provenance {
     /// What these settings would make an adapter from. Reads the base model and the tuning set.
-    pub fn of(settings: &TuneSettings) -> Result<Self, TrainError> {
+    pub fn planned(settings: &TuneSettings) -> Result<Self, TrainError> {
         Ok(Self {
             schema: SCHEMA,
             program: program(),
             base: fingerprint(&settings.model)?,
             data: hash_of(&[&settings.data])?,
             seed: settings.seed,
-            settings: TuningRecipe {
-                rank: settings.rank,
-                alpha: settings.alpha,
-                dropout: settings.dropout,
-                targets: settings.targets.clone(),
-                examples: settings.examples,
-                optimizer: settings.optimizer.clone(),
-                epochs: settings.epochs,
-                batch: settings.batch,
-                warm_up: settings.warm_up,
-                decline: settings.decline,
-                held_out: settings.held_out,
-                form: settings.form,
-                slots: settings.slots,
-                pack: settings.pack,
-                evaluate_every: settings.evaluate_every,
-                patience: settings.patience,
-            },
+            settings: settings.recipe.clone(),
             ending: None,
         })
     }
@@ -199,7 +138,7 @@ impl Provenance {
 impl MergedProvenance {
     /// What merging this adapter into this base would make a model from. Of a GGUF file only the matrices
     /// that the adapter changes are stored anew, in 32 bits.
-    pub fn of(base: &Path, adapter: &Path, storage: Storage) -> Result<Self, TrainError> {
+    pub fn planned(base: &Path, adapter: &Path, storage: Storage) -> Result<Self, TrainError> {
         let storage = match is_gguf(base)? {
             true => "as stored, changed matrices in float32",
             false => storage.name(),
@@ -219,14 +158,9 @@ impl MergedProvenance {
 
     /// What the model in a folder was made from; None where it does not say, or was not merged here.
     pub fn read(folder: &Path) -> Result<Option<Self>, TrainError> {
-        let path = folder.join(PROVENANCE);
-        let text = match mary_contract::read_plain_text(&path, mary_contract::LARGEST_SETTINGS) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(TrainError::file(&path)(error)),
-            Ok(text) => text,
-        };
         // Other tools may call a file so: what is none of ours says nothing.
-        Ok(serde_json::from_str(&text).ok())
+        let text = read_if_there(&folder.join(PROVENANCE))?;
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
     /// Whether the model in a folder is the one this would make.
@@ -273,13 +207,9 @@ fn hash_of(files: &[&Path]) -> Result<String, TrainError> {
 
 fn read<T: DeserializeOwned>(folder: &Path) -> Result<Option<T>, TrainError> {
     let path = folder.join(PROVENANCE);
-    match mary_contract::read_plain_text(&path, mary_contract::LARGEST_SETTINGS) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(TrainError::file(&path)(error)),
-        Ok(text) => serde_json::from_str(&text)
-            .map(Some)
-            .map_err(|e| TrainError::content(&path, e)),
-    }
+    let text = read_if_there(&path)?;
+    let read = text.map(|text| serde_json::from_str(&text)).transpose();
+    read.map_err(|e| TrainError::content(&path, e))
 }
 
 fn write(folder: &Path, what: &impl Serialize) -> Result<(), TrainError> {

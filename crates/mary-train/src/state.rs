@@ -1,9 +1,9 @@
 //! The state a run resumes from: one file, replaced whole, bound to its recipe.
 
 use crate::TrainError;
-use crate::hf::write_whole;
-use safetensors::tensor::{Dtype, TensorView};
-use safetensors::{SafeTensors, serialize};
+use crate::hf::{Storage, Writer};
+use crate::optimizer::Moments;
+use safetensors::SafeTensors;
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,10 +15,6 @@ pub(crate) struct State<P> {
     arrays: HashMap<String, Vec<f32>>,
 }
 
-fn bytes(numbers: &[f32]) -> Vec<u8> {
-    numbers.iter().flat_map(|x| x.to_le_bytes()).collect()
-}
-
 /// Saves a state; `recipe` is what must be the same for it to be resumed.
 pub(crate) fn save<P: Serialize>(
     path: &Path,
@@ -26,20 +22,17 @@ pub(crate) fn save<P: Serialize>(
     (step, position): (u64, &P),
     arrays: &[(&str, &[f32])],
 ) -> Result<(), TrainError> {
-    let fail = |e: safetensors::SafeTensorError| TrainError::content(path, e);
-    let parts: Vec<(&str, Vec<u8>)> = arrays.iter().map(|(name, a)| (*name, bytes(a))).collect();
-    let mut tensors = Vec::new();
-    for (name, bytes) in &parts {
-        let view = TensorView::new(Dtype::F32, vec![bytes.len() / 4], bytes).map_err(fail)?;
-        tensors.push((*name, view));
+    let mut writer = Writer::new(Storage::F32);
+    for (name, values) in arrays {
+        writer.add(name, &[values.len()], values);
     }
     let position = serde_json::to_string(position).map_err(|e| TrainError::content(path, e))?;
-    let metadata = HashMap::from([
-        ("step".to_owned(), step.to_string()),
-        ("position".to_owned(), position),
-        ("recipe".to_owned(), recipe.to_owned()),
-    ]);
-    write_whole(path, &serialize(tensors, Some(metadata)).map_err(fail)?)
+    let metadata = [
+        ("step", step.to_string()),
+        ("position", position),
+        ("recipe", recipe.to_owned()),
+    ];
+    writer.write_with(path, metadata)
 }
 
 impl<P: DeserializeOwned> State<P> {
@@ -96,6 +89,14 @@ impl<P: DeserializeOwned> State<P> {
                 format!("\"{name}\" has {} numbers, expected {count}", found.len()),
             )),
         }
+    }
+
+    /// The optimiser's moments of this many numbers.
+    pub(crate) fn moments(&mut self, path: &Path, count: usize) -> Result<Moments, TrainError> {
+        Ok(Moments {
+            first: self.take(path, "first", count)?,
+            second: self.take(path, "second", count)?,
+        })
     }
 
     /// One of its arrays, where it is there.

@@ -10,7 +10,7 @@ use tokenizers::Tokenizer;
 
 /// Where documents come from.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub enum Source {
+pub enum TextSource {
     /// The generated corpus of the small world.
     Generated,
     /// Text files of the user's; documents are separated by empty lines.
@@ -25,10 +25,10 @@ pub(crate) enum Documents {
 }
 
 impl Documents {
-    pub(crate) fn open(source: &Source, seed: u64) -> Result<Self, TrainError> {
+    pub(crate) fn open(source: &TextSource, seed: u64) -> Result<Self, TrainError> {
         let files = match source {
-            Source::Generated => return Ok(Self::Generated(Corpus::new(seed))),
-            Source::Files(files) => files,
+            TextSource::Generated => return Ok(Self::Generated(Corpus::new(seed))),
+            TextSource::Files(files) => files,
         };
         let mut texts = Vec::new();
         for path in files {
@@ -144,13 +144,18 @@ impl TokenStream {
 
 /// The numbers below `count` in the order of one round.
 fn shuffled(count: usize, seed: u64, round: u64) -> Vec<u32> {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(round);
     let mut order: Vec<u32> = (0..count as u32).collect();
+    shuffle(&mut order, seed, round);
+    order
+}
+
+/// Shuffles by a seed and the number of a stream of its random numbers.
+pub(crate) fn shuffle<T>(order: &mut [T], seed: u64, stream: u64) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(stream);
     for i in (1..order.len()).rev() {
         order.swap(i, rng.random_range(0..=i));
     }
-    order
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A byte-level BPE tokenizer, trained on the corpus at hand and written as `tokenizer.json`.
 
 use crate::TrainError;
+use crate::hf::write_whole;
 use serde_json::json;
 use std::path::Path;
 use tokenizers::models::TrainerWrapper;
@@ -59,6 +60,26 @@ pub fn load(path: &Path) -> Result<Tokenizer, TrainError> {
     let bytes =
         mary_contract::read_plain(path, LARGEST_TOKENIZER).map_err(TrainError::file(path))?;
     mary_weights::read_tokenizer(&bytes).map_err(|e| TrainError::content(path, e))
+}
+
+/// The tokenizer of a folder, or a new one that is written there.
+pub(crate) fn load_or_train(
+    folder: &Path,
+    train: impl FnOnce() -> Result<Tokenizer, TrainError>,
+) -> Result<Tokenizer, TrainError> {
+    let path = folder.join("tokenizer.json");
+    if path.exists() {
+        return load(&path);
+    }
+    let tokenizer = train()?;
+    write_whole(&path, to_json(&tokenizer)?.as_bytes())?;
+    Ok(tokenizer)
+}
+
+/// The number of a token that must be there.
+pub(crate) fn token_id(tokenizer: &Tokenizer, token: &str) -> Result<u32, TrainError> {
+    let id = tokenizer.token_to_id(token);
+    id.ok_or_else(|| TrainError::Tokenizer(format!("no token {token}")))
 }
 
 /// The tokenizer as the text of a `tokenizer.json`.

@@ -48,15 +48,15 @@ fn settings(folder: &Path, name: &str, device: Device) -> TuneSettings {
         })
         .collect();
     std::fs::write(&data, lines).expect("written");
-    TuneSettings {
+    let mut settings = TuneSettings {
         device,
-        epochs: 3,
-        batch: 4,
-        held_out: 0.0,
         save_every: 2,
         threads: 2,
         ..TuneSettings::new(folder.join("model"), data, folder.join(name))
-    }
+    };
+    (settings.recipe.epochs, settings.recipe.batch) = (3, 4);
+    settings.recipe.held_out = 0.0;
+    settings
 }
 
 /// The report, and the adapter's file.
@@ -104,18 +104,13 @@ fn stopping_early_keeps_the_best_adapter() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     checkpoint(folder.path());
-    let on = |name| TuneSettings {
-        epochs: 10,
-        held_out: 0.25,
-        warm_up: 0,
-        decline: Decline::Constant,
-        evaluate_every: Some(1),
-        patience: Some(1),
-        optimizer: mary_train::AdamW {
-            rate: 0.3,
-            ..settings(folder.path(), name, Device::Cpu).optimizer
-        },
-        ..settings(folder.path(), name, Device::Cuda(0))
+    let on = |name| {
+        let mut settings = settings(folder.path(), name, Device::Cuda(0));
+        let recipe = &mut settings.recipe;
+        (recipe.epochs, recipe.held_out, recipe.warm_up) = (10, 0.25, 0);
+        (recipe.decline, recipe.optimizer.rate) = (Decline::Constant, 0.3);
+        (recipe.evaluate_every, recipe.patience) = (Some(1), Some(1));
+        settings
     };
     let (early, adapter) = tuned(&on("early"), None);
     let best = early

@@ -65,8 +65,8 @@ fn weights(layout: &Layout) -> Vec<f32> {
     values
 }
 
-/// The slope of the loss along a direction, by central differences.
-fn slope(loss: &mut dyn FnMut(&[f32]) -> f64, at: &[f32], direction: &[f32]) -> f64 {
+/// The derivative of the loss along a direction, by central differences.
+fn derivative(loss: &mut dyn FnMut(&[f32]) -> f64, at: &[f32], direction: &[f32]) -> f64 {
     let step = 4e-3;
     let moved = |sign: f32| -> Vec<f32> {
         at.iter()
@@ -102,7 +102,7 @@ fn check(
         for (d, x) in direction[place.clone()].iter_mut().zip(&along) {
             *d = (f64::from(*x) / length) as f32;
         }
-        let want = slope(loss, at, &direction);
+        let want = derivative(loss, at, &direction);
         let got: f64 = gradient
             .iter()
             .zip(&direction)

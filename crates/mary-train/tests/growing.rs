@@ -1,6 +1,6 @@
 //! Growing as a user does it: killed, resumed, on any number of threads, from any text.
 
-use mary_train::{GrowEvent, GrowSettings, Size, Source, TrainError, grow};
+use mary_train::{GrowEvent, GrowSettings, Size, TextSource, TrainError, grow};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ fn settings(out: &Path) -> GrowSettings {
 }
 
 fn run(settings: &GrowSettings, stop_at: Option<u64>) -> Vec<f64> {
-    if settings.source == Source::Generated {
+    if settings.source == TextSource::Generated {
         with_tokenizer(&settings.course.out);
     }
     let mut on_event = |event: GrowEvent| match event {
@@ -171,7 +171,7 @@ fn a_users_text_grows_a_model_too() {
     )
     .expect("written");
     let mut settings = settings(&folder.path().join("out"));
-    settings.source = Source::Files(vec![text.clone()]);
+    settings.source = TextSource::Files(vec![text.clone()]);
     settings.course.steps = 30;
     let losses = run(&settings, None);
     assert!(losses[29] < losses[0] - 1.0, "{losses:?}");

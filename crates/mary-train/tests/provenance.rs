@@ -44,15 +44,15 @@ fn data(path: &Path, label: &str) -> PathBuf {
 fn settings(folder: &Path) -> TuneSettings {
     let data = data(&folder.join("set.jsonl"), "A");
     let mut settings = TuneSettings::new(base(folder, 1), data, folder.join("adapter"));
-    settings.rank = 2;
-    (settings.epochs, settings.batch) = (1, 2);
+    settings.recipe.rank = 2;
+    (settings.recipe.epochs, settings.recipe.batch) = (1, 2);
     settings.threads = 1;
-    settings.held_out = 0.0;
+    settings.recipe.held_out = 0.0;
     settings
 }
 
 fn reuse(settings: &TuneSettings) -> Reuse {
-    let wanted = Provenance::of(settings).expect("provenance");
+    let wanted = Provenance::planned(settings).expect("provenance");
     wanted.reuse(&settings.out).expect("compared")
 }
 
@@ -81,9 +81,9 @@ fn an_adapter_is_used_again_only_for_the_same_base_data_settings_and_seed() {
         );
     };
     differs("seed", &|s| s.seed = 9);
-    differs("rank", &|s| s.rank = 3);
-    differs("optimizer.rate", &|s| s.optimizer.rate = 2e-3);
-    differs("epochs", &|s| s.epochs = 2);
+    differs("rank", &|s| s.recipe.rank = 3);
+    differs("optimizer.rate", &|s| s.recipe.optimizer.rate = 2e-3);
+    differs("epochs", &|s| s.recipe.epochs = 2);
     differs("base", &|s| s.model = base(folder.path(), 2));
     differs("data", &|s| {
         s.data = data(&folder.path().join("other.jsonl"), "B")
@@ -117,7 +117,7 @@ fn read(settings: &TuneSettings) -> Provenance {
 fn an_adapter_that_was_stopped_half_way_says_so_and_is_gone_on_with() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut settings = settings(folder.path());
-    settings.epochs = 3;
+    settings.recipe.epochs = 3;
     let stop = |at: u64| {
         move |event: TuneEvent| match event {
             TuneEvent::Step { step, .. } if step == at => ControlFlow::Break(()),
@@ -139,7 +139,7 @@ fn an_adapter_that_was_stopped_half_way_says_so_and_is_gone_on_with() {
     assert_eq!(reuse(&settings), Reuse::Unfinished);
     // Something else is another adapter all the same.
     let mut other = settings.clone();
-    other.rank = 3;
+    other.recipe.rank = 3;
     assert!(matches!(reuse(&other), Reuse::Other(_)));
     // A stopped tuning is no model: it is not merged.
     let error = derive(&settings, &mut stop(5)).expect_err("stopped");
@@ -181,7 +181,7 @@ fn a_kill_while_the_adapter_is_written_leaves_no_adapter_of_unknown_origin() {
 fn a_part_of_the_examples_is_another_adapter_and_says_how_many() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut settings = settings(folder.path());
-    settings.examples = Some(3);
+    settings.recipe.examples = Some(3);
     let mut conversations = (0, 0);
     tune(&settings, &mut |event| {
         if let TuneEvent::Started {
@@ -196,7 +196,7 @@ fn a_part_of_the_examples_is_another_adapter_and_says_how_many() {
     .expect("tunes");
     assert_eq!(conversations, (3, 0));
     assert_eq!(read(&settings).settings.examples, Some(3));
-    settings.examples = None;
+    settings.recipe.examples = None;
     let Reuse::Other(differences) = reuse(&settings) else {
         panic!("the whole set passed for a part");
     };
@@ -213,7 +213,7 @@ fn a_merged_model_knows_its_base_and_adapter() {
     train(&settings);
     let merged = folder.path().join("merged");
     let look = |settings: &TuneSettings| {
-        let wanted = MergedProvenance::of(&settings.model, &settings.out, Storage::F32);
+        let wanted = MergedProvenance::planned(&settings.model, &settings.out, Storage::F32);
         wanted
             .expect("provenance")
             .reuse(&merged)
@@ -266,8 +266,8 @@ fn a_tuned_model_is_made_again_for_another_seed_rank_rate_base_or_data() {
         before = after;
     };
     changed("seed", &|s| s.seed = 9);
-    changed("rank", &|s| s.rank = 3);
-    changed("optimizer.rate", &|s| s.optimizer.rate = 2e-3);
+    changed("rank", &|s| s.recipe.rank = 3);
+    changed("optimizer.rate", &|s| s.recipe.optimizer.rate = 2e-3);
     changed("base", &|s| s.model = base(folder.path(), 2));
     changed("data", &|s| {
         s.data = data(&folder.path().join("b.jsonl"), "B")
@@ -281,7 +281,7 @@ fn a_kill_while_a_model_is_merged_leaves_no_model() {
     let settings = settings(folder.path());
     let (first, ..) = derived(&settings);
     let merged = settings.out.join("merged");
-    let wanted = MergedProvenance::of(&settings.model, &settings.out, Storage::F32);
+    let wanted = MergedProvenance::planned(&settings.model, &settings.out, Storage::F32);
     let wanted = wanted.expect("provenance");
     std::fs::remove_file(merged.join("config.json")).expect("removed");
     assert_eq!(wanted.reuse(&merged).expect("compared"), Reuse::Nothing);

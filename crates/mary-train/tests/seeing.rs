@@ -8,8 +8,10 @@ use mary_items::{Packing, Picture};
 use mary_local::LocalModel;
 use mary_local::transformer::Batch;
 use mary_train::corpus::scenes::exam;
-use mary_train::net::{Packed, SeeingNet, SeeingSpace, Segment, Sight, patches};
-use mary_train::{GrowEvent, IMAGE, SightSettings, SightSize, grow_eyes};
+use mary_train::net::{
+    Packed, Segment, VisionLanguageNet, VisionLanguageWorkspace, VisionPack, patches,
+};
+use mary_train::{GrowEvent, IMAGE, VisionSettings, VisionSize, grow_vision};
 use mary_weights::Checkpoint;
 use safetensors::SafeTensors;
 use serde_json::Value;
@@ -36,7 +38,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
 }
 
 /// Both texts packed into one sequence, each with its picture.
-fn sight(tensors: &SafeTensors<'_>, config: &Value, net: &SeeingNet) -> Sight {
+fn sight(tensors: &SafeTensors<'_>, config: &Value, net: &VisionLanguageNet) -> VisionPack {
     let view = tensors.tensor("tokens").expect("tokens");
     let words = view.data().chunks_exact(4);
     let tokens: Vec<u32> = words
@@ -53,9 +55,9 @@ fn sight(tensors: &SafeTensors<'_>, config: &Value, net: &SeeingNet) -> Sight {
         all.targets.extend(text.targets);
     }
     let shown = |i: &usize| all.tokens[*i] == image;
-    Sight {
+    VisionPack {
         places: (0..all.tokens.len()).filter(shown).collect(),
-        patches: golden_patches(net.eyes.image, net.eyes.patch),
+        patches: golden_patches(net.encoder.image, net.encoder.patch),
         packed: all,
     }
 }
@@ -85,15 +87,15 @@ fn golden_patches(image: usize, patch: usize) -> Vec<f32> {
 fn a_model_that_sees_has_the_gradients_that_pytorch_has() {
     let (bytes, settings) = golden();
     let tensors = SafeTensors::deserialize(&bytes).expect("tensors");
-    let net = SeeingNet::open(&settings["config"]).expect("a net");
+    let net = VisionLanguageNet::open(&settings["config"]).expect("a net");
     let sight = sight(&tensors, &settings["config"], &net);
-    assert_eq!(sight.places.len(), 2 * net.eyes.rows());
+    assert_eq!(sight.places.len(), 2 * net.encoder.rows());
     let base: Vec<f32> = net
         .entries
         .iter()
         .flat_map(|e| numbers(&e.name, &e.dims, false))
         .collect();
-    let (mut turned, mut ws) = (Vec::new(), SeeingSpace::default());
+    let (mut turned, mut ws) = (Vec::new(), VisionLanguageWorkspace::default());
     net.transposed(&base, &mut turned);
     let mut gradient = vec![0.0; net.total];
     let weight = sight.packed.weight();
@@ -132,8 +134,8 @@ fn a_model_that_sees_has_the_gradients_that_pytorch_has() {
 }
 
 /// A model so small that it is grown in a second.
-fn tiny(out: &Path) -> SightSettings {
-    let size = SightSize {
+fn tiny(out: &Path) -> VisionSettings {
+    let size = VisionSize {
         image: 24,
         patch: 8,
         width: 32,
@@ -143,7 +145,7 @@ fn tiny(out: &Path) -> SightSettings {
         context: 192,
         vocabulary: 320,
     };
-    let mut settings = SightSettings::new(out.to_owned(), size, 20);
+    let mut settings = VisionSettings::new(out.to_owned(), size, 20);
     settings.course.batch = 6;
     settings.course.slots = 3;
     settings.course.threads = 1;
@@ -152,12 +154,12 @@ fn tiny(out: &Path) -> SightSettings {
     settings
 }
 
-fn run(settings: &SightSettings, stop_at: Option<u64>) -> Vec<f64> {
+fn run(settings: &VisionSettings, stop_at: Option<u64>) -> Vec<f64> {
     let mut on_event = |event: GrowEvent| match event {
         GrowEvent::Step { step, .. } if Some(step) == stop_at => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     };
-    grow_eyes(settings, &mut on_event).expect("grows").losses
+    grow_vision(settings, &mut on_event).expect("grows").losses
 }
 
 fn file(out: &Path, name: &str) -> Vec<u8> {
@@ -186,7 +188,7 @@ fn a_stopped_growth_of_eyes_goes_on_bit_for_bit_on_any_number_of_threads() {
     }
     let mut other = tiny(&parts);
     other.course.seed = 2;
-    let error = grow_eyes(&other, &mut |_| ControlFlow::Continue(()));
+    let error = grow_vision(&other, &mut |_| ControlFlow::Continue(()));
     let error = error.expect_err("another recipe").to_string();
     assert!(error.contains("another recipe"), "{error}");
 }
@@ -210,7 +212,7 @@ fn a_killed_growth_of_eyes_repeats_what_was_not_saved() {
 }
 
 /// The numbers of a checkpoint in the order of the net.
-fn weights(folder: &Path, net: &SeeingNet) -> Vec<f32> {
+fn weights(folder: &Path, net: &VisionLanguageNet) -> Vec<f32> {
     let bytes = file(folder, "model.safetensors");
     let tensors = SafeTensors::deserialize(&bytes).expect("tensors");
     assert_eq!(tensors.names().len(), net.entries.len());
@@ -226,7 +228,7 @@ fn the_reader_opens_what_was_grown_and_computes_the_same() {
     run(&settings, None);
     let step = folder.path().join("step20");
     let config: Value = serde_json::from_slice(&file(&step, "config.json")).expect("json");
-    let net = SeeingNet::open(&config).expect("a net");
+    let net = VisionLanguageNet::open(&config).expect("a net");
     let base = weights(&step, &net);
     let mut turned = Vec::new();
     net.transposed(&base, &mut turned);
@@ -241,11 +243,11 @@ fn the_reader_opens_what_was_grown_and_computes_the_same() {
         let rgb = posed.scene.rgb(24);
         let text = format!("{} {}", posed.question.prompt(), posed.question.right());
         // Trained: the picture's patches in the places of its tokens.
-        let mut tokens = vec![image; net.eyes.rows()];
+        let mut tokens = vec![image; net.encoder.rows()];
         tokens.extend(mary_train::tokenizer::encode(&tokenizer, &text).expect("encodes"));
-        let mut sight = Sight {
-            places: (0..net.eyes.rows()).collect(),
-            ..Sight::default()
+        let mut sight = VisionPack {
+            places: (0..net.encoder.rows()).collect(),
+            ..VisionPack::default()
         };
         patches(&rgb, 24, 8, &mut sight.patches);
         sight.packed.tokens = tokens.clone();
@@ -254,7 +256,7 @@ fn the_reader_opens_what_was_grown_and_computes_the_same() {
             start: 0,
             length: tokens.len(),
         }];
-        let mut ws = SeeingSpace::default();
+        let mut ws = VisionLanguageWorkspace::default();
         let ours = net.logits((&base, &turned), &sight, &mut ws).expect("runs");
         // Read: a PNG and a text.
         let picture = Picture::from_fn(24, 24, |x, y| {
@@ -269,7 +271,7 @@ fn the_reader_opens_what_was_grown_and_computes_the_same() {
         prompt.turns[0].parts.insert(0, Part::Image(image));
         let (read, shown) = model.read(&prompt).expect("read");
         assert_eq!(read.len(), tokens.len());
-        assert_eq!(read[net.eyes.rows()..], tokens[net.eyes.rows()..]);
+        assert_eq!(read[net.encoder.rows()..], tokens[net.encoder.rows()..]);
         let mut session = model.session(read.len()).expect("a session");
         session.show(shown.clone());
         let mut batch = Batch::default();

@@ -1,11 +1,33 @@
 //! Tuning as a user does it: on a model grown here, with adapters saved, loaded and merged.
 
 use mary_train::net::{AdapterLayout, Net, Packed, Parameters, Shape, Workspace};
-use mary_train::{
-    Adapter, GrowSettings, Size, Storage, TuneEvent, TuneSettings, grow, merge, tune,
-};
+use mary_train::{GrowSettings, Size, Storage, TuneEvent, TuneSettings, grow, merge, tune};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+
+/// The adapter that a tuning wrote, from its files in PEFT's layout.
+fn adapter(settings: &TuneSettings, net: &Net) -> (AdapterLayout, Vec<f32>) {
+    let text = std::fs::read_to_string(settings.out.join("adapter_config.json")).expect("read");
+    let config: serde_json::Value = serde_json::from_str(&text).expect("json");
+    let rank = config["r"].as_u64().expect("a rank") as usize;
+    let alpha = config["lora_alpha"].as_f64().expect("a strength") as f32;
+    let targets: Vec<String> =
+        serde_json::from_value(config["target_modules"].clone()).expect("targets");
+    let table = AdapterLayout::new(&net.layout, rank, alpha, 0.0, &targets).expect("a table");
+    let bytes = std::fs::read(settings.out.join("adapter_model.safetensors")).expect("read");
+    let tensors = safetensors::SafeTensors::deserialize(&bytes).expect("tensors");
+    assert_eq!(tensors.len(), table.tensors().len());
+    let mut values = vec![0.0; table.total];
+    for (name, dims, place) in table.tensors() {
+        let name = format!("base_model.model.{name}");
+        let view = tensors.tensor(&name).expect(&name);
+        assert_eq!(view.shape(), dims, "{name}");
+        for (to, from) in values[place].iter_mut().zip(view.data().chunks_exact(4)) {
+            *to = f32::from_le_bytes([from[0], from[1], from[2], from[3]]);
+        }
+    }
+    (table, values)
+}
 
 /// A tokenizer made once; growing uses the one it finds in the folder.
 pub fn with_tokenizer(out: &Path) {
@@ -94,13 +116,13 @@ fn settings(folder: &Path, model: &Path) -> TuneSettings {
     let data = folder.join("set.jsonl");
     tuning_set(&data);
     let mut settings = TuneSettings::new(model.to_owned(), data, folder.join("adapter"));
-    settings.targets = ["query_key_value", "dense_h_to_4h", "dense_4h_to_h"]
+    settings.recipe.targets = ["query_key_value", "dense_h_to_4h", "dense_4h_to_h"]
         .map(str::to_owned)
         .to_vec();
-    settings.epochs = 30;
-    settings.batch = 8;
-    settings.optimizer.rate = 1e-2;
-    settings.held_out = 0.25;
+    settings.recipe.epochs = 30;
+    settings.recipe.batch = 8;
+    settings.recipe.optimizer.rate = 1e-2;
+    settings.recipe.held_out = 0.25;
     settings.threads = 2;
     settings
 }
@@ -159,8 +181,8 @@ fn tuning_learns_and_the_merged_model_agrees_with_the_adapter() {
     );
 
     let (net, base) = open(&model);
-    let adapter = Adapter::load(&settings.out, &net.layout).expect("loads");
-    let with = logits(&net, &base, Some((&adapter.layout, &adapter.values)));
+    let (table, values) = adapter(&settings, &net);
+    let with = logits(&net, &base, Some((&table, &values)));
     assert_ne!(
         with,
         logits(&net, &base, None),
@@ -182,8 +204,8 @@ fn the_same_seed_gives_the_same_adapter_on_any_number_of_threads() {
     let folder = tempfile::tempdir().expect("a folder");
     let model = grown(folder.path());
     let mut settings = settings(folder.path(), &model);
-    settings.epochs = 1;
-    settings.dropout = 0.2;
+    settings.recipe.epochs = 1;
+    settings.recipe.dropout = 0.2;
     let mut once = |threads: usize, name: &str| {
         settings.threads = threads;
         settings.out = folder.path().join(name);
@@ -202,10 +224,10 @@ fn a_tuning_that_was_stopped_goes_on_bit_for_bit() {
     let folder = tempfile::tempdir().expect("a folder");
     let model = grown(folder.path());
     let mut settings = settings(folder.path(), &model);
-    settings.epochs = 2;
-    settings.dropout = 0.2;
+    settings.recipe.epochs = 2;
+    settings.recipe.dropout = 0.2;
     settings.save_every = 4;
-    settings.evaluate_every = Some(3);
+    settings.recipe.evaluate_every = Some(3);
     let weights = |settings: &TuneSettings| {
         std::fs::read(settings.out.join("adapter_model.safetensors")).expect("weights")
     };
@@ -259,10 +281,10 @@ fn learning_stops_early_and_keeps_the_best_adapter() {
     let folder = tempfile::tempdir().expect("a folder");
     let model = grown(folder.path());
     let mut settings = settings(folder.path(), &model);
-    settings.epochs = 30;
-    settings.optimizer.rate = 0.3;
-    settings.evaluate_every = Some(2);
-    settings.patience = Some(2);
+    settings.recipe.epochs = 30;
+    settings.recipe.optimizer.rate = 0.3;
+    settings.recipe.evaluate_every = Some(2);
+    settings.recipe.patience = Some(2);
     let report = tune(&settings, &mut |_| ControlFlow::Continue(())).expect("tunes");
     assert!(report.finished);
     assert!(
@@ -312,7 +334,7 @@ fn instructions_teach_the_same_as_a_chat() {
     let folder = tempfile::tempdir().expect("a folder");
     let model = grown(folder.path());
     let mut settings = settings(folder.path(), &model);
-    settings.epochs = 1;
+    settings.recipe.epochs = 1;
     let chat = tune(&settings, &mut |_| ControlFlow::Continue(())).expect("tunes");
     let text = std::fs::read_to_string(&settings.data).expect("the set");
     let records: Vec<serde_json::Value> = text
@@ -339,9 +361,9 @@ fn an_adapter_is_saved_under_pefts_names() {
     let folder = tempfile::tempdir().expect("a folder");
     let model = grown(folder.path());
     let mut settings = settings(folder.path(), &model);
-    settings.epochs = 1;
-    settings.rank = 2;
-    settings.targets = vec!["query_key_value".to_owned()];
+    settings.recipe.epochs = 1;
+    settings.recipe.rank = 2;
+    settings.recipe.targets = vec!["query_key_value".to_owned()];
     tune(&settings, &mut |_| ControlFlow::Continue(())).expect("tunes");
     let bytes = std::fs::read(settings.out.join("adapter_model.safetensors")).expect("weights");
     let tensors = safetensors::SafeTensors::deserialize(&bytes).expect("tensors");
@@ -381,7 +403,7 @@ fn mistakes_are_named_before_training() {
             .to_string()
     };
     let mut bad = good.clone();
-    bad.targets = vec!["q_proj".to_owned()];
+    bad.recipe.targets = vec!["q_proj".to_owned()];
     let error = refuse(&bad);
     assert!(
         error.contains("q_proj") && error.contains("query_key_value"),
@@ -401,6 +423,6 @@ fn mistakes_are_named_before_training() {
     bad.memory_limit = Some(1_000_000);
     assert!(refuse(&bad).contains("memory"), "{}", refuse(&bad));
     let mut bad = good;
-    bad.rank = 0;
+    bad.recipe.rank = 0;
     assert!(refuse(&bad).contains("rank"), "{}", refuse(&bad));
 }

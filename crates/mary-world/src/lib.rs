@@ -21,27 +21,22 @@ use std::collections::HashSet;
 
 /// Two sentences that differ in one grammatical point.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct MinimalPair {
     /// The phenomenon, one of twelve.
     pub phenomenon: &'static str,
-    /// The paradigm within it.
     pub paradigm: &'static str,
-    /// The grammatical sentence.
     pub good: String,
-    /// The ungrammatical sentence.
     pub bad: String,
 }
 
 /// A comparison of two numbers, true and false.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Comparison {
-    /// The first number.
     pub a: usize,
-    /// The second number.
     pub b: usize,
-    /// The true sentence.
     pub good: String,
-    /// The false sentence.
     pub bad: String,
 }
 
@@ -138,7 +133,7 @@ pub struct HeldOut {
 }
 
 impl HeldOut {
-    /// `per_paradigm` pairs of each paradigm, drawn with this seed, and every held-out comparison.
+    /// `per_paradigm` pairs of each paradigm, sampled with this seed, and every held-out comparison.
     pub fn new(seed: u64, per_paradigm: usize) -> Self {
         let mut dice = Dice::for_document(seed, u64::MAX);
         let mut seen = HashSet::new();

@@ -52,7 +52,6 @@ fn write(number: usize, form: Form) -> String {
     }
 }
 
-/// A line about numbers.
 pub(super) fn line(dice: &mut Dice) -> String {
     match dice.between(0, 11) {
         0 => count(dice, 1),

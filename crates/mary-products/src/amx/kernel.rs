@@ -286,7 +286,7 @@ pub(super) enum Share {
 
 impl Share {
     /// For blocks of so many rows in all, 32 at a time: together they fetch everything.
-    pub(super) fn of(rows: usize) -> Self {
+    pub(super) fn for_rows(rows: usize) -> Self {
         match rows.div_ceil(2 * TILE) {
             0..=3 => Self::Half,
             4..=7 => Self::Quarter,

@@ -55,7 +55,7 @@ pub fn panels<const N: usize>(
         false => (GROUP, blocks * GROUP / PANEL),
     };
     room.reserve(places * size);
-    let share = Share::of(rows);
+    let share = Share::for_rows(rows);
     // SAFETY: the processor has tiles.
     unsafe { kernel::configure() };
     for first in (0..columns).step_by(group) {

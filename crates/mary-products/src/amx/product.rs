@@ -261,7 +261,7 @@ impl Inner {
         // What is split while it is multiplied lies in a cache already.
         let share = match self.ahead {
             0 => Share::Eighth,
-            _ => Share::of(self.rows),
+            _ => Share::for_rows(self.rows),
         };
         for output in (0..outputs).step_by(2 * TILE) {
             let wide = (outputs - output).min(2 * TILE);

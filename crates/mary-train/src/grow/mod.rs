@@ -10,19 +10,15 @@ mod settings;
 pub use settings::{GrowSettings, Size};
 
 use crate::growth::{
-    self, Course, GrowEvent, GrowReport, Growing, Numbers, OnEvent, Resumed, Stepped, begin,
-    groups, note_device, resume,
+    Folder, GrowEvent, GrowReport, Grown, OnEvent, Run, Start, Stepped, groups, new_weights,
 };
-use crate::hf::{Folder, write_whole};
-use crate::learner::{Device, Learner, Lesson, Means, Work};
+use crate::learner::{ComputeSettings, Device, Learner, TrainingJob};
 use crate::memory::Estimate;
-use crate::net::{Layout, Net, Packed, Shape};
+use crate::net::{Layout, Net, Packed, Shape, Work};
 use crate::optimizer::Moments;
-use crate::probe::{ProbeReport, Prober};
+use crate::probe::Prober;
 use crate::stream::{Documents, Position, TokenStream};
 use crate::{TrainError, tokenizer};
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 use std::path::Path;
 use std::sync::mpsc;
@@ -40,12 +36,9 @@ struct Grower<'a> {
     settings: &'a GrowSettings,
     shape: Shape,
     learner: Learner,
-    step: u64,
     position: Position,
     tokenizer: Tokenizer,
-    tokenizer_json: String,
     end: u32,
-    recipe: String,
     prober: Option<Prober>,
     /// Encoded ahead of the steps that need them, while a run is under way.
     batches: Option<mpsc::Receiver<Result<Batch, TrainError>>>,
@@ -59,165 +52,116 @@ pub fn grow(settings: &GrowSettings, on_event: OnEvent<'_>) -> Result<GrowReport
     settings.device.ready()?;
     let shape = settings.size.shape(settings.size.vocabulary);
     let memory = match settings.device {
-        Device::Cpu => Estimate::growing(&shape, settings)?,
+        Device::Cpu => Estimate::growing(&shape, course.slots())?,
         Device::Cuda(_) => {
             let total = Layout::new(&shape)?.total;
-            Estimate::beside_card(total, total)
+            Estimate::beside_gpu(total, total)
         }
     }
     .check(settings.memory_limit)?;
     std::fs::create_dir_all(&course.out).map_err(TrainError::file(&course.out))?;
     let documents = Documents::open(&settings.source, course.seed)?;
-    let mut grower = Grower::new(settings, &documents)?;
-    let device = grower.learner.describe();
-    note_device(course, grower.step, &device)?;
-    let started = GrowEvent::Started {
-        parameters: grower.learner.net().layout.total,
-        tokens_per_step: course.batch * settings.size.context,
-        memory,
-        from_step: grower.step,
-        device,
-    };
-    let stopped = on_event(started).is_break();
-    grower.run(documents, stopped, on_event)
+    let (mut run, mut grower) = Grower::open(settings, &documents)?;
+    let total = grower.learner.net().layout.total;
+    let size = (total, course.batch * settings.size.context);
+    let stopped = run.start(size, memory, grower.learner.describe(), on_event)?;
+    let (tokenizer, position) = (grower.tokenizer.clone(), grower.position.clone());
+    let stream = TokenStream::new(documents, tokenizer, grower.end, position);
+    let left = course.steps.saturating_sub(run.step);
+    std::thread::scope(|scope| {
+        let (send, batches) = mpsc::sync_channel(3);
+        let window = (course.batch, settings.size.context);
+        scope.spawn(move || read_ahead(stream, left, window, &send));
+        grower.batches = Some(batches);
+        let report = run.go(&mut grower, stopped, on_event);
+        // The other thread ends when nobody takes what it has encoded.
+        grower.batches = None;
+        report
+    })
 }
 
 impl<'a> Grower<'a> {
-    fn new(settings: &'a GrowSettings, documents: &Documents) -> Result<Self, TrainError> {
+    fn open(
+        settings: &'a GrowSettings,
+        documents: &Documents,
+    ) -> Result<(Run<'a>, Self), TrainError> {
         let course = &settings.course;
-        let tokenizer = prepare_tokenizer(settings, documents)?;
-        let tokenizer_json = tokenizer::to_json(&tokenizer)?;
-        let end = tokenizer
-            .token_to_id(tokenizer::END)
-            .ok_or_else(|| TrainError::Tokenizer(format!("no token {}", tokenizer::END)))?;
+        let size = settings.size.vocabulary;
+        let tokenizer = tokenizer::load_or_train(&course.out, || match documents {
+            Documents::Generated(corpus) => {
+                let (corpus, count) = (*corpus, TOKENIZER_DOCUMENTS * size as u64 / 64);
+                tokenizer::train((0..count).map(move |i| corpus.document(i)), size)
+            }
+            Documents::Texts { texts, .. } => tokenizer::train(texts.iter().cloned(), size),
+        })?;
+        let end = tokenizer::token_id(&tokenizer, tokenizer::END)?;
         let shape = settings.size.shape(tokenizer.get_vocab_size(true));
         let net = Net::new(shape.clone())?;
         let recipe = recipe(settings, &shape, net.layout.total, documents);
-        let total = net.layout.total;
-        let resumed = match resume(course, &recipe, total)? {
-            Some(resumed) => resumed,
-            None => Resumed {
-                step: 0,
-                position: Position::default(),
-                parameters: initial(&shape, &net.layout, course.seed),
-                moments: Moments::new(total),
-            },
-        };
-        begin(course, &recipe, resumed.step)?;
-        let groups = groups(&net.layout.entries, course.optimizer.decay);
+        let new = || initial(&shape, &net.layout, course.seed);
+        let (run, begun) = Run::open(course, recipe, net.layout.total, new)?;
         let generated = matches!(documents, Documents::Generated(_));
-        let prober = if course.probe && generated {
-            Some(Prober::new(&tokenizer, end, course.seed)?)
-        } else {
-            None
+        let prober = match course.probe && generated {
+            true => Some(Prober::new(&tokenizer, end, course.seed)?),
+            false => None,
         };
-        let lesson = Lesson {
+        let job = TrainingJob {
+            groups: groups(&net.layout.entries, course.optimizer.decay),
             net,
-            base: resumed.parameters,
+            base: begun.parameters,
             stored: None,
             adapter: None,
-            moments: resumed.moments,
+            moments: begun.moments,
             optimizer: course.optimizer.clone(),
-            groups,
         };
-        let means = Means {
+        let compute = ComputeSettings {
             device: settings.device,
             threads: course.threads,
             slots: course.slots(),
             split: false,
         };
-        Ok(Self {
+        let grower = Self {
             settings,
             shape,
-            learner: Learner::new(lesson, &means)?,
-            step: resumed.step,
-            position: resumed.position,
+            learner: Learner::new(job, &compute)?,
+            position: begun.position,
             tokenizer,
-            tokenizer_json,
             end,
-            recipe,
             prober,
             batches: None,
-        })
-    }
-
-    /// Takes the steps, while another thread encodes what they need.
-    fn run(
-        &mut self,
-        documents: Documents,
-        stopped: bool,
-        on_event: OnEvent<'_>,
-    ) -> Result<GrowReport, TrainError> {
-        let stream = TokenStream::new(
-            documents,
-            self.tokenizer.clone(),
-            self.end,
-            self.position.clone(),
-        );
-        let course = &self.settings.course;
-        let left = course.steps.saturating_sub(self.step);
-        let (batch, context) = (course.batch, self.settings.size.context);
-        std::thread::scope(|scope| {
-            let (send, batches) = mpsc::sync_channel(3);
-            scope.spawn(move || read_ahead(stream, left, (batch, context), &send));
-            self.batches = Some(batches);
-            let report = growth::run(self, stopped, on_event);
-            // The other thread ends when nobody takes what it has encoded.
-            self.batches = None;
-            report
-        })
+        };
+        Ok((run, grower))
     }
 }
 
-impl Growing for Grower<'_> {
+impl Grown for Grower<'_> {
     type Position = Position;
-    type Report = ProbeReport;
-
-    fn course(&self) -> &Course {
-        &self.settings.course
-    }
-
-    fn recipe(&self) -> &str {
-        &self.recipe
-    }
-
-    fn done(&self) -> u64 {
-        self.step
-    }
 
     fn position(&self) -> Position {
         self.position.clone()
     }
 
     /// One step: every slot its sequences, one sum, one update.
-    fn step(&mut self) -> Result<Option<Stepped>, TrainError> {
+    fn step(&mut self, at: (u64, f64)) -> Result<Option<Stepped>, TrainError> {
         let Some(Ok(batch)) = self.batches.as_ref().map(mpsc::Receiver::recv) else {
             return Ok(None);
         };
         let batch = batch?;
         let weight: f64 = batch.packed.iter().map(Packed::weight).sum();
         let course = &self.settings.course;
-        let slots = course.slots();
-        let share = batch.packed.len().div_ceil(slots).max(1);
-        let work = |packed| Work {
-            packed,
-            noise: None,
-        };
-        let mut dealt: Vec<Vec<Work>> = Vec::with_capacity(slots);
-        for (i, packed) in batch.packed.into_iter().enumerate() {
-            match dealt.last_mut() {
-                Some(slot) if i % share != 0 => slot.push(work(packed)),
-                _ => dealt.push(vec![work(packed)]),
-            }
-        }
-        let step = self.step + 1;
-        let rate = course.optimizer.rate * course.schedule().share(step);
-        let (loss, gradient_norm) = self.learner.step(&dealt, weight.max(1.0), (step, rate))?;
-        self.step = step;
+        let share = batch.packed.len().div_ceil(course.slots()).max(1);
+        let work = batch.packed.chunks(share).map(|some| {
+            let work = |packed: &Packed| Work {
+                packed: packed.clone(),
+                noise: None,
+            };
+            some.iter().map(work).collect()
+        });
+        let work: Vec<Vec<Work>> = work.collect();
+        let (loss, gradient_norm) = self.learner.step(&work, weight.max(1.0), at)?;
         self.position = batch.after;
         Ok(Some(Stepped {
             loss,
-            rate,
             gradient_norm,
             tokens: course.batch * self.settings.size.context,
         }))
@@ -227,38 +171,33 @@ impl Growing for Grower<'_> {
         self.learner.note()
     }
 
-    fn numbers(&mut self) -> Result<Numbers<'_>, TrainError> {
+    fn numbers(&mut self) -> Result<(&[f32], &Moments), TrainError> {
         self.learner.fetch()?;
-        let lesson = self.learner.lesson();
-        Ok(Numbers {
-            parameters: &lesson.base,
-            moments: &lesson.moments,
-        })
+        let job = self.learner.job();
+        Ok((&job.base, &job.moments))
     }
 
     fn write(&mut self, folder: &Path) -> Result<(), TrainError> {
         self.learner.fetch()?;
+        let storage = self.settings.course.storage;
         Folder {
-            shape: &self.shape,
-            layout: &self.learner.net().layout,
-            parameters: &self.learner.lesson().base,
-            storage: self.settings.course.storage,
-            tokenizer_json: &self.tokenizer_json,
-            end_token: self.end,
+            config: &self.shape.to_config(storage.name(), self.end),
+            tokenizer: &self.tokenizer,
+            context: self.shape.context,
+            others: &[],
+            entries: &self.learner.net().layout.entries,
+            parameters: &self.learner.job().base,
+            storage,
         }
         .write(folder)
     }
 
-    fn probe(&mut self) -> Result<Option<ProbeReport>, TrainError> {
-        let (step, learner) = (self.step, &mut self.learner);
-        let asked = self.prober.as_ref();
-        asked
-            .map(|prober| learner.with(|net, p| prober.run(step, net, p)))
-            .transpose()
-    }
-
-    fn probed(report: ProbeReport) -> GrowEvent {
-        GrowEvent::Probed(report)
+    fn probe(&mut self, step: u64) -> Result<Option<GrowEvent>, TrainError> {
+        let Some(prober) = &self.prober else {
+            return Ok(None);
+        };
+        let report = self.learner.with(|net, p| prober.run(step, net, p))?;
+        Ok(Some(GrowEvent::Probed(report)))
     }
 }
 
@@ -284,30 +223,6 @@ fn read_ahead(
     }
 }
 
-/// The tokenizer of the folder, or a new one trained on the source.
-fn prepare_tokenizer(
-    settings: &GrowSettings,
-    documents: &Documents,
-) -> Result<Tokenizer, TrainError> {
-    let path = settings.course.out.join("tokenizer.json");
-    if path.exists() {
-        return tokenizer::load(&path);
-    }
-    let tokenizer = match documents {
-        Documents::Generated(corpus) => {
-            let corpus = *corpus;
-            let count = TOKENIZER_DOCUMENTS * settings.size.vocabulary as u64 / 64;
-            let texts = (0..count).map(move |i| corpus.document(i));
-            tokenizer::train(texts, settings.size.vocabulary)
-        }
-        Documents::Texts { texts, .. } => {
-            tokenizer::train(texts.iter().cloned(), settings.size.vocabulary)
-        }
-    }?;
-    write_whole(&path, tokenizer::to_json(&tokenizer)?.as_bytes())?;
-    Ok(tokenizer)
-}
-
 /// Everything that decides the weights, as text: resuming asks for the same.
 fn recipe(
     settings: &GrowSettings,
@@ -331,49 +246,24 @@ fn recipe(
         ("documents", json!(documents.count())),
         ("text_mark", json!(format!("{:016x}", documents.mark()))),
     ];
-    let own = own.map(|(name, value)| (name.to_owned(), value));
     let tokens = settings.course.batch * settings.size.context;
-    settings
-        .course
-        .recipe(own.into_iter().collect(), Some(tokens))
+    settings.course.recipe(own, Some(tokens))
 }
 
 /// New weights: small normal matrices, the two that write to the residual stream smaller still.
 pub(crate) fn initial(shape: &Shape, layout: &Layout, seed: u64) -> Vec<f32> {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(u64::MAX);
-    let mut values = vec![0.0; layout.total];
     let small = (2.0 / (5.0 * shape.width as f64)).sqrt();
     let residual = 2.0 / (shape.layers as f64 * (shape.width as f64).sqrt()) * 0.5;
-    for entry in &layout.entries {
-        let out = &mut values[entry.place.clone()];
-        if entry.dims.len() == 2 {
-            let deviation = if entry.name.contains("embed") {
-                0.02
-            } else if entry.name.ends_with("dense.weight")
-                || entry.name.ends_with("dense_4h_to_h.weight")
-            {
-                residual.min(small)
-            } else {
-                small
-            };
-            for pair in out.chunks_mut(2) {
-                let (a, b) = normal_pair(&mut rng);
-                for (x, value) in pair.iter_mut().zip([a, b]) {
-                    *x = (value * deviation) as f32;
-                }
+    new_weights(&layout.entries, (layout.total, seed), |entry| {
+        let ends = |end: &str| entry.name.ends_with(end);
+        match entry.dims.len() {
+            2 if entry.name.contains("embed") => Start::Normal(0.02),
+            2 if ends("dense.weight") || ends("dense_4h_to_h.weight") => {
+                Start::Normal(residual.min(small))
             }
-        } else if entry.name.ends_with("norm.weight") {
-            out.fill(1.0);
+            2 => Start::Normal(small),
+            _ if ends("norm.weight") => Start::Constant(1.0),
+            _ => Start::Constant(0.0),
         }
-    }
-    values
-}
-
-/// Two standard normal numbers (Box and Muller).
-pub(crate) fn normal_pair(rng: &mut ChaCha8Rng) -> (f64, f64) {
-    let u: f64 = 1.0 - rng.random::<f64>();
-    let angle = std::f64::consts::TAU * rng.random::<f64>();
-    let radius = (-2.0 * u.ln()).sqrt();
-    (radius * angle.cos(), radius * angle.sin())
+    })
 }

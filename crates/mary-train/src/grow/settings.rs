@@ -2,21 +2,17 @@
 
 use crate::TrainError;
 use crate::growth::Course;
-use crate::hf::Storage;
 use crate::learner::Device;
 use crate::net::Shape;
-use crate::optimizer::AdamW;
-use crate::stream::Source;
+use crate::stream::TextSource;
 use std::path::PathBuf;
 
 /// The model's measures, before the tokenizer has settled the vocabulary.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Size {
-    /// Width of the residual stream.
     pub width: usize,
-    /// Number of blocks.
     pub layers: usize,
-    /// Attention heads.
     pub heads: usize,
     /// Longest sequence, and the length of the packed windows.
     pub context: usize,
@@ -60,13 +56,13 @@ impl Size {
 
 /// Everything about one growth. What decides the weights is written into `recipe.json`.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct GrowSettings {
     /// Steps, rates and what is kept.
     pub course: Course,
-    /// The model's measures.
     pub size: Size,
     /// Where the text comes from.
-    pub source: Source,
+    pub source: TextSource,
     /// Where it is computed; no part of the recipe.
     pub device: Device,
     /// Memory that may be used, in bytes; None: what the machine has.
@@ -76,33 +72,10 @@ pub struct GrowSettings {
 impl GrowSettings {
     /// The usual settings for a size.
     pub fn new(out: PathBuf, size: Size, steps: u64) -> Self {
-        let course = Course {
-            out,
-            seed: 1,
-            steps,
-            batch: 16,
-            optimizer: AdamW {
-                rate: 4e-3,
-                beta1: 0.9,
-                beta2: 0.95,
-                eps: 1e-8,
-                decay: 0.1,
-                clip: 1.0,
-            },
-            warm_up: (steps / 50).clamp(10, 200),
-            floor: 0.05,
-            checkpoint_every: 1000,
-            storage: Storage::F16,
-            probe: true,
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
-            slots: 16,
-            save_every: 200,
-            stop_after: None,
-        };
         Self {
-            course,
+            course: Course::new(out, steps),
             size,
-            source: Source::Generated,
+            source: TextSource::Generated,
             device: Device::Cpu,
             memory_limit: None,
         }

@@ -9,24 +9,21 @@ use std::time::Duration;
 
 /// What can be chosen about any growth. What decides the weights is written into `recipe.json`.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Course {
     /// The folder for checkpoints, the recipe, the losses and the state to resume from.
     pub out: PathBuf,
     /// Seed of the weights and of the material.
     pub seed: u64,
-    /// Training steps in all.
     pub steps: u64,
     /// Sequences, or pictures, in a step.
     pub batch: usize,
-    /// The optimiser.
     pub optimizer: AdamW,
-    /// Steps of warm-up.
     pub warm_up: u64,
     /// Share of the learning rate left at the end.
     pub floor: f64,
     /// After step 512, a checkpoint every so many steps.
     pub checkpoint_every: u64,
-    /// How checkpoints are stored.
     pub storage: Storage,
     /// Held-out items at every checkpoint (of generated material only).
     pub probe: bool,
@@ -41,6 +38,33 @@ pub struct Course {
 }
 
 impl Course {
+    /// The usual course; a kind of model changes what it learns better with.
+    pub(crate) fn new(out: PathBuf, steps: u64) -> Self {
+        Self {
+            out,
+            seed: 1,
+            steps,
+            batch: 16,
+            optimizer: AdamW {
+                rate: 4e-3,
+                beta1: 0.9,
+                beta2: 0.95,
+                eps: 1e-8,
+                decay: 0.1,
+                clip: 1.0,
+            },
+            warm_up: (steps / 50).clamp(10, 200),
+            floor: 0.05,
+            checkpoint_every: 1000,
+            storage: Storage::F16,
+            probe: true,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            slots: 16,
+            save_every: 200,
+            stop_after: None,
+        }
+    }
+
     pub(crate) fn schedule(&self) -> Schedule {
         Schedule {
             warm_up: self.warm_up,
@@ -80,7 +104,13 @@ impl Course {
 
     /// Everything that decides the weights, as text, which resuming compares: what this kind of model is
     /// (`own`), then the course. Where all steps have equally many tokens, their number stands in it.
-    pub(crate) fn recipe(&self, mut own: Map<String, Value>, tokens: Option<usize>) -> String {
+    pub(crate) fn recipe(
+        &self,
+        own: impl IntoIterator<Item = (impl Into<String>, Value)>,
+        tokens: Option<usize>,
+    ) -> String {
+        let own = own.into_iter().map(|(name, value)| (name.into(), value));
+        let mut own: Map<String, Value> = own.collect();
         let course = json!({
             "seed": self.seed,
             "steps": self.steps,

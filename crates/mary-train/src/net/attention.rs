@@ -3,8 +3,8 @@
 //! Probabilities are not kept: the backward pass computes them again from the log-sums, so memory
 //! grows with the length of a sequence and not with its square.
 
-use super::kernels::{self, Seen, dot, masked_softmax, masked_softmax_again, softmax_back};
-use super::matmul::{Unit, View, Write, multiply, transpose};
+use super::kernels::{self, VisibleKeys, dot, masked_softmax, masked_softmax_again, softmax_back};
+use super::matmul::{Unit, View, transpose};
 use mary_architecture::Architecture;
 use mary_architecture::config::{QkvLayout, QkvNames, Rope};
 
@@ -100,21 +100,20 @@ impl Joint {
 /// How one layer weighs: where its heads lie, the factor on the scores, what squashes them, and how
 /// many positions one sees, itself included.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Weighing {
+pub(crate) struct AttentionSettings {
     pub(crate) joint: Joint,
     pub(crate) scale: f32,
     pub(crate) cap: Option<f32>,
     pub(crate) window: Option<usize>,
     /// A position sees nothing after itself.
     pub(crate) causal: bool,
-    /// What multiplies.
     pub(crate) unit: Unit,
 }
 
-impl Weighing {
+impl AttentionSettings {
     /// Which keys a block of rows sees; without causality the last row's are everyone's.
-    fn seen(&self, first: usize, keys: usize) -> Seen {
-        Seen {
+    fn seen(&self, first: usize, keys: usize) -> VisibleKeys {
+        VisibleKeys {
             keys,
             first: if self.causal { first } else { keys },
             window: self.window,
@@ -195,8 +194,8 @@ impl Rotary {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     scores: Vec<f32>,
-    slopes: Vec<f32>,
-    /// Slopes of what squashes the scores.
+    gradients: Vec<f32>,
+    /// Derivatives of what squashes the scores.
     squashed: Vec<f32>,
     keys: Vec<f32>,
     values: Vec<f32>,
@@ -209,14 +208,14 @@ impl Scratch {
         let size = ROWS * keys;
         if self.scores.len() < size {
             self.scores.resize(size, 0.0);
-            self.slopes.resize(size, 0.0);
+            self.gradients.resize(size, 0.0);
         }
     }
 }
 
 /// Attention over rotated joint rows; writes heads side by side into `out`.
 pub(crate) fn forward(
-    how: &Weighing,
+    how: &AttentionSettings,
     segments: &[Segment],
     qkv: &[f32],
     scratch: &mut Scratch,
@@ -237,27 +236,20 @@ pub(crate) fn forward(
                 let at = segment.start + first;
                 let query = &qkv[at * row + joint.query_at(h)..];
                 let scores = &mut scratch.scores[..rows * seen];
-                multiply(
-                    (how.unit, (rows, w, seen)),
+                let (q, k) = (
                     View::rows(query, row),
                     View::rows(&scratch.keys, segment.length),
-                    scale,
-                    (scores, seen),
-                    Write::Replace,
                 );
+                let product = how.unit.product((rows, w, seen), q, k);
+                product.scaled(scale).replace(scores, seen);
                 if let Some(cap) = how.cap {
                     kernels::soft_cap(scores, cap, None);
                 }
                 let sums = &mut log_sums[h * tokens + at..h * tokens + at + rows];
                 masked_softmax(scores, how.seen(first, seen), sums);
-                multiply(
-                    (how.unit, (rows, seen, w)),
-                    View::rows(scores, seen),
-                    View::rows(values, row),
-                    1.0,
-                    (&mut out[at * out_row + h * w..], out_row),
-                    Write::Replace,
-                );
+                let (p, v) = (View::rows(scores, seen), View::rows(values, row));
+                let product = how.unit.product((rows, seen, w), p, v);
+                product.replace(&mut out[at * out_row + h * w..], out_row);
             }
         }
     }
@@ -272,7 +264,7 @@ pub(crate) struct Saved<'a> {
 
 /// The gradient of the joint rows (still rotated); `dqkv` is overwritten.
 pub(crate) fn backward(
-    how: &Weighing,
+    how: &AttentionSettings,
     segments: &[Segment],
     saved: &Saved<'_>,
     scratch: &mut Scratch,
@@ -296,74 +288,44 @@ pub(crate) fn backward(
             for (first, rows, seen) in blocks(*segment, how.causal) {
                 let at = segment.start + first;
                 let query = &saved.qkv[at * row + q_at..];
-                let slope_out = &dout[at * out_row + h * w..];
+                let gradient_out = &dout[at * out_row + h * w..];
                 for (i, d) in dots.iter_mut().enumerate().take(rows) {
                     let head = (at + i) * out_row + h * w;
                     *d = dot(&dout[head..head + w], &saved.out[head..head + w]);
                 }
                 let p = &mut scratch.scores[..rows * seen];
-                let ds = &mut scratch.slopes[..rows * seen];
+                let ds = &mut scratch.gradients[..rows * seen];
                 let sums = &saved.log_sums[h * tokens + at..h * tokens + at + rows];
                 let (q, k) = (
                     View::rows(query, row),
                     View::rows(&scratch.keys, segment.length),
                 );
-                multiply(
-                    (how.unit, (rows, w, seen)),
-                    q,
-                    k,
-                    scale,
-                    (p, seen),
-                    Write::Replace,
-                );
+                let product = how.unit.product((rows, w, seen), q, k);
+                product.scaled(scale).replace(p, seen);
                 if let Some(cap) = how.cap {
                     scratch.squashed.resize(rows * seen, 0.0);
                     kernels::soft_cap(p, cap, Some(&mut scratch.squashed));
                 }
                 masked_softmax_again(p, how.seen(first, seen), sums);
                 let dvalues = &mut dqkv[origin + v_at..];
-                let (pt, go) = (View::transposed(p, seen), View::rows(slope_out, out_row));
-                multiply(
-                    (how.unit, (seen, rows, w)),
-                    pt,
-                    go,
-                    1.0,
-                    (dvalues, row),
-                    Write::Add,
-                );
+                let (pt, go) = (View::transposed(p, seen), View::rows(gradient_out, out_row));
+                let product = how.unit.product((seen, rows, w), pt, go);
+                product.add_to(dvalues, row);
                 let vt = View::rows(&scratch.values, segment.length);
-                multiply(
-                    (how.unit, (rows, w, seen)),
-                    go,
-                    vt,
-                    1.0,
-                    (ds, seen),
-                    Write::Replace,
-                );
+                let product = how.unit.product((rows, w, seen), go, vt);
+                product.replace(ds, seen);
                 softmax_back(p, ds, seen, &dots[..rows], scale);
                 if how.cap.is_some() {
                     kernels::multiply(ds, &scratch.squashed);
                 }
                 let dquery = &mut dqkv[at * row + q_at..];
                 let (s, kr) = (View::rows(ds, seen), View::rows(keys, row));
-                multiply(
-                    (how.unit, (rows, seen, w)),
-                    s,
-                    kr,
-                    1.0,
-                    (dquery, row),
-                    Write::Add,
-                );
+                let product = how.unit.product((rows, seen, w), s, kr);
+                product.add_to(dquery, row);
                 let dkeys = &mut dqkv[origin + k_at..];
                 let (st, qr) = (View::transposed(ds, seen), View::rows(query, row));
-                multiply(
-                    (how.unit, (seen, rows, w)),
-                    st,
-                    qr,
-                    1.0,
-                    (dkeys, row),
-                    Write::Add,
-                );
+                let product = how.unit.product((seen, rows, w), st, qr);
+                product.add_to(dkeys, row);
             }
         }
     }

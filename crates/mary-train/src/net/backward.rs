@@ -4,12 +4,12 @@ use super::attention;
 use super::forward::{gather, scatter};
 use super::kernels::{self, NormSaved};
 use super::layout::Norm;
-use super::linear::{LowBack, apply_back};
-use super::matmul::{View, Write, matmul, multiply};
+use super::linear::apply_back;
+use super::matmul::{Unit, View, Write};
 use super::model::{Gradients, Net, Packed, Parameters, Workspace, size};
 
 impl Net {
-    /// The head, its loss, and the backward pass to the end of the last block (left in `ws.slope`).
+    /// The head, its loss, and the backward pass to the end of the last block (left in `ws.gradient`).
     pub(super) fn head_and_back(
         &self,
         p: &Parameters<'_>,
@@ -24,8 +24,8 @@ impl Net {
             packed.tokens.len(),
         );
         let counted = self.counted(packed);
-        size(&mut ws.slope_narrow, n * d);
-        ws.slope_narrow.fill(0.0);
+        size(&mut ws.gradient_narrow, n * d);
+        ws.gradient_narrow.fill(0.0);
         let mut loss = 0.0;
         for positions in counted.chunks(p.head_rows(v)) {
             let rows = positions.len();
@@ -37,60 +37,52 @@ impl Net {
             let targets: Vec<(u32, f32)> = positions.iter().map(|i| packed.targets[*i]).collect();
             size(&mut ws.logits, rows * v);
             let squashed = Some(&mut ws.squashed);
-            self.logits_of(p, &ws.chosen, &mut ws.logits, squashed, &mut ws.room);
+            self.logits_of(p, &ws.chosen, &mut ws.logits, squashed, &mut ws.low.room);
             loss += kernels::cross_entropy(&mut ws.logits, v, &targets, scale);
             if self.architecture.logit_cap.is_some() {
                 kernels::multiply(&mut ws.logits, &ws.squashed);
             }
             if let Some(base) = g.base.as_deref_mut() {
                 let dhead = &mut base[self.layout.head.clone()];
-                let back = View::transposed(&ws.logits, v);
-                matmul(
-                    (v, rows, d),
-                    back,
-                    View::rows(&ws.chosen, d),
-                    1.0,
-                    (dhead, d),
-                    Write::Add,
-                );
+                let (back, x) = (View::transposed(&ws.logits, v), View::rows(&ws.chosen, d));
+                let product = Unit::Vectors.product((v, rows, d), back, x);
+                product.add_to(dhead, d);
                 if let Some(bias) = &self.layout.head_bias {
                     kernels::add_column_sums(&ws.logits, v, &mut base[bias.clone()]);
                 }
             }
-            size(&mut ws.chosen_slope, rows * d);
+            size(&mut ws.chosen_gradient, rows * d);
             let split = p.frozen.and_then(|f| f.head().backward());
             match p.stored.filter(|_| split.is_none()) {
                 Some(stored) => stored.head().product_back(
                     (&ws.logits, v, rows),
-                    &mut ws.chosen_slope,
+                    &mut ws.chosen_gradient,
                     Write::Replace,
-                    (p.unit(), &mut ws.room),
+                    (p.unit(), &mut ws.low.room),
                 ),
-                None => multiply(
-                    (p.unit(), (rows, v, d)),
-                    View::rows(&ws.logits, v),
-                    View::rows(&p.base[self.layout.head.clone()], d)
+                None => {
+                    let head = View::rows(&p.base[self.layout.head.clone()], d)
                         .planes(p.frozen.map_or(3, |f| f.head().planes))
-                        .split(split),
-                    1.0,
-                    (&mut ws.chosen_slope, d),
-                    Write::Replace,
-                ),
+                        .split(split);
+                    let back = View::rows(&ws.logits, v);
+                    let product = p.unit().product((rows, v, d), back, head);
+                    product.replace(&mut ws.chosen_gradient, d);
+                }
             }
-            for (i, row) in positions.iter().zip(ws.chosen_slope.chunks(d)) {
-                ws.slope_narrow[i * d..(i + 1) * d].copy_from_slice(row);
+            for (i, row) in positions.iter().zip(ws.chosen_gradient.chunks(d)) {
+                ws.gradient_narrow[i * d..(i + 1) * d].copy_from_slice(row);
             }
         }
-        size(&mut ws.slope, n * d);
-        ws.slope.fill(0.0);
+        size(&mut ws.gradient, n * d);
+        ws.gradient.fill(0.0);
         let kept = (ws.stream.as_slice(), ws.final_moments.as_slice());
         let norm = &self.layout.final_norm;
-        self.norm_slope(p, norm, kept, (&ws.slope_narrow, &mut ws.slope), g);
+        self.norm_back(p, norm, kept, (&ws.gradient_narrow, &mut ws.gradient), g);
         loss
     }
 
-    /// Adds a norm's slope to `dx`, and to its weights where they are trained.
-    fn norm_slope(
+    /// Adds a norm's gradient to `dx`, and to its weights where they are trained.
+    fn norm_back(
         &self,
         p: &Parameters<'_>,
         norm: &Norm,
@@ -124,72 +116,67 @@ impl Net {
             self.joint.row(),
         );
         let s = &ws.blocks[index];
-        let low = &mut LowBack {
-            kept: &ws.low_rank,
-            dropped: &mut ws.dropped,
-            slope: &mut ws.slope_low,
-            room: &mut ws.room,
-        };
-        // In a sequential block the stream between the halves carries its own slope.
+        let low = &mut ws.low;
+        // In a sequential block the stream between the halves carries its own gradient.
         let mut incoming = if self.parallel() {
-            &ws.slope
+            &ws.gradient
         } else {
-            &ws.slope_middle
+            &ws.gradient_middle
         };
         if let Some((norm, _)) = &layout.post {
-            zero(&mut ws.slope_added, n * d);
+            zero(&mut ws.gradient_added, n * d);
             let kept = (s.added1.0.as_slice(), s.added1.1.as_slice());
-            self.norm_slope(p, norm, kept, (incoming, &mut ws.slope_added), g);
-            incoming = &ws.slope_added;
+            self.norm_back(p, norm, kept, (incoming, &mut ws.gradient_added), g);
+            incoming = &ws.gradient_added;
         }
-        size(&mut ws.slope_wide, n * self.architecture.q_width());
-        let to = (ws.slope_wide.as_mut_slice(), Write::Replace);
+        size(&mut ws.gradient_wide, n * self.architecture.q_width());
+        let to = (ws.gradient_wide.as_mut_slice(), Write::Replace);
         apply_back(&layout.out, p, (&s.heads, incoming, d), to, g, low);
-        size(&mut ws.slope_qkv, n * row);
+        size(&mut ws.gradient_qkv, n * row);
         let saved = attention::Saved {
             qkv: &s.qkv,
             out: &s.heads,
             log_sums: &s.log_sums,
         };
         attention::backward(
-            &self.weighing(index, p.unit()),
+            &self.attention_settings(index, p.unit()),
             &packed.segments,
             &saved,
             &mut ws.scratch,
-            &ws.slope_wide,
-            &mut ws.slope_qkv,
+            &ws.gradient_wide,
+            &mut ws.gradient_qkv,
         );
         if let Some(rotary) = self.rotary(index) {
-            rotary.apply(self.joint, &packed.segments, &mut ws.slope_qkv, true);
+            rotary.apply(self.joint, &packed.segments, &mut ws.gradient_qkv, true);
         }
         if let Some((queries, keys)) = &layout.qk {
             let both = [(queries, false, &s.queries), (keys, true, &s.keys)];
             for (norm, key, (x, moments)) in both {
                 let places = self.joint.places(key);
                 let parts = (places.as_slice(), self.joint.width);
-                gather(&ws.slope_qkv, row, parts, &mut ws.spare);
-                zero(&mut ws.slope_added, ws.spare.len());
+                gather(&ws.gradient_qkv, row, parts, &mut ws.spare);
+                zero(&mut ws.gradient_added, ws.spare.len());
                 let kept = (x.as_slice(), moments.as_slice());
-                self.norm_slope(p, norm, kept, (&ws.spare, &mut ws.slope_added), g);
-                scatter(&ws.slope_added, parts, &mut ws.slope_qkv, row);
+                self.norm_back(p, norm, kept, (&ws.spare, &mut ws.gradient_added), g);
+                scatter(&ws.gradient_added, parts, &mut ws.gradient_qkv, row);
             }
         }
-        size(&mut ws.slope_narrow, n * d);
+        size(&mut ws.gradient_narrow, n * d);
         let mut write = Write::Replace;
         for (linear, column) in &layout.qkv {
-            let slope = &ws.slope_qkv[*column..];
-            let to = (ws.slope_narrow.as_mut_slice(), write);
-            apply_back(linear, p, (&s.normed1, slope, row), to, g, low);
+            let gradient = &ws.gradient_qkv[*column..];
+            let to = (ws.gradient_narrow.as_mut_slice(), write);
+            apply_back(linear, p, (&s.normed1, gradient, row), to, g, low);
             write = Write::Add;
         }
         let kept = (s.input.as_slice(), s.moments1.as_slice());
-        let to = ws.slope_middle.as_mut_slice();
-        self.norm_slope(p, &layout.norm1, kept, (&ws.slope_narrow, to), g);
-        std::mem::swap(&mut ws.slope, &mut ws.slope_middle);
+        let to = ws.gradient_middle.as_mut_slice();
+        self.norm_back(p, &layout.norm1, kept, (&ws.gradient_narrow, to), g);
+        std::mem::swap(&mut ws.gradient, &mut ws.gradient_middle);
     }
 
-    /// Backward pass through the feed-forward half; `ws.slope_middle` becomes the slope at its
-    /// input, the residual's own slope included.
+    /// Backward pass through the feed-forward half; `ws.gradient_middle` becomes the gradient at its
+    /// input, the residual's own gradient included.
     fn feed_forward_back(
         &self,
         index: usize,
@@ -199,54 +186,49 @@ impl Net {
     ) {
         let layout = &self.layout.blocks[index];
         let (d, f) = (self.architecture.hidden, self.architecture.intermediate);
-        let n = ws.slope.len() / d;
+        let n = ws.gradient.len() / d;
         let s = &ws.blocks[index];
-        let low = &mut LowBack {
-            kept: &ws.low_rank,
-            dropped: &mut ws.dropped,
-            slope: &mut ws.slope_low,
-            room: &mut ws.room,
-        };
-        size(&mut ws.slope_wide, n * f);
-        size(&mut ws.slope_narrow, n * d);
-        let mut incoming = &ws.slope;
+        let low = &mut ws.low;
+        size(&mut ws.gradient_wide, n * f);
+        size(&mut ws.gradient_narrow, n * d);
+        let mut incoming = &ws.gradient;
         if let Some((_, norm)) = &layout.post {
-            zero(&mut ws.slope_added, n * d);
+            zero(&mut ws.gradient_added, n * d);
             let kept = (s.added2.0.as_slice(), s.added2.1.as_slice());
-            self.norm_slope(p, norm, kept, (incoming, &mut ws.slope_added), g);
-            incoming = &ws.slope_added;
+            self.norm_back(p, norm, kept, (incoming, &mut ws.gradient_added), g);
+            incoming = &ws.gradient_added;
         }
-        let to = (ws.slope_wide.as_mut_slice(), Write::Replace);
+        let to = (ws.gradient_wide.as_mut_slice(), Write::Replace);
         apply_back(&layout.down, p, (&s.active, incoming, d), to, g, low);
         if self.architecture.mlp.gated {
-            ws.slope_gate.clear();
-            ws.slope_gate.extend_from_slice(&ws.slope_wide);
-            kernels::multiply(&mut ws.slope_gate, &s.gate);
+            ws.gradient_gate.clear();
+            ws.gradient_gate.extend_from_slice(&ws.gradient_wide);
+            kernels::multiply(&mut ws.gradient_gate, &s.gate);
         }
-        kernels::multiply(&mut ws.slope_wide, &s.up);
-        let narrow = &mut ws.slope_narrow;
+        kernels::multiply(&mut ws.gradient_wide, &s.up);
+        let narrow = &mut ws.gradient_narrow;
         if self.architecture.mlp.gated && layout.gate.is_none() {
             size(&mut ws.spare, 2 * n * f);
-            scatter(&ws.slope_gate, (&[0], f), &mut ws.spare, 2 * f);
-            scatter(&ws.slope_wide, (&[f], f), &mut ws.spare, 2 * f);
+            scatter(&ws.gradient_gate, (&[0], f), &mut ws.spare, 2 * f);
+            scatter(&ws.gradient_wide, (&[f], f), &mut ws.spare, 2 * f);
             let from = (s.normed2.as_slice(), ws.spare.as_slice(), 2 * f);
             apply_back(&layout.up, p, from, (narrow, Write::Replace), g, low);
         } else {
             let mut write = Write::Replace;
             if let Some(gate) = &layout.gate {
-                let from = (s.normed2.as_slice(), ws.slope_gate.as_slice(), f);
+                let from = (s.normed2.as_slice(), ws.gradient_gate.as_slice(), f);
                 apply_back(gate, p, from, (narrow, write), g, low);
                 write = Write::Add;
             }
-            let from = (s.normed2.as_slice(), ws.slope_wide.as_slice(), f);
+            let from = (s.normed2.as_slice(), ws.gradient_wide.as_slice(), f);
             apply_back(&layout.up, p, from, (narrow, write), g, low);
         }
-        ws.slope_middle.clear();
-        ws.slope_middle.extend_from_slice(&ws.slope);
+        ws.gradient_middle.clear();
+        ws.gradient_middle.extend_from_slice(&ws.gradient);
         let x = if self.parallel() { &s.input } else { &s.middle };
         let kept = (x.as_slice(), s.moments2.as_slice());
-        let to = ws.slope_middle.as_mut_slice();
-        self.norm_slope(p, &layout.norm2, kept, (&ws.slope_narrow, to), g);
+        let to = ws.gradient_middle.as_mut_slice();
+        self.norm_back(p, &layout.norm2, kept, (&ws.gradient_narrow, to), g);
     }
 }
 

@@ -3,10 +3,10 @@
 use super::attention;
 use super::given::Given;
 use super::kernels;
-use super::layout::{Block, Norm};
+use super::layout::{Block, Linear, Norm};
 use super::linear::{LowRank, apply};
 use super::matmul::Write;
-use super::model::{BlockSaved, Net, Packed, Parameters, Workspace, size};
+use super::model::{BlockSaved, Net, Normed, Packed, Parameters, Workspace, size};
 
 /// Parts of every row side by side: one head after the other.
 pub(super) fn gather(
@@ -54,22 +54,14 @@ impl Net {
         let (d, n) = (self.architecture.hidden, packed.tokens.len());
         ws.blocks
             .resize_with(self.architecture.layers, BlockSaved::default);
-        ws.low_rank.resize_with(self.layout.linear_count, Vec::new);
+        ws.low.layers(self.layout.linear_count);
         size(&mut ws.stream, n * d);
         self.embed(p, packed, given, &mut ws.stream);
         for index in 0..self.layout.blocks.len() {
             self.block(index, p, packed, ws);
         }
-        size(&mut ws.final_normed, n * d);
-        ws.final_moments.resize(n, [0.0; 2]);
-        let (weight, bias) = self.norm_weights(&self.layout.final_norm, p.base);
-        kernels::norm(
-            &ws.stream,
-            self.norm_kind(),
-            (&weight, bias),
-            &mut ws.final_normed,
-            &mut ws.final_moments,
-        );
+        let to = (&mut ws.final_normed, &mut ws.final_moments);
+        self.norm(p, &self.layout.final_norm, &ws.stream, to);
     }
 
     /// Tokens as vectors, with their positions where those are learned.
@@ -103,20 +95,20 @@ impl Net {
         &self,
         base: &mut [f32],
         (packed, given): (&Packed, Given<'_>),
-        slope: &[f32],
+        gradient: &[f32],
     ) {
         let (d, embedding) = (self.architecture.hidden, &self.architecture.embedding);
         let table = &mut base[self.layout.embedding.clone()];
-        for (i, (token, slope)) in packed.tokens.iter().zip(slope.chunks(d)).enumerate() {
+        for (i, (token, gradient)) in packed.tokens.iter().zip(gradient.chunks(d)).enumerate() {
             if given.holds(i) {
                 continue;
             }
             let at = *token as usize * d;
             let row = &mut table[at..at + d];
             if embedding.scale == 1.0 {
-                kernels::add(row, slope);
+                kernels::add(row, gradient);
             } else {
-                let scaled = row.iter_mut().zip(slope);
+                let scaled = row.iter_mut().zip(gradient);
                 scaled.for_each(|(x, y)| *x += embedding.scale * y);
             }
         }
@@ -124,7 +116,7 @@ impl Net {
         if let Some((place, offset)) = learned {
             let table = &mut base[place];
             for segment in &packed.segments {
-                let rows = &slope[segment.start * d..(segment.start + segment.length) * d];
+                let rows = &gradient[segment.start * d..(segment.start + segment.length) * d];
                 kernels::add(&mut table[offset * d..offset * d + rows.len()], rows);
             }
         }
@@ -138,39 +130,20 @@ impl Net {
         ws: &mut Workspace,
     ) {
         let layout = &self.layout.blocks[index];
-        let (d, n, row) = (
-            self.architecture.hidden,
-            packed.tokens.len(),
-            self.joint.row(),
-        );
+        let (n, row) = (packed.tokens.len(), self.joint.row());
         let Workspace {
             blocks,
-            low_rank,
+            low,
             stream,
             scratch,
-            dropped,
             spare,
-            room,
             ..
         } = ws;
         let s = &mut blocks[index];
-        let low = &mut LowRank {
-            kept: low_rank,
-            dropped,
-            room,
-        };
         s.input.clear();
         s.input.extend_from_slice(stream);
-        size(&mut s.normed1, n * d);
-        s.moments1.resize(n, [0.0; 2]);
-        let (weight, bias) = self.norm_weights(&layout.norm1, p.base);
-        kernels::norm(
-            stream,
-            self.norm_kind(),
-            (&weight, bias),
-            &mut s.normed1,
-            &mut s.moments1,
-        );
+        let to = (&mut s.normed1, &mut s.moments1);
+        self.norm(p, &layout.norm1, stream, to);
         size(&mut s.qkv, n * row);
         for (linear, column) in &layout.qkv {
             let to = (&mut s.qkv[*column..], row);
@@ -183,22 +156,16 @@ impl Net {
         size(&mut s.heads, n * self.architecture.q_width());
         size(&mut s.log_sums, n * self.architecture.heads);
         attention::forward(
-            &self.weighing(index, p.unit()),
+            &self.attention_settings(index, p.unit()),
             &packed.segments,
             &s.qkv,
             scratch,
             &mut s.heads,
             &mut s.log_sums,
         );
-        match &layout.post {
-            None => apply(&layout.out, p, &s.heads, (stream, d), Write::Add, low),
-            Some((norm, _)) => {
-                size(&mut s.added1.0, n * d);
-                let to = (s.added1.0.as_mut_slice(), d);
-                apply(&layout.out, p, &s.heads, to, Write::Replace, low);
-                self.add_normed(p, norm, &mut s.added1, spare, stream);
-            }
-        }
+        let part = (&layout.out, layout.post.as_ref().map(|(norm, _)| norm));
+        let to = (&mut s.added1, &mut *spare, &mut *stream);
+        self.add_part(p, part, &s.heads, to, low);
         let from = if self.parallel() {
             &s.input
         } else {
@@ -206,26 +173,45 @@ impl Net {
             s.middle.extend_from_slice(stream);
             &s.middle
         };
-        size(&mut s.normed2, n * d);
-        s.moments2.resize(n, [0.0; 2]);
-        let (weight, bias) = self.norm_weights(&layout.norm2, p.base);
-        kernels::norm(
-            from,
-            self.norm_kind(),
-            (&weight, bias),
-            &mut s.normed2,
-            &mut s.moments2,
-        );
+        let to = (&mut s.normed2, &mut s.moments2);
+        self.norm(p, &layout.norm2, from, to);
         self.feed_forward(p, layout, s, spare, low);
-        match &layout.post {
-            None => apply(&layout.down, p, &s.active, (stream, d), Write::Add, low),
-            Some((_, norm)) => {
-                size(&mut s.added2.0, n * d);
-                let to = (s.added2.0.as_mut_slice(), d);
-                apply(&layout.down, p, &s.active, to, Write::Replace, low);
-                self.add_normed(p, norm, &mut s.added2, spare, stream);
-            }
-        }
+        let part = (&layout.down, layout.post.as_ref().map(|(_, norm)| norm));
+        let to = (&mut s.added2, spare, stream);
+        self.add_part(p, part, &s.active, to, low);
+    }
+
+    /// Normalises rows and keeps their moments.
+    fn norm(
+        &self,
+        p: &Parameters<'_>,
+        norm: &Norm,
+        x: &[f32],
+        (out, moments): (&mut Vec<f32>, &mut Vec<[f32; 2]>),
+    ) {
+        let (weight, bias) = self.norm_weights(norm, p.base);
+        size(out, x.len());
+        moments.resize(x.len() / weight.len().max(1), [0.0; 2]);
+        kernels::norm(x, self.norm_kind(), (&weight, bias), out, moments);
+    }
+
+    /// Adds what the last layer of a part gives to the stream, normalised where the architecture does.
+    fn add_part(
+        &self,
+        p: &Parameters<'_>,
+        (linear, norm): (&Linear, Option<&Norm>),
+        x: &[f32],
+        (added, spare, stream): (&mut Normed, &mut Vec<f32>, &mut Vec<f32>),
+        low: &mut LowRank,
+    ) {
+        let d = self.architecture.hidden;
+        let Some(norm) = norm else {
+            return apply(linear, p, x, (stream, d), Write::Add, low);
+        };
+        size(&mut added.0, stream.len());
+        apply(linear, p, x, (&mut added.0, d), Write::Replace, low);
+        self.norm(p, norm, &added.0, (spare, &mut added.1));
+        kernels::add(stream, spare);
     }
 
     /// Normalises queries and keys, where the architecture does.
@@ -244,38 +230,19 @@ impl Net {
         for (norm, key, (kept, moments)) in both {
             let places = self.joint.places(key);
             gather(&s.qkv, row, (&places, width), kept);
-            let (weight, bias) = self.norm_weights(norm, p.base);
-            size(spare, kept.len());
-            moments.resize(kept.len() / weight.len().max(1), [0.0; 2]);
-            kernels::norm(kept, self.norm_kind(), (&weight, bias), spare, moments);
+            self.norm(p, norm, kept, (&mut *spare, moments));
             scatter(spare, (&places, width), &mut s.qkv, row);
         }
     }
 
-    /// Adds what a part gives to the stream, normalised.
-    fn add_normed(
-        &self,
-        p: &Parameters<'_>,
-        norm: &Norm,
-        (added, moments): &mut (Vec<f32>, Vec<[f32; 2]>),
-        spare: &mut Vec<f32>,
-        stream: &mut [f32],
-    ) {
-        let (weight, bias) = self.norm_weights(norm, p.base);
-        size(spare, added.len());
-        moments.resize(added.len() / weight.len().max(1), [0.0; 2]);
-        kernels::norm(added, self.norm_kind(), (&weight, bias), spare, moments);
-        kernels::add(stream, spare);
-    }
-
-    /// The feed-forward part up to its activation; the slopes stay in `gate` and `up`.
+    /// The feed-forward part up to its activation; the gradients stay in `gate` and `up`.
     fn feed_forward(
         &self,
         p: &Parameters<'_>,
         layout: &Block,
         s: &mut BlockSaved,
         spare: &mut Vec<f32>,
-        low: &mut LowRank<'_>,
+        low: &mut LowRank,
     ) {
         let (mlp, f) = (self.architecture.mlp, self.architecture.intermediate);
         let n = s.normed2.len() / self.architecture.hidden;

@@ -6,7 +6,7 @@ use super::stored::{Matrix, Stored};
 use mary_products::amx::{self, Tiles};
 use std::ops::Range;
 
-/// A base that is not trained: its products are the tile unit's where the processor has one.
+/// A base that is not trained: the tile unit multiplies with it where the processor has one.
 ///
 /// A base in training is multiplied with vectors: the same seed grows the same model on processors with and
 /// without tiles.
@@ -93,7 +93,7 @@ impl Frozen {
         }
     }
 
-    /// Whether products want the transpose of the base beside it.
+    /// Whether matrix multiplication wants the transpose of the base beside it.
     pub(crate) fn wants_transpose() -> bool {
         Unit::best() == Unit::Vectors
     }

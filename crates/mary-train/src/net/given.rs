@@ -1,7 +1,7 @@
 //! Rows that stand in the place of tokens' vectors: what a projector makes of a picture.
 //!
 //! The language model runs over them as over its own vectors, and the backward pass ends at them: their
-//! slopes are read from the workspace and go on into whatever made the rows.
+//! gradients are read from the workspace and go on into whatever made the rows.
 
 use super::model::{Gradients, Net, Packed, Parameters, Workspace};
 use crate::TrainError;
@@ -44,14 +44,14 @@ impl Given<'_> {
 }
 
 impl Workspace {
-    /// The slope of the loss at the vector of every token, after a backward pass.
-    pub fn input_slope(&self) -> &[f32] {
-        &self.slope
+    /// The gradient of the loss at the vector of every token, after a backward pass.
+    pub fn input_gradient(&self) -> &[f32] {
+        &self.gradient
     }
 }
 
 impl Net {
-    /// As [`Net::loss_and_gradient`], with some vectors given; [`Workspace::input_slope`] has their slopes.
+    /// As [`Net::loss_and_gradient`], with some vectors given; [`Workspace::input_gradient`] has their gradients.
     pub fn loss_and_gradient_given(
         &self,
         p: &Parameters<'_>,
@@ -66,7 +66,7 @@ impl Net {
             self.block_back(index, p, packed, g, ws);
         }
         if let Some(base) = g.base.as_deref_mut() {
-            self.embedding_back(base, (packed, given), &ws.slope);
+            self.embedding_back(base, (packed, given), &ws.gradient);
         }
         Ok(loss)
     }
@@ -81,7 +81,7 @@ impl Net {
     ) -> Result<Vec<f32>, TrainError> {
         self.run(p, packed, given, ws)?;
         let mut out = vec![0.0; packed.tokens.len() * self.architecture.vocab];
-        self.logits_of(p, &ws.final_normed, &mut out, None, &mut ws.room);
+        self.logits_of(p, &ws.final_normed, &mut out, None, &mut ws.low.room);
         Ok(out)
     }
 

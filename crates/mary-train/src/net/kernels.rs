@@ -51,38 +51,7 @@ fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + exp(-x))
 }
 
-/// Exact GELU of `x` into `y`; `x` is replaced by the derivative, ready for the backward pass.
-pub(crate) fn gelu(x: &mut [f32], y: &mut [f32]) {
-    dispatch(
-        #[inline(always)]
-        || {
-            for (x, y) in x.iter_mut().zip(y.iter_mut()) {
-                let (cumulative, density) = normal(*x);
-                *y = *x * cumulative;
-                *x = cumulative + *x * density;
-            }
-        },
-    );
-}
-
-/// Tanh-approximated GELU, as [`gelu`].
-pub(crate) fn gelu_tanh(x: &mut [f32], y: &mut [f32]) {
-    dispatch(
-        #[inline(always)]
-        || {
-            for (x, y) in x.iter_mut().zip(y.iter_mut()) {
-                let (c, a) = (0.797_884_6, 0.044_715);
-                let inner = c * (*x + a * *x * *x * *x);
-                let tanh = 2.0 * sigmoid(2.0 * inner) - 1.0;
-                *y = 0.5 * *x * (1.0 + tanh);
-                let slope = c * (1.0 + 3.0 * a * *x * *x);
-                *x = 0.5 * (1.0 + tanh) + 0.5 * *x * (1.0 - tanh * tanh) * slope;
-            }
-        },
-    );
-}
-
-/// Value and slope of an activation at one place.
+/// Value and derivative of an activation at one place.
 #[inline(always)]
 fn silu_at(x: f32) -> (f32, f32) {
     let s = sigmoid(x);
@@ -111,10 +80,10 @@ fn gelu_tanh_at(x: f32) -> (f32, f32) {
     let (c, a) = (0.797_884_6, 0.044_715);
     let inner = c * (x + a * x * x * x);
     let tanh = 2.0 * sigmoid(2.0 * inner) - 1.0;
-    let slope = c * (1.0 + 3.0 * a * x * x);
+    let derivative = c * (1.0 + 3.0 * a * x * x);
     (
         0.5 * x * (1.0 + tanh),
-        0.5 * (1.0 + tanh) + 0.5 * x * (1.0 - tanh * tanh) * slope,
+        0.5 * (1.0 + tanh) + 0.5 * x * (1.0 - tanh * tanh) * derivative,
     )
 }
 
@@ -136,27 +105,27 @@ fn each_gated(gate: &mut [f32], up: &mut [f32], y: &mut [f32], at: impl Fn(f32) 
         #[inline(always)]
         || {
             for ((gate, up), y) in gate.iter_mut().zip(up.iter_mut()).zip(y.iter_mut()) {
-                let (value, slope) = at(*gate);
+                let (value, derivative) = at(*gate);
                 *y = value * *up;
-                *gate = *up * slope;
+                *gate = *up * derivative;
                 *up = value;
             }
         },
     );
 }
 
-/// The activation of `x` into `y`; `x` is replaced by the slope, ready for the backward pass.
+/// The activation of `x` into `y`; `x` is replaced by the derivative, ready for the backward pass.
 pub(crate) fn activate(kind: Activation, x: &mut [f32], y: &mut [f32]) {
     match kind {
-        Activation::Gelu => gelu(x, y),
-        Activation::GeluTanh => gelu_tanh(x, y),
+        Activation::Gelu => each(x, y, gelu_at),
+        Activation::GeluTanh => each(x, y, gelu_tanh_at),
         Activation::QuickGelu => each(x, y, quick_gelu_at),
         Activation::Silu => each(x, y, silu_at),
         Activation::Relu => each(x, y, relu_at),
     }
 }
 
-/// `act(gate) · up` into `y`; `gate` and `up` are replaced by the two slopes.
+/// `act(gate) · up` into `y`; `gate` and `up` are replaced by the two derivatives.
 pub(crate) fn activate_gated(kind: Activation, gate: &mut [f32], up: &mut [f32], y: &mut [f32]) {
     match kind {
         Activation::Silu => gated_silu(gate, up, y),
@@ -167,7 +136,8 @@ pub(crate) fn activate_gated(kind: Activation, gate: &mut [f32], up: &mut [f32],
     }
 }
 
-/// `silu(gate) · up` into `y`; `gate` and `up` are replaced by the two derivatives.
+/// `silu(gate) · up` into `y`; `gate` and `up` are replaced by the two derivatives. Apart from [`each_gated`]
+/// because the order of its multiplications is that of grown and tuned models, whose bits stay.
 pub(crate) fn gated_silu(gate: &mut [f32], up: &mut [f32], y: &mut [f32]) {
     dispatch(
         #[inline(always)]
@@ -183,28 +153,22 @@ pub(crate) fn gated_silu(gate: &mut [f32], up: &mut [f32], y: &mut [f32]) {
     );
 }
 
-/// `x *= y`.
-pub(crate) fn multiply(x: &mut [f32], y: &[f32]) {
+#[inline(always)]
+fn pairs(x: &mut [f32], y: &[f32], change: impl Fn(&mut f32, &f32)) {
     dispatch(
         #[inline(always)]
-        || {
-            for (x, y) in x.iter_mut().zip(y) {
-                *x *= y;
-            }
-        },
+        || x.iter_mut().zip(y).for_each(|(x, y)| change(x, y)),
     );
+}
+
+/// `x *= y`.
+pub(crate) fn multiply(x: &mut [f32], y: &[f32]) {
+    pairs(x, y, |x, y| *x *= y);
 }
 
 /// `x += y`.
 pub(crate) fn add(x: &mut [f32], y: &[f32]) {
-    dispatch(
-        #[inline(always)]
-        || {
-            for (x, y) in x.iter_mut().zip(y) {
-                *x += y;
-            }
-        },
-    );
+    pairs(x, y, |x, y| *x += y);
 }
 
 /// Adds the sum of all rows to `total`.
@@ -358,7 +322,7 @@ fn softmax_row(row: &mut [f32], live: usize) -> f32 {
 
 /// Which keys the rows of a block of scores see.
 #[derive(Clone, Copy)]
-pub(crate) struct Seen {
+pub(crate) struct VisibleKeys {
     /// Keys in a row.
     pub(crate) keys: usize,
     /// The position of the first row.
@@ -367,10 +331,10 @@ pub(crate) struct Seen {
     pub(crate) window: Option<usize>,
 }
 
-impl Seen {
+impl VisibleKeys {
     /// The keys that row `i` sees.
     #[inline(always)]
-    fn of(self, i: usize) -> std::ops::Range<usize> {
+    fn range(self, i: usize) -> std::ops::Range<usize> {
         let end = (self.first + i + 1).min(self.keys);
         let start = self.window.map_or(0, |w| end.saturating_sub(w));
         start..end
@@ -378,13 +342,13 @@ impl Seen {
 }
 
 /// Softmax of a block of score rows over the keys that each sees; zero where a row does not see.
-pub(crate) fn masked_softmax(scores: &mut [f32], seen: Seen, log_sums: &mut [f32]) {
+pub(crate) fn masked_softmax(scores: &mut [f32], seen: VisibleKeys, log_sums: &mut [f32]) {
     dispatch(
         #[inline(always)]
         || {
             let rows = scores.chunks_mut(seen.keys).zip(log_sums.iter_mut());
             for (i, (row, log_sum)) in rows.enumerate() {
-                let live = seen.of(i);
+                let live = seen.range(i);
                 let (before, row) = row.split_at_mut(live.start);
                 before.fill(0.0);
                 *log_sum = softmax_row(row, live.len());
@@ -394,12 +358,12 @@ pub(crate) fn masked_softmax(scores: &mut [f32], seen: Seen, log_sums: &mut [f32
 }
 
 /// The probabilities again, from the scores and the kept log-sums.
-pub(crate) fn masked_softmax_again(scores: &mut [f32], seen: Seen, log_sums: &[f32]) {
+pub(crate) fn masked_softmax_again(scores: &mut [f32], seen: VisibleKeys, log_sums: &[f32]) {
     dispatch(
         #[inline(always)]
         || {
             for (i, (row, log_sum)) in scores.chunks_mut(seen.keys).zip(log_sums).enumerate() {
-                let live = seen.of(i);
+                let live = seen.range(i);
                 let (row, tail) = row.split_at_mut(live.end);
                 let (before, row) = row.split_at_mut(live.start);
                 before.fill(0.0);
@@ -412,8 +376,8 @@ pub(crate) fn masked_softmax_again(scores: &mut [f32], seen: Seen, log_sums: &[f
     );
 }
 
-/// `x = cap · tanh(x / cap)`; its slope goes to `slope`.
-pub(crate) fn soft_cap(x: &mut [f32], cap: f32, slope: Option<&mut [f32]>) {
+/// `x = cap · tanh(x / cap)`; its derivative goes to `derivative`.
+pub(crate) fn soft_cap(x: &mut [f32], cap: f32, derivative: Option<&mut [f32]>) {
     dispatch(
         #[inline(always)]
         || {
@@ -425,12 +389,12 @@ pub(crate) fn soft_cap(x: &mut [f32], cap: f32, slope: Option<&mut [f32]>) {
                 if y.abs() < 0.1 { near } else { far }
             };
             let inverse = 1.0 / cap;
-            match slope {
-                Some(slope) => {
-                    for (x, slope) in x.iter_mut().zip(slope) {
+            match derivative {
+                Some(derivative) => {
+                    for (x, derivative) in x.iter_mut().zip(derivative) {
                         let t = tanh(*x * inverse);
                         *x = cap * t;
-                        *slope = 1.0 - t * t;
+                        *derivative = 1.0 - t * t;
                     }
                 }
                 None => x.iter_mut().for_each(|x| *x = cap * tanh(*x * inverse)),
@@ -559,7 +523,7 @@ mod tests {
         // Values of x·Φ(x) from tables of the normal distribution.
         let mut x = [-1.0, 0.0, 1.0, 2.0];
         let mut y = [0.0; 4];
-        gelu(&mut x, &mut y);
+        activate(Activation::Gelu, &mut x, &mut y);
         for (got, want) in y.iter().zip([-0.158_655_25, 0.0, 0.841_344_7, 1.954_499_7]) {
             assert!((got - want).abs() < 5e-7, "{got} {want}");
         }

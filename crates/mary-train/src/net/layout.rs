@@ -35,7 +35,7 @@ pub(crate) struct Linear {
     pub(crate) index: usize,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Norm {
     pub(crate) weight: Range<usize>,
     pub(crate) bias: Option<Range<usize>>,
@@ -72,7 +72,7 @@ impl Block {
 }
 
 /// The table of all tensors of an architecture.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Layout {
     /// Every tensor, in the order of the flat slice.
     pub entries: Vec<Entry>,
@@ -127,19 +127,9 @@ impl<'a> Builder<'a> {
         Layout {
             entries: self.entries,
             total: self.total,
-            embedding: 0..0,
-            embedding_name: String::new(),
-            positions: None,
             blocks,
-            final_norm: Norm {
-                weight: 0..0,
-                bias: None,
-            },
-            head: 0..0,
-            head_name: String::new(),
-            head_bias: None,
             linear_count: self.linear_count,
-            prefix: ("", ""),
+            ..Layout::default()
         }
     }
 
@@ -258,11 +248,11 @@ impl Layout {
             positions: 0,
             apart: false,
         };
-        Self::of(&shape.architecture()?, &tensors)
+        Self::open(&shape.architecture()?, &tensors)
     }
 
     /// The table of a checkpoint of this architecture.
-    pub(crate) fn of(a: &Architecture, tensors: &Tensors<'_>) -> Result<Self, TrainError> {
+    pub(crate) fn open(a: &Architecture, tensors: &Tensors<'_>) -> Result<Self, TrainError> {
         refuse(a)?;
         let n = &a.names;
         let mut b = Builder::new(tensors, n.transposed);

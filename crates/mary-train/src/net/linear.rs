@@ -1,25 +1,28 @@
 //! Linear layers with their adapters, forward and backward.
 
+use super::adapter::Site;
 use super::frozen::Weight;
 use super::kernels;
 use super::layout::Linear;
-use super::matmul::{View, Write, multiply};
+use super::matmul::{Unit, View, Write};
 use super::model::{Gradients, Parameters, size};
-use super::stored::Room;
+use super::stored::UnpackBuffer;
 
-/// Room for the low-rank rows of the forward pass.
-pub(super) struct LowRank<'a> {
-    pub(super) kept: &'a mut [Vec<f32>],
-    pub(super) dropped: &'a mut Vec<f32>,
-    pub(super) room: &'a mut Room,
+/// Low-rank rows of every adapted layer, and room for what is computed with them.
+#[derive(Debug, Default)]
+pub(super) struct LowRank {
+    /// By the index of the linear layer, from the forward to the backward pass.
+    kept: Vec<Vec<f32>>,
+    dropped: Vec<f32>,
+    gradient: Vec<f32>,
+    pub(super) room: UnpackBuffer,
 }
 
-/// The low-rank rows kept, and room for their slopes.
-pub(super) struct LowBack<'a> {
-    pub(super) kept: &'a [Vec<f32>],
-    pub(super) dropped: &'a mut Vec<f32>,
-    pub(super) slope: &'a mut Vec<f32>,
-    pub(super) room: &'a mut Room,
+impl LowRank {
+    /// For a model with this many linear layers.
+    pub(super) fn layers(&mut self, count: usize) {
+        self.kept.resize_with(count, Vec::new);
+    }
 }
 
 /// The input with a share of its numbers dropped, the rest scaled up; the same on both ways.
@@ -51,7 +54,7 @@ pub(super) fn apply(
     x: &[f32],
     (y, y_step): (&mut [f32], usize),
     write: Write,
-    low: &mut LowRank<'_>,
+    low: &mut LowRank,
 ) {
     let (inputs, outputs) = (linear.inputs, linear.outputs);
     let rows = x.len() / inputs;
@@ -69,7 +72,7 @@ pub(super) fn apply(
     let split = frozen.and_then(Weight::forward);
     let stored = p.stored.and_then(|s| s.matrix(linear.index));
     if let (Some(matrix), None) = (stored, split) {
-        matrix.product(x, (y, y_step), write, (unit, low.room));
+        matrix.product(x, (y, y_step), write, (unit, &mut low.room));
     } else {
         let weight = match p.transposed {
             Some(values) => View::rows(&values[linear.weight.clone()], outputs),
@@ -78,54 +81,56 @@ pub(super) fn apply(
         }
         .planes(frozen.map_or(3, |f| f.planes))
         .split(split);
-        multiply(
-            (unit, (rows, inputs, outputs)),
-            View::rows(x, inputs),
-            weight,
-            1.0,
-            (y, y_step),
-            write,
-        );
+        let product = unit.product((rows, inputs, outputs), View::rows(x, inputs), weight);
+        product.write((y, y_step), write);
     }
-    let Some((table, values, dropout)) = p.adapter else {
+    let Some(adapted) = Adapted::new(linear, p) else {
         return;
     };
-    let Some(Some(site)) = table.sites.get(linear.index) else {
-        return;
-    };
-    let x = match dropout {
-        Some(seed) if table.dropout > 0.0 => {
-            drop_into(
-                x,
-                table.dropout,
-                seed ^ ((linear.index as u64) << 40),
-                low.dropped,
-            );
-            low.dropped.as_slice()
-        }
-        _ => x,
-    };
-    let kept = &mut low.kept[linear.index];
-    size(kept, rows * table.rank);
-    let a = View::transposed(&values[site.down.clone()], inputs);
-    multiply(
-        (unit, (rows, inputs, table.rank)),
-        View::rows(x, inputs),
-        a,
-        1.0,
-        (kept, table.rank),
-        Write::Replace,
-    );
-    let b = View::transposed(&values[site.up.clone()], table.rank);
-    let shape = (rows, table.rank, outputs);
-    multiply(
-        (unit, shape),
-        View::rows(kept, table.rank),
-        b,
-        table.scale,
-        (y, y_step),
-        Write::Add,
-    );
+    let x = adapted.dropped(x, &mut low.dropped);
+    let (rank, kept) = (adapted.rank, &mut low.kept[linear.index]);
+    size(kept, rows * rank);
+    let a = View::transposed(adapted.down, inputs);
+    let product = unit.product((rows, inputs, rank), View::rows(x, inputs), a);
+    product.replace(kept, rank);
+    let b = View::transposed(adapted.up, rank);
+    let product = unit.product((rows, rank, outputs), View::rows(kept, rank), b);
+    product.scaled(adapted.scale).add_to(y, y_step);
+}
+
+/// The adapter of one layer: its matrices, and the seed of what is dropped of its input, if anything.
+struct Adapted<'a> {
+    site: &'a Site,
+    down: &'a [f32],
+    up: &'a [f32],
+    rank: usize,
+    scale: f32,
+    dropout: Option<(f32, u64)>,
+}
+
+impl<'a> Adapted<'a> {
+    fn new(linear: &Linear, p: &Parameters<'a>) -> Option<Self> {
+        let (table, values, seed) = p.adapter?;
+        let site = table.sites.get(linear.index)?.as_ref()?;
+        let seed = seed.filter(|_| table.dropout > 0.0);
+        Some(Self {
+            site,
+            down: &values[site.down.clone()],
+            up: &values[site.up.clone()],
+            rank: table.rank,
+            scale: table.scale,
+            dropout: seed.map(|seed| (table.dropout, seed ^ ((linear.index as u64) << 40))),
+        })
+    }
+
+    /// The input with what is dropped of it at zero.
+    fn dropped<'b>(&self, x: &'b [f32], room: &'b mut Vec<f32>) -> &'b [f32] {
+        let Some((share, seed)) = self.dropout else {
+            return x;
+        };
+        drop_into(x, share, seed, room);
+        room
+    }
 }
 
 /// Backward pass through [`apply`]: to `dx`, to the base's gradient and to the adapter's.
@@ -135,118 +140,73 @@ pub(super) fn apply_back(
     (x, dy, dy_step): (&[f32], &[f32], usize),
     (dx, write): (&mut [f32], Write),
     g: &mut Gradients<'_>,
-    low: &mut LowBack<'_>,
+    low: &mut LowRank,
 ) {
     let (inputs, outputs) = (linear.inputs, linear.outputs);
     let rows = x.len() / inputs;
     let (unit, frozen) = (p.unit(), p.frozen.map(|f| f.linear(linear.index)));
-    let slope = View::rows(dy, dy_step);
     let split = frozen.and_then(Weight::backward);
     let stored = p.stored.and_then(|s| s.matrix(linear.index));
     if let (Some(matrix), None) = (stored, split) {
-        matrix.product_back((dy, dy_step, rows), dx, write, (unit, low.room));
+        matrix.product_back((dy, dy_step, rows), dx, write, (unit, &mut low.room));
     } else {
-        multiply(
-            (unit, (rows, outputs, inputs)),
-            slope,
-            View::rows(&p.base[linear.weight.clone()], inputs)
-                .planes(frozen.map_or(3, |f| f.planes))
-                .split(split),
-            1.0,
-            (dx, inputs),
-            write,
-        );
+        let weight = View::rows(&p.base[linear.weight.clone()], inputs)
+            .planes(frozen.map_or(3, |f| f.planes))
+            .split(split);
+        let product = unit.product((rows, outputs, inputs), View::rows(dy, dy_step), weight);
+        product.write((&mut *dx, inputs), write);
     }
     if let Some(base) = g.base.as_deref_mut() {
         let dw = &mut base[linear.weight.clone()];
-        let shape = (outputs, rows, inputs);
-        multiply(
-            (unit, shape),
-            View::transposed(dy, dy_step),
-            View::rows(x, inputs),
-            1.0,
-            (dw, inputs),
-            Write::Add,
-        );
+        let (dy_turned, x) = (View::transposed(dy, dy_step), View::rows(x, inputs));
+        let product = unit.product((outputs, rows, inputs), dy_turned, x);
+        product.add_to(dw, inputs);
         if let Some(bias) = &linear.bias {
             kernels::add_column_sums(dy, dy_step, &mut base[bias.clone()]);
         }
     }
-    let Some((table, values, dropout)) = p.adapter else {
-        return;
-    };
-    let Some(Some(site)) = table.sites.get(linear.index) else {
-        return;
-    };
-    let (rank, kept) = (table.rank, &low.kept[linear.index]);
-    let seed = dropout
-        .filter(|_| table.dropout > 0.0)
-        .map(|seed| seed ^ ((linear.index as u64) << 40));
-    size(low.slope, rows * rank);
-    let b = View::rows(&values[site.up.clone()], rank);
-    multiply(
-        (unit, (rows, outputs, rank)),
-        slope,
-        b,
-        table.scale,
-        (low.slope, rank),
-        Write::Replace,
-    );
-    if let Some(adapter) = g.adapter.as_deref_mut() {
-        let db = &mut adapter[site.up.clone()];
-        let shape = (outputs, rows, rank);
-        multiply(
-            (unit, shape),
-            View::transposed(dy, dy_step),
-            View::rows(kept, rank),
-            table.scale,
-            (db, rank),
-            Write::Add,
-        );
-        let x = match seed {
-            Some(seed) => {
-                drop_into(x, table.dropout, seed, low.dropped);
-                low.dropped.as_slice()
-            }
-            None => x,
-        };
-        let da = &mut adapter[site.down.clone()];
-        let shape = (rank, rows, inputs);
-        multiply(
-            (unit, shape),
-            View::transposed(low.slope, rank),
-            View::rows(x, inputs),
-            1.0,
-            (da, inputs),
-            Write::Add,
-        );
+    if let Some(adapted) = Adapted::new(linear, p) {
+        let kept = &low.kept[linear.index];
+        let room = (&mut low.gradient, &mut low.dropped);
+        let gradient = g.adapter.as_deref_mut();
+        adapted.back(unit, (x, dy, dy_step), (kept, room), dx, gradient);
     }
-    let a = View::rows(&values[site.down.clone()], inputs);
-    match seed {
-        None => multiply(
-            (unit, (rows, rank, inputs)),
-            View::rows(low.slope, rank),
-            a,
-            1.0,
-            (dx, inputs),
-            Write::Add,
-        ),
-        Some(seed) => {
-            size(low.dropped, rows * inputs);
-            let through = (low.dropped.as_mut_slice(), inputs);
-            multiply(
-                (unit, (rows, rank, inputs)),
-                View::rows(low.slope, rank),
-                a,
-                1.0,
-                through,
-                Write::Replace,
-            );
-            let slope = std::mem::take(low.dropped);
-            let mut masked = Vec::with_capacity(slope.len());
-            drop_into(&slope, table.dropout, seed, &mut masked);
-            kernels::add(dx, &masked);
-            *low.dropped = slope;
+}
+
+impl Adapted<'_> {
+    /// Backward pass: adds to `dx` and to the adapter's gradient.
+    fn back(
+        &self,
+        unit: Unit,
+        (x, dy, dy_step): (&[f32], &[f32], usize),
+        (kept, (low, dropped)): (&[f32], (&mut Vec<f32>, &mut Vec<f32>)),
+        dx: &mut [f32],
+        gradient: Option<&mut [f32]>,
+    ) {
+        let (rank, inputs) = (self.rank, self.site.inputs);
+        let (rows, outputs) = (x.len() / inputs, self.site.outputs);
+        size(low, rows * rank);
+        let (dy_rows, b) = (View::rows(dy, dy_step), View::rows(self.up, rank));
+        let product = unit.product((rows, outputs, rank), dy_rows, b);
+        product.scaled(self.scale).replace(low, rank);
+        if let Some(gradient) = gradient {
+            let (dy, kept) = (View::transposed(dy, dy_step), View::rows(kept, rank));
+            let product = unit.product((outputs, rows, rank), dy, kept);
+            let product = product.scaled(self.scale);
+            product.add_to(&mut gradient[self.site.up.clone()], rank);
+            let x = View::rows(self.dropped(x, dropped), inputs);
+            let product = unit.product((rank, rows, inputs), View::transposed(low, rank), x);
+            product.add_to(&mut gradient[self.site.down.clone()], inputs);
         }
+        let (low, a) = (View::rows(low, rank), View::rows(self.down, inputs));
+        let product = unit.product((rows, rank, inputs), low, a);
+        let Some((share, seed)) = self.dropout else {
+            return product.add_to(dx, inputs);
+        };
+        size(dropped, rows * inputs);
+        product.replace(dropped, inputs);
+        let mut masked = Vec::with_capacity(dropped.len());
+        drop_into(dropped, share, seed, &mut masked);
+        kernels::add(dx, &masked);
     }
 }

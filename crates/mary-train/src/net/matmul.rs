@@ -1,4 +1,4 @@
-//! One safe door to the matrix product: strided views in, bounds checked once, one thread.
+//! One safe door to matrix multiplication: strided views in, bounds checked once, one thread.
 //!
 //! Training is parallel over sequences, not inside a product, so that the order of every sum is
 //! fixed and a run does not depend on the number of threads.
@@ -32,12 +32,14 @@ impl<'a> View<'a> {
 
     /// The transpose of [`View::rows`].
     pub(crate) fn transposed(data: &'a [f32], row_step: usize) -> Self {
+        Self::rows(data, row_step).turned()
+    }
+
+    fn turned(self) -> Self {
         Self {
-            data,
-            row_step: 1,
-            column_step: row_step,
-            planes: 3,
-            split: None,
+            row_step: self.column_step,
+            column_step: self.row_step,
+            ..self
         }
     }
 
@@ -93,13 +95,10 @@ pub(crate) fn transpose(from: &[f32], row_step: usize, columns: usize, to: &mut 
 /// What happens to the destination's old content.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Write {
-    /// The product replaces it.
     Replace,
-    /// The product is added to it.
     Add,
 }
 
-/// What multiplies matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Unit {
     /// `gemm` with vectors: what grows a model multiplies so on every processor, and has the same bits.
@@ -119,88 +118,89 @@ impl Unit {
     }
 }
 
-/// `out (m × n, rows of out_step) = scale · a (m × k) · b (k × n)`, or added to it, by a unit.
-pub(crate) fn multiply(
-    (unit, (m, k, n)): (Unit, (usize, usize, usize)),
-    a: View<'_>,
-    b: View<'_>,
+/// `scale · a (m × k) · b (k × n)`, to be written somewhere.
+#[derive(Clone, Copy)]
+pub(crate) struct Product<'a> {
+    unit: Unit,
+    size: (usize, usize, usize),
+    a: View<'a>,
+    b: View<'a>,
     scale: f32,
-    (out, out_step): (&mut [f32], usize),
-    write: Write,
-) {
-    #[cfg(target_arch = "x86_64")]
-    if unit == Unit::Tiles && out_step > 1 {
-        let right = match b.split {
-            Some(tiles) => Right::Split(tiles),
-            None => Right::Plain(b.factor(), b.planes),
-        };
-        let how = (scale, write == Write::Add);
-        return product((m, k, n), a.factor(), right, how, (out, out_step));
-    }
-    matmul((m, k, n), a, b, scale, (out, out_step), write);
 }
 
-/// `out (m × n, rows of out_step) = scale · a (m × k) · b (k × n)`, or added to it, with vectors.
-pub(crate) fn matmul(
-    (m, k, n): (usize, usize, usize),
-    a: View<'_>,
-    b: View<'_>,
-    scale: f32,
-    (out, out_step): (&mut [f32], usize),
-    write: Write,
-) {
-    if m == 0 || n == 0 {
-        return;
+impl Unit {
+    /// The product of an m × k and a k × n matrix; the size is (m, k, n).
+    pub(crate) fn product<'a>(
+        self,
+        size: (usize, usize, usize),
+        a: View<'a>,
+        b: View<'a>,
+    ) -> Product<'a> {
+        Product {
+            unit: self,
+            size,
+            a,
+            b,
+            scale: 1.0,
+        }
     }
-    let fits = a.covers(m, k) && b.covers(k, n) && (m - 1) * out_step + n <= out.len();
-    assert!(
-        fits,
-        "matrix product {m} x {k} x {n} reaches past its slices"
-    );
-    // SAFETY: every element the kernel touches lies inside the three slices, checked above; the
-    // destination is borrowed mutably and so overlaps neither operand.
-    unsafe {
-        let kernel = gemm_f32::gemm::f32::get_gemm_fn();
-        if out_step > 1 {
-            // The kernels like their target in columns: the transposed product is the same one.
-            kernel(
-                n,
-                m,
+}
+
+impl Product<'_> {
+    pub(crate) fn scaled(self, scale: f32) -> Self {
+        Self { scale, ..self }
+    }
+
+    /// Replaces what is in `out`, rows of `step` numbers.
+    pub(crate) fn replace(self, out: &mut [f32], step: usize) {
+        self.write((out, step), Write::Replace);
+    }
+
+    /// Adds itself to `out`.
+    pub(crate) fn add_to(self, out: &mut [f32], step: usize) {
+        self.write((out, step), Write::Add);
+    }
+
+    pub(crate) fn write(self, (out, step): (&mut [f32], usize), write: Write) {
+        let (size @ (m, k, n), a, b) = (self.size, self.a, self.b);
+        let add = write == Write::Add;
+        #[cfg(target_arch = "x86_64")]
+        if self.unit == Unit::Tiles && step > 1 {
+            let right = match b.split {
+                Some(tiles) => Right::Split(tiles),
+                None => Right::Plain(b.factor(), b.planes),
+            };
+            return product(size, a.factor(), right, (self.scale, add), (out, step));
+        }
+        if m == 0 || n == 0 {
+            return;
+        }
+        let fits = a.covers(m, k) && b.covers(k, n) && (m - 1) * step + n <= out.len();
+        assert!(fits, "matrix product {size:?} reaches past its slices");
+        // The kernels like their target in columns: the transposed product is the same one.
+        let (rows, columns, left, right, steps) = match step > 1 {
+            true => (n, m, b.turned(), a.turned(), (step, 1)),
+            false => (m, n, a, b, (1, step)),
+        };
+        // SAFETY: every element the kernel touches lies inside the three slices, checked above; the
+        // destination is borrowed mutably and so overlaps neither operand.
+        unsafe {
+            gemm_f32::gemm::f32::get_gemm_fn()(
+                rows,
+                columns,
                 k,
                 out.as_mut_ptr(),
-                out_step as isize,
-                1,
-                write == Write::Add,
-                b.data.as_ptr(),
-                b.row_step as isize,
-                b.column_step as isize,
-                a.data.as_ptr(),
-                a.row_step as isize,
-                a.column_step as isize,
+                steps.0 as isize,
+                steps.1 as isize,
+                add,
+                left.data.as_ptr(),
+                left.column_step as isize,
+                left.row_step as isize,
+                right.data.as_ptr(),
+                right.column_step as isize,
+                right.row_step as isize,
                 1.0,
-                scale,
-                false,
-                false,
-                false,
-                Parallelism::None,
-            );
-        } else {
-            kernel(
-                m,
-                n,
-                k,
-                out.as_mut_ptr(),
-                1,
-                out_step as isize,
-                write == Write::Add,
-                a.data.as_ptr(),
-                a.column_step as isize,
-                a.row_step as isize,
-                b.data.as_ptr(),
-                b.column_step as isize,
-                b.row_step as isize,
-                1.0,
-                scale,
+                self.scale,
                 false,
                 false,
                 false,
@@ -245,14 +245,8 @@ mod tests {
             (View::transposed(&bt, k), "transposed"),
         ] {
             let mut out = vec![1.0; m * (n + 2)];
-            matmul(
-                (m, k, n),
-                View::rows(&a, k),
-                view,
-                2.0,
-                (&mut out, n + 2),
-                Write::Add,
-            );
+            let product = Unit::Vectors.product((m, k, n), View::rows(&a, k), view);
+            product.scaled(2.0).add_to(&mut out, n + 2);
             for i in 0..m {
                 for j in 0..n {
                     let want: f32 =

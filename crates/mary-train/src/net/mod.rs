@@ -9,51 +9,27 @@ mod attention;
 mod backward;
 #[cfg(feature = "cuda")]
 pub mod cuda;
-mod eyes;
 mod forward;
 mod frozen;
 mod given;
 pub(crate) mod kernels;
 pub(crate) mod layout;
 mod linear;
-mod matmul;
+pub(crate) mod matmul;
 mod model;
-mod seeing;
 mod shape;
 pub(crate) mod stored;
+mod vision;
+mod vision_language;
 
 pub use adapter::AdapterLayout;
 pub use attention::Segment;
-pub use eyes::{DEVIATION, Eyes, EyesSpace, MEAN, patches};
 pub use frozen::Frozen;
 pub use given::Given;
 pub use layout::{Entry, Layout};
+pub(crate) use model::Work;
 pub use model::{Gradients, Net, Packed, Parameters, Workspace};
-pub use seeing::{SeeingNet, SeeingSpace, Sight};
 pub use shape::{Activation, Family, Shape};
 pub use stored::Stored;
-
-/// `out (m × n) += scale · a (m × k) · b (k × n)`, all rows without gaps.
-pub(crate) fn add_product(
-    (m, k, n): (usize, usize, usize),
-    (a, b): (&[f32], &[f32]),
-    scale: f32,
-    out: &mut [f32],
-) {
-    let (a, b) = (matmul::View::rows(a, k), matmul::View::rows(b, n));
-    matmul::matmul((m, k, n), a, b, scale, (out, n), matmul::Write::Add);
-}
-
-/// `out (m × n) += scale · aᵀ · bᵀ`, where `a` is k × m and `b` is n × k.
-pub(crate) fn add_product_turned(
-    (m, k, n): (usize, usize, usize),
-    (a, b): (&[f32], &[f32]),
-    scale: f32,
-    out: &mut [f32],
-) {
-    let (a, b) = (
-        matmul::View::transposed(a, m),
-        matmul::View::transposed(b, k),
-    );
-    matmul::matmul((m, k, n), a, b, scale, (out, n), matmul::Write::Add);
-}
+pub use vision::{DEVIATION, MEAN, VisionEncoder, VisionWorkspace, patches};
+pub use vision_language::{VisionLanguageNet, VisionLanguageWorkspace, VisionPack};

@@ -5,14 +5,15 @@
 //! thread; parallelism is over sequences, outside.
 
 use super::adapter::AdapterLayout;
-use super::attention::{Joint, Rotary, Scratch, Segment, Weighing};
+use super::attention::{AttentionSettings, Joint, Rotary, Scratch, Segment};
 use super::frozen::Frozen;
 use super::given::Given;
 use super::kernels::{self, NormKind};
 use super::layout::{Layout, Norm, Tensors};
-use super::matmul::{Unit, View, Write, multiply, transpose};
+use super::linear::LowRank;
+use super::matmul::{Unit, View, Write, transpose};
 use super::shape::Shape;
-use super::stored::{Room, Stored};
+use super::stored::{Stored, UnpackBuffer};
 use crate::TrainError;
 use mary_architecture::Architecture;
 use mary_architecture::config;
@@ -49,6 +50,13 @@ impl Packed {
     }
 }
 
+/// Packed texts of a step, and the seed of what is dropped in them.
+#[derive(Debug, Clone)]
+pub(crate) struct Work {
+    pub(crate) packed: Packed,
+    pub(crate) noise: Option<u64>,
+}
+
 /// The numbers of a model: the base and, where there is one, an adapter.
 #[derive(Clone, Copy)]
 pub struct Parameters<'a> {
@@ -65,7 +73,6 @@ pub struct Parameters<'a> {
 }
 
 impl Parameters<'_> {
-    /// What multiplies.
     pub(super) fn unit(&self) -> Unit {
         self.frozen.map_or(Unit::Vectors, Frozen::unit)
     }
@@ -90,6 +97,9 @@ pub struct Gradients<'a> {
     pub adapter: Option<&'a mut [f32]>,
 }
 
+/// Rows before they are normalised, with their moments.
+pub(super) type Normed = (Vec<f32>, Vec<[f32; 2]>);
+
 /// What one block keeps for the backward pass.
 #[derive(Debug, Default)]
 pub(super) struct BlockSaved {
@@ -100,11 +110,11 @@ pub(super) struct BlockSaved {
     pub(super) log_sums: Vec<f32>,
     pub(super) heads: Vec<f32>,
     /// Queries and keys before their norms, where they have any.
-    pub(super) queries: (Vec<f32>, Vec<[f32; 2]>),
-    pub(super) keys: (Vec<f32>, Vec<[f32; 2]>),
+    pub(super) queries: Normed,
+    pub(super) keys: Normed,
     /// What the two parts add before it is normalised, where it is.
-    pub(super) added1: (Vec<f32>, Vec<[f32; 2]>),
-    pub(super) added2: (Vec<f32>, Vec<[f32; 2]>),
+    pub(super) added1: Normed,
+    pub(super) added2: Normed,
     pub(super) middle: Vec<f32>,
     pub(super) normed2: Vec<f32>,
     pub(super) moments2: Vec<[f32; 2]>,
@@ -117,25 +127,22 @@ pub(super) struct BlockSaved {
 #[derive(Debug, Default)]
 pub struct Workspace {
     pub(super) blocks: Vec<BlockSaved>,
-    pub(super) low_rank: Vec<Vec<f32>>,
+    pub(super) low: LowRank,
     pub(super) stream: Vec<f32>,
     pub(super) final_moments: Vec<[f32; 2]>,
     pub(super) final_normed: Vec<f32>,
     pub(super) chosen: Vec<f32>,
-    pub(super) chosen_slope: Vec<f32>,
+    pub(super) chosen_gradient: Vec<f32>,
     pub(super) logits: Vec<f32>,
-    pub(super) slope: Vec<f32>,
-    pub(super) slope_middle: Vec<f32>,
-    pub(super) slope_narrow: Vec<f32>,
-    pub(super) slope_wide: Vec<f32>,
-    pub(super) slope_gate: Vec<f32>,
-    pub(super) slope_qkv: Vec<f32>,
-    pub(super) slope_low: Vec<f32>,
-    pub(super) dropped: Vec<f32>,
-    pub(super) slope_added: Vec<f32>,
+    pub(super) gradient: Vec<f32>,
+    pub(super) gradient_middle: Vec<f32>,
+    pub(super) gradient_narrow: Vec<f32>,
+    pub(super) gradient_wide: Vec<f32>,
+    pub(super) gradient_gate: Vec<f32>,
+    pub(super) gradient_qkv: Vec<f32>,
+    pub(super) gradient_added: Vec<f32>,
     pub(super) squashed: Vec<f32>,
     pub(super) spare: Vec<f32>,
-    pub(super) room: Room,
     pub(super) scratch: Scratch,
 }
 
@@ -161,7 +168,11 @@ impl Net {
     pub fn new(shape: Shape) -> Result<Self, TrainError> {
         shape.check()?;
         let layout = Layout::new(&shape)?;
-        Ok(Self::of(shape.architecture()?, layout, shape.context))
+        Ok(Self::with_layout(
+            shape.architecture()?,
+            layout,
+            shape.context,
+        ))
     }
 
     /// Prepares a checkpoint's architecture; `holds` says which tensors it has.
@@ -176,12 +187,12 @@ impl Net {
             positions: architecture.context + offset,
             apart: false,
         };
-        let layout = Layout::of(&architecture, &tensors)?;
+        let layout = Layout::open(&architecture, &tensors)?;
         let longest = architecture.context;
-        Ok(Self::of(architecture, layout, longest))
+        Ok(Self::with_layout(architecture, layout, longest))
     }
 
-    pub(crate) fn of(architecture: Architecture, layout: Layout, longest: usize) -> Self {
+    pub(crate) fn with_layout(architecture: Architecture, layout: Layout, longest: usize) -> Self {
         let longest = longest.min(architecture.context);
         let rotaries = architecture.ropes.iter();
         Self {
@@ -193,11 +204,10 @@ impl Net {
         }
     }
 
-    /// How a layer weighs.
-    pub(super) fn weighing(&self, layer: usize, unit: Unit) -> Weighing {
+    pub(super) fn attention_settings(&self, layer: usize, unit: Unit) -> AttentionSettings {
         let attention = &self.architecture.attention;
         let kind = self.architecture.kinds.get(layer);
-        Weighing {
+        AttentionSettings {
             joint: self.joint,
             scale: attention.scale,
             cap: attention.soft_cap,
@@ -257,28 +267,20 @@ impl Net {
     /// Checks what the kernels rely on.
     pub(super) fn check(&self, p: &Parameters<'_>, packed: &Packed) -> Result<(), TrainError> {
         let fail = |what: String| Err(TrainError::Settings(what));
-        if p.base.len() != self.layout.total {
+        let (total, found) = (self.layout.total, p.base.len());
+        if found != total {
+            return fail(format!("expected {total} parameters, found {found}"));
+        }
+        let found = p.transposed.map_or(total, <[f32]>::len);
+        if found != total {
             return fail(format!(
-                "expected {} parameters, found {}",
-                self.layout.total,
-                p.base.len()
+                "expected {total} transposed parameters, found {found}"
             ));
         }
-        if let Some(values) = p.transposed
-            && values.len() != p.base.len()
-        {
-            return fail(format!(
-                "expected {} transposed parameters, found {}",
-                p.base.len(),
-                values.len()
-            ));
-        }
-        let apart = p.stored.map_or(0, Stored::count);
-        if p.stored.is_some() && apart != self.layout.linear_count {
-            return fail(format!(
-                "expected {} stored matrices, found {apart}",
-                self.layout.linear_count
-            ));
+        let count = self.layout.linear_count;
+        let found = p.stored.map_or(count, Stored::count);
+        if found != count {
+            return fail(format!("expected {count} stored matrices, found {found}"));
         }
         if let Some((table, values, _)) = p.adapter
             && (values.len() != table.total || table.sites.len() != self.layout.linear_count)
@@ -353,7 +355,7 @@ impl Net {
         let targets: Vec<u32> = packed.targets.iter().map(|(t, _)| *t).collect();
         for (chunk, targets) in ws.final_normed.chunks(rows * d).zip(targets.chunks(rows)) {
             size(&mut ws.logits, targets.len() * v);
-            self.logits_of(p, chunk, &mut ws.logits, None, &mut ws.room);
+            self.logits_of(p, chunk, &mut ws.logits, None, &mut ws.low.room);
             out.extend(kernels::log_probabilities(&mut ws.logits, v, targets));
         }
         Ok(out)
@@ -378,7 +380,7 @@ impl Net {
                     .extend_from_slice(&ws.final_normed[i * d..(i + 1) * d]);
             }
             size(&mut ws.logits, positions.len() * v);
-            self.logits_of(p, &ws.chosen, &mut ws.logits, None, &mut ws.room);
+            self.logits_of(p, &ws.chosen, &mut ws.logits, None, &mut ws.low.room);
             for (i, logits) in positions.iter().zip(ws.logits.chunks_mut(v)) {
                 let (target, _) = packed.targets[*i];
                 let wanted = logits[target as usize];
@@ -397,14 +399,14 @@ impl Net {
             .collect()
     }
 
-    /// Logits of normed rows, squashed where the architecture does; the slopes of that go to `squashed`.
+    /// Logits of normed rows, squashed where the architecture does; the gradients of that go to `squashed`.
     pub(super) fn logits_of(
         &self,
         p: &Parameters<'_>,
         x: &[f32],
         out: &mut [f32],
         squashed: Option<&mut Vec<f32>>,
-        room: &mut Room,
+        room: &mut UnpackBuffer,
     ) {
         let (d, v) = (self.architecture.hidden, self.architecture.vocab);
         let mut write = Write::Replace;
@@ -415,21 +417,18 @@ impl Net {
         let split = p.frozen.is_some_and(|f| f.head().forward().is_some());
         match p.stored.filter(|_| !split) {
             Some(stored) => stored.head().product(x, (out, v), write, (p.unit(), room)),
-            None => multiply(
-                (p.unit(), (x.len() / d, d, v)),
-                View::rows(x, d),
-                self.head(p),
-                1.0,
-                (out, v),
-                write,
-            ),
+            None => {
+                let size = (x.len() / d, d, v);
+                let product = p.unit().product(size, View::rows(x, d), self.head(p));
+                product.write((out, v), write);
+            }
         }
         if let Some(cap) = self.architecture.logit_cap {
-            let slopes = squashed.map(|s| {
+            let gradients = squashed.map(|s| {
                 size(s, out.len());
                 s.as_mut_slice()
             });
-            kernels::soft_cap(out, cap, slopes);
+            kernels::soft_cap(out, cap, gradients);
         }
     }
 

@@ -16,10 +16,9 @@ pub enum Family {
 
 /// What the feed-forward part does between its matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub enum Activation {
-    /// Exact GELU.
     Gelu,
-    /// GELU by tanh.
     GeluTanh,
     /// silu(gate) times up.
     GatedSilu,
@@ -27,36 +26,26 @@ pub enum Activation {
 
 /// Everything that makes a new model.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Shape {
     /// The family: names of tensors, norms, residual order.
     pub family: Family,
-    /// Number of tokens.
     pub vocabulary: usize,
-    /// Width of the residual stream.
     pub width: usize,
-    /// Number of blocks.
     pub layers: usize,
-    /// Query heads.
     pub heads: usize,
-    /// Key and value heads.
     pub kv_heads: usize,
-    /// Width of a head.
     pub head_width: usize,
-    /// Width of the feed-forward layer.
     pub inner: usize,
     /// How many numbers of a head are rotated.
     pub rotary: usize,
-    /// Base of the rotary frequencies.
     pub rotary_base: f32,
-    /// Added to the variance in norms.
     pub norm_eps: f32,
     /// Attention and feed-forward both read the block's input.
     pub parallel_residual: bool,
-    /// The feed-forward activation.
     pub activation: Activation,
     /// The output matrix is the embedding.
     pub tied: bool,
-    /// Longest sequence.
     pub context: usize,
 }
 

@@ -2,7 +2,7 @@
 //! file, and unpacked a few rows at a time when they multiply. Nothing of the base is trained then.
 
 use super::layout::Layout;
-use super::matmul::{Unit, View, Write, multiply};
+use super::matmul::{Unit, View, Write};
 use crate::TrainError;
 use mary_architecture::simd::dispatch;
 use mary_weights::{Checkpoint, RawBytes, TensorType, unpack_blocks};
@@ -14,7 +14,7 @@ const SLICE: usize = 1 << 18;
 const TURNED: usize = 16;
 
 #[derive(Clone)]
-enum Numbers {
+pub(super) enum Numbers {
     /// As they lie in the file.
     Raw(TensorType, RawBytes),
     /// Rows that the file holds in another order.
@@ -33,18 +33,18 @@ impl std::fmt::Debug for Numbers {
 /// One matrix, `outputs × inputs`.
 #[derive(Debug, Clone)]
 pub(crate) struct Matrix {
-    outputs: usize,
-    inputs: usize,
-    numbers: Numbers,
+    pub(super) outputs: usize,
+    pub(super) inputs: usize,
+    pub(super) numbers: Numbers,
 }
 
 /// All matrices of a base.
 #[derive(Debug, Clone)]
 pub struct Stored {
     /// By the index of the linear layer.
-    matrices: Vec<Matrix>,
-    embedding: Matrix,
-    head: Option<Matrix>,
+    pub(super) matrices: Vec<Matrix>,
+    pub(super) embedding: Matrix,
+    pub(super) head: Option<Matrix>,
 }
 
 impl Matrix {
@@ -152,7 +152,6 @@ impl Matrix {
         }
     }
 
-    /// All rows.
     pub(super) fn all(&self) -> Vec<f32> {
         use rayon::prelude::*;
         let mut out = vec![0.0; self.outputs * self.inputs];
@@ -187,7 +186,7 @@ impl Matrix {
         x: &[f32],
         (y, y_step): (&mut [f32], usize),
         write: Write,
-        (unit, room): (Unit, &mut Room),
+        (unit, room): (Unit, &mut UnpackBuffer),
     ) {
         let rows = x.len() / self.inputs.max(1);
         for first in (0..self.outputs).step_by(self.slice()) {
@@ -203,14 +202,9 @@ impl Matrix {
                     View::transposed(&room.rows, self.inputs).planes(self.planes())
                 }
             };
-            multiply(
-                (unit, (rows, self.inputs, count)),
-                View::rows(x, self.inputs),
-                weight,
-                1.0,
-                (&mut y[first..], y_step),
-                write,
-            );
+            let size = (rows, self.inputs, count);
+            let product = unit.product(size, View::rows(x, self.inputs), weight);
+            product.write((&mut y[first..], y_step), write);
         }
     }
 
@@ -220,20 +214,16 @@ impl Matrix {
         (dy, dy_step, rows): (&[f32], usize, usize),
         dx: &mut [f32],
         mut write: Write,
-        (unit, room): (Unit, &mut Room),
+        (unit, room): (Unit, &mut UnpackBuffer),
     ) {
         for first in (0..self.outputs).step_by(self.slice()) {
             let count = self.slice().min(self.outputs - first);
             room.rows.resize(count * self.inputs, 0.0);
             self.rows(first, &mut room.rows);
-            multiply(
-                (unit, (rows, count, self.inputs)),
-                View::rows(&dy[first..], dy_step),
-                View::rows(&room.rows, self.inputs).planes(self.planes()),
-                1.0,
-                (dx, self.inputs),
-                write,
-            );
+            let back = View::rows(&dy[first..], dy_step);
+            let weight = View::rows(&room.rows, self.inputs).planes(self.planes());
+            let product = unit.product((rows, count, self.inputs), back, weight);
+            product.write((&mut *dx, self.inputs), write);
             write = Write::Add;
         }
     }
@@ -255,9 +245,8 @@ fn wrong(name: &str, found: Option<&[usize]>, expected: &[usize]) -> TrainError 
     })
 }
 
-/// Room for what is unpacked.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct UnpackBuffer {
     rows: Vec<f32>,
     turned: Vec<f32>,
 }
@@ -319,33 +308,6 @@ impl Stored {
     #[cfg(feature = "cuda")]
     pub(crate) fn own_head(&self) -> Option<&Matrix> {
         self.head.as_ref()
-    }
-
-    /// The matrices of a flat slice, in bfloat16 as a file would hold them; for checks.
-    #[cfg(all(feature = "cuda", feature = "checks"))]
-    pub(crate) fn rounded(layout: &Layout, base: &[f32]) -> Self {
-        let matrix = |place: &std::ops::Range<usize>, inputs: usize| {
-            let numbers = base[place.clone()].iter();
-            let bytes: Vec<u8> = numbers
-                .flat_map(|x| half::bf16::from_f32(*x).to_le_bytes())
-                .collect();
-            Matrix {
-                outputs: place.len() / inputs.max(1),
-                inputs,
-                numbers: Numbers::Raw(TensorType::BF16, bytes.into()),
-            }
-        };
-        let mut linears: Vec<_> = layout.blocks.iter().flat_map(|b| b.linears()).collect();
-        linears.sort_by_key(|linear| linear.index);
-        let width = layout.final_norm.weight.len();
-        let own = layout.head != layout.embedding;
-        Self {
-            matrices: (linears.iter())
-                .map(|linear| matrix(&linear.weight, linear.inputs))
-                .collect(),
-            embedding: matrix(&layout.embedding, width),
-            head: own.then(|| matrix(&layout.head, width)),
-        }
     }
 
     pub(crate) fn count(&self) -> usize {

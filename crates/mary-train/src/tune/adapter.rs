@@ -1,57 +1,31 @@
 //! Adapters on disk in PEFT's layout.
 
 use crate::TrainError;
-use crate::hf::{Storage, read_json, read_tensor, write_weights, write_whole};
-use crate::net::{AdapterLayout, Entry, Layout};
-use mary_weights::RawBytes;
-use safetensors::SafeTensors;
+use crate::hf::{Storage, Writer, write_whole};
+use crate::net::AdapterLayout;
 use serde_json::{Value, json};
 use std::path::Path;
 
 pub(super) const WEIGHTS: &str = "adapter_model.safetensors";
 pub(super) const CONFIG: &str = "adapter_config.json";
 
-/// Adapter weights with their table.
-#[derive(Debug, Clone)]
-pub struct Adapter {
-    /// Where the matrices lie.
-    pub layout: AdapterLayout,
-    /// The numbers.
-    pub values: Vec<f32>,
-    alpha: f64,
-    targets: Vec<String>,
+/// Trained low-rank matrices. The configuration is written last: where it is, the adapter is whole.
+pub(super) struct Adapter {
+    pub(super) layout: AdapterLayout,
+    pub(super) values: Vec<f32>,
+    pub(super) alpha: f32,
+    pub(super) targets: Vec<String>,
 }
 
 impl Adapter {
-    pub(super) fn new(
-        layout: AdapterLayout,
-        values: Vec<f32>,
-        alpha: f32,
-        targets: Vec<String>,
-    ) -> Self {
-        Self {
-            layout,
-            values,
-            alpha: f64::from(alpha),
-            targets,
-        }
-    }
-
-    /// Writes `adapter_config.json` and `adapter_model.safetensors`, which PEFT loads. The configuration
-    /// last: where it is, the adapter is whole.
-    pub fn save(&self, folder: &Path, base: &Path) -> Result<(), TrainError> {
-        self.save_weights(folder)?;
-        self.save_config(folder, base)
-    }
-
     pub(super) fn save_weights(&self, folder: &Path) -> Result<(), TrainError> {
         std::fs::create_dir_all(folder).map_err(TrainError::file(folder))?;
-        write_weights(
-            &folder.join(WEIGHTS),
-            &entries(&self.layout),
-            &self.values,
-            Storage::F32,
-        )
+        let mut writer = Writer::new(Storage::F32);
+        for (name, dims, place) in self.layout.tensors() {
+            let name = format!("base_model.model.{name}");
+            writer.add(&name, &dims, &self.values[place]);
+        }
+        writer.write(&folder.join(WEIGHTS))
     }
 
     pub(super) fn save_config(&self, folder: &Path, base: &Path) -> Result<(), TrainError> {
@@ -60,7 +34,7 @@ impl Adapter {
             "task_type": "CAUSAL_LM",
             "base_model_name_or_path": base.to_string_lossy(),
             "r": self.layout.rank,
-            "lora_alpha": self.alpha,
+            "lora_alpha": f64::from(self.alpha),
             "lora_dropout": plain(self.layout.dropout),
             "target_modules": self.targets,
             "bias": "none",
@@ -72,36 +46,6 @@ impl Adapter {
             "use_dora": false,
         });
         write_whole(&folder.join(CONFIG), format!("{config:#}\n").as_bytes())
-    }
-
-    /// Reads an adapter for a base with this table.
-    pub fn load(folder: &Path, base: &Layout) -> Result<Self, TrainError> {
-        let path = folder.join(CONFIG);
-        let config = read_json(&path)?;
-        let bad = |what: String| TrainError::content(&path, what);
-        for key in ["use_dora", "use_rslora"] {
-            if config.get(key).and_then(Value::as_bool) == Some(true) {
-                return Err(bad(format!("\"{key}\" is on, which is not supported")));
-            }
-        }
-        let (rank, alpha) = rank_and_alpha(&config).map_err(bad)?;
-        let targets: Vec<String> = config
-            .get("target_modules")
-            .and_then(Value::as_array)
-            .map(|list| {
-                list.iter()
-                    .filter_map(|v| v.as_str().map(str::to_owned))
-                    .collect()
-            })
-            .ok_or_else(|| bad("no list \"target_modules\"".to_owned()))?;
-        let layout = AdapterLayout::new(base, rank, alpha as f32, 0.0, &targets)?;
-        let values = read_values(&folder.join(WEIGHTS), &layout)?;
-        Ok(Self {
-            layout,
-            values,
-            alpha,
-            targets,
-        })
     }
 }
 
@@ -136,51 +80,4 @@ pub(super) fn forget(folder: &Path) -> Result<(), TrainError> {
 /// A number as it was written, without the digits that widening adds.
 fn plain(number: f32) -> f64 {
     number.to_string().parse().unwrap_or(f64::from(number))
-}
-
-/// The tensors of an adapter under PEFT's names.
-fn entries(layout: &AdapterLayout) -> Vec<Entry> {
-    let tensors = layout.tensors().into_iter();
-    tensors
-        .map(|(name, dims, place)| Entry {
-            name: format!("base_model.model.{name}"),
-            dims,
-            place,
-            turned: false,
-        })
-        .collect()
-}
-
-fn read_values(path: &Path, layout: &AdapterLayout) -> Result<Vec<f32>, TrainError> {
-    let bytes = RawBytes::of_file(path).map_err(TrainError::file(path))?;
-    let tensors = SafeTensors::deserialize(&bytes).map_err(|e| TrainError::content(path, e))?;
-    let entries = entries(layout);
-    if tensors.len() != entries.len() {
-        let problem = format!("{} tensors, expected {}", tensors.len(), entries.len());
-        return Err(TrainError::content(path, problem));
-    }
-    // The rank is the configuration's word; what is allocated by it must lie in the file.
-    let held = tensors
-        .iter()
-        .map(|(_, view)| view.shape().iter().product::<usize>());
-    let held: usize = held.sum();
-    if held != layout.total {
-        let (rank, total) = (layout.rank, layout.total);
-        let problem = format!("{held} numbers, expected {total} for the rank {rank}");
-        return Err(TrainError::content(path, problem));
-    }
-    let mut values = vec![0.0; layout.total];
-    for entry in &entries {
-        let view = tensors
-            .tensor(&entry.name)
-            .map_err(|e| TrainError::content(path, e))?;
-        read_tensor(
-            path,
-            &entry.name,
-            &view,
-            &entry.dims,
-            &mut values[entry.place.clone()],
-        )?;
-    }
-    Ok(values)
 }

@@ -1,5 +1,5 @@
 //! The model that is tuned: its weights as they are stored where that is not 32 bits. On a GPU those are
-//! in bfloat16 then, and products with them; in 32 bits where the user or the file asks for it.
+//! in bfloat16 then, and so is matrix multiplication; in 32 bits where the user or the file asks for it.
 
 use std::path::Path;
 
@@ -41,7 +41,7 @@ impl Base {
             false => layout,
         };
         Ok(Self {
-            net: Net::of(architecture, layout, pack),
+            net: Net::with_layout(architecture, layout, pack),
             checkpoint,
             apart,
             device,
@@ -73,7 +73,7 @@ impl Base {
             positions,
             apart,
         };
-        Layout::of(architecture, &tensors)
+        Layout::open(architecture, &tensors)
     }
 
     /// Numbers of the whole model.

@@ -25,7 +25,7 @@ pub fn derive(
     on_event: &mut dyn FnMut(TuneEvent) -> ControlFlow<()>,
 ) -> Result<Derived, TrainError> {
     let (base, adapter) = (&settings.model, &settings.out);
-    let tuned = match Provenance::of(settings)?.reuse(adapter)? {
+    let tuned = match Provenance::planned(settings)?.reuse(adapter)? {
         Reuse::Same => None,
         Reuse::Nothing | Reuse::Unfinished => Some(tune(settings, on_event)?),
         Reuse::Other(differences) => {
@@ -46,7 +46,7 @@ pub fn derive(
         });
     }
     let merged = adapter.join("merged");
-    let wanted = MergedProvenance::of(base, adapter, Storage::F32)?;
+    let wanted = MergedProvenance::planned(base, adapter, Storage::F32)?;
     if wanted.reuse(&merged)? != Reuse::Same {
         merge_whole(base, adapter, &merged)?;
     }

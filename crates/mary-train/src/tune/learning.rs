@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{AnswerScore, Evaluation, TuneReport, progress};
 use crate::TrainError;
-use crate::hf::write_whole;
+use crate::hf::{read_if_there, write_whole};
 
 /// The file beside an adapter or a merged model.
 pub(super) const LOG: &str = "learning.jsonl";
 
 /// One step of a learning curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct LearningStep {
     /// Its number; 0 is before tuning.
     pub step: u64,
     /// Mean loss per answer token of the step's conversations, in nats; absent at step 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
-    /// The learning rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
     /// Mean loss per answer token of what is kept back, where it was scored after this step.
@@ -91,10 +91,8 @@ pub(super) fn write(folder: &Path, steps: &[LearningStep]) -> Result<(), TrainEr
 /// The learning curve of an adapter or of a model that was merged with one; None where there is none.
 pub fn learning(folder: &Path) -> Result<Option<Vec<LearningStep>>, TrainError> {
     let path = folder.join(LOG);
-    let text = match mary_contract::read_plain_text(&path, mary_contract::LARGEST_DATA) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(TrainError::file(&path)(error)),
-        Ok(text) => text,
+    let Some(text) = read_if_there(&path)? else {
+        return Ok(None);
     };
     let mut steps = Vec::new();
     for (number, line) in text.lines().enumerate() {

@@ -14,6 +14,7 @@ use super::adapter::{CONFIG, WEIGHTS, rank_and_alpha};
 use super::learning::LOG;
 use crate::TrainError;
 use crate::hf::{Storage, Writer, read_json, read_tensor, remove, write_whole};
+use crate::net::matmul::{Unit, View};
 use crate::provenance::{MERGED_GGUF, MergedProvenance, forget};
 
 /// The file that shows a model in Hugging Face's layout.
@@ -40,50 +41,40 @@ struct Product {
     up: Vec<f32>,
 }
 
-/// What an adapter adds, by the name of the layer.
-struct Products {
-    scale: f32,
-    layers: BTreeMap<String, Product>,
-}
-
-impl Products {
-    fn read(folder: &Path) -> Result<Self, TrainError> {
-        let path = folder.join(CONFIG);
-        let config = read_json(&path)?;
-        let bad = |what: String| TrainError::content(&path, what);
-        let filled = |key: &str| match config.get(key) {
-            Some(Value::Bool(on)) => *on,
-            Some(Value::Array(list)) => !list.is_empty(),
-            Some(Value::Object(map)) => !map.is_empty(),
-            _ => false,
-        };
-        for key in [
-            "use_dora",
-            "modules_to_save",
-            "rank_pattern",
-            "alpha_pattern",
-        ] {
-            if filled(key) {
-                return Err(bad(format!("\"{key}\" is set, which is not supported")));
-            }
+/// What an adapter adds: its scale, and its matrices by the name of the layer.
+fn read(folder: &Path) -> Result<(f32, BTreeMap<String, Product>), TrainError> {
+    let path = folder.join(CONFIG);
+    let config = read_json(&path)?;
+    let bad = |what: String| TrainError::content(&path, what);
+    let filled = |key: &str| match config.get(key) {
+        Some(Value::Bool(on)) => *on,
+        Some(Value::Array(list)) => !list.is_empty(),
+        Some(Value::Object(map)) => !map.is_empty(),
+        _ => false,
+    };
+    for key in [
+        "use_dora",
+        "modules_to_save",
+        "rank_pattern",
+        "alpha_pattern",
+    ] {
+        if filled(key) {
+            return Err(bad(format!("\"{key}\" is set, which is not supported")));
         }
-        let (rank, alpha) = rank_and_alpha(&config).map_err(bad)?;
-        let scale = match filled("use_rslora") {
-            true => alpha / (rank as f64).sqrt(),
-            false => alpha / rank as f64,
-        };
-        let layers = layers(&folder.join(WEIGHTS))?;
-        if let Some((name, other)) = layers.iter().find(|(_, l)| l.rank != rank) {
-            let found = other.rank;
-            return Err(bad(format!(
-                "\"r\": expected the rank of the matrices, which is {found} in {name}, found {rank}"
-            )));
-        }
-        Ok(Self {
-            scale: scale as f32,
-            layers,
-        })
     }
+    let (rank, alpha) = rank_and_alpha(&config).map_err(bad)?;
+    let scale = match filled("use_rslora") {
+        true => alpha / (rank as f64).sqrt(),
+        false => alpha / rank as f64,
+    };
+    let layers = layers(&folder.join(WEIGHTS))?;
+    if let Some((name, other)) = layers.iter().find(|(_, l)| l.rank != rank) {
+        let found = other.rank;
+        return Err(bad(format!(
+            "\"r\": expected the rank of the matrices, which is {found} in {name}, found {rank}"
+        )));
+    }
+    Ok((scale as f32, layers))
 }
 
 fn layers(path: &Path) -> Result<BTreeMap<String, Product>, TrainError> {
@@ -147,10 +138,10 @@ fn tensor_of(checkpoint: &Checkpoint, a: &Architecture, layer: &str) -> Option<S
 /// made from and how it was learned. A base in Hugging Face's layout is stored as `storage` says; of a
 /// GGUF file only the matrices that the adapter changes are stored anew, in 32 bits.
 pub fn merge(model: &Path, adapter: &Path, out: &Path, storage: Storage) -> Result<(), TrainError> {
-    let provenance = MergedProvenance::of(model, adapter, storage)?;
+    let provenance = MergedProvenance::planned(model, adapter, storage)?;
     let fail = |e: mary_contract::ModelError| TrainError::content(model, e);
     let checkpoint = Checkpoint::open(model).map_err(fail)?;
-    let changes = Changes::of(&checkpoint, model, adapter)?;
+    let changes = Changes::read(&checkpoint, model, adapter)?;
     let same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
     if same(model, out)
         || model
@@ -222,11 +213,11 @@ struct Changes {
 }
 
 impl Changes {
-    fn of(checkpoint: &Checkpoint, model: &Path, adapter: &Path) -> Result<Self, TrainError> {
+    fn read(checkpoint: &Checkpoint, model: &Path, adapter: &Path) -> Result<Self, TrainError> {
         let architecture = Architecture::resolve(checkpoint.config())
             .map_err(|e| TrainError::content(model, e))?;
         let turned = architecture.names.transposed;
-        let Products { scale, layers } = Products::read(adapter)?;
+        let (scale, layers) = read(adapter)?;
         let mut products = BTreeMap::new();
         for (layer, product) in layers {
             let name = tensor_of(checkpoint, &architecture, &layer).ok_or_else(|| {
@@ -321,12 +312,20 @@ impl Product {
     /// Adds `scale · B A` to a matrix, or its transpose where the matrix is stored so.
     fn add_to(&self, turned: bool, scale: f32, values: &mut [f32]) {
         let (rank, (inputs, outputs)) = (self.rank, self.sizes());
-        let (down, up) = (self.down.as_slice(), self.up.as_slice());
-        match turned {
+        let (size, left, right) = match turned {
             true => {
-                crate::net::add_product_turned((inputs, rank, outputs), (down, up), scale, values)
+                let (left, right) = (
+                    View::transposed(&self.down, inputs),
+                    View::transposed(&self.up, rank),
+                );
+                ((inputs, rank, outputs), left, right)
             }
-            false => crate::net::add_product((outputs, rank, inputs), (up, down), scale, values),
-        }
+            false => {
+                let (left, right) = (View::rows(&self.up, rank), View::rows(&self.down, inputs));
+                ((outputs, rank, inputs), left, right)
+            }
+        };
+        let product = Unit::Vectors.product(size, left, right);
+        product.scaled(scale).add_to(values, size.2);
     }
 }

@@ -10,29 +10,30 @@ mod progress;
 mod records;
 mod settings;
 
-pub use adapter::Adapter;
 pub use derived::{Derived, derive};
 pub use learning::{LearningStep, learning};
 pub use merge::{merge, merged_model};
-pub use settings::TuneSettings;
+pub use settings::{TuneSettings, TuningRecipe};
 
 use crate::TrainError;
-use crate::learner::{Device, Learner, Lesson, Means, Work};
+use crate::learner::{ComputeSettings, Device, Learner, TrainingJob};
 use crate::memory::Estimate;
-use crate::net::{AdapterLayout, Frozen, Packed};
+use crate::net::{AdapterLayout, Frozen, Packed, Work};
 use crate::optimizer::{Moments, Schedule};
 use crate::provenance::{End, Ending, Provenance, forget};
+use crate::stream::shuffle;
+use adapter::Adapter;
 pub(crate) use base::Base;
 use conversation::{Example, Reader};
 use mary_contract::{PromptForm, available_memory};
 use progress::Progress;
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
 /// What happens while a model is tuned.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub enum TuneEvent {
     /// Everything is read and checked.
     Started {
@@ -42,9 +43,7 @@ pub enum TuneEvent {
         trained_parameters: usize,
         /// Conversations trained on, and kept back.
         conversations: (usize, usize),
-        /// Steps in all.
         steps: u64,
-        /// Estimated memory in bytes.
         memory: u64,
         /// Where it is computed, in words.
         device: String,
@@ -53,13 +52,10 @@ pub enum TuneEvent {
     Note(String),
     /// One step is done.
     Step {
-        /// Its number, from 1.
         step: u64,
         /// Mean loss per answer token, in nats.
         loss: f64,
-        /// The learning rate used.
         rate: f64,
-        /// Tokens read a second.
         tokens_per_second: f64,
     },
     /// What was kept back has been scored.
@@ -79,19 +75,19 @@ pub struct Evaluation {
 
 /// The answer of one held-out conversation, before or after tuning.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct AnswerScore {
     /// Log-probability of the whole answer.
     pub log_probability: f64,
     /// Every token of the answer was the most probable one.
     pub greedy: bool,
-    /// Tokens of the answer.
     pub tokens: usize,
 }
 
 /// What tuning did.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct TuneReport {
-    /// Loss of every step.
     pub losses: Vec<f64>,
     /// Held-out answers before tuning, in the order of the file.
     pub before: Vec<AnswerScore>,
@@ -101,7 +97,6 @@ pub struct TuneReport {
     pub curve: Vec<Evaluation>,
     /// The step whose adapter was kept, where the best one is: with patience.
     pub best_step: Option<u64>,
-    /// Steps that were planned.
     pub steps: u64,
     /// False when the callback stopped the run; the adapter so far is saved all the same.
     pub finished: bool,
@@ -127,7 +122,7 @@ pub fn tune(
 ) -> Result<TuneReport, TrainError> {
     settings.check()?;
     settings.device.ready()?;
-    let longest = settings.pack.max(settings.longest);
+    let longest = settings.recipe.pack.max(settings.longest);
     let base = Base::open(
         &settings.model,
         (settings.device, settings.numbers),
@@ -137,14 +132,14 @@ pub fn tune(
     let layout = &base.net.layout;
     let adapter = AdapterLayout::new(
         layout,
-        settings.rank,
-        settings.alpha,
-        settings.dropout,
+        settings.recipe.rank,
+        settings.recipe.alpha,
+        settings.recipe.dropout,
         &targets,
     )?;
-    let provenance = Provenance::of(settings)?;
+    let provenance = Provenance::planned(settings)?;
     let checkpoint = &base.checkpoint;
-    let form = settings.form.unwrap_or(match checkpoint.template() {
+    let form = settings.recipe.form.unwrap_or(match checkpoint.template() {
         Some(_) => PromptForm::Chat,
         None => PromptForm::Plain,
     });
@@ -157,7 +152,7 @@ pub fn tune(
     let examples = few(reader.read(&settings.data)?, settings);
     let most = examples.iter().map(|e| e.tokens.len()).max().unwrap_or(0);
     let (train, held) = split(examples, settings)?;
-    let slots = settings.slots.min(settings.batch);
+    let slots = settings.recipe.slots.min(settings.recipe.batch);
     let memory = match settings.device {
         Device::Cpu => {
             // Flat numbers are kept a second time, turned, where vectors multiply.
@@ -165,10 +160,13 @@ pub fn tune(
                 true => 0,
                 false => 4 * layout.total as u64,
             };
-            let (a, packs) = (&base.net.architecture, (most.max(settings.pack), slots));
+            let (a, packs) = (
+                &base.net.architecture,
+                (most.max(settings.recipe.pack), slots),
+            );
             Estimate::tuning(a, base.bytes() + turned, adapter.total, packs)
         }
-        Device::Cuda(_) => Estimate::beside_card(layout.total, adapter.total),
+        Device::Cuda(_) => Estimate::beside_gpu(layout.total, adapter.total),
     }
     .check(settings.memory_limit)?;
     // Where a quarter of the memory is left then, the base is kept split for the tile unit: no result
@@ -177,7 +175,7 @@ pub fn tune(
     let more = base.split_bytes();
     let split = limit.is_none_or(|limit| memory + more <= limit / 4 * 3);
     let memory = if split { memory + more } else { memory };
-    let steps = (train.len().div_ceil(settings.batch) * settings.epochs) as u64;
+    let steps = (train.len().div_ceil(settings.recipe.batch) * settings.recipe.epochs) as u64;
     let (base_parameters, trained_parameters) = (base.parameters(), adapter.total);
     let mut tuner = Tuner::new(settings, (base, split), adapter, steps)?;
     tuner.recipe =
@@ -194,10 +192,15 @@ pub fn tune(
     tuner.resume()?;
     let report = tuner.run((&train, &held), stopped, on_event)?;
     tuner.learner.fetch()?;
-    let rate = |step| settings.optimizer.rate * tuner.schedule.share(step);
+    let rate = |step| settings.recipe.optimizer.rate * tuner.schedule.share(step);
     let curve = learning::steps(&report, rate);
-    if let Some((table, values)) = tuner.learner.into_lesson().adapter {
-        let done = Adapter::new(table, values, settings.alpha, targets);
+    if let Some((table, values)) = tuner.learner.into_job().adapter {
+        let done = Adapter {
+            layout: table,
+            values,
+            alpha: settings.recipe.alpha,
+            targets,
+        };
         write_down(settings, &done, &curve, &provenance.ended(ending(&report)))?;
     }
     Ok(report)
@@ -244,35 +247,26 @@ fn split(
     examples: Vec<Example>,
     settings: &TuneSettings,
 ) -> Result<(Vec<Example>, Vec<Example>), TrainError> {
-    let kept_back = (examples.len() as f64 * settings.held_out).round() as usize;
+    let kept_back = (examples.len() as f64 * settings.recipe.held_out).round() as usize;
     if kept_back >= examples.len() {
         return Err(TrainError::Settings(format!(
             "holding out {kept_back} of {} conversations leaves none to train on",
             examples.len()
         )));
     }
-    let mut order: Vec<usize> = (0..examples.len()).collect();
-    shuffle(&mut order, settings.seed, u64::MAX);
-    let held: std::collections::HashSet<usize> = order.into_iter().take(kept_back).collect();
-    let (mut train, mut back) = (Vec::new(), Vec::new());
-    for (index, example) in examples.into_iter().enumerate() {
-        if held.contains(&index) {
-            back.push(example)
-        } else {
-            train.push(example)
-        }
-    }
-    Ok((train, back))
+    let held = sampled(examples.len(), kept_back, settings.seed, u64::MAX);
+    let numbered = examples.into_iter().enumerate();
+    let (back, train): (Vec<_>, Vec<_>) = numbered.partition(|(index, _)| held.contains(index));
+    let plain = |some: Vec<(usize, Example)>| some.into_iter().map(|(_, e)| e).collect();
+    Ok((plain(train), plain(back)))
 }
 
 /// So many examples as are wanted, by the seed, in the order of the file.
 fn few(examples: Vec<Example>, settings: &TuneSettings) -> Vec<Example> {
-    let Some(wanted) = settings.examples else {
+    let Some(wanted) = settings.recipe.examples else {
         return examples;
     };
-    let mut order: Vec<usize> = (0..examples.len()).collect();
-    shuffle(&mut order, settings.seed, u64::MAX - 1);
-    let kept: std::collections::HashSet<usize> = order.into_iter().take(wanted).collect();
+    let kept = sampled(examples.len(), wanted, settings.seed, u64::MAX - 1);
     let numbered = examples.into_iter().enumerate();
     numbered
         .filter(|(index, _)| kept.contains(index))
@@ -280,12 +274,11 @@ fn few(examples: Vec<Example>, settings: &TuneSettings) -> Vec<Example> {
         .collect()
 }
 
-fn shuffle(order: &mut [usize], seed: u64, stream: u64) {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(stream);
-    for i in (1..order.len()).rev() {
-        order.swap(i, rng.random_range(0..=i));
-    }
+/// So many of `count` numbers, sampled by a seed.
+fn sampled(count: usize, wanted: usize, seed: u64, stream: u64) -> HashSet<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    shuffle(&mut order, seed, stream);
+    order.into_iter().take(wanted).collect()
 }
 
 /// Packs of whole conversations, none longer than `most` tokens.
@@ -314,29 +307,29 @@ impl<'a> Tuner<'a> {
     ) -> Result<Self, TrainError> {
         let values = adapter.initial(settings.seed);
         let (flat, stored) = base.numbers()?;
-        let lesson = Lesson {
+        let job = TrainingJob {
             net: base.net,
             base: flat,
             stored,
             moments: Moments::new(adapter.total),
-            optimizer: settings.optimizer.clone(),
-            groups: vec![(0..adapter.total, settings.optimizer.decay)],
+            optimizer: settings.recipe.optimizer.clone(),
+            groups: vec![(0..adapter.total, settings.recipe.optimizer.decay)],
             adapter: Some((adapter, values)),
         };
-        let means = Means {
+        let compute = ComputeSettings {
             device: settings.device,
             threads: settings.threads,
-            slots: settings.slots.min(settings.batch),
+            slots: settings.recipe.slots.min(settings.recipe.batch),
             split,
         };
         Ok(Self {
             settings,
-            learner: Learner::new(lesson, &means)?,
+            learner: Learner::new(job, &compute)?,
             schedule: Schedule {
-                warm_up: settings.warm_up.min(steps / 2),
+                warm_up: settings.recipe.warm_up.min(steps / 2),
                 steps,
                 floor: 0.0,
-                decline: settings.decline,
+                decline: settings.recipe.decline,
             },
             recipe: String::new(),
             progress: Progress::default(),
@@ -353,7 +346,7 @@ impl<'a> Tuner<'a> {
             self.progress.before = self.score(held)?;
         }
         let steps = self.schedule.steps;
-        let per_epoch = train.len().div_ceil(self.settings.batch) as u64;
+        let per_epoch = train.len().div_ceil(self.settings.recipe.batch) as u64;
         let begun = Instant::now();
         let (mut tokens, mut finished) = (0usize, !stopped);
         let mut order: (u64, Vec<usize>) = (u64::MAX, Vec::new());
@@ -364,8 +357,8 @@ impl<'a> Tuner<'a> {
                 order = (epoch, (0..train.len()).collect());
                 shuffle(&mut order.1, self.settings.seed, epoch);
             }
-            let first = ((step - 1) % per_epoch) as usize * self.settings.batch;
-            let last = (first + self.settings.batch).min(train.len());
+            let first = ((step - 1) % per_epoch) as usize * self.settings.recipe.batch;
+            let last = (first + self.settings.recipe.batch).min(train.len());
             let examples: Vec<&Example> = order.1[first..last].iter().map(|i| &train[*i]).collect();
             tokens += examples.iter().map(|e| e.tokens.len()).sum::<usize>();
             let (loss, rate) = self.step(step, &examples)?;
@@ -403,7 +396,7 @@ impl<'a> Tuner<'a> {
             before: progress.before.clone(),
             after,
             curve: progress.curve.clone(),
-            best_step: match self.settings.patience {
+            best_step: match self.settings.recipe.patience {
                 Some(_) if finished => progress.best_step(),
                 _ => None,
             },
@@ -415,17 +408,17 @@ impl<'a> Tuner<'a> {
     /// Scores what is kept back where it is time to; notes the best adapter and whether to stop.
     fn evaluate(&mut self, step: u64, held: &[Example]) -> Result<Option<Evaluation>, TrainError> {
         let due = |every: u64| step.is_multiple_of(every) || step == self.schedule.steps;
-        if held.is_empty() || !self.settings.evaluate_every.is_some_and(due) {
+        if held.is_empty() || !self.settings.recipe.evaluate_every.is_some_and(due) {
             return Ok(None);
         }
         let scores = self.score(held)?;
         let evaluation = progress::evaluation(step, &scores);
         let lowest = self.progress.lowest();
         self.progress.curve.push(evaluation);
-        if let Some(patience) = self.settings.patience {
+        if let Some(patience) = self.settings.recipe.patience {
             if evaluation.loss < lowest {
                 self.learner.fetch()?;
-                let adapter = self.learner.lesson().adapter.as_ref();
+                let adapter = self.learner.job().adapter.as_ref();
                 self.progress.best = adapter.map(|(_, values)| values.clone());
             }
             self.progress.over = self.progress.waited() >= patience;
@@ -439,7 +432,7 @@ impl<'a> Tuner<'a> {
         let weight = examples.iter().map(|e| e.targets()).sum::<usize>().max(1) as f64;
         let share = examples.len().div_ceil(self.slots_of(examples)).max(1);
         let dealt = examples.chunks(share).enumerate().map(|(slot, own)| {
-            let packs = packs(own, settings.pack).into_iter().enumerate();
+            let packs = packs(own, settings.recipe.pack).into_iter().enumerate();
             packs
                 .map(|(place, packed)| Work {
                     packed,
@@ -450,7 +443,7 @@ impl<'a> Tuner<'a> {
                 .collect()
         });
         let dealt: Vec<Vec<Work>> = dealt.collect();
-        let rate = settings.optimizer.rate * self.schedule.share(step);
+        let rate = settings.recipe.optimizer.rate * self.schedule.share(step);
         let (loss, _) = self.learner.step(&dealt, weight, (step, rate))?;
         Ok((loss, rate))
     }
@@ -458,7 +451,7 @@ impl<'a> Tuner<'a> {
     /// Sums of gradients that the conversations of a step are dealt out to: as many as there is enough
     /// to multiply for. It follows from the data alone, so that threads do not matter.
     fn slots_of(&self, examples: &[&Example]) -> usize {
-        let most = self.settings.slots.min(self.settings.batch);
+        let most = self.settings.recipe.slots.min(self.settings.recipe.batch);
         let tokens: usize = examples.iter().map(|e| e.tokens.len()).sum();
         (tokens / ENOUGH).clamp(2.min(most), most)
     }

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{AnswerScore, Evaluation, Tuner};
 use crate::TrainError;
-use crate::optimizer::Moments;
 use crate::state::{self, State};
 
 /// The file a tuning resumes from, beside the adapter.
@@ -21,7 +20,6 @@ pub(super) struct Progress {
     pub(super) curve: Vec<Evaluation>,
     /// The adapter with the lowest loss, where learning may stop early.
     pub(super) best: Option<Vec<f32>>,
-    /// Learning has stopped early.
     pub(super) over: bool,
 }
 
@@ -87,7 +85,7 @@ impl Progress {
         }
     }
 
-    fn of(journal: Journal, step: u64, best: Option<Vec<f32>>) -> Self {
+    fn from_journal(journal: Journal, step: u64, best: Option<Vec<f32>>) -> Self {
         let score = |(bits, greedy, tokens)| AnswerScore {
             log_probability: f64::from_bits(bits),
             greedy,
@@ -124,14 +122,14 @@ impl Tuner<'_> {
         self.learner.fetch()?;
         let out = &self.settings.out;
         std::fs::create_dir_all(out).map_err(TrainError::file(out))?;
-        let lesson = self.learner.lesson();
-        let Some((_, values)) = &lesson.adapter else {
+        let job = self.learner.job();
+        let Some((_, values)) = &job.adapter else {
             return Ok(());
         };
         let mut arrays = vec![
             ("parameters", values.as_slice()),
-            ("first", &lesson.moments.first),
-            ("second", &lesson.moments.second),
+            ("first", &job.moments.first),
+            ("second", &job.moments.second),
         ];
         if let Some(best) = &self.progress.best {
             arrays.push(("best", best));
@@ -147,15 +145,12 @@ impl Tuner<'_> {
         let Ok(Some(mut state)) = State::<Journal>::load(&path, &self.recipe) else {
             return Ok(());
         };
-        let count = self.learner.lesson().moments.first.len();
+        let count = self.learner.job().moments.first.len();
         let values = state.take(&path, "parameters", count)?;
-        let moments = Moments {
-            first: state.take(&path, "first", count)?,
-            second: state.take(&path, "second", count)?,
-        };
+        let moments = state.moments(&path, count)?;
         let best = state.optional("best");
         self.learner.go_on_from(values, moments)?;
-        self.progress = Progress::of(state.position, state.step, best);
+        self.progress = Progress::from_journal(state.position, state.step, best);
         Ok(())
     }
 }

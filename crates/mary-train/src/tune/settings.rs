@@ -6,6 +6,7 @@ use crate::optimizer::{AdamW, Decline};
 use mary_architecture::Architecture;
 use mary_architecture::config::QkvNames;
 use mary_contract::PromptForm;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Everything about one tuning.
@@ -17,9 +18,28 @@ pub struct TuneSettings {
     pub data: PathBuf,
     /// The folder the adapter is written to.
     pub out: PathBuf,
-    /// Conversations taken from the set, chosen by the seed; None: all.
-    pub examples: Option<usize>,
-    /// Rank of the adapters.
+    /// What decides the numbers besides the seed.
+    pub recipe: TuningRecipe,
+    /// Steps between states to resume from; changes nothing in the numbers.
+    pub save_every: u64,
+    /// Seed of the adapters, the order, the split and the dropout.
+    pub seed: u64,
+    /// Where it is computed; no part of the recipe.
+    pub device: Device,
+    /// The type of numbers in matrix multiplication on a GPU; None: bfloat16 unless the base is stored in 32 bits.
+    pub numbers: Option<NumberType>,
+    /// Worker threads; they change the speed and nothing else.
+    pub threads: usize,
+    /// Longest example in tokens that is taken.
+    pub longest: usize,
+    /// Memory that may be used, in bytes; None: what the machine has.
+    pub memory_limit: Option<u64>,
+}
+
+/// The settings of a tuning that decide its numbers; device, threads and memory do not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "fields are what their names say")]
+pub struct TuningRecipe {
     pub rank: usize,
     /// Their strength: the low-rank product is scaled by alpha / rank.
     pub alpha: f32,
@@ -27,43 +47,30 @@ pub struct TuneSettings {
     pub dropout: f32,
     /// The matrices adapted, by the last part of their names; empty: the family's query and value.
     pub targets: Vec<String>,
-    /// The optimiser.
+    /// Conversations taken from the set, chosen by the seed; absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub examples: Option<usize>,
     pub optimizer: AdamW,
-    /// Rounds over the tuning set.
     pub epochs: usize,
-    /// Conversations in a step.
     pub batch: usize,
-    /// Steps of warm-up.
     pub warm_up: u64,
-    /// How the learning rate falls after it.
+    /// How the learning rate falls.
     pub decline: Decline,
     /// Share of the conversations kept back, scored before and after.
     pub held_out: f64,
-    /// Steps between evaluations on what is kept back; None: only before and after.
-    pub evaluate_every: Option<u64>,
-    /// Evaluations without a lower loss after which learning stops; the adapter is then the one with the
-    /// lowest. None: all steps are done and the last adapter counts.
-    pub patience: Option<usize>,
-    /// Steps between states to resume from; changes nothing in the numbers.
-    pub save_every: u64,
-    /// Plain text or the model's chat template; None: the template where there is one.
+    /// Plain text or chat template; absent: the template where there is one.
     pub form: Option<PromptForm>,
-    /// Seed of the adapters, the order, the split and the dropout.
-    pub seed: u64,
-    /// Where it is computed; no part of the recipe.
-    pub device: Device,
-    /// The type of numbers in products on a GPU; None: bfloat16 unless the base is stored in 32 bits.
-    pub numbers: Option<NumberType>,
-    /// Worker threads; they change the speed and nothing else.
-    pub threads: usize,
     /// Sums of gradients kept apart, at most; how many follows from the data, so that threads do not matter.
     pub slots: usize,
     /// Most tokens computed at a time in a slot, but for an example that is longer by itself.
     pub pack: usize,
-    /// Longest example in tokens that is taken.
-    pub longest: usize,
-    /// Memory that may be used, in bytes; None: what the machine has.
-    pub memory_limit: Option<u64>,
+    /// Steps between evaluations on what is kept back; absent: only before and after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evaluate_every: Option<u64>,
+    /// Evaluations without a lower loss after which learning stops; the adapter is then the one with the
+    /// lowest. Absent: all steps are done and the last adapter counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience: Option<usize>,
 }
 
 impl TuneSettings {
@@ -73,73 +80,76 @@ impl TuneSettings {
             model,
             data,
             out,
-            examples: None,
-            rank: 8,
-            alpha: 16.0,
-            dropout: 0.05,
-            targets: Vec::new(),
-            optimizer: AdamW {
-                rate: 1e-3,
-                beta1: 0.9,
-                beta2: 0.999,
-                eps: 1e-8,
-                decay: 0.0,
-                clip: 1.0,
+            recipe: TuningRecipe {
+                rank: 8,
+                alpha: 16.0,
+                dropout: 0.05,
+                targets: Vec::new(),
+                examples: None,
+                optimizer: AdamW {
+                    rate: 1e-3,
+                    beta1: 0.9,
+                    beta2: 0.999,
+                    eps: 1e-8,
+                    decay: 0.0,
+                    clip: 1.0,
+                },
+                epochs: 3,
+                batch: 16,
+                warm_up: 10,
+                decline: Decline::Cosine,
+                held_out: 0.1,
+                form: None,
+                slots: 8,
+                pack: 512,
+                evaluate_every: None,
+                patience: None,
             },
-            epochs: 3,
-            batch: 16,
-            warm_up: 10,
-            decline: Decline::Cosine,
-            held_out: 0.1,
-            evaluate_every: None,
-            patience: None,
             save_every: 20,
-            form: None,
             seed: 1,
             device: Device::Cpu,
             numbers: None,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
-            slots: 8,
-            pack: 512,
             longest: 512,
             memory_limit: None,
         }
     }
 
     pub(super) fn check(&self) -> Result<(), TrainError> {
+        let recipe = &self.recipe;
         let fail = |what: &str| Err(TrainError::Settings(what.to_owned()));
-        if self.rank == 0 {
+        if recipe.rank == 0 {
             return fail("the rank must be at least 1: an adapter of rank 0 has nothing to train");
         }
-        if self.epochs == 0
-            || self.batch == 0
-            || self.slots == 0
+        if recipe.epochs == 0
+            || recipe.batch == 0
+            || recipe.slots == 0
             || self.threads == 0
-            || self.pack < 2
+            || recipe.pack < 2
         {
             return fail(
                 "epochs, batch, slots and threads must each be at least 1, pack at least 2",
             );
         }
-        if self.examples == Some(0) {
+        if recipe.examples == Some(0) {
             return fail("there must be at least one example to learn from");
         }
-        if !(0.0..1.0).contains(&self.dropout) || !(0.0..1.0).contains(&self.held_out) {
+        if !(0.0..1.0).contains(&recipe.dropout) || !(0.0..1.0).contains(&recipe.held_out) {
             return fail("dropout and the held-out share must lie in 0 ≤ x < 1");
         }
-        if self.evaluate_every == Some(0) || self.patience == Some(0) || self.save_every == 0 {
+        if recipe.evaluate_every == Some(0) || recipe.patience == Some(0) || self.save_every == 0 {
             return fail("steps between evaluations, patience and steps between states start at 1");
         }
-        if self.patience.is_some() && self.evaluate_every.is_none() {
+        if recipe.patience.is_some() && recipe.evaluate_every.is_none() {
             return fail("stopping early needs evaluations while learning: say how often");
         }
-        if self.evaluate_every.is_some() && self.held_out == 0.0 {
+        if recipe.evaluate_every.is_some() && recipe.held_out == 0.0 {
             return fail("evaluating while learning needs conversations that are kept back");
         }
         if self.device == Device::Cpu && self.numbers == Some(NumberType::Bf16) {
             return fail("the processor learns in 32 bits; bfloat16 products need a GPU");
         }
-        if !(self.optimizer.rate > 0.0 && self.optimizer.rate.is_finite()) {
+        if !(recipe.optimizer.rate > 0.0 && recipe.optimizer.rate.is_finite()) {
             return fail("the learning rate must be a positive number");
         }
         Ok(())
@@ -148,8 +158,8 @@ impl TuneSettings {
     /// The matrices adapted: those that were named, or queries and values (all three where they are
     /// one matrix), as PEFT has it.
     pub(super) fn target_names(&self, architecture: &Architecture) -> Vec<String> {
-        if !self.targets.is_empty() {
-            return self.targets.clone();
+        if !self.recipe.targets.is_empty() {
+            return self.recipe.targets.clone();
         }
         let names = match architecture.names.qkv {
             QkvNames::Fused(name, _) => vec![name],

@@ -92,14 +92,15 @@ impl Scene {
 
 #[cfg(test)]
 mod tests {
-    use crate::scenes::{COLOURS, Kind, exam};
+    use crate::scenes::{COLOURS, QuestionKind, exam};
 
     /// Read off the dots alone, by a rule that knows nothing of what drew them.
     #[test]
     fn colour_and_place_of_a_lone_shape_can_be_read_off_its_dots() {
         let mut seen = 0;
         for posed in exam(7, 20) {
-            let lone = posed.question.kind == Kind::Count && posed.question.right() == "one";
+            let lone =
+                posed.question.kind == QuestionKind::Count && posed.question.right() == "one";
             if !lone {
                 continue;
             }

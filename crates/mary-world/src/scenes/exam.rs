@@ -1,7 +1,7 @@
 //! An exam: questions in blocks of sixteen, each of one kind about one subject, in which every answer is
 //! right four times. Whoever reads the words alone is right one time in four, whatever is learned of them.
 
-use super::{KINDS, Kind, Question, Scene};
+use super::{KINDS, Question, QuestionKind, Scene};
 use crate::dice::Dice;
 
 /// Questions of a block: four for each answer.
@@ -9,10 +9,9 @@ pub(crate) const BLOCK: usize = 16;
 
 /// A question of an exam with its picture.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Posed {
-    /// The picture.
     pub scene: Scene,
-    /// The question.
     pub question: Question,
     /// The block it belongs to.
     pub block: usize,
@@ -56,13 +55,15 @@ pub fn exam(seed: u64, blocks: usize) -> Vec<Posed> {
 }
 
 /// A picture, kept from lessons, in which this is the answer.
-fn found(dice: &mut Dice, kind: Kind, subject: usize, answer: usize) -> (Scene, Question) {
+fn found(dice: &mut Dice, kind: QuestionKind, subject: usize, answer: usize) -> (Scene, Question) {
     loop {
         let scene = match kind {
-            Kind::Line => Scene::grid(dice),
-            Kind::Count => Scene::things(dice, 1, 4),
+            QuestionKind::Line => Scene::grid(dice),
+            QuestionKind::Count => Scene::things(dice, 1, 4),
             // With one shape alone nothing has to be told apart.
-            Kind::Colour | Kind::Shape | Kind::Place => Scene::things(dice, 2, 4),
+            QuestionKind::Colour | QuestionKind::Shape | QuestionKind::Place => {
+                Scene::things(dice, 2, 4)
+            }
         };
         if !scene.is_held_out() {
             continue;

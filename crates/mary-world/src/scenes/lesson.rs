@@ -5,7 +5,7 @@
 //! one, twenty words behind its subject. That alone was not enough: docs/vision.md has the figures, and says
 //! what is still to be tried.
 
-use super::{COLOURS, Content, Kind, PLACES, Question, SHAPES, Scene, Thing};
+use super::{COLOURS, Content, PLACES, Question, QuestionKind, SHAPES, Scene, Thing};
 use crate::dice::Dice;
 
 /// One picture in so many is a grid.
@@ -19,8 +19,8 @@ const COUNTED: usize = 3;
 
 /// A picture to learn from, with words about it.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Lesson {
-    /// The picture.
     pub scene: Scene,
     /// What is said about it, in order.
     pub phrases: Vec<Phrase>,
@@ -28,8 +28,8 @@ pub struct Lesson {
 
 /// Words of a lesson that are learned or given as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Phrase {
-    /// The words.
     pub text: String,
     /// Whether they are learned: what the picture alone tells is.
     pub learned: bool,
@@ -76,7 +76,7 @@ pub fn lesson(seed: u64, number: u64) -> Lesson {
         }
     };
     let phrases = match &scene.content {
-        Content::Grid { colour, .. } => asked(&scene, vec![(Kind::Line, *colour)]),
+        Content::Grid { colour, .. } => asked(&scene, vec![(QuestionKind::Line, *colour)]),
         Content::Things(things) if dice.one_in(DESCRIBED) => described(dice, things),
         Content::Things(things) => asked(&scene, subjects(dice, things)),
     };
@@ -84,28 +84,31 @@ pub fn lesson(seed: u64, number: u64) -> Lesson {
 }
 
 /// What is asked about shapes, and of which.
-fn subjects(dice: &mut Dice, things: &[Thing]) -> Vec<(Kind, usize)> {
+fn subjects(dice: &mut Dice, things: &[Thing]) -> Vec<(QuestionKind, usize)> {
     // No shape is asked about twice: no answer can be read off another question's words.
-    let mut kinds = dice.shuffled(&[Kind::Colour, Kind::Shape, Kind::Place]);
+    let mut kinds = dice.shuffled(&[
+        QuestionKind::Colour,
+        QuestionKind::Shape,
+        QuestionKind::Place,
+    ]);
     // Shapes are the hardest to see: a shape alone is mostly asked for what it is.
     if things.len() == 1 && !dice.one_in(3) {
-        kinds = vec![Kind::Shape];
+        kinds = vec![QuestionKind::Shape];
     }
     let pairs = kinds.into_iter().zip(dice.shuffled(things));
-    let mut asked: Vec<(Kind, usize)> = pairs
+    let mut asked: Vec<(QuestionKind, usize)> = pairs
         .map(|(kind, thing)| match kind {
-            Kind::Colour => (kind, thing.shape),
+            QuestionKind::Colour => (kind, thing.shape),
             _ => (kind, thing.colour),
         })
         .collect();
     if dice.one_in(COUNTED) {
-        asked.push((Kind::Count, 0));
+        asked.push((QuestionKind::Count, 0));
     }
     dice.shuffled(&asked)
 }
 
-/// Questions with their answers.
-fn asked(scene: &Scene, asked: Vec<(Kind, usize)>) -> Vec<Phrase> {
+fn asked(scene: &Scene, asked: Vec<(QuestionKind, usize)>) -> Vec<Phrase> {
     asked
         .into_iter()
         .filter_map(|(kind, subject)| scene.ask(kind, subject))

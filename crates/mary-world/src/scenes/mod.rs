@@ -30,7 +30,7 @@ const GRID: usize = 6;
 
 /// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum QuestionKind {
     /// The colour of a shape.
     Colour,
     /// The shape of a colour.
@@ -44,15 +44,15 @@ pub enum Kind {
 }
 
 /// Every kind of question.
-pub const KINDS: [Kind; 5] = [
-    Kind::Colour,
-    Kind::Shape,
-    Kind::Place,
-    Kind::Count,
-    Kind::Line,
+pub const KINDS: [QuestionKind; 5] = [
+    QuestionKind::Colour,
+    QuestionKind::Shape,
+    QuestionKind::Place,
+    QuestionKind::Count,
+    QuestionKind::Line,
 ];
 
-impl Kind {
+impl QuestionKind {
     /// Its name, for tables.
     pub fn name(self) -> &'static str {
         match self {
@@ -92,10 +92,9 @@ impl Kind {
 
 /// A question about a picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Question {
-    /// Its kind.
-    pub kind: Kind,
-    /// Its words.
+    pub kind: QuestionKind,
     pub text: String,
     /// Which of the kind's answers is right.
     pub answer: usize,
@@ -126,7 +125,6 @@ struct Thing {
     tint: [f32; 3],
 }
 
-/// What a picture shows.
 #[derive(Debug, Clone, PartialEq)]
 enum Content {
     /// Up to four shapes, each of its own shape and colour, each in a corner of its own.
@@ -204,21 +202,21 @@ impl Scene {
     }
 
     /// The question of a kind about a subject, where the picture has an answer to it.
-    fn ask(&self, kind: Kind, subject: usize) -> Option<Question> {
+    fn ask(&self, kind: QuestionKind, subject: usize) -> Option<Question> {
         let answer = match (&self.content, kind) {
-            (Content::Things(things), Kind::Count) => things.len() - 1,
-            (Content::Things(things), Kind::Colour) => {
+            (Content::Things(things), QuestionKind::Count) => things.len() - 1,
+            (Content::Things(things), QuestionKind::Colour) => {
                 things.iter().find(|t| t.shape == subject)?.colour
             }
-            (Content::Things(things), Kind::Shape | Kind::Place) => {
+            (Content::Things(things), QuestionKind::Shape | QuestionKind::Place) => {
                 let thing = things.iter().find(|t| t.colour == subject)?;
-                if kind == Kind::Shape {
+                if kind == QuestionKind::Shape {
                     thing.shape
                 } else {
                     thing.place
                 }
             }
-            (Content::Grid { colour, way, .. }, Kind::Line) if *colour == subject => *way,
+            (Content::Grid { colour, way, .. }, QuestionKind::Line) if *colour == subject => *way,
             _ => return None,
         };
         Some(Question {

@@ -40,7 +40,7 @@ pub fn merged(place: &Place, models: &[ModelRef], adapter: &Path) -> anyhow::Res
         .join("merged")
         .join(format!("{name}-{}", &digest[..12]));
     // What lies there was merged whole, from this very base and adapter, or it is merged again.
-    let wanted = MergedProvenance::of(&base, adapter, Storage::F32)?;
+    let wanted = MergedProvenance::planned(&base, adapter, Storage::F32)?;
     if wanted.reuse(&folder)? != Reuse::Same {
         mary_train::merge(&base, adapter, &folder, Storage::F32)?;
     }

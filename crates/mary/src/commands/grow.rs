@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mary_contract::Registry;
 use mary_report::html::{Chapter, ReportOptions};
 use mary_train::{
-    GrowEvent, GrowReport, GrowSettings, SightSettings, SightSize, Size, Source, grow_eyes,
+    GrowEvent, GrowReport, GrowSettings, Size, TextSource, VisionSettings, VisionSize, grow_vision,
 };
 
 use super::{development, report};
@@ -39,7 +39,7 @@ pub fn grow(place: &Place, args: &GrowArgs) -> anyhow::Result<Status> {
         settings.course.threads = threads;
     }
     if !args.text.is_empty() {
-        settings.source = Source::Files(args.text.clone());
+        settings.source = TextSource::Files(args.text.clone());
     }
     let probe = args.probe.as_deref();
     settings.course.probe = probe == Some(HELD_OUT);
@@ -90,14 +90,14 @@ fn see(args: &GrowArgs) -> anyhow::Result<Status> {
         .into());
     }
     let steps = args.steps.unwrap_or(SEEING_STEPS);
-    let mut settings = SightSettings::new(args.out.clone(), SightSize::named(&args.size)?, steps);
+    let mut settings = VisionSettings::new(args.out.clone(), VisionSize::named(&args.size)?, steps);
     settings.course.seed = args.seed;
     settings.course.probe = args.probe.is_some();
     if let Some(threads) = args.threads {
         settings.course.threads = threads;
     }
     let mut display = Display::new(steps);
-    let report = grow_eyes(&settings, &mut |event| {
+    let report = grow_vision(&settings, &mut |event| {
         display.show(&event);
         ControlFlow::Continue(())
     })?;
@@ -268,7 +268,7 @@ impl Display {
                 probe.comparisons * 100.0,
                 probe.distance_r2
             )),
-            GrowEvent::Looked(looked) => self.say(&format!(
+            GrowEvent::VisionProbed(looked) => self.say(&format!(
                 "step {:>6}: held-out pictures {:.1} %, blank {:.1} %, another's {:.1} %",
                 looked.step,
                 looked.own * 100.0,

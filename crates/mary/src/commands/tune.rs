@@ -29,7 +29,10 @@ pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
     if let Some(name) = &args.lora.recipe {
         super::tell(&format!("recipe: {}", recipe_of(name)?.source));
     }
-    match wanted(Provenance::of(&settings)?.reuse(&args.out)?, args.force) {
+    match wanted(
+        Provenance::planned(&settings)?.reuse(&args.out)?,
+        args.force,
+    ) {
         Reuse::Nothing | Reuse::Unfinished => {
             let report = with_bar(|on_event| mary_train::tune(&settings, on_event))?;
             if !report.finished {
@@ -58,7 +61,7 @@ pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
         (None, false) => args.out.join("merged"),
         (None, true) => return Ok(Status::Done),
     };
-    let there = MergedProvenance::of(&base, &args.out, Storage::F32)?.reuse(&folder)?;
+    let there = MergedProvenance::planned(&base, &args.out, Storage::F32)?.reuse(&folder)?;
     match wanted(there, args.force) {
         Reuse::Nothing | Reuse::Unfinished => {
             mary_train::merge(&base, &args.out, &folder, Storage::F32)?;
@@ -182,37 +185,38 @@ pub fn settings(
     let printed = recipe.copied();
     let of =
         |given: Option<f64>, printed: Option<f64>, usual: f64| given.or(printed).unwrap_or(usual);
-    settings.rank = lora.rank.or(printed.and_then(|r| r.rank)).unwrap_or(8);
-    settings.alpha = lora.alpha.or(printed.and_then(|r| r.alpha)).unwrap_or(16.0);
-    settings.dropout = lora
+    settings.recipe.rank = lora.rank.or(printed.and_then(|r| r.rank)).unwrap_or(8);
+    settings.recipe.alpha = lora.alpha.or(printed.and_then(|r| r.alpha)).unwrap_or(16.0);
+    settings.recipe.dropout = lora
         .dropout
         .or(printed.and_then(|r| r.dropout))
         .unwrap_or(0.05);
-    settings.optimizer.rate = of(lora.lr, printed.and_then(|r| r.rate), 2e-4);
-    settings.optimizer.decay = of(lora.weight_decay, printed.and_then(|r| r.weight_decay), 0.0);
-    settings.epochs = lora.epochs.or(printed.map(|r| r.epochs)).unwrap_or(3);
-    settings.batch = lora
+    settings.recipe.optimizer.rate = of(lora.lr, printed.and_then(|r| r.rate), 2e-4);
+    settings.recipe.optimizer.decay =
+        of(lora.weight_decay, printed.and_then(|r| r.weight_decay), 0.0);
+    settings.recipe.epochs = lora.epochs.or(printed.map(|r| r.epochs)).unwrap_or(3);
+    settings.recipe.batch = lora
         .batch_size
         .or(printed.and_then(|r| r.batch))
         .unwrap_or(8);
-    settings.warm_up = lora
+    settings.recipe.warm_up = lora
         .warm_up
         .or(printed.and_then(|r| r.warm_up))
-        .unwrap_or(settings.warm_up);
+        .unwrap_or(settings.recipe.warm_up);
     settings.longest = lora
         .longest
         .or(printed.and_then(|r| r.longest))
         .unwrap_or(settings.longest);
-    settings.held_out = lora.held_out.unwrap_or(settings.held_out);
-    settings.evaluate_every = lora
+    settings.recipe.held_out = lora.held_out.unwrap_or(settings.recipe.held_out);
+    settings.recipe.evaluate_every = lora
         .evaluate_every
         .or(printed.and_then(|r| r.evaluate_every));
-    settings.patience = lora.patience;
+    settings.recipe.patience = lora.patience;
     let schedule = lora
         .schedule
         .as_deref()
         .or(printed.and_then(|r| r.schedule));
-    settings.decline = match schedule.unwrap_or("cosine") {
+    settings.recipe.decline = match schedule.unwrap_or("cosine") {
         "cosine" => Decline::Cosine,
         "linear" => Decline::Linear,
         "constant" => Decline::Constant,
@@ -224,9 +228,9 @@ pub fn settings(
         }
     };
     settings.seed = lora.seed;
-    settings.examples = lora.examples;
-    settings.form = lora.plain_text.then_some(PromptForm::Plain);
-    settings.targets = lora.target.clone();
+    settings.recipe.examples = lora.examples;
+    settings.recipe.form = lora.plain_text.then_some(PromptForm::Plain);
+    settings.recipe.targets = lora.target.clone();
     settings.device = device(&lora.device)?;
     settings.numbers = match lora.dtype.as_deref() {
         None => None,

@@ -178,7 +178,7 @@ impl Gpu {
             .launch((part, &name), grid, threads, a.tiling.shared(3), words)
     }
 
-    /// Slopes of the joint rows, still rotated. `kept` are the forward pass's output and log-sums.
+    /// Gradients of the joint rows, still rotated. `kept` are the forward pass's output and log-sums.
     pub(super) fn attend_back(
         &self,
         qkv: u64,

@@ -5,8 +5,7 @@ use mary_cuda::{Kind, Lent};
 
 use super::attention::{Attention, Heads, Tiling};
 use super::{Gpu, int};
-use crate::learner::Work;
-use crate::net::{Net, Segment};
+use crate::net::{Net, Segment, Work};
 
 /// Packs of texts side by side, as whole numbers.
 #[derive(Debug, Default, PartialEq)]

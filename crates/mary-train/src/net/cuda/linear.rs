@@ -5,10 +5,10 @@ use mary_cuda::Kind;
 
 use super::Gpu;
 use super::batch::Batch;
+use super::buffers::LowRank;
+use super::matmul::{Call, Shared, View};
 use super::matrices::Matrices;
-use super::products::{Call, Shared, View};
-use super::room::Room;
-use super::rows::Dropping;
+use super::rows::Dropout;
 use crate::net::layout::{Layout, Linear};
 use crate::net::{AdapterLayout, adapter::Site};
 
@@ -17,7 +17,7 @@ use crate::net::{AdapterLayout, adapter::Site};
 pub(super) struct Numbers<'a> {
     /// The flat slice in 32 bits.
     pub(super) base: u64,
-    /// The matrices, where they are not in the flat slice: products are of bfloat16s then.
+    /// The matrices, where they are not in the flat slice: matrix multiplication is in bfloat16 then.
     pub(super) matrices: Option<&'a Matrices>,
     /// Gradient of the base; 0 where it is not trained.
     pub(super) base_gradient: u64,
@@ -25,7 +25,7 @@ pub(super) struct Numbers<'a> {
 }
 
 impl Numbers<'_> {
-    /// The type of what enters products.
+    /// The type of what enters matrix multiplication.
     pub(super) fn kind(&self) -> Kind {
         self.matrices.map_or(Kind::Single, |_| Kind::Bf16)
     }
@@ -72,15 +72,13 @@ impl Numbers<'_> {
     }
 }
 
-/// An adapter's numbers.
 #[derive(Clone, Copy)]
 pub(super) struct Adapted<'a> {
     pub(super) table: &'a AdapterLayout,
-    /// In the type of the products.
+    /// In the type of matrix multiplication.
     pub(super) values: u64,
     /// In 32 bits; 0 while nothing is trained.
     pub(super) gradient: u64,
-    /// Numbers are dropped.
     pub(super) dropping: bool,
 }
 
@@ -110,18 +108,10 @@ pub(super) struct To {
     pub(super) from: Option<u64>,
 }
 
-/// Room for the low-rank rows, their slopes, what is dropped, and sums of columns.
-pub(super) struct LowRooms<'a> {
-    pub(super) kept: &'a mut [Room],
-    pub(super) dropped: &'a mut Room,
-    pub(super) slope: &'a mut Room,
-    pub(super) slabs: &'a mut Room,
-}
-
 impl Gpu {
     /// How a layer's inputs are dropped, where they are.
-    fn dropping(&self, linear: &Linear, a: &Adapted<'_>, batch: &Batch) -> Option<Dropping> {
-        (a.dropping && a.table.dropout > 0.0).then(|| Dropping {
+    fn dropping(&self, linear: &Linear, a: &Adapted<'_>, batch: &Batch) -> Option<Dropout> {
+        (a.dropping && a.table.dropout > 0.0).then(|| Dropout {
             places: batch.packs(),
             salt: (linear.index as u64) << 40,
             share: a.table.dropout,
@@ -133,22 +123,17 @@ impl Gpu {
         &self,
         layer: &Layer<'_>,
         to: To,
-        low: &mut LowRooms<'_>,
+        low: &mut LowRank,
     ) -> Result<(), ModelError> {
-        let Layer {
-            linear,
-            n,
-            batch,
-            x,
-        } = *layer;
+        let (linear, n, batch, x) = (layer.linear, layer.n, layer.batch, layer.x);
         let (inputs, outputs, rows) = (linear.inputs, linear.outputs, batch.rows());
         let kind = n.kind();
         let weight = View::turned(n.weight(linear), inputs);
         let size = (rows, inputs, outputs);
         let call = Call::new(size, View::rows(x, inputs), weight, (to.at, to.step))
-            .of(kind, to.kind)
+            .typed(kind, to.kind)
             .with_bias(n.bias(linear, to.kind));
-        self.multiply(&match to.from {
+        self.matmul(&match to.from {
             Some(from) => call.adding_to(from),
             None => call,
         })?;
@@ -157,22 +142,22 @@ impl Gpu {
         };
         let mut x = x;
         if let Some(by) = self.dropping(linear, &a, batch) {
-            let room = low.dropped.of(&self.device, rows * inputs, kind)?;
+            let room = low.dropped.numbers(&self.device, rows * inputs, kind)?;
             self.drop_numbers((x, kind), &by, (rows, inputs), (room, false))?;
             x = room;
         }
         let rank = a.table.rank;
         let place = |range: &std::ops::Range<usize>| (range.start * kind.bytes()) as u64;
-        let kept = low.kept[linear.index].of(&self.device, rows * rank, kind)?;
+        let kept = low.kept[linear.index].numbers(&self.device, rows * rank, kind)?;
         let down = View::turned(a.values + place(&site.down), inputs);
         let size = (rows, inputs, rank);
         let call = Call::new(size, View::rows(x, inputs), down, (kept, rank));
-        self.multiply(&call.of(kind, kind))?;
+        self.matmul(&call.typed(kind, kind))?;
         let up = View::turned(a.values + place(&site.up), rank);
         let size = (rows, rank, outputs);
-        self.multiply(
+        self.matmul(
             &Call::new(size, View::rows(kept, rank), up, (to.at, to.step))
-                .of(kind, to.kind)
+                .typed(kind, to.kind)
                 .scaled(a.table.scale)
                 .adding(true),
         )
@@ -185,14 +170,9 @@ impl Gpu {
         layer: &Layer<'_>,
         (dy, step): (u64, usize),
         (dx, add): (u64, bool),
-        low: &mut LowRooms<'_>,
+        low: &mut LowRank,
     ) -> Result<(), ModelError> {
-        let Layer {
-            linear,
-            n,
-            batch,
-            x,
-        } = *layer;
+        let (linear, n, batch, x) = (layer.linear, layer.n, layer.batch, layer.x);
         let (inputs, outputs, rows) = (linear.inputs, linear.outputs, batch.rows());
         let kind = n.kind();
         let trained = n.gradient(&linear.weight);
@@ -200,23 +180,23 @@ impl Gpu {
             let weight = View::rows(n.weight(linear), inputs);
             let size = (rows, outputs, inputs);
             let back = Call::new(size, View::rows(dy, step), weight, (dx, inputs))
-                .of(kind, kind)
+                .typed(kind, kind)
                 .adding(add);
-            self.multiply(&match trained {
+            self.matmul(&match trained {
                 Some(_) => back.sharing(Shared::First),
                 None => back,
             })?;
         }
         if let Some(dw) = trained {
             let size = (outputs, rows, inputs);
-            let (slope, x) = (View::turned(dy, step), View::rows(x, inputs));
-            let call = Call::new(size, slope, x, (dw, inputs)).adding(true);
-            self.multiply(&call.sharing(Shared::Second))?;
+            let (gradient, x) = (View::turned(dy, step), View::rows(x, inputs));
+            let call = Call::new(size, gradient, x, (dw, inputs)).adding(true);
+            self.matmul(&call.sharing(Shared::Second))?;
         }
         if let Some(bias) = &linear.bias
             && let Some(db) = n.gradient(bias)
         {
-            self.column_sums((dy, step), None, (rows, outputs), (db, 0), low.slabs)?;
+            self.add_column_sums((dy, step), None, (rows, outputs), (db, 0), &mut low.slabs)?;
         }
         match n.adapter {
             Some(a) => self.adapter_back(layer, &a, (dy, step), dx, low),
@@ -230,46 +210,41 @@ impl Gpu {
         a: &Adapted<'_>,
         (dy, step): (u64, usize),
         dx: u64,
-        low: &mut LowRooms<'_>,
+        low: &mut LowRank,
     ) -> Result<(), ModelError> {
-        let Layer {
-            linear,
-            n,
-            batch,
-            x,
-        } = *layer;
+        let (linear, n, batch, x) = (layer.linear, layer.n, layer.batch, layer.x);
         let Some(site) = a.site(linear) else {
             return Ok(());
         };
         let (inputs, outputs, rows) = (linear.inputs, linear.outputs, batch.rows());
         let (rank, scale, kind) = (a.table.rank, a.table.scale, n.kind());
         let value = |range: &std::ops::Range<usize>| a.values + (range.start * kind.bytes()) as u64;
-        let slope_at = |range: &std::ops::Range<usize>| a.gradient + range.start as u64 * 4;
+        let gradient_at = |range: &std::ops::Range<usize>| a.gradient + range.start as u64 * 4;
         let kept = low.kept[linear.index].at();
         let dropping = self.dropping(linear, a, batch);
-        let slope = low.slope.of(&self.device, rows * rank, kind)?;
+        let gradient = low.gradient.numbers(&self.device, rows * rank, kind)?;
         let up = View::rows(value(&site.up), rank);
         let size = (rows, outputs, rank);
-        let back = Call::new(size, View::rows(dy, step), up, (slope, rank));
-        self.multiply(&back.of(kind, kind).scaled(scale))?;
+        let back = Call::new(size, View::rows(dy, step), up, (gradient, rank));
+        self.matmul(&back.typed(kind, kind).scaled(scale))?;
         let room = match dropping {
-            Some(_) => low.dropped.of(&self.device, rows * inputs, kind)?,
+            Some(_) => low.dropped.numbers(&self.device, rows * inputs, kind)?,
             None => 0,
         };
         if a.gradient != 0 {
-            let to = (slope_at(&site.up), rank);
+            let to = (gradient_at(&site.up), rank);
             let (left, right) = (View::turned(dy, step), View::rows(kept, rank));
             let call = Call::new((outputs, rows, rank), left, right, to);
-            self.multiply(&call.of(kind, Kind::Single).scaled(scale).adding(true))?;
+            self.matmul(&call.typed(kind, Kind::Single).scaled(scale).adding(true))?;
             let mut x = x;
             if let Some(by) = &dropping {
                 self.drop_numbers((x, kind), by, (rows, inputs), (room, false))?;
                 x = room;
             }
-            let to = (slope_at(&site.down), inputs);
-            let (left, right) = (View::turned(slope, rank), View::rows(x, inputs));
+            let to = (gradient_at(&site.down), inputs);
+            let (left, right) = (View::turned(gradient, rank), View::rows(x, inputs));
             let call = Call::new((rank, rows, inputs), left, right, to);
-            self.multiply(&call.of(kind, Kind::Single).adding(true))?;
+            self.matmul(&call.typed(kind, Kind::Single).adding(true))?;
         }
         if dx == 0 {
             return Ok(());
@@ -280,8 +255,8 @@ impl Gpu {
             None => dx,
         };
         let size = (rows, rank, inputs);
-        let call = Call::new(size, View::rows(slope, rank), down, (to, inputs));
-        self.multiply(&call.of(kind, kind).adding(dropping.is_none()))?;
+        let call = Call::new(size, View::rows(gradient, rank), down, (to, inputs));
+        self.matmul(&call.typed(kind, kind).adding(dropping.is_none()))?;
         match &dropping {
             Some(by) => self.drop_numbers((room, kind), by, (rows, inputs), (dx, true)),
             None => Ok(()),

@@ -4,9 +4,9 @@
 use std::ops::Range;
 
 use mary_contract::ModelError;
-use mary_cuda::{Memory, Uploader, args};
+use mary_cuda::{Memory, Uploader};
 
-use super::{Gpu, TRAIN};
+use super::Gpu;
 use crate::net::layout::Linear;
 use crate::net::stored::{Matrix, Stored};
 
@@ -42,7 +42,7 @@ impl Matrices {
             head: stored.own_head().map(send).transpose()?,
             vectors: gpu.device.alloc(2 * count)?,
         };
-        gpu.shorten(vectors, all.vectors.at(), count)?;
+        gpu.round(vectors, all.vectors.at(), count)?;
         gpu.device.wait()?;
         Ok(all)
     }
@@ -62,14 +62,5 @@ impl Matrices {
     /// A vector in 16 bits.
     pub(super) fn vector(&self, place: &Range<usize>) -> u64 {
         self.vectors.at() + place.start as u64 * 2
-    }
-}
-
-impl Gpu {
-    /// Numbers rounded to bfloat16.
-    pub(super) fn shorten(&self, from: u64, to: u64, count: usize) -> Result<(), ModelError> {
-        let (grid, numbers) = ((count.div_ceil(256), 1), count as u64);
-        let words = args![from, to, numbers];
-        self.device.launch((TRAIN, "shorten"), grid, 256, 0, words)
     }
 }

@@ -1,7 +1,7 @@
 //! Training on an NVIDIA GPU: the same transformer, forward and backward.
 //!
-//! A base that is stored in 16 bits or in blocks lies there in bfloat16 (`matrices`), and products are of
-//! bfloat16s with float32 sums; adapters, their gradients and moments, the residual stream and its slope
+//! A base that is stored in 16 bits or in blocks lies there in bfloat16 (`matrices`), and matrix multiplication is of
+//! bfloat16s with float32 sums; adapters, their gradients and moments, the residual stream and its gradient
 //! stay float32. Otherwise everything is float32. One pass does both.
 //!
 //! Parameters, moments, gradients and everything kept for the backward pass live on the GPU; tokens go
@@ -11,20 +11,23 @@
 
 mod attention;
 mod batch;
+mod buffers;
+// Test code that needs the module's inside: in no program that is shipped.
 #[cfg(feature = "checks")]
+#[path = "../../../tests/gpu_trials.rs"]
 pub mod check;
 mod linear;
+mod matmul;
 mod matrices;
 mod parts;
 mod pass;
-mod products;
 #[cfg(feature = "checks")]
+#[path = "../../../tests/gpu_kernels.rs"]
 mod reference;
-mod room;
 mod rows;
 mod trainer;
 
-pub use products::Multiply;
+pub use matmul::Multiply;
 pub(crate) use trainer::{GpuTrainer, Start};
 
 use std::cell::RefCell;
@@ -56,7 +59,7 @@ impl Gpu {
     /// Opens a GPU by its number.
     pub(crate) fn open(number: usize, how: Multiply) -> Result<Self, ModelError> {
         let device = Device::open(number, PARTS)?;
-        // Workstation GPUs have few matrix units: there six products take longer than one.
+        // Workstation GPUs have few matrix units: there six multiplications take longer than one.
         let many_units = matches!(device.capability, (8..=10, 0));
         let how = match how {
             Multiply::Split if !many_units => Multiply::Library,
@@ -75,7 +78,7 @@ impl Gpu {
         })
     }
 
-    /// Gives back room that products took.
+    /// Gives back room that matrix multiplication took.
     fn forget(&self) {
         *self.scratch.borrow_mut() = parts::Scratch::default();
     }

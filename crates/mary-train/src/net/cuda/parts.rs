@@ -12,8 +12,8 @@
 use mary_contract::{ErrorKind, ModelError};
 use mary_cuda::{Factor, Kind, Memory, Places, args};
 
-use super::products::{Call, Shared, View, alignment};
-use super::room::grow;
+use super::buffers::grow;
+use super::matmul::{Call, Shared, View, alignment};
 use super::{Gpu, TRAIN, int};
 
 /// Room for numbers split in three.
@@ -47,9 +47,8 @@ const SINGLE: f64 = 50e12;
 const SHORT: f64 = 650e12;
 const MOVED: f64 = 3.2e12;
 
-/// How the parts lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lie {
+enum PartLayout {
     /// Along the inner dimension.
     Long,
     /// In planes.
@@ -58,16 +57,16 @@ enum Lie {
 
 /// How the parts of this product should lie, and about how many bytes that moves: the split reads four
 /// and writes six or twelve for each number, and six products read and write the output again.
-fn lie(call: &Call) -> (Lie, f64) {
+fn lie(call: &Call) -> (PartLayout, f64) {
     let (m, k, n) = call.size;
     let (left, right, out) = ((m * k) as f64, (k * n) as f64, (m * n) as f64);
     let own = if call.shared.is_some() { 0.5 } else { 1.0 };
     let long = 20.0 * (left + right) + 4.0 * out;
     let planes = 12.0 * (own * left + right) + 30.0 * out;
     if call.shared.is_none() && k.is_multiple_of(8) && k <= LONGEST && long < planes {
-        (Lie::Long, long)
+        (PartLayout::Long, long)
     } else {
-        (Lie::Planes, planes)
+        (PartLayout::Planes, planes)
     }
 }
 
@@ -139,8 +138,8 @@ impl Gpu {
         scratch.of = of.filter(|_| call.shared == Some(Shared::First));
         let right = split(&mut scratch.right, call.right, (inner, columns), false)?;
         match lie {
-            Lie::Long => Ok(self.in_one(call, left, right)),
-            Lie::Planes => self.in_six(call, left, right),
+            PartLayout::Long => Ok(self.in_one(call, left, right)),
+            PartLayout::Planes => self.in_six(call, left, right),
         }
     }
 
@@ -228,13 +227,13 @@ impl Gpu {
         &self,
         room: &mut Option<Memory>,
         (view, (high, across, inner_across)): (View, (usize, usize, bool)),
-        (lie, left): (Lie, bool),
+        (lie, left): (PartLayout, bool),
     ) -> Result<InParts, ModelError> {
         let wide = across.next_multiple_of(8);
         let pick = |pass: &(usize, usize)| if left { pass.0 } else { pass.1 };
         let (mut parts, count, order) = match lie {
-            Lie::Planes => (planes(0, high, across), 3, order([0, 1, 2])),
-            Lie::Long if inner_across => {
+            PartLayout::Planes => (planes(0, high, across), 3, order([0, 1, 2])),
+            PartLayout::Long if inner_across => {
                 let parts = InParts {
                     at: 0,
                     row_step: 6 * wide,
@@ -242,7 +241,7 @@ impl Gpu {
                 };
                 (parts, 6, order(PASSES.iter().map(pick)))
             }
-            Lie::Long => {
+            PartLayout::Long => {
                 let parts = InParts {
                     at: 0,
                     row_step: wide,
@@ -252,8 +251,8 @@ impl Gpu {
             }
         };
         let numbers = match lie {
-            Lie::Planes => count * parts.part_step,
-            Lie::Long => count * high * wide,
+            PartLayout::Planes => count * parts.part_step,
+            PartLayout::Long => count * high * wide,
         };
         parts.at = grow(&self.device, room, numbers * 2)?;
         let splitting = Splitting {
@@ -299,10 +298,10 @@ mod tests {
 
     #[test]
     fn long_products_of_few_inputs_lie_long_and_gradients_in_planes() {
-        assert_eq!(lie(&call((16_384, 512, 1536))).0, Lie::Long);
-        assert_eq!(lie(&call((512, 16_384, 1536))).0, Lie::Planes);
+        assert_eq!(lie(&call((16_384, 512, 1536))).0, PartLayout::Long);
+        assert_eq!(lie(&call((512, 16_384, 1536))).0, PartLayout::Planes);
         let shared = call((16_384, 512, 1536)).sharing(Shared::First);
-        assert_eq!(lie(&shared).0, Lie::Planes);
+        assert_eq!(lie(&shared).0, PartLayout::Planes);
     }
 
     #[test]

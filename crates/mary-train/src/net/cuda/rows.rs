@@ -1,14 +1,79 @@
-//! Kernels on rows and on single numbers: norms, activations, embeddings, column sums, dropout, the
-//! loss.
+//! Every kernel that works on rows or on single numbers, in one table: norms, activations, embeddings,
+//! column sums, dropout, the loss, the gradient's norm.
+
+use std::ffi::c_void;
 
 use mary_contract::ModelError;
 use mary_cuda::{Kind, args};
 
-use super::room::Room;
+use super::buffers::Buffer;
 use super::{Gpu, TRAIN, int};
 use crate::net::kernels::NormKind;
 
 type Done = Result<(), ModelError>;
+
+/// How the threads of a kernel are dealt out.
+#[derive(Clone, Copy)]
+pub(super) enum Threads {
+    /// 128 for every row.
+    Rows(usize),
+    /// 512 for every row of logits.
+    Logits(usize),
+    /// One for every number.
+    Each(usize),
+    /// One for every sixteen bytes of so many numbers.
+    Vectors(usize),
+    /// 256 for every cell of a grid.
+    Grid(usize, usize),
+}
+
+/// A method for every kernel, with its parameters in order. The number type picks the kernel's variant.
+macro_rules! kernels {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*);)*) => {
+        impl Gpu {
+            $($(#[$doc])*
+            #[allow(clippy::too_many_arguments, reason = "a kernel has the parameters it has")]
+            pub(super) fn $name(&self, by: (Threads, Kind), $($argument: $type),*) -> Done {
+                self.launch(stringify!($name), by, args![$($argument),*])
+            })*
+        }
+    };
+}
+
+kernels! {
+    /// The rows of a table that `tokens` names.
+    embed(table: u64, tokens: u64, width: i32, out: u64);
+    /// Adds gradients to the rows of their tokens, group by group.
+    embed_back(gradient: u64, order: u64, starts: u64, which: u64, width: i32, table: u64);
+    /// Copies the rows of a list side by side.
+    gather_rows(from: u64, list: u64, width: i32, to: u64);
+    /// Copies rows to the places of a list.
+    scatter_rows(from: u64, list: u64, width: i32, to: u64);
+    norm_rows(x: u64, weight: u64, bias: u64, width: i32, centred: i32, eps: f32, y: u64, moments: u64);
+    norm_rows_back(x: u64, moments: u64, weight: u64, dy: u64, width: i32, centred: i32, base: u64, dx: u64, copy: u64);
+    column_sums(dy: u64, step: i32, x: u64, moments: u64, rows: i32, width: i32, slab: i32, sums: u64, products: u64);
+    add_slabs(from: u64, slabs: i32, width: i32, to: u64);
+    /// Exact GELU; `x` becomes the derivative.
+    gelu(x: u64, y: u64, count: u64);
+    /// GELU by tanh; `x` becomes the derivative.
+    gelu_tanh(x: u64, y: u64, count: u64);
+    /// `silu(gate) · up`; both become their derivatives.
+    gated_silu(gate: u64, up: u64, y: u64, count: u64);
+    /// `out = a · b`, number by number.
+    multiply(a: u64, b: u64, out: u64, count: u64);
+    drop(x: u64, packs: u64, places: u64, seeds: u64, salt: u64, limit: u64, keep: f32, width: i32, add: i32, out: u64);
+    /// Gradients of the logits, in their place or another; every row's loss is kept.
+    cross_entropy(logits: u64, vocabulary: i32, targets: u64, weights: u64, scale: f32, losses: u64, gradients: u64);
+    /// Log-probability of every row's target, and whether it is the argmax.
+    answers(logits: u64, vocabulary: i32, targets: u64, out: u64);
+    /// Adds the weighted losses to a total.
+    add_losses(losses: u64, weights: u64, count: i32, total: u64);
+    shorten(from: u64, to: u64, count: u64);
+    /// Sums of squares, chunk by chunk.
+    squares(numbers: u64, count: u64, sums: u64);
+    /// The norm from these sums, and the factor that clips the gradient.
+    gradient_norm(sums: u64, count: i32, clip: f64, norm: u64, factor: u64);
+}
 
 /// Addresses of a norm's numbers.
 #[derive(Clone, Copy)]
@@ -21,7 +86,7 @@ pub(super) struct NormAt {
 
 /// Which numbers a pack drops.
 #[derive(Clone, Copy)]
-pub(super) struct Dropping {
+pub(super) struct Dropout {
     /// The pack of every row, its place in the pack, the packs' seeds.
     pub(super) places: (u64, u64, u64),
     pub(super) salt: u64,
@@ -29,87 +94,27 @@ pub(super) struct Dropping {
 }
 
 impl Gpu {
-    /// The kernel for rows of a type.
-    fn of(name: &str, kind: Kind) -> String {
-        match kind {
+    fn launch(
+        &self,
+        name: &str,
+        (threads, kind): (Threads, Kind),
+        words: &mut [*mut c_void],
+    ) -> Done {
+        let (grid, block) = match threads {
+            Threads::Rows(rows) => ((rows, 1), 128),
+            Threads::Logits(rows) => ((rows, 1), 512),
+            Threads::Each(count) => ((count.div_ceil(256), 1), 256),
+            Threads::Vectors(count) => {
+                let threads = count.div_ceil(16 / kind.bytes());
+                ((threads.div_ceil(256), 1), 256)
+            }
+            Threads::Grid(columns, rows) => ((columns, rows), 256),
+        };
+        let name = match kind {
             Kind::Single => name.to_owned(),
             _ => format!("{name}_b"),
-        }
-    }
-
-    /// One thread for sixteen bytes.
-    fn runs(
-        &self,
-        (name, kind): (&str, Kind),
-        count: usize,
-        words: &mut [*mut std::ffi::c_void],
-    ) -> Done {
-        let threads = count.div_ceil(16 / kind.bytes());
-        self.each(&Self::of(name, kind), threads, words)
-    }
-
-    fn rows(&self, name: &str, rows: usize, words: &mut [*mut std::ffi::c_void]) -> Done {
-        self.device.launch((TRAIN, name), (rows, 1), 128, 0, words)
-    }
-
-    fn each(&self, name: &str, count: usize, words: &mut [*mut std::ffi::c_void]) -> Done {
-        let grid = (count.div_ceil(256), 1);
-        self.device.launch((TRAIN, name), grid, 256, 0, words)
-    }
-
-    /// The rows of a table that `tokens` names.
-    pub(super) fn embed(
-        &self,
-        (table, kind): (u64, Kind),
-        (tokens, rows): (u64, usize),
-        width: usize,
-        out: u64,
-    ) -> Done {
-        let width = int(width);
-        let words = args![table, tokens, width, out];
-        self.rows(&Self::of("embed", kind), rows, words)
-    }
-
-    /// Adds slopes to the rows of their tokens; `places` are order, starts and tokens of the groups.
-    pub(super) fn embed_back(
-        &self,
-        slope: u64,
-        (order, starts, which): (u64, u64, u64),
-        groups: usize,
-        width: usize,
-        table: u64,
-    ) -> Done {
-        let grid = (groups, width.div_ceil(32));
-        let width = int(width);
-        let words = args![slope, order, starts, which, width, table];
-        self.device
-            .launch((TRAIN, "embed_back"), grid, 256, 0, words)
-    }
-
-    /// Copies chosen rows side by side.
-    pub(super) fn gather(
-        &self,
-        (from, kind): (u64, Kind),
-        (list, rows): (u64, usize),
-        width: usize,
-        to: u64,
-    ) -> Done {
-        let width = int(width);
-        let words = args![from, list, width, to];
-        self.rows(&Self::of("gather_rows", kind), rows, words)
-    }
-
-    /// Copies rows to chosen places.
-    pub(super) fn scatter(
-        &self,
-        (from, kind): (u64, Kind),
-        (list, rows): (u64, usize),
-        width: usize,
-        to: u64,
-    ) -> Done {
-        let width = int(width);
-        let words = args![from, list, width, to];
-        self.rows(&Self::of("scatter_rows", kind), rows, words)
+        };
+        self.device.launch((TRAIN, &name), grid, block, 0, words)
     }
 
     /// Normalises rows and keeps their moments.
@@ -122,12 +127,11 @@ impl Gpu {
         moments: u64,
     ) -> Done {
         let (width, centred, eps) = (int(by.width), i32::from(by.kind.centred), by.kind.eps);
-        let (weight, bias) = (by.weight, by.bias);
-        let words = args![x, weight, bias, width, centred, eps, y, moments];
-        self.rows(&Self::of("norm_rows", kind), rows, words)
+        let rows = (Threads::Rows(rows), kind);
+        self.norm_rows(rows, x, by.weight, by.bias, width, centred, eps, y, moments)
     }
 
-    /// `dx = base + the slope through a norm`; no base where it is 0, and `dx` again in the type of `dy`
+    /// `dx = base + the gradient through a norm`; no base where it is 0, and `dx` again in the type of `dy`
     /// where there is a place for it.
     pub(super) fn norm_back(
         &self,
@@ -137,79 +141,43 @@ impl Gpu {
         (base, dx, copy): (u64, u64, u64),
     ) -> Done {
         let (width, centred, weight) = (int(by.width), i32::from(by.kind.centred), by.weight);
-        let words = args![x, moments, weight, dy, width, centred, base, dx, copy];
-        self.rows(&Self::of("norm_rows_back", kind), rows, words)
+        let rows = (Threads::Rows(rows), kind);
+        self.norm_rows_back(rows, x, moments, weight, dy, width, centred, base, dx, copy)
     }
 
     /// Adds the column sums of `dy` to `sums` (0: not wanted), and those of `dy` times the normalised
     /// rows to `products`, where rows and moments are given.
-    pub(super) fn column_sums(
+    pub(super) fn add_column_sums(
         &self,
         (dy, step): (u64, usize),
         normed: Option<(u64, u64)>,
         (rows, width): (usize, usize),
         (sums, products): (u64, u64),
-        room: &mut Room,
+        buffer: &mut Buffer,
     ) -> Done {
         let slab = rows.div_ceil(64).max(64);
         let slabs = rows.div_ceil(slab);
-        let at = room.size(&self.device, 2 * slabs * width)?;
-        let (of_sums, of_products) = (at, at + (slabs * width * 4) as u64);
-        let grid = (width.div_ceil(32), slabs);
+        let at = buffer.singles(&self.device, 2 * slabs * width)?;
+        let (a, b) = (at, at + (slabs * width * 4) as u64);
+        let grid = Threads::Grid(width.div_ceil(32), slabs);
         let (x, moments) = normed.unwrap_or((0, 0));
-        let (dy_step, count, wide, slab) = (int(step), int(rows), int(width), int(slab));
-        let words = args![
-            dy,
-            dy_step,
-            x,
-            moments,
-            count,
-            wide,
-            slab,
-            of_sums,
-            of_products
-        ];
-        self.device
-            .launch((TRAIN, "column_sums"), grid, 256, 0, words)?;
-        let slabs = int(slabs);
-        for (from, to) in [(of_sums, sums), (of_products, products)] {
+        let by = (grid, Kind::Single);
+        let (step, rows, wide, slab) = (int(step), int(rows), int(width), int(slab));
+        self.column_sums(by, dy, step, x, moments, rows, wide, slab, a, b)?;
+        for (from, to) in [(a, sums), (b, products)] {
             if to != 0 {
-                self.each("add_slabs", width, args![from, slabs, wide, to])?;
+                let by = (Threads::Each(width), Kind::Single);
+                self.add_slabs(by, from, int(slabs), wide, to)?;
             }
         }
         Ok(())
-    }
-
-    /// GELU, exact or by tanh; `x` becomes the derivative.
-    pub(super) fn gelu(&self, exact: bool, (x, kind): (u64, Kind), y: u64, len: usize) -> Done {
-        let name = if exact { "gelu" } else { "gelu_tanh" };
-        let count = len as u64;
-        self.runs((name, kind), len, args![x, y, count])
-    }
-
-    /// `silu(gate) · up`; both become their derivatives.
-    pub(super) fn gated_silu(
-        &self,
-        (gate, kind): (u64, Kind),
-        up: u64,
-        y: u64,
-        len: usize,
-    ) -> Done {
-        let count = len as u64;
-        self.runs(("gated_silu", kind), len, args![gate, up, y, count])
-    }
-
-    /// `out = a · b`, number by number.
-    pub(super) fn times(&self, (a, kind): (u64, Kind), b: u64, out: u64, len: usize) -> Done {
-        let count = len as u64;
-        self.runs(("multiply", kind), len, args![a, b, out, count])
     }
 
     /// Rows with a share of their numbers dropped and the rest scaled up.
     pub(super) fn drop_numbers(
         &self,
         (x, kind): (u64, Kind),
-        by: &Dropping,
+        by: &Dropout,
         (rows, width): (usize, usize),
         (out, add): (u64, bool),
     ) -> Done {
@@ -217,49 +185,14 @@ impl Gpu {
         let keep = 1.0f32 / (1.0 - by.share);
         let limit = (f64::from(by.share) * 4_294_967_296.0) as u64;
         let (salt, width, add) = (by.salt, int(width), i32::from(add));
-        let words = args![x, packs, places, seeds, salt, limit, keep, width, add, out];
-        self.rows(&Self::of("drop", kind), rows, words)
+        let rows = (Threads::Rows(rows), kind);
+        self.drop(
+            rows, x, packs, places, seeds, salt, limit, keep, width, add, out,
+        )
     }
 
-    /// Slopes of the logits, in their place or another; every row's loss is kept.
-    pub(super) fn cross_entropy(
-        &self,
-        (logits, rows): (u64, usize),
-        vocabulary: usize,
-        (targets, weights): (u64, u64),
-        scale: f32,
-        (losses, slopes, kind): (u64, u64, Kind),
-    ) -> Done {
-        let vocabulary = int(vocabulary);
-        let words = args![logits, vocabulary, targets, weights, scale, losses, slopes];
-        let name = Self::of("cross_entropy", kind);
-        self.device.launch((TRAIN, &name), (rows, 1), 512, 0, words)
-    }
-
-    /// Log-probability of every row's target, and whether none is greater.
-    pub(super) fn answers(
-        &self,
-        (logits, rows): (u64, usize),
-        vocabulary: usize,
-        targets: u64,
-        out: u64,
-    ) -> Done {
-        let vocabulary = int(vocabulary);
-        let words = args![logits, vocabulary, targets, out];
-        self.device
-            .launch((TRAIN, "answers"), (rows, 1), 512, 0, words)
-    }
-
-    /// Adds the weighted losses to a total.
-    pub(super) fn add_losses(
-        &self,
-        (losses, weights): (u64, u64),
-        count: usize,
-        total: u64,
-    ) -> Done {
-        let count = int(count);
-        let words = args![losses, weights, count, total];
-        self.device
-            .launch((TRAIN, "add_losses"), (1, 1), 256, 0, words)
+    pub(super) fn round(&self, from: u64, to: u64, count: usize) -> Done {
+        let by = (Threads::Each(count), Kind::Single);
+        self.shorten(by, from, to, count as u64)
     }
 }

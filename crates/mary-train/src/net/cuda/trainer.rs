@@ -7,15 +7,15 @@ use mary_cuda::{Device, Kind, Memory, args};
 use std::sync::Arc;
 
 use super::batch::{Batch, groups};
+use super::buffers::Buffers;
 use super::linear::{Adapted, Numbers};
 use super::matrices::Matrices;
 use super::pass::Pass;
-use super::room::Rooms;
+use super::rows::Threads;
 use super::{Gpu, TRAIN, int};
-use crate::learner::Work;
 use crate::memory::{AtOnce, at_once};
 use crate::net::attention::Rotary;
-use crate::net::{AdapterLayout, Net, Stored};
+use crate::net::{AdapterLayout, Net, Stored, Work};
 use crate::optimizer::{AdamW, Moments};
 
 /// Numbers of a chunk that one block of threads updates.
@@ -46,25 +46,25 @@ struct Adam {
 
 /// A model in training on a GPU.
 pub(crate) struct GpuTrainer {
-    gpu: Gpu,
+    pub(super) gpu: Gpu,
     net: Net,
     base: Memory,
     matrices: Option<Matrices>,
     adapter: Option<(AdapterLayout, Memory)>,
-    /// The adapter again as products take it, where that is in 16 bits.
+    /// The adapter again as matrix multiplication takes it, where that is in 16 bits.
     short: Option<Memory>,
-    gradient: Memory,
+    pub(super) gradient: Memory,
     first: Memory,
     second: Memory,
-    trained: usize,
+    pub(super) trained: usize,
     chunks: Memory,
     chunk_count: usize,
     parts: Memory,
     /// The loss and the norm as doubles, then what the gradient is multiplied by.
     totals: Memory,
     angles: Memory,
-    rooms: Rooms,
-    at_once: AtOnce,
+    pub(super) buffers: Buffers,
+    pub(super) at_once: AtOnce,
     note: Option<String>,
     told: bool,
 }
@@ -121,15 +121,8 @@ impl GpuTrainer {
         let table = chunks(start.groups);
         let list = device.alloc(table.len() * 4)?;
         device.write(&table, list.at())?;
-        let angles = bring(
-            &device,
-            &start
-                .net
-                .rotaries
-                .first()
-                .map(Rotary::numbers)
-                .unwrap_or_default(),
-        )?;
+        let angles = start.net.rotaries.first().map(Rotary::numbers);
+        let angles = bring(&device, &angles.unwrap_or_default())?;
         let (first, second) = (
             bring(&device, &start.moments.first)?,
             bring(&device, &start.moments.second)?,
@@ -158,7 +151,7 @@ impl GpuTrainer {
             parts,
             totals,
             angles,
-            rooms: Rooms::default(),
+            buffers: Buffers::default(),
             note: None,
             told: false,
         };
@@ -166,17 +159,23 @@ impl GpuTrainer {
         Ok(new)
     }
 
-    /// The adapter as products take it, after it changed.
+    /// The adapter as matrix multiplication takes it, after it changed.
     fn shorten(&self) -> Result<(), ModelError> {
         match (&self.short, &self.adapter) {
             (Some(short), Some((_, values))) => {
-                self.gpu.shorten(values.at(), short.at(), self.trained)
+                self.gpu.round(values.at(), short.at(), self.trained)
             }
             _ => Ok(()),
         }
     }
 
-    /// The type of what enters products.
+    /// The address of what is trained.
+    fn values_at(&self) -> u64 {
+        let adapter = self.adapter.as_ref();
+        adapter.map_or(self.base.at(), |(_, values)| values.at())
+    }
+
+    /// The type of what enters matrix multiplication.
     fn kind(&self) -> Kind {
         self.numbers(false).kind()
     }
@@ -213,9 +212,7 @@ impl GpuTrainer {
             root2: 1.0 / correction(settings.beta2).sqrt(),
         };
         let (p, g, m, v) = (
-            self.adapter
-                .as_ref()
-                .map_or(self.base.at(), |(_, m)| m.at()),
+            self.values_at(),
             self.gradient.at(),
             self.first.at(),
             self.second.at(),
@@ -229,7 +226,7 @@ impl GpuTrainer {
     }
 
     /// Loss and norm of the last step.
-    fn totals(&self) -> Result<(f64, f64), ModelError> {
+    pub(super) fn totals(&self) -> Result<(f64, f64), ModelError> {
         let totals = self.gpu.device.read::<f64>(self.totals.at(), 2)?;
         Ok((
             totals.first().copied().unwrap_or(f64::NAN),
@@ -237,20 +234,18 @@ impl GpuTrainer {
         ))
     }
 
-    fn norm(&self, clip: f64) -> Result<(), ModelError> {
-        let device = &self.gpu.device;
-        let (g, count, parts) = (self.gradient.at(), self.trained as u64, self.parts.at());
+    pub(super) fn norm(&self, clip: f64) -> Result<(), ModelError> {
+        let (gradient, sums) = (self.gradient.at(), self.parts.at());
         let blocks = self.trained.div_ceil(CHUNK);
-        let words = args![g, count, parts];
-        device.launch((TRAIN, "squares"), (blocks, 1), 256, 0, words)?;
-        let (blocks, norm) = (int(blocks), self.totals.at() + 8);
-        let factor = self.totals.at() + 16;
-        let words = args![parts, blocks, clip, norm, factor];
-        device.launch((TRAIN, "gradient_norm"), (1, 1), 256, 0, words)
+        let by = (Threads::Grid(blocks, 1), Kind::Single);
+        self.gpu.squares(by, gradient, self.trained as u64, sums)?;
+        let by = (Threads::Grid(1, 1), Kind::Single);
+        let (norm, factor) = (self.totals.at() + 8, self.totals.at() + 16);
+        self.gpu
+            .gradient_norm(by, sums, int(blocks), clip, norm, factor)
     }
 
-    /// Loss and gradient.
-    fn gradient_of(&mut self, work: &[&Work], scale: f32) -> Result<(), ModelError> {
+    pub(super) fn gradient_of(&mut self, work: &[&Work], scale: f32) -> Result<(), ModelError> {
         self.with_less(work, |trainer| trainer.try_gradient(work, scale))
     }
 
@@ -277,7 +272,7 @@ impl GpuTrainer {
     /// Gives back a batch's memory and takes less at once from now on; said the first time.
     fn take_less(&mut self, less: AtOnce) -> Result<(), ModelError> {
         self.gpu.device.wait()?;
-        self.rooms = Rooms::default();
+        self.buffers = Buffers::default();
         self.gpu.forget();
         self.at_once = less;
         if !self.told {
@@ -300,8 +295,8 @@ impl GpuTrainer {
         device.zero(self.totals.at(), 8)?;
         let total = self.totals.at();
         for group in groups(work, self.at_once.tokens) {
-            self.pass(&group, true, |pass, rooms| {
-                pass.loss_and_gradient(rooms, scale, total)
+            self.pass(&group, true, |pass, buffers| {
+                pass.loss_and_gradient(buffers, scale, total)
             })?;
         }
         Ok(())
@@ -312,13 +307,13 @@ impl GpuTrainer {
         &mut self,
         work: &[&Work],
         training: bool,
-        act: impl FnOnce(&Pass<'_>, &mut Rooms) -> Result<T, ModelError>,
+        act: impl FnOnce(&Pass<'_>, &mut Buffers) -> Result<T, ModelError>,
     ) -> Result<T, ModelError> {
         let batch = Batch::send(&self.gpu, (&self.net, self.kind()), work)?;
-        let mut rooms = std::mem::take(&mut self.rooms);
+        let mut buffers = std::mem::take(&mut self.buffers);
         // Without a backward pass nothing is kept.
         let kept = if training { self.at_once.kept } else { 0 };
-        rooms.kept_from = self.net.layout.blocks.len().saturating_sub(kept);
+        buffers.kept_from = self.net.layout.blocks.len().saturating_sub(kept);
         let pass = Pass {
             gpu: &self.gpu,
             net: &self.net,
@@ -326,8 +321,8 @@ impl GpuTrainer {
             batch: &batch,
             angles: self.angles.at(),
         };
-        let done = act(&pass, &mut rooms);
-        self.rooms = rooms;
+        let done = act(&pass, &mut buffers);
+        self.buffers = buffers;
         done
     }
 
@@ -357,7 +352,7 @@ impl GpuTrainer {
     fn try_answers(&mut self, work: &[&Work]) -> Result<Vec<Vec<(f32, bool)>>, ModelError> {
         let mut out = Vec::with_capacity(work.len());
         for group in groups(work, self.at_once.tokens) {
-            let found = self.pass(&group, false, |pass, rooms| pass.answers(rooms))?;
+            let found = self.pass(&group, false, |pass, buffers| pass.answers(buffers))?;
             let mut rest = found.chunks_exact(2).map(|x| (x[0], x[1] != 0.0));
             for w in &group {
                 let count = w.packed.targets.iter().filter(|(_, w)| *w != 0.0).count();
@@ -370,11 +365,7 @@ impl GpuTrainer {
     /// Numbers as they were saved, onto the GPU again.
     pub(crate) fn bring_back(&self, values: &[f32], moments: &Moments) -> Result<(), ModelError> {
         let device = &self.gpu.device;
-        let at = self
-            .adapter
-            .as_ref()
-            .map_or(self.base.at(), |(_, m)| m.at());
-        device.write(values, at)?;
+        device.write(values, self.values_at())?;
         device.write(&moments.first, self.first.at())?;
         device.write(&moments.second, self.second.at())?;
         self.shorten()
@@ -387,43 +378,10 @@ impl GpuTrainer {
         moments: &mut Moments,
     ) -> Result<(), ModelError> {
         let device = &self.gpu.device;
-        let at = self
-            .adapter
-            .as_ref()
-            .map_or(self.base.at(), |(_, m)| m.at());
-        *values = device.read(at, self.trained)?;
+        *values = device.read(self.values_at(), self.trained)?;
         moments.first = device.read(self.first.at(), self.trained)?;
         moments.second = device.read(self.second.at(), self.trained)?;
         Ok(())
-    }
-
-    /// Loss and gradient alone, with their norm; for checks.
-    #[cfg(feature = "checks")]
-    pub(crate) fn gradient(
-        &mut self,
-        work: &[&Work],
-        scale: f32,
-    ) -> Result<(f64, f64, Vec<f32>), ModelError> {
-        self.gradient_of(work, scale)?;
-        self.norm(0.0)?;
-        let (loss, norm) = self.totals()?;
-        let numbers = self.gpu.device.read(self.gradient.at(), self.trained)?;
-        Ok((loss, norm, numbers))
-    }
-
-    /// Takes at most this many tokens at once and keeps so many blocks; for checks.
-    #[cfg(feature = "checks")]
-    pub(crate) fn at_once(&mut self, tokens: usize, kept: usize) {
-        self.at_once = AtOnce { tokens, kept };
-        self.rooms = Rooms::default();
-    }
-
-    /// Leaves this much memory to take; for checks.
-    #[cfg(feature = "checks")]
-    pub(crate) fn leave(&mut self, bytes: u64) {
-        self.rooms = Rooms::default();
-        self.gpu.forget();
-        self.gpu.device.limit(self.gpu.device.used() + bytes);
     }
 }
 

@@ -2,10 +2,10 @@
 //! with another's. A diagnostic of the training; the laboratory's own task measures checkpoints properly,
 //! from their folders.
 
-use super::lessons::Pupil;
+use super::lessons::LessonEncoder;
 use crate::TrainError;
 use crate::corpus::scenes::{Posed, Scene, exam};
-use crate::net::{SeeingNet, SeeingSpace, Sight};
+use crate::net::{VisionLanguageNet, VisionLanguageWorkspace, VisionPack};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ const BLOCKS: usize = 10;
 
 /// What the probe found at one step. A tie counts its share.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct SightReport {
-    /// The step.
+#[allow(missing_docs, reason = "fields are what their names say")]
+pub struct VisionReport {
     pub step: u64,
     /// Share of right answers with the question's own picture.
     pub own: f64,
@@ -27,29 +27,29 @@ pub struct SightReport {
     pub other: f64,
 }
 
-pub(super) struct SightProber {
+pub(super) struct VisionProber {
     exam: Vec<Posed>,
 }
 
 /// The model as it is: its numbers and their transpose.
-pub(super) struct Now<'a> {
-    pub(super) net: &'a SeeingNet,
+pub(super) struct Weights<'a> {
+    pub(super) net: &'a VisionLanguageNet,
     pub(super) numbers: (&'a [f32], &'a [f32]),
-    pub(super) pupil: &'a Pupil,
+    pub(super) encoder: &'a LessonEncoder,
 }
 
-impl SightProber {
+impl VisionProber {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             exam: exam(seed, BLOCKS),
         }
     }
 
-    pub(super) fn run(&self, step: u64, now: &Now<'_>) -> Result<SightReport, TrainError> {
+    pub(super) fn run(&self, step: u64, now: &Weights<'_>) -> Result<VisionReport, TrainError> {
         let shares = |shown: &(dyn Fn(&Posed) -> Scene + Sync)| -> Result<Vec<f64>, TrainError> {
             self.exam
                 .par_iter()
-                .map_init(SeeingSpace::default, |ws, posed| {
+                .map_init(VisionLanguageWorkspace::default, |ws, posed| {
                     share(now, &shown(posed), posed, ws)
                 })
                 .collect()
@@ -64,7 +64,7 @@ impl SightProber {
             (*right, *all) = (*right + share, *all + 1.0);
         }
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-        Ok(SightReport {
+        Ok(VisionReport {
             step,
             own: mean(&own),
             by_kind: by_kind.into_iter().map(|(k, (r, n))| (k, r / n)).collect(),
@@ -76,14 +76,14 @@ impl SightProber {
 
 /// Whether the right answer is the most probable of the four; its share where several are.
 fn share(
-    now: &Now<'_>,
+    now: &Weights<'_>,
     scene: &Scene,
     posed: &Posed,
-    ws: &mut SeeingSpace,
+    ws: &mut VisionLanguageWorkspace,
 ) -> Result<f64, TrainError> {
     let mut sums = Vec::with_capacity(4);
-    for sight in now.pupil.answers(scene, &posed.question)? {
-        sums.push(probability(now, &sight, ws)?);
+    for pack in now.encoder.answers(scene, &posed.question)? {
+        sums.push(probability(now, &pack, ws)?);
     }
     let best = sums.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let winners = sums.iter().filter(|s| **s == best).count();
@@ -92,10 +92,14 @@ fn share(
 }
 
 /// The log-probability of what counts.
-fn probability(now: &Now<'_>, sight: &Sight, ws: &mut SeeingSpace) -> Result<f64, TrainError> {
-    let logits = now.net.logits(now.numbers, sight, ws)?;
+fn probability(
+    now: &Weights<'_>,
+    pack: &VisionPack,
+    ws: &mut VisionLanguageWorkspace,
+) -> Result<f64, TrainError> {
+    let logits = now.net.logits(now.numbers, pack, ws)?;
     let vocabulary = now.net.text.architecture.vocab;
-    let rows = logits.chunks_exact(vocabulary).zip(&sight.packed.targets);
+    let rows = logits.chunks_exact(vocabulary).zip(&pack.packed.targets);
     let counted = rows.filter(|(_, target)| target.1 > 0.0);
     let sums = counted.map(|(row, target)| {
         let top = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);

@@ -5,8 +5,8 @@
 use super::Segment;
 use super::kernels;
 use super::layout::{Builder, Layout, Linear, Tensors, block};
-use super::linear::{LowBack, LowRank, apply, apply_back};
-use super::matmul::{View, Write, matmul};
+use super::linear::{apply, apply_back};
+use super::matmul::{Unit, View, Write};
 use super::model::{BlockSaved, Gradients, Net, Packed, Parameters, Workspace, size};
 use crate::TrainError;
 use mary_architecture::Architecture;
@@ -16,12 +16,11 @@ use std::ops::Range;
 
 /// Where the tower lies in a LLaVA checkpoint.
 const TOWER: &str = "vision_tower.vision_model.";
-/// Where the projector lies.
 const PROJECTOR: &str = "multi_modal_projector.";
 
 /// A tower and a projector, ready to run.
 #[derive(Debug, Clone)]
-pub struct Eyes {
+pub struct VisionEncoder {
     /// Pixels of a picture's side.
     pub image: usize,
     /// Pixels of a patch's side.
@@ -35,17 +34,17 @@ pub struct Eyes {
 
 /// Room for the pictures of one pack, reused from step to step.
 #[derive(Debug, Default)]
-pub struct EyesSpace {
+pub struct VisionWorkspace {
     tower: Workspace,
     packed: Packed,
-    /// The projector's inner rows: their slope, and what became of them.
+    /// The projector's inner rows: their gradient, and what became of them.
     inner: Vec<f32>,
     active: Vec<f32>,
     rows: Vec<f32>,
-    slope: Vec<f32>,
+    gradient: Vec<f32>,
 }
 
-impl EyesSpace {
+impl VisionWorkspace {
     /// The rows of the pictures, in the width of the language model.
     pub fn rows(&self) -> &[f32] {
         &self.rows
@@ -84,7 +83,7 @@ fn count(vision: &Value, name: &str) -> Result<usize, TrainError> {
     })
 }
 
-impl Eyes {
+impl VisionEncoder {
     /// Prepares the tower that a `vision_config` describes, in front of a language model of this width.
     pub fn open(vision: &Value, width: usize) -> Result<Self, TrainError> {
         let a = architecture(vision)?;
@@ -102,15 +101,10 @@ impl Eyes {
         };
         let mut b = Builder::new(&tensors, false);
         let own = |name: &str| format!("{TOWER}{name}");
-        let embedding = b.linear(
-            own("embeddings.patch_embedding"),
-            a.hidden,
-            3 * patch * patch,
-        );
-        let positions = b.tensor(
-            own("embeddings.position_embedding.weight"),
-            &[rows, a.hidden],
-        );
+        let name = own("embeddings.patch_embedding");
+        let embedding = b.linear(name, a.hidden, 3 * patch * patch);
+        let name = own("embeddings.position_embedding.weight");
+        let positions = b.tensor(name, &[rows, a.hidden]);
         let blocks = (0..a.layers).map(|i| block(&mut b, &a, TOWER, i)).collect();
         // Behind the layer that LLaVA reads: never used and never learned, but a checkpoint holds it.
         b.norm(&own("post_layernorm"), a.hidden);
@@ -120,7 +114,7 @@ impl Eyes {
         Ok(Self {
             image,
             patch,
-            net: Net::of(a, layout, rows),
+            net: Net::with_layout(a, layout, rows),
             embedding,
             positions,
             first,
@@ -153,7 +147,7 @@ impl Eyes {
         &self,
         p: &Parameters<'_>,
         patches: &[f32],
-        ws: &mut EyesSpace,
+        ws: &mut VisionWorkspace,
     ) -> Result<(), TrainError> {
         let (numbers, layout) = (self.numbers(), self.layout());
         if !patches.len().is_multiple_of(numbers) || p.base.len() != layout.total {
@@ -170,14 +164,10 @@ impl Eyes {
         let t = &mut ws.tower;
         t.blocks
             .resize_with(self.net.architecture.layers, BlockSaved::default);
-        t.low_rank.resize_with(layout.linear_count, Vec::new);
+        t.low.layers(layout.linear_count);
         size(&mut t.stream, n * d);
         let to = (t.stream.as_mut_slice(), d);
-        let low = &mut LowRank {
-            kept: &mut t.low_rank,
-            dropped: &mut t.dropped,
-            room: &mut t.room,
-        };
+        let low = &mut t.low;
         apply(&self.embedding, p, patches, to, Write::Replace, low);
         let positions = &p.base[self.positions.clone()];
         for picture in t.stream.chunks_mut(positions.len()) {
@@ -186,11 +176,7 @@ impl Eyes {
         for index in 0..layout.blocks.len() {
             self.net.block(index, p, &ws.packed, t);
         }
-        let low = &mut LowRank {
-            kept: &mut t.low_rank,
-            dropped: &mut t.dropped,
-            room: &mut t.room,
-        };
+        let low = &mut t.low;
         size(&mut ws.inner, n * width);
         size(&mut ws.active, n * width);
         size(&mut ws.rows, n * width);
@@ -202,30 +188,25 @@ impl Eyes {
         Ok(())
     }
 
-    /// From the slope at the rows of the language model to the gradient of tower and projector.
+    /// From the gradient at the rows of the language model to the gradient of tower and projector.
     pub fn backward(
         &self,
         p: &Parameters<'_>,
-        (patches, slope): (&[f32], &[f32]),
+        (patches, gradient): (&[f32], &[f32]),
         g: &mut Gradients<'_>,
-        ws: &mut EyesSpace,
+        ws: &mut VisionWorkspace,
     ) {
         let (d, width) = (self.net.architecture.hidden, self.first.outputs);
         let n = ws.packed.tokens.len();
         let t = &mut ws.tower;
-        let low = &mut LowBack {
-            kept: &t.low_rank,
-            dropped: &mut t.dropped,
-            slope: &mut t.slope_low,
-            room: &mut t.room,
-        };
-        size(&mut ws.slope, n * width);
-        let to = (ws.slope.as_mut_slice(), Write::Replace);
-        apply_back(&self.second, p, (&ws.active, slope, width), to, g, low);
-        kernels::multiply(&mut ws.slope, &ws.inner);
-        size(&mut t.slope, n * d);
-        let to = (t.slope.as_mut_slice(), Write::Replace);
-        apply_back(&self.first, p, (&t.stream, &ws.slope, width), to, g, low);
+        let low = &mut t.low;
+        size(&mut ws.gradient, n * width);
+        let to = (ws.gradient.as_mut_slice(), Write::Replace);
+        apply_back(&self.second, p, (&ws.active, gradient, width), to, g, low);
+        kernels::multiply(&mut ws.gradient, &ws.inner);
+        size(&mut t.gradient, n * d);
+        let to = (t.gradient.as_mut_slice(), Write::Replace);
+        apply_back(&self.first, p, (&t.stream, &ws.gradient, width), to, g, low);
         for index in (0..self.layout().blocks.len()).rev() {
             self.net.block_back(index, p, &ws.packed, g, t);
         }
@@ -233,28 +214,25 @@ impl Eyes {
             return;
         };
         let positions = &mut base[self.positions.clone()];
-        for picture in t.slope.chunks(positions.len()) {
+        for picture in t.gradient.chunks(positions.len()) {
             kernels::add(positions, picture);
         }
-        // Nobody asks for the slope of the pixels: the matrix' own gradient is all that is computed.
+        // Nobody asks for the gradient of the pixels: the matrix' own gradient is all that is computed.
         let inputs = self.embedding.inputs;
-        let to = (&mut base[self.embedding.weight.clone()], inputs);
-        let turned = View::transposed(&t.slope, d);
-        matmul(
-            (d, n, inputs),
-            turned,
+        let to = &mut base[self.embedding.weight.clone()];
+        let (turned, x) = (
+            View::transposed(&t.gradient, d),
             View::rows(patches, inputs),
-            1.0,
-            to,
-            Write::Add,
         );
+        let product = Unit::Vectors.product((d, n, inputs), turned, x);
+        product.add_to(to, inputs);
         if let Some(bias) = &self.embedding.bias {
-            kernels::add_column_sums(&t.slope, d, &mut base[bias.clone()]);
+            kernels::add_column_sums(&t.gradient, d, &mut base[bias.clone()]);
         }
     }
 }
 
-impl EyesSpace {
+impl VisionWorkspace {
     /// One segment for each picture: pictures do not see one another.
     fn place(&mut self, pictures: usize, rows: usize) {
         let n = pictures * rows;

@@ -1,17 +1,18 @@
-//! A model that sees: eyes in front of a language model, over one flat slice of numbers, eyes first.
+//! A model that sees: a vision encoder in front of a language model, over one flat slice of numbers, the
+//! encoder first.
 //! Checkpoints are LLaVA's: the names, the order of rows and what stands where a picture is shown.
 
-use super::eyes::{Eyes, EyesSpace};
 use super::given::Given;
 use super::layout::{Entry, Layout, Tensors};
 use super::model::{Gradients, Net, Packed, Parameters, Workspace};
+use super::vision::{VisionEncoder, VisionWorkspace};
 use crate::TrainError;
 use mary_architecture::Architecture;
 use serde_json::Value;
 
 /// Texts with their pictures.
 #[derive(Debug, Clone, Default)]
-pub struct Sight {
+pub struct VisionPack {
     /// The texts; where a picture is shown stand as many tokens as it has rows.
     pub packed: Packed,
     /// The places of those tokens, in ascending order.
@@ -20,11 +21,11 @@ pub struct Sight {
     pub patches: Vec<f32>,
 }
 
-/// Eyes and a language model, ready to run.
+/// A vision encoder and a language model, ready to run.
 #[derive(Debug, Clone)]
-pub struct SeeingNet {
+pub struct VisionLanguageNet {
     /// Tower and projector.
-    pub eyes: Eyes,
+    pub encoder: VisionEncoder,
     /// The language model.
     pub text: Net,
     /// Every tensor, in the order of the flat slice.
@@ -35,13 +36,13 @@ pub struct SeeingNet {
 
 /// Room for one pack, reused from step to step.
 #[derive(Debug, Default)]
-pub struct SeeingSpace {
-    eyes: EyesSpace,
+pub struct VisionLanguageWorkspace {
+    encoder: VisionWorkspace,
     text: Workspace,
-    slope: Vec<f32>,
+    gradient: Vec<f32>,
 }
 
-impl SeeingNet {
+impl VisionLanguageNet {
     /// Prepares the model that a `llava` configuration describes.
     pub fn open(config: &Value) -> Result<Self, TrainError> {
         let kind = config["model_type"].as_str().unwrap_or_default();
@@ -56,19 +57,19 @@ impl SeeingNet {
             positions: 0,
             apart: false,
         };
-        let layout = Layout::of(&architecture, &tensors)?;
+        let layout = Layout::open(&architecture, &tensors)?;
         let longest = architecture.context;
-        let text = Net::of(architecture, layout, longest);
-        let eyes = Eyes::open(&config["vision_config"], text.architecture.hidden)?;
-        let before = eyes.layout().total;
-        let mut entries = eyes.layout().entries.clone();
+        let text = Net::with_layout(architecture, layout, longest);
+        let encoder = VisionEncoder::open(&config["vision_config"], text.architecture.hidden)?;
+        let before = encoder.layout().total;
+        let mut entries = encoder.layout().entries.clone();
         entries.extend(text.layout.entries.iter().map(|entry| Entry {
             place: entry.place.start + before..entry.place.end + before,
             ..entry.clone()
         }));
         let total = before + text.layout.total;
         Ok(Self {
-            eyes,
+            encoder,
             text,
             entries,
             total,
@@ -77,15 +78,15 @@ impl SeeingNet {
 
     /// Writes the numbers with their matrices transposed, which every pass needs.
     pub fn transposed(&self, base: &[f32], out: &mut Vec<f32>) {
-        let (eyes, text) = base.split_at(self.eyes.layout().total);
-        self.eyes.net().transposed(eyes, out);
+        let (encoder, text) = base.split_at(self.encoder.layout().total);
+        self.encoder.net().transposed(encoder, out);
         let mut rest = Vec::new();
         self.text.transposed(text, &mut rest);
         out.extend(rest);
     }
 
     fn split<'a>(&self, base: &'a [f32], turned: &'a [f32]) -> (Parameters<'a>, Parameters<'a>) {
-        let at = self.eyes.layout().total;
+        let at = self.encoder.layout().total;
         let of = |(base, turned): (&'a [f32], &'a [f32])| Parameters {
             base,
             stored: None,
@@ -110,44 +111,46 @@ impl SeeingNet {
     }
 
     /// Loss summed over the targets; adds `scale` times its gradient to `gradient`. `base` comes with its
-    /// transpose ([`SeeingNet::transposed`]).
+    /// transpose ([`VisionLanguageNet::transposed`]).
     pub fn loss_and_gradient(
         &self,
         (base, turned): (&[f32], &[f32]),
-        sight: &Sight,
+        pack: &VisionPack,
         scale: f32,
         gradient: &mut [f32],
-        ws: &mut SeeingSpace,
+        ws: &mut VisionLanguageWorkspace,
     ) -> Result<f64, TrainError> {
         self.check((base, turned))?;
         self.check((&*gradient, turned))?;
         let (seeing, speaking) = self.split(base, turned);
-        self.eyes.forward(&seeing, &sight.patches, &mut ws.eyes)?;
+        self.encoder
+            .forward(&seeing, &pack.patches, &mut ws.encoder)?;
         let given = Given {
-            places: &sight.places,
-            rows: ws.eyes.rows(),
+            places: &pack.places,
+            rows: ws.encoder.rows(),
         };
-        let (of_eyes, of_text) = gradient.split_at_mut(self.eyes.layout().total);
+        let (of_encoder, of_text) = gradient.split_at_mut(self.encoder.layout().total);
         let mut g = Gradients {
             base: Some(of_text),
             adapter: None,
         };
-        let pack = (&sight.packed, given);
+        let texts = (&pack.packed, given);
         let loss =
             self.text
-                .loss_and_gradient_given(&speaking, pack, scale, &mut g, &mut ws.text)?;
+                .loss_and_gradient_given(&speaking, texts, scale, &mut g, &mut ws.text)?;
         let d = self.text.architecture.hidden;
-        ws.slope.clear();
-        for place in &sight.places {
-            let row = &ws.text.input_slope()[place * d..(place + 1) * d];
-            ws.slope.extend_from_slice(row);
+        ws.gradient.clear();
+        for place in &pack.places {
+            let row = &ws.text.input_gradient()[place * d..(place + 1) * d];
+            ws.gradient.extend_from_slice(row);
         }
         let mut g = Gradients {
-            base: Some(of_eyes),
+            base: Some(of_encoder),
             adapter: None,
         };
-        let slopes = (sight.patches.as_slice(), ws.slope.as_slice());
-        self.eyes.backward(&seeing, slopes, &mut g, &mut ws.eyes);
+        let gradients = (pack.patches.as_slice(), ws.gradient.as_slice());
+        self.encoder
+            .backward(&seeing, gradients, &mut g, &mut ws.encoder);
         Ok(loss)
     }
 
@@ -155,17 +158,18 @@ impl SeeingNet {
     pub fn logits(
         &self,
         (base, turned): (&[f32], &[f32]),
-        sight: &Sight,
-        ws: &mut SeeingSpace,
+        pack: &VisionPack,
+        ws: &mut VisionLanguageWorkspace,
     ) -> Result<Vec<f32>, TrainError> {
         self.check((base, turned))?;
         let (seeing, speaking) = self.split(base, turned);
-        self.eyes.forward(&seeing, &sight.patches, &mut ws.eyes)?;
+        self.encoder
+            .forward(&seeing, &pack.patches, &mut ws.encoder)?;
         let given = Given {
-            places: &sight.places,
-            rows: ws.eyes.rows(),
+            places: &pack.places,
+            rows: ws.encoder.rows(),
         };
         self.text
-            .logits_given(&speaking, &sight.packed, given, &mut ws.text)
+            .logits_given(&speaking, &pack.packed, given, &mut ws.text)
     }
 }

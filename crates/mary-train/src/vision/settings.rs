@@ -4,24 +4,21 @@ use crate::TrainError;
 use crate::growth::Course;
 use crate::hf::Storage;
 use crate::net::{Activation, Family, Shape};
-use crate::optimizer::AdamW;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// The measures of a model that sees.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct SightSize {
+#[allow(missing_docs, reason = "fields are what their names say")]
+pub struct VisionSize {
     /// Pixels of a picture's side.
     pub image: usize,
     /// Pixels of a patch's side.
     pub patch: usize,
     /// Width of the tower and of the language model.
     pub width: usize,
-    /// Blocks of the tower.
     pub tower_layers: usize,
-    /// Blocks of the language model.
     pub layers: usize,
-    /// Attention heads of both.
     pub heads: usize,
     /// Longest text, a picture's rows included.
     pub context: usize,
@@ -29,7 +26,7 @@ pub struct SightSize {
     pub vocabulary: usize,
 }
 
-impl SightSize {
+impl VisionSize {
     /// A size by its name: `pico`, `nano` or `micro`.
     pub fn named(name: &str) -> Result<Self, TrainError> {
         let (width, tower_layers, layers, heads) = match name {
@@ -111,39 +108,26 @@ impl SightSize {
 
 /// Everything about one growth. What decides the weights is written into `recipe.json`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SightSettings {
+#[allow(missing_docs, reason = "fields are what their names say")]
+pub struct VisionSettings {
     /// Steps, rates and what is kept.
     pub course: Course,
-    /// The model's measures.
-    pub size: SightSize,
+    pub size: VisionSize,
 }
 
-impl SightSettings {
+impl VisionSettings {
     /// The usual settings for a size.
-    pub fn new(out: PathBuf, size: SightSize, steps: u64) -> Self {
-        let course = Course {
-            out,
-            seed: 1,
-            steps,
+    pub fn new(out: PathBuf, size: VisionSize, steps: u64) -> Self {
+        let mut course = Course {
             batch: 32,
-            optimizer: AdamW {
-                rate: 2e-3,
-                beta1: 0.9,
-                beta2: 0.95,
-                eps: 1e-8,
-                decay: 0.05,
-                clip: 1.0,
-            },
             warm_up: (steps / 20).clamp(4, 200),
-            floor: 0.05,
             checkpoint_every: 500,
             storage: Storage::F32,
-            probe: true,
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
             slots: 8,
             save_every: 100,
-            stop_after: None,
+            ..Course::new(out, steps)
         };
+        (course.optimizer.rate, course.optimizer.decay) = (2e-3, 0.05);
         Self { course, size }
     }
 

@@ -1,4 +1,4 @@
-//! Products of matrices, float32 or bfloat16 with float32 sums: by cuBLASLt where it is found, by a plain
+//! Matrix multiplication, float32 or bfloat16 with float32 sums: by cuBLASLt where it is found, by a plain
 //! kernel of our own where not.
 
 use mary_contract::ModelError;
@@ -27,7 +27,6 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Rows as they lie.
     pub(super) fn rows(at: u64, step: usize) -> Self {
         Self {
             at,
@@ -105,7 +104,7 @@ impl Call {
     }
 
     /// With factors and an output of these types.
-    pub(super) fn of(mut self, factors: Kind, out: Kind) -> Self {
+    pub(super) fn typed(mut self, factors: Kind, out: Kind) -> Self {
         self.kinds = (factors, out);
         self
     }
@@ -173,8 +172,7 @@ pub(super) fn alignment(addresses: &[u64]) -> u32 {
 }
 
 impl Gpu {
-    /// Multiplies.
-    pub(super) fn multiply(&self, call: &Call) -> Result<(), ModelError> {
+    pub(super) fn matmul(&self, call: &Call) -> Result<(), ModelError> {
         let (rows, inner, columns) = call.size;
         if rows == 0 || columns == 0 {
             return Ok(());
@@ -235,13 +233,10 @@ impl Gpu {
             out: call.out.0,
             scale: call.scale,
         };
-        let aligned = alignment(&[
-            places.left,
-            places.right,
-            places.bias,
-            places.from,
-            places.out,
-        ]);
+        let Places {
+            left, right, bias, ..
+        } = places;
+        let aligned = alignment(&[left, right, bias, places.from, places.out]);
         let steps = call.left.factor.step | call.right.factor.step | call.out.1;
         // In float32 the plain kernel is as good for rows that do not lie well; in 16 bits it is not.
         if call.kinds.0 == Kind::Single && (aligned < 16 || !steps.is_multiple_of(4)) {

@@ -6,17 +6,17 @@ use mary_contract::ModelError;
 use mary_cuda::{Kind, Memory};
 
 use super::attention::{Attention, Heads, Tiling};
+use super::buffers::Buffer;
 use super::check::ripple;
-use super::products::{Call, Shared, View};
-use super::room::Room;
-use super::rows::{Dropping, NormAt};
+use super::matmul::{Call, Shared, View};
+use super::rows::{Dropout, NormAt, Threads};
 use super::{Gpu, Multiply, int};
-use crate::net::attention::{Joint, Rotary, Saved, Scratch, Weighing, backward, forward};
+use crate::net::Segment;
+use crate::net::attention::{AttentionSettings, Joint, Rotary, Saved, Scratch, backward, forward};
 use crate::net::kernels::{self, NormKind, NormSaved};
 use crate::net::linear::drop_into;
-use crate::net::matmul::Unit;
-use crate::net::{Segment, add_product};
-use mary_architecture::config::Rope;
+use crate::net::matmul::{self, Unit};
+use mary_architecture::config::{Activation, Rope};
 
 /// ‖a − b‖ / ‖b‖; NaN where either holds one.
 pub fn relative(a: &[f32], b: &[f32]) -> f64 {
@@ -32,6 +32,18 @@ pub fn relative(a: &[f32], b: &[f32]) -> f64 {
     } else {
         f64::NAN
     }
+}
+
+/// `out (m × n) += scale · a (m × k) · b (k × n)` on the CPU, all rows without gaps.
+fn add_product(
+    (m, k, n): (usize, usize, usize),
+    (a, b): (&[f32], &[f32]),
+    scale: f32,
+    out: &mut [f32],
+) {
+    let (a, b) = (matmul::View::rows(a, k), matmul::View::rows(b, n));
+    let product = Unit::Vectors.product((m, k, n), a, b);
+    product.scaled(scale).add_to(out, n);
 }
 
 struct Bench {
@@ -192,9 +204,9 @@ impl Bench {
                 // Added to what is there, and to what lies elsewhere.
                 let away = self.put_as(&vec![f32::NAN; m * n], out_kind)?;
                 for out in [&away, &from] {
-                    let call = Call::new((m, k, n), l, r, (out.at(), n)).of(self.kind, out_kind);
+                    let call = Call::new((m, k, n), l, r, (out.at(), n)).typed(self.kind, out_kind);
                     let call = call.scaled(0.5).adding_to(from.at());
-                    self.gpu.multiply(&call.with_bias(bias.at()))?;
+                    self.gpu.matmul(&call.with_bias(bias.at()))?;
                     let name =
                         format!("product {m}×{k}×{n} {left_turned} {right_turned} {out_kind:?}");
                     self.expect_as(&name, (out, out_kind), &want)?;
@@ -226,11 +238,11 @@ impl Bench {
         );
         let size = (rows, outputs, inputs);
         let call = Call::new(size, left, right, (to_dx.at(), inputs));
-        self.gpu.multiply(&call.sharing(Shared::First))?;
+        self.gpu.matmul(&call.sharing(Shared::First))?;
         let (left, right) = (View::turned(dy.at(), outputs), View::rows(x.at(), inputs));
         let size = (outputs, rows, inputs);
         let call = Call::new(size, left, right, (to_dw.at(), inputs)).adding(true);
-        self.gpu.multiply(&call.sharing(Shared::Second))?;
+        self.gpu.matmul(&call.sharing(Shared::Second))?;
         self.expect("product back to the input", &to_dx, &dx)?;
         self.expect("product back to the weights", &to_dw, &dw)
     }
@@ -271,20 +283,20 @@ impl Bench {
         self.expect_single("moments", &kept, &flat)?;
         let copy = self.put(&empty)?;
         let to = (base.at(), base.at(), copy.at());
-        let slope = (dy.at(), self.kind);
+        let gradient = (dy.at(), self.kind);
         self.gpu
-            .norm_back((x.at(), kept.at(), rows), by, slope, to)?;
+            .norm_back((x.at(), kept.at(), rows), by, gradient, to)?;
         self.expect_single("norm back", &base, &dx)?;
         self.expect("norm back, as products take it", &copy, &dx)?;
         if self.kind != Kind::Single {
             return Ok(());
         }
         let (sums, products) = (self.put(&empty[..width])?, self.put(&empty[..width])?);
-        let mut room = Room::default();
+        let mut room = Buffer::default();
         let normed = Some((x.at(), kept.at()));
         let to = (sums.at(), products.at());
         self.gpu
-            .column_sums((dy.at(), width), normed, (rows, width), to, &mut room)?;
+            .add_column_sums((dy.at(), width), normed, (rows, width), to, &mut room)?;
         self.expect("norm's bias", &sums, &db)?;
         self.expect("norm's weight", &products, &dw)
     }
@@ -292,27 +304,26 @@ impl Bench {
     fn activations(&mut self) -> Result<(), ModelError> {
         let len = 5000;
         let (x, u) = (self.ripple(len, 4.0, 1), self.ripple(len, 2.0, 2));
-        type Reference = fn(&mut [f32], &mut [f32]);
-        for (exact, reference) in [
-            (true, kernels::gelu as Reference),
-            (false, kernels::gelu_tanh),
-        ] {
-            let (mut slope, mut y) = (x.clone(), vec![0.0; len]);
-            reference(&mut slope, &mut y);
+        let (by, count) = ((Threads::Vectors(len), self.kind), len as u64);
+        for activation in [Activation::Gelu, Activation::GeluTanh] {
+            let (mut gradient, mut y) = (x.clone(), vec![0.0; len]);
+            kernels::activate(activation, &mut gradient, &mut y);
             let (at, out) = (self.put(&x)?, self.put(&x)?);
-            self.gpu.gelu(exact, (at.at(), self.kind), out.at(), len)?;
-            self.expect(&format!("gelu, exact {exact}"), &out, &y)?;
-            self.expect("its slope", &at, &slope)?;
+            match activation {
+                Activation::Gelu => self.gpu.gelu(by, at.at(), out.at(), count)?,
+                _ => self.gpu.gelu_tanh(by, at.at(), out.at(), count)?,
+            }
+            self.expect(&format!("{activation:?}"), &out, &y)?;
+            self.expect("its gradient", &at, &gradient)?;
         }
         let (mut gate, mut up, mut y) = (x.clone(), u.clone(), vec![0.0; len]);
         kernels::gated_silu(&mut gate, &mut up, &mut y);
         let (a, b, out) = (self.put(&x)?, self.put(&u)?, self.put(&x)?);
-        let gates = (a.at(), self.kind);
-        self.gpu.gated_silu(gates, b.at(), out.at(), len)?;
+        self.gpu.gated_silu(by, a.at(), b.at(), out.at(), count)?;
         self.expect("gated silu", &out, &y)?;
-        self.expect("slope of the gate", &a, &gate)?;
-        self.expect("slope of up", &b, &up)?;
-        self.gpu.times(gates, b.at(), out.at(), len)?;
+        self.expect("gradient of the gate", &a, &gate)?;
+        self.expect("gradient of up", &b, &up)?;
+        self.gpu.multiply(by, a.at(), b.at(), out.at(), count)?;
         kernels::multiply(&mut gate, &up);
         self.expect("multiply", &out, &gate)
     }
@@ -323,10 +334,10 @@ impl Bench {
         let mut want = ripple(width, 1.0, 2);
         let (at, sums) = (self.put(&x)?, self.put(&want)?);
         kernels::add_column_sums(&x, step, &mut want);
-        let mut room = Room::default();
+        let mut room = Buffer::default();
         let to = (sums.at(), 0);
         self.gpu
-            .column_sums((at.at(), step), None, (rows, width), to, &mut room)?;
+            .add_column_sums((at.at(), step), None, (rows, width), to, &mut room)?;
         self.expect("column sums", &sums, &want)
     }
 
@@ -350,7 +361,7 @@ impl Bench {
             .flat_map(|s| [*s as u32, (*s >> 32) as u32].map(u32::cast_signed))
             .collect();
         let (packs, places, words) = (self.ints(&packs)?, self.ints(&places)?, self.ints(&words)?);
-        let by = Dropping {
+        let by = Dropout {
             places: (packs.at(), places.at(), words.at()),
             salt: 5 << 40,
             share: 0.3,
@@ -365,31 +376,33 @@ impl Bench {
         let (rows, vocabulary, scale) = (37, 1003, 0.25);
         let logits = ripple(rows * vocabulary, 5.0, 1);
         let targets: Vec<(u32, f32)> = (0..rows as u32).map(|r| (r * 27, 1.0 + r as f32)).collect();
-        let mut slope = logits.clone();
+        let mut gradient = logits.clone();
         let each = targets.iter().zip(logits.chunks(vocabulary));
         let mut losses: Vec<f32> = Vec::new();
         for (target, row) in each {
             losses.push(-kernels::log_probabilities(&mut row.to_vec(), vocabulary, &[target.0])[0]);
         }
-        let total = kernels::cross_entropy(&mut slope, vocabulary, &targets, scale);
+        let total = kernels::cross_entropy(&mut gradient, vocabulary, &targets, scale);
         let numbers: Vec<i32> = targets.iter().map(|(t, _)| t.cast_signed()).collect();
         let weights: Vec<f32> = targets.iter().map(|(_, w)| *w).collect();
         let (at, out) = (self.single(&logits)?, self.single(&vec![0.0; rows])?);
         let (numbers, weights) = (self.ints(&numbers)?, self.single(&weights)?);
-        let wanted = (numbers.at(), weights.at());
         let apart = self.put(&logits)?;
-        let slopes = match self.kind {
+        let gradients = match self.kind {
             Kind::Single => &at,
             _ => &apart,
         };
-        let to = (out.at(), slopes.at(), self.kind);
+        let by = (Threads::Logits(rows), self.kind);
+        let (targets, factors, size) = (numbers.at(), weights.at(), int(vocabulary));
+        let (to, kept) = (gradients.at(), out.at());
         self.gpu
-            .cross_entropy((at.at(), rows), vocabulary, wanted, scale, to)?;
-        self.expect("slope of the loss", slopes, &slope)?;
+            .cross_entropy(by, at.at(), size, targets, factors, scale, kept, to)?;
+        self.expect("gradient of the loss", gradients, &gradient)?;
         self.expect_single("losses", &out, &losses)?;
         let sum = self.ints(&[0; 4])?;
+        let by = (Threads::Grid(1, 1), Kind::Single);
         self.gpu
-            .add_losses((out.at(), weights.at()), rows, sum.at())?;
+            .add_losses(by, out.at(), weights.at(), int(rows), sum.at())?;
         let got = self.gpu.device.read::<f64>(sum.at(), 1)?;
         let error = got.first().map_or(f64::NAN, |x| (x - total).abs() / total);
         self.found.push(("sum of losses".to_owned(), error));
@@ -403,7 +416,7 @@ impl Bench {
             width,
             grouped: kv_heads == heads,
         };
-        let how = Weighing {
+        let how = AttentionSettings {
             joint: layout,
             scale: 1.0 / (width as f32).sqrt(),
             cap: None,
@@ -435,13 +448,13 @@ impl Bench {
         let (mut out, mut log_sums) = (vec![0.0; rows * across], vec![0.0; rows * heads]);
         let mut scratch = Scratch::default();
         forward(&how, &segments, &qkv, &mut scratch, &mut out, &mut log_sums);
-        let mut slope = vec![0.0; rows * joint];
+        let mut gradient = vec![0.0; rows * joint];
         let saved = Saved {
             qkv: &qkv,
             out: &out,
             log_sums: &log_sums,
         };
-        backward(&how, &segments, &saved, &mut scratch, &dout, &mut slope);
+        backward(&how, &segments, &saved, &mut scratch, &dout, &mut gradient);
         let tiling = Tiling::new(width, self.kind)?;
         let tiles = tiling.tiles(&segments);
         let list = self.ints(&tiles)?;
@@ -471,7 +484,7 @@ impl Bench {
         self.expect_single(&name("log-sums"), &sums, &log_sums)?;
         let (dots, back) = (
             self.single(&poison(log_sums.len()))?,
-            self.put(&poison(slope.len()))?,
+            self.put(&poison(gradient.len()))?,
         );
         let dout = self.put(&dout)?;
         let kept = (got.at(), sums.at());
@@ -480,6 +493,6 @@ impl Bench {
         self.gpu
             .attend_back(at.at(), &attention, kept, dout.at(), to)?;
         gpu.wait()?;
-        self.expect(&name("slope of attention"), &back, &slope)
+        self.expect(&name("gradient of attention"), &back, &gradient)
     }
 }

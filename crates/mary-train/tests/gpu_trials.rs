@@ -1,12 +1,19 @@
 //! Trials: a model of any shape with seeded numbers, trained a few steps here or on a GPU, so that
 //! the two can be held against each other. `examples/gpu.rs` does so and measures.
 
-use crate::learner::{Device, Learner, Lesson, Means, Work};
-use crate::net::{AdapterLayout, Net, Packed, Shape, Stored};
+use crate::learner::{ComputeSettings, Device, Engine, Learner, TrainingJob, engine};
+use crate::memory::AtOnce;
+use crate::net::layout::Layout;
+use crate::net::stored::{Matrix, Numbers};
+use crate::net::{AdapterLayout, Net, Packed, Shape, Stored, Work};
 use crate::optimizer::{AdamW, Moments};
 use crate::{TrainError, grow, growth};
+use mary_contract::ModelError;
+use mary_weights::TensorType;
 
+use super::GpuTrainer;
 pub use super::Multiply;
+use super::buffers::Buffers;
 pub use super::reference::{kernels, relative};
 
 /// An adapter that is trained instead of the base.
@@ -126,7 +133,7 @@ impl Trial {
         let trained = adapter
             .as_ref()
             .map_or(base.len(), |(table, _)| table.total);
-        let lesson = Lesson {
+        let job = TrainingJob {
             stored: plan.short.then(|| Stored::rounded(&net.layout, &base)),
             net,
             base,
@@ -135,14 +142,14 @@ impl Trial {
             optimizer: plan.optimizer.clone(),
             groups,
         };
-        let means = Means {
+        let compute = ComputeSettings {
             device,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             slots: 1,
             split: false,
         };
         Ok(Self {
-            learner: Learner::multiplying(lesson, &means, how)?,
+            learner: Learner::multiplying(job, &compute, how)?,
             rate: plan.optimizer.rate,
             step: 0,
         })
@@ -185,18 +192,18 @@ impl Trial {
     /// What was trained.
     pub fn trained(&mut self) -> Result<Vec<f32>, TrainError> {
         self.learner.fetch()?;
-        let lesson = self.learner.lesson();
-        Ok(match &lesson.adapter {
+        let job = self.learner.job();
+        Ok(match &job.adapter {
             Some((_, values)) => values.clone(),
-            None => lesson.base.clone(),
+            None => job.base.clone(),
         })
     }
 
     /// The tensors of a gradient or of what was trained, by name.
     pub fn tensors<'a>(&self, numbers: &'a [f32]) -> Vec<(String, &'a [f32])> {
-        let lesson = self.learner.lesson();
-        match &lesson.adapter {
-            None => (lesson.net.layout.entries.iter())
+        let job = self.learner.job();
+        match &job.adapter {
+            None => (job.net.layout.entries.iter())
                 .map(|e| (e.name.clone(), &numbers[e.place.clone()]))
                 .collect(),
             Some((table, _)) => (table.sites.iter().flatten())
@@ -224,5 +231,107 @@ impl Trial {
     /// What the user should know and has not been told yet.
     pub fn note(&mut self) -> Option<String> {
         self.learner.note()
+    }
+}
+
+impl Learner {
+    /// With another way of multiplying on the GPU.
+    pub(crate) fn multiplying(
+        job: TrainingJob,
+        compute: &ComputeSettings,
+        how: Multiply,
+    ) -> Result<Self, TrainError> {
+        let engine = engine(&job, compute, how)?;
+        Self::with_engine(job, compute, engine)
+    }
+
+    /// Summed loss, norm and gradient of a step that is not taken.
+    pub(crate) fn gradient(
+        &mut self,
+        work: &[Vec<Work>],
+        scale: f32,
+    ) -> Result<(f64, f64, Vec<f32>), TrainError> {
+        self.turn();
+        match &mut self.engine {
+            Engine::Cpu(processor) => {
+                let (job, transposed) = (&self.job, self.transposed.as_slice());
+                let (loss, norm) = processor.gradients(job, transposed, work, scale)?;
+                Ok((loss, norm, processor.slots.gradient().to_vec()))
+            }
+            Engine::Gpu(gpu) => {
+                let all: Vec<&Work> = work.iter().flatten().collect();
+                Ok(gpu.gradient(&all, scale)?)
+            }
+        }
+    }
+
+    /// Takes at most this many tokens at once on a GPU, and keeps so many blocks for the backward pass.
+    pub(crate) fn at_once(&mut self, tokens: usize, kept: usize) {
+        if let Engine::Gpu(gpu) = &mut self.engine {
+            gpu.at_once(tokens, kept);
+        }
+    }
+
+    /// Leaves this much memory to take on a GPU.
+    pub(crate) fn leave(&mut self, bytes: u64) {
+        if let Engine::Gpu(gpu) = &mut self.engine {
+            gpu.leave(bytes);
+        }
+    }
+}
+
+impl GpuTrainer {
+    /// Loss and gradient alone, with their norm.
+    pub(crate) fn gradient(
+        &mut self,
+        work: &[&Work],
+        scale: f32,
+    ) -> Result<(f64, f64, Vec<f32>), ModelError> {
+        self.gradient_of(work, scale)?;
+        self.norm(0.0)?;
+        let (loss, norm) = self.totals()?;
+        let numbers = self.gpu.device.read(self.gradient.at(), self.trained)?;
+        Ok((loss, norm, numbers))
+    }
+
+    /// Takes at most this many tokens at once and keeps so many blocks.
+    pub(crate) fn at_once(&mut self, tokens: usize, kept: usize) {
+        self.at_once = AtOnce { tokens, kept };
+        self.buffers = Buffers::default();
+    }
+
+    /// Leaves this much memory to take.
+    pub(crate) fn leave(&mut self, bytes: u64) {
+        self.buffers = Buffers::default();
+        self.gpu.forget();
+        self.gpu.device.limit(self.gpu.device.used() + bytes);
+    }
+}
+
+impl Stored {
+    /// The matrices of a flat slice, in bfloat16 as a file would hold them.
+    pub(crate) fn rounded(layout: &Layout, base: &[f32]) -> Self {
+        let matrix = |place: &std::ops::Range<usize>, inputs: usize| {
+            let numbers = base[place.clone()].iter();
+            let bytes: Vec<u8> = numbers
+                .flat_map(|x| half::bf16::from_f32(*x).to_le_bytes())
+                .collect();
+            Matrix {
+                outputs: place.len() / inputs.max(1),
+                inputs,
+                numbers: Numbers::Raw(TensorType::BF16, bytes.into()),
+            }
+        };
+        let mut linears: Vec<_> = layout.blocks.iter().flat_map(|b| b.linears()).collect();
+        linears.sort_by_key(|linear| linear.index);
+        let width = layout.final_norm.weight.len();
+        let own = layout.head != layout.embedding;
+        Self {
+            matrices: (linears.iter())
+                .map(|linear| matrix(&linear.weight, linear.inputs))
+                .collect(),
+            embedding: matrix(&layout.embedding, width),
+            head: own.then(|| matrix(&layout.head, width)),
+        }
     }
 }

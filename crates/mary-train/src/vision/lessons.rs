@@ -1,11 +1,11 @@
 //! From pictures with questions to what the model learns from: tokens, the places of pictures, patches.
 
 use crate::corpus::scenes::{Phrase, Question, Scene, lesson};
-use crate::net::{Segment, Sight, patches};
+use crate::net::{Segment, VisionPack, patches};
 use crate::{TrainError, tokenizer};
 use tokenizers::{AddedToken, Tokenizer};
 
-use super::SightSize;
+use super::VisionSize;
 
 /// The token whose places a picture takes.
 pub const IMAGE: &str = "<image>";
@@ -32,20 +32,17 @@ pub(super) fn train_tokenizer(vocabulary: usize) -> Result<Tokenizer, TrainError
 
 /// Reads words and pictures as the model will.
 #[derive(Debug, Clone)]
-pub(super) struct Pupil {
+pub(super) struct LessonEncoder {
     pub(super) tokenizer: Tokenizer,
     pub(super) image: u32,
     pub(super) end: u32,
-    size: SightSize,
+    size: VisionSize,
 }
 
-impl Pupil {
-    pub(super) fn new(tokenizer: Tokenizer, size: SightSize) -> Result<Self, TrainError> {
-        let id = |token: &str| {
-            let found = tokenizer.token_to_id(token);
-            found.ok_or_else(|| TrainError::Tokenizer(format!("no token {token}")))
-        };
-        let (image, end) = (id(IMAGE)?, id(tokenizer::END)?);
+impl LessonEncoder {
+    pub(super) fn new(tokenizer: Tokenizer, size: VisionSize) -> Result<Self, TrainError> {
+        let image = tokenizer::token_id(&tokenizer, IMAGE)?;
+        let end = tokenizer::token_id(&tokenizer, tokenizer::END)?;
         Ok(Self {
             tokenizer,
             image,
@@ -55,7 +52,12 @@ impl Pupil {
     }
 
     /// Adds one picture and the texts about it, in which the tokens of answers count.
-    fn add(&self, sight: &mut Sight, scene: &Scene, phrases: &[Phrase]) -> Result<(), TrainError> {
+    fn add(
+        &self,
+        pack: &mut VisionPack,
+        scene: &Scene,
+        phrases: &[Phrase],
+    ) -> Result<(), TrainError> {
         let size = &self.size;
         let side = size.image / size.patch.max(1);
         let mut tokens = vec![self.image; side * side];
@@ -68,19 +70,19 @@ impl Pupil {
                 counts.push(END_WEIGHT);
             }
         }
-        let start = sight.packed.tokens.len();
+        let start = pack.packed.tokens.len();
         let length = tokens.len().saturating_sub(1);
-        sight.places.extend(start..start + side * side);
+        pack.places.extend(start..start + side * side);
         patches(
             &scene.rgb(size.image),
             size.image,
             size.patch,
-            &mut sight.patches,
+            &mut pack.patches,
         );
         let targets = tokens.iter().zip(&counts).skip(1);
-        sight.packed.targets.extend(targets.map(|(t, c)| (*t, *c)));
-        sight.packed.tokens.extend(&tokens[..length]);
-        sight.packed.segments.push(Segment { start, length });
+        pack.packed.targets.extend(targets.map(|(t, c)| (*t, *c)));
+        pack.packed.tokens.extend(&tokens[..length]);
+        pack.packed.segments.push(Segment { start, length });
         Ok(())
     }
 
@@ -89,13 +91,13 @@ impl Pupil {
         &self,
         seed: u64,
         numbers: std::ops::Range<u64>,
-    ) -> Result<Sight, TrainError> {
-        let mut sight = Sight::default();
+    ) -> Result<VisionPack, TrainError> {
+        let mut pack = VisionPack::default();
         for number in numbers {
             let lesson = lesson(seed, number);
-            self.add(&mut sight, &lesson.scene, &lesson.phrases)?;
+            self.add(&mut pack, &lesson.scene, &lesson.phrases)?;
         }
-        Ok(sight)
+        Ok(pack)
     }
 
     /// One question with each of its answers in turn, all about this picture; what counts are the tokens
@@ -104,17 +106,17 @@ impl Pupil {
         &self,
         scene: &Scene,
         question: &Question,
-    ) -> Result<Vec<Sight>, TrainError> {
+    ) -> Result<Vec<VisionPack>, TrainError> {
         let answers = question.kind.answers().iter();
         answers
             .map(|answer| {
-                let mut sight = Sight::default();
-                self.add(&mut sight, scene, &question.answered(answer))?;
+                let mut pack = VisionPack::default();
+                self.add(&mut pack, scene, &question.answered(answer))?;
                 // The end is no part of the answer.
-                for target in &mut sight.packed.targets {
+                for target in &mut pack.packed.targets {
                     target.1 = if target.0 == self.end { 0.0 } else { target.1 };
                 }
-                Ok(sight)
+                Ok(pack)
             })
             .collect()
     }
@@ -124,41 +126,43 @@ impl Pupil {
 mod tests {
     use super::*;
 
-    fn pupil() -> Pupil {
-        let size = SightSize::named("pico").expect("a size");
+    fn encoder() -> LessonEncoder {
+        let size = VisionSize::named("pico").expect("a size");
         let tokenizer = train_tokenizer(size.vocabulary).expect("trains");
-        Pupil::new(tokenizer, size).expect("a pupil")
+        LessonEncoder::new(tokenizer, size).expect("a encoder")
     }
 
     #[test]
     fn a_text_in_parts_has_the_tokens_of_the_whole() {
-        let pupil = pupil();
-        let rows = (pupil.size.image / pupil.size.patch).pow(2);
+        let encoder = encoder();
+        let rows = (encoder.size.image / encoder.size.patch).pow(2);
         // Among so many are grids, questions and descriptions.
         for number in 0..16 {
-            let sight = pupil.lessons(1, number..number + 1).expect("a lesson");
+            let pack = encoder.lessons(1, number..number + 1).expect("a lesson");
             let mut text = IMAGE.repeat(rows);
             for phrase in lesson(1, number).phrases {
                 text += &phrase.text;
                 text += if phrase.ends { tokenizer::END } else { "" };
             }
-            let ids = tokenizer::encode(&pupil.tokenizer, &text).expect("encodes");
-            assert_eq!(sight.packed.tokens, ids[..ids.len() - 1], "{text}");
-            assert_eq!(sight.places, (0..rows).collect::<Vec<_>>());
-            assert_eq!(sight.patches.len(), 3 * 48 * 48);
+            let ids = tokenizer::encode(&encoder.tokenizer, &text).expect("encodes");
+            assert_eq!(pack.packed.tokens, ids[..ids.len() - 1], "{text}");
+            assert_eq!(pack.places, (0..rows).collect::<Vec<_>>());
+            assert_eq!(pack.patches.len(), 3 * 48 * 48);
             assert!(ids.len() < rows + 4 * 30, "words are tokens: {}", ids.len());
         }
     }
 
     #[test]
     fn the_answers_of_a_question_differ_in_what_counts_alone() {
-        let pupil = pupil();
+        let encoder = encoder();
         let posed = &crate::corpus::scenes::exam(1, 1)[0];
-        let all = pupil.answers(&posed.scene, &posed.question).expect("four");
-        for (sight, answer) in all.iter().zip(posed.question.kind.answers()) {
-            let counted = sight.packed.targets.iter().filter(|t| t.1 > 0.0);
+        let all = encoder
+            .answers(&posed.scene, &posed.question)
+            .expect("four");
+        for (pack, answer) in all.iter().zip(posed.question.kind.answers()) {
+            let counted = pack.packed.targets.iter().filter(|t| t.1 > 0.0);
             let ids: Vec<u32> = counted.map(|t| t.0).collect();
-            let said = pupil.tokenizer.decode(&ids, true).expect("decodes");
+            let said = encoder.tokenizer.decode(&ids, true).expect("decodes");
             assert_eq!(said.trim(), *answer);
         }
     }

@@ -1,0 +1,62 @@
+//! What a `config.json` is refused for.
+
+use super::*;
+use serde_json::{Value, json};
+
+#[test]
+fn an_unknown_architecture_is_refused_by_name_with_the_known_ones() {
+    let config = json!({"model_type": "mamba2", "architectures": ["Mamba2ForCausalLM"]});
+    let error = Architecture::resolve(&config).unwrap_err();
+    assert!(
+        error.message.contains("`mamba2` (Mamba2ForCausalLM)"),
+        "{error}"
+    );
+    assert!(error.hint.unwrap().contains("gpt_neox"));
+}
+
+#[test]
+fn a_size_that_is_no_number_is_refused_with_the_field() {
+    let config = json!({"model_type": "llama", "hidden_size": "large"});
+    let error = Architecture::resolve(&config).unwrap_err();
+    assert!(error.message.contains("hidden_size"), "{error}");
+    assert!(error.message.contains("large"), "{error}");
+}
+
+#[test]
+fn absurd_sizes_are_refused() {
+    let config = json!({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 3, "num_key_value_heads": 2, "head_dim": 8,
+        "intermediate_size": 8, "vocab_size": 10, "max_position_embeddings": 10});
+    let error = Architecture::resolve(&config).unwrap_err();
+    assert!(
+        error
+            .message
+            .contains("3 query heads cannot share 2 key heads"),
+        "{error}"
+    );
+}
+
+#[test]
+fn numbers_that_are_none_are_refused() {
+    let config = |name: &str, value: Value| {
+        let mut config = json!({
+            "model_type": "llama", "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8,
+            "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 8,
+        });
+        config[name] = value;
+        Architecture::resolve(&config)
+    };
+    config("rope_theta", json!(1e6)).unwrap();
+    for (name, value, said) in [
+        (
+            "rope_theta",
+            json!("1e6"),
+            "`rope_theta` is \"1e6\"; expected a number",
+        ),
+        ("rope_theta", json!(-1.0), "expected a `rope_theta` above 0"),
+        ("rms_norm_eps", json!(-1.0), "expected a number from 0"),
+    ] {
+        let message = config(name, value).unwrap_err().message;
+        assert!(message.contains(said), "{message}");
+    }
+}
