@@ -30,13 +30,15 @@ impl Declarations {
     /// What is wrong with a data file: that it cannot be read, or an id that it declares twice.
     pub fn check(json: &str) -> Result<(), String> {
         let read: Self = serde_json::from_str(json).map_err(|e| e.to_string())?;
-        let tables = read.tables.iter().map(|t| &t.id);
-        let mut ids: Vec<&String> = tables.chain(read.figures.iter().map(|f| &f.id)).collect();
-        ids.sort_unstable();
-        match ids.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(format!("{} is declared twice", pair[0])),
-            None => Ok(()),
+        let tables: Vec<&String> = read.tables.iter().map(|t| &t.id).collect();
+        let figures = read.figures.iter().map(|f| &f.id).collect();
+        for mut ids in [tables, figures] {
+            ids.sort_unstable();
+            if let Some(pair) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
+                return Err(format!("{} is declared twice", pair[0]));
+            }
         }
+        Ok(())
     }
 
     /// The table with this id, without rows.
@@ -116,11 +118,17 @@ impl Table {
 }
 
 impl Figure {
-    /// With a place of its id, title and caption filled.
+    /// With a place of its id, title, caption and axes filled.
     #[must_use]
     pub fn saying(mut self, place: &str, words: impl Display) -> Self {
         let words = words.to_string();
-        for text in [&mut self.id, &mut self.title, &mut self.caption] {
+        for text in [
+            &mut self.id,
+            &mut self.title,
+            &mut self.caption,
+            &mut self.x.title,
+            &mut self.y.title,
+        ] {
             say(text, place, &words);
         }
         self

@@ -145,30 +145,6 @@ impl Aspect {
             make,
         }
     }
-
-    /// An aspect that may be turned any way.
-    pub const fn free(id: &'static str, rule: &'static str, make: Draw) -> Self {
-        Self {
-            id,
-            rule,
-            turn: Turn::Free,
-            support: Support::None,
-            associative_only: false,
-            make,
-        }
-    }
-
-    /// Distractors need support.
-    pub const fn supported(mut self, support: Support) -> Self {
-        self.support = support;
-        self
-    }
-
-    /// Kept for associative instances.
-    pub const fn associative_only(mut self) -> Self {
-        self.associative_only = true;
-        self
-    }
 }
 
 impl Concept {
