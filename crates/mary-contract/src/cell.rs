@@ -283,6 +283,12 @@ impl fmt::Display for Cell {
     }
 }
 
+impl From<Option<Self>> for Cell {
+    fn from(cell: Option<Self>) -> Self {
+        cell.unwrap_or_else(Self::none)
+    }
+}
+
 impl From<String> for Cell {
     fn from(text: String) -> Self {
         Self {

@@ -80,6 +80,7 @@ struct StoredTable {
     title: String,
     caption: String,
     head: Vec<String>,
+    #[serde(default)]
     rows: Vec<Vec<String>>,
     #[serde(default)]
     published: Vec<usize>,
@@ -187,7 +188,7 @@ impl NumberColumns {
 }
 
 /// A figure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// Stable name, for file names: `htest-figure-3`.
     pub id: String,
@@ -202,8 +203,10 @@ pub struct Figure {
     /// Vertical.
     pub y: Axis,
     /// The data.
+    #[serde(default)]
     pub series: Vec<Series>,
     /// Chance, humans.
+    #[serde(default)]
     pub references: Vec<ReferenceLine>,
     /// Stretches of the horizontal axis that are shaded behind the data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -225,10 +228,11 @@ pub struct ShadedRange {
 }
 
 /// What kind of drawing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FigureKind {
     /// Points joined by lines, intervals as whiskers or bands.
+    #[default]
     Line,
     /// Bars side by side with whiskers.
     Bar,
@@ -244,11 +248,12 @@ pub enum FigureKind {
 }
 
 /// An axis.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
     /// With unit.
     pub title: String,
     /// How values are placed.
+    #[serde(default)]
     pub scale: Scale,
     /// Fixed range, where that reads better.
     #[serde(default)]
@@ -256,10 +261,11 @@ pub struct Axis {
 }
 
 /// How values are placed on an axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
     /// Evenly.
+    #[default]
     Linear,
     /// By their logarithm.
     Log,

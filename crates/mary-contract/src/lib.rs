@@ -8,6 +8,7 @@ mod card;
 mod cell;
 mod counted;
 mod data;
+mod declaration;
 mod event;
 mod exhibit;
 mod family;
@@ -44,6 +45,7 @@ pub use card::{Citation, Param, Reference, TaskCard, Text, text};
 pub use cell::{Basis, Cell};
 pub use counted::{counted, plural};
 pub use data::{DataError, DataSource, NoData};
+pub use declaration::Declarations;
 pub use event::{Event, Observer as EventObserver};
 pub use exhibit::{
     Axis, Exhibits, Figure, FigureKind, NumberColumns, Picture, Point, ReferenceLine, Scale,
@@ -73,7 +75,8 @@ pub use panics::caught;
 pub use people::{ForPeople, LabelledExample, PeopleAnswer, PeopleOption};
 pub use prompt::{Image, Part, Prompt, PromptForm, Speaker, Turn};
 pub use question::{
-    Changes, Conditions, Difference, InForce, Question, question_names, variants, variants_of,
+    Changes, Conditions, Difference, InForce, Question, question_names, told_apart, variants,
+    variants_of,
 };
 pub use registry::{Registry, RegistryError};
 pub use replacement::{Replacement, move_into_place, replace_file};

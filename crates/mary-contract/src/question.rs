@@ -168,20 +168,28 @@ pub fn question_names(questions: &[&Conditions]) -> Vec<String> {
     if questions.len() < 2 {
         return vec![String::new(); questions.len()];
     }
-    let name = |own: &&Conditions| {
-        let task = &own.question.task;
-        let alike: Vec<&Conditions> = questions
-            .iter()
-            .filter(|q| q.question.task == *task)
-            .copied()
-            .collect();
-        let place = alike.iter().position(|q| q == own);
-        match place.and_then(|i| variants(&alike).into_iter().nth(i)) {
-            Some(variant) if !variant.is_empty() => format!("{task} ({variant})"),
-            _ => task.clone(),
-        }
+    let by_task: Vec<(&str, &Conditions)> = questions
+        .iter()
+        .map(|q| (q.question.task.as_str(), *q))
+        .collect();
+    let name = |((task, _), variant): (&(&str, _), String)| match variant.as_str() {
+        "" => (*task).to_owned(),
+        variant => format!("{task} ({variant})"),
     };
-    questions.iter().map(name).collect()
+    by_task.iter().zip(told_apart(&by_task)).map(name).collect()
+}
+
+/// For each result, known by a key, the settings that tell it from the others with the same key; empty
+/// where nothing has to.
+pub fn told_apart<K: PartialEq>(results: &[(K, &Conditions)]) -> Vec<String> {
+    let variant = |(key, own): &(K, &Conditions)| {
+        let same = results.iter().filter(|(other, _)| other == key);
+        let alike: Vec<&Conditions> = same.map(|(_, conditions)| *conditions).collect();
+        let place = alike.iter().position(|c| c == own)?;
+        variants(&alike).into_iter().nth(place)
+    };
+    let all = results.iter().map(variant);
+    all.map(Option::unwrap_or_default).collect()
 }
 
 fn tell_apart(settings: &[BTreeMap<&str, String>]) -> Vec<String> {

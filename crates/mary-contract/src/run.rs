@@ -26,6 +26,29 @@ pub struct Estimate {
     pub method: String,
 }
 
+impl Estimate {
+    /// A value between these bounds.
+    pub fn new(value: f64, (low, high): (f64, f64), n: usize, method: impl Into<String>) -> Self {
+        Self {
+            value,
+            low,
+            high,
+            n,
+            method: method.into(),
+        }
+    }
+
+    /// Itself minus an estimate on other items: the two intervals are combined as of independent samples
+    /// (Newcombe's way, which keeps each one's own interval, clustered or not).
+    #[must_use]
+    pub fn minus(&self, other: &Self) -> Self {
+        let value = self.value - other.value;
+        let low = value - (self.value - self.low).hypot(other.high - other.value);
+        let high = value + (self.high - self.value).hypot(other.value - other.low);
+        Self::new(value, (low, high), self.n + other.n, "newcombe")
+    }
+}
+
 /// How many items are run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -308,6 +331,12 @@ impl SummaryRow {
             .iter()
             .find(|m| m.name == name)
             .map(|m| &m.estimate)
+    }
+
+    /// The score of the items with this tag.
+    pub fn part(&self, tag: &str, value: &str) -> Option<&Estimate> {
+        let breakdown = self.breakdowns.iter().find(|b| b.tag == tag)?;
+        breakdown.values.get(value)
     }
 }
 

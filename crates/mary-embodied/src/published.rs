@@ -88,6 +88,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_declared_tables_and_figures_can_be_read() {
+        let file = include_str!("exhibits.json");
+        assert_eq!(mary_contract::Declarations::check(file), Ok(()));
+    }
+
+    #[test]
     fn the_tables_are_complete_and_their_parts_give_their_sums() {
         let published: Published = serde_json::from_str(include_str!("published.json")).unwrap();
         assert_eq!(published.table_4.len(), 16);

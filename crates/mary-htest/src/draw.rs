@@ -10,12 +10,13 @@ pub fn word(rng: &mut Stream, pool: &[&'static str]) -> &'static str {
 
 /// A noun that begins with a vowel or one that does not, as likely as each other's pool is large.
 pub fn noun(rng: &mut Stream) -> &'static str {
-    use super::words::{CONSONANT_NOUNS, VOWEL_NOUNS};
-    let place = mary_items::below(rng, VOWEL_NOUNS.len() + CONSONANT_NOUNS.len());
-    match VOWEL_NOUNS.get(place) {
+    use super::words::WORDS;
+    let place = mary_items::below(rng, WORDS.vowel_nouns.len() + WORDS.consonant_nouns.len());
+    match WORDS.vowel_nouns.get(place) {
         Some(noun) => noun,
-        None => CONSONANT_NOUNS
-            .get(place - VOWEL_NOUNS.len())
+        None => WORDS
+            .consonant_nouns
+            .get(place - WORDS.vowel_nouns.len())
             .copied()
             .unwrap_or_default(),
     }

@@ -2,11 +2,9 @@
 //! published. Only what the runs contain is drawn.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use mary_contract::{
-    Axis, Cell, Estimate, Exhibits, Figure, FigureKind, NumberColumns, Point, ReferenceLine,
-    RunSummary, Scale, Series, Table,
-};
+use mary_contract::{Cell, Declarations, Exhibits, Figure, Point, RunSummary, Series, Table};
 
 use super::geometry;
 use super::paper_tables::{approaches, human_table, side_by_side};
@@ -16,6 +14,10 @@ use super::results::{
     profiles, results, setup_of, task_title,
 };
 use super::setup::{Mode, Source};
+
+/// Titles, captions, heads and axes.
+pub(super) static DECLARED: LazyLock<Declarations> =
+    LazyLock::new(|| Declarations::read(include_str!("exhibits.json")));
 
 /// Pictures of letter-geometry items in a report.
 const PICTURES: usize = 12;
@@ -65,67 +67,50 @@ fn geometry_of<'a>(results: &'a [Outcome], profile: &Profile<'_>) -> Option<&'a 
 /// Table 6, models as rows.
 fn full_table(profiles: &[Profile<'_>], results: &[Outcome]) -> Table {
     let (paper, others) = (paper_tasks(), other_tasks(results));
-    let mut head: Vec<String> = ["model", "k", "how"].map(String::from).to_vec();
-    head.extend(paper.iter().map(|id| task_title(id)));
-    head.push("Average".into());
-    head.extend(others.iter().map(|id| task_title(id)));
-    head.push("Letter Geometry".into());
-    let mut rows: Vec<Vec<Cell>> = Vec::new();
-    for profile in profiles {
+    let measured = profiles.iter().map(|profile| {
         let mut row = vec![
             profile.first.model.clone().into(),
             Cell::count(profile.first.k),
             profile.how().into(),
         ];
-        let of = |id: &String| accuracy_cell(profile.tasks.get(id.as_str()).copied());
-        row.extend(paper.iter().map(of));
+        let accuracy = |id: &String| accuracy_cell(profile.tasks.get(id.as_str()).copied());
+        row.extend(paper.iter().map(accuracy));
         row.push(average_cell(profile.average().as_ref()));
-        row.extend(others.iter().map(of));
+        row.extend(others.iter().map(accuracy));
         row.push(accuracy_cell(geometry_of(results, profile)));
-        rows.push(row);
-    }
-    for outcome in results.iter().filter(|o| o.task == GEOMETRY) {
-        if profiles.iter().all(|p| p.first.model != outcome.model) {
-            let mut row: Vec<Cell> = vec![
-                outcome.model.clone().into(),
-                Cell::none(),
-                "letter geometry only".into(),
-            ];
-            row.extend(vec![Cell::none(); paper.len() + 1 + others.len()]);
-            row.push(accuracy_cell(Some(outcome)));
-            rows.push(row);
-        }
-    }
-    let measured = rows.len();
+        row
+    });
+    let alone = results.iter().filter(|o| {
+        o.task == GEOMETRY
+            && profiles
+                .iter()
+                .all(|profile| profile.first.model != o.model)
+    });
+    let geometry_only = alone.map(|outcome| {
+        let mut row = vec![outcome.model.clone().into(), Cell::none()];
+        row.push("letter geometry only".into());
+        row.extend(vec![Cell::none(); paper.len() + 1 + others.len()]);
+        row.push(accuracy_cell(Some(outcome)));
+        row
+    });
     let printed = published_rows(profiles).map(|row| {
         let mut cells = vec![
             row.model.clone(),
-            row.k
-                .map_or_else(|| "not stated".to_owned(), |k| k.to_string()),
+            row.shots(),
             format!("published, Table {}", row.table),
         ];
-        cells.extend(row.accuracy.iter().map(|a| percent(*a)));
-        cells.push(percent(row.mean()));
+        cells.extend(row.percents());
         cells.extend(others.iter().map(|_| "–".to_owned()));
         let geometry = published().geometry.iter().find(|g| g.model == row.model);
         cells.push(geometry.map_or_else(|| "–".to_owned(), |g| percent(g.accuracy)));
         cells
     });
-    rows.extend(Cell::printed_rows(printed));
-    Table {
-        id: "htest-table-6".into(),
-        title: "H-TEST, all tasks".into(),
-        caption: "Accuracy in % with its items and 95 % interval, answers that could not be read counted \
-                  as wrong (beside it the score without them, where some could not); chance is 50, for \
-                  letter geometry 25. The form of Lee & Lim 2024, Table 6; its printed results stand \
-                  below ours, with averages taken from its tasks (its printed averages are often \
-                  something else)."
-            .into(),
-        head,
-        published: (measured..rows.len()).collect(),
-        rows,
-        numbers: NumberColumns::From(3),
-    }
+    DECLARED
+        .table("htest-table-6")
+        .with_heads("tasks", paper.iter().map(|id| task_title(id)))
+        .with_heads("others", others.iter().map(|id| task_title(id)))
+        .with_rows(measured.chain(geometry_only))
+        .with_published(Cell::printed_rows(printed))
 }
 
 /// The published rows at the shots that were run; at 50 when none of them was published.
@@ -138,41 +123,6 @@ fn published_rows<'a>(profiles: &[Profile<'_>]) -> impl Iterator<Item = &'a Publ
         .rows
         .iter()
         .filter(move |row| row.k.is_none_or(|k| wanted.contains(&k)))
-}
-
-fn accuracy_axis() -> Axis {
-    Axis {
-        title: "accuracy (%)".into(),
-        scale: Scale::Linear,
-        range: Some((0.0, 100.0)),
-    }
-}
-
-fn chance(y: f64) -> ReferenceLine {
-    ReferenceLine {
-        name: "chance".into(),
-        y,
-    }
-}
-
-fn point(x: f64, label: &str, e: &Estimate) -> Point {
-    Point {
-        x,
-        label: label.into(),
-        y: 100.0 * e.value,
-        low: Some(100.0 * e.low),
-        high: Some(100.0 * e.high),
-        samples: None,
-    }
-}
-
-fn published_point(x: f64, label: &str, value: f64) -> Point {
-    Point {
-        x,
-        label: label.into(),
-        y: 100.0 * value,
-        ..Point::default()
-    }
 }
 
 /// The line of models a model belongs to: its name without the part that says the size.
@@ -204,7 +154,7 @@ fn by_family(profiles: &[Profile<'_>]) -> Option<Figure> {
         .filter(|p| p.average().is_some())
         .map(|p| p.first.k)
         .max()?;
-    let mut families: BTreeMap<String, Vec<(u64, Point)>> = BTreeMap::new();
+    let mut families: BTreeMap<String, Vec<Point>> = BTreeMap::new();
     for profile in profiles
         .iter()
         .filter(|p| p.first.k == most && p.first.mode != Mode::Cot)
@@ -212,56 +162,29 @@ fn by_family(profiles: &[Profile<'_>]) -> Option<Figure> {
         let Some(average) = profile.average() else {
             continue;
         };
-        let parameters = profile.first.parameters.unwrap_or(0);
-        let label = format!("{} ({})", profile.first.model, profile.how());
-        let mut drawn = point(parameters as f64, &label, &average);
-        drawn.samples = Some(format!("{}|htest/*", profile.first.model));
-        families
-            .entry(family_name(&profile.first.model))
-            .or_default()
-            .push((parameters, drawn));
+        let model = &profile.first.model;
+        let drawn = Point::percent(format!("{model} ({})", profile.how()), &average)
+            .at(profile.first.parameters.unwrap_or(0) as f64)
+            .with_samples(format!("{model}|htest/*"));
+        families.entry(family_name(model)).or_default().push(drawn);
     }
-    let mut series: Vec<Series> = families
-        .into_iter()
-        .map(|(name, mut points)| {
-            points.sort_by_key(|(parameters, _)| *parameters);
-            Series {
-                name,
-                published: false,
-                points: points.into_iter().map(|(_, p)| p).collect(),
-            }
-        })
-        .collect();
     let mut paper: Vec<Series> = Vec::new();
     for row in published().rows.iter().filter(|r| r.k == Some(50)) {
-        let drawn = published_point(0.0, &row.model, row.mean());
+        let drawn = Point::new(&row.model, 100.0 * row.mean());
         match paper.iter_mut().find(|s| s.name == row.family) {
             Some(series) => series.points.push(drawn),
-            None => paper.push(Series {
-                name: row.family.clone(),
-                published: true,
-                points: vec![drawn],
-            }),
+            None => paper.push(Series::published(&row.family, [drawn])),
         }
     }
-    series.append(&mut paper);
-    Some(Figure {
-        id: "htest-figure-2".into(),
-        title: "Stronger models of one family".into(),
-        caption: format!(
-            "Average accuracy over the ten tasks at k = {most}, weaker models of a family first; the form \
-             of Lee & Lim 2024, Figure 2. Published points are Table 6's at k = 50."
-        ),
-        kind: FigureKind::Line,
-        x: Axis {
-            title: "model, weaker to stronger within a family".into(),
-            scale: Scale::Category,
-            range: None,
-        },
-        y: accuracy_axis(),
-        series,
-        references: vec![chance(50.0)],
-        ranges: vec![],
+    let figure = DECLARED.figure("htest-figure-2").saying("most", most);
+    Some(figure.with_series(in_order(families)).with_series(paper))
+}
+
+/// A series for each name, its points from left to right.
+fn in_order(named: BTreeMap<String, Vec<Point>>) -> impl Iterator<Item = Series> {
+    named.into_iter().map(|(name, mut points)| {
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        Series::measured(name, points)
     })
 }
 
@@ -272,73 +195,31 @@ fn by_shots(profiles: &[Profile<'_>]) -> Option<Figure> {
         if let Some(average) = profile.average() {
             let name = format!("{} ({})", profile.first.model, profile.how());
             let k = profile.first.k;
-            let label = format!("k = {k}");
-            ours.entry(name)
-                .or_default()
-                .push(point(k as f64, &label, &average));
+            let drawn = Point::percent(format!("k = {k}"), &average).at(k as f64);
+            ours.entry(name).or_default().push(drawn);
+        }
+    }
+    let mut paper: BTreeMap<String, Vec<Point>> = BTreeMap::new();
+    for row in &published().rows {
+        if let Some(k) = row.k {
+            let drawn = Point::new(format!("k = {k}"), 100.0 * row.mean()).at(k as f64);
+            paper.entry(row.model.clone()).or_default().push(drawn);
         }
     }
     ours.retain(|_, points| points.len() > 1);
-    if ours.is_empty() {
-        return None;
-    }
-    let mut series: Vec<Series> = ours
-        .into_iter()
-        .map(|(name, mut points)| {
-            points.sort_by(|a, b| a.x.total_cmp(&b.x));
-            Series {
-                name,
-                published: false,
-                points,
-            }
-        })
-        .collect();
-    let mut paper: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
-    for row in &published().rows {
-        if let Some(k) = row.k {
-            let drawn = published_point(k as f64, &format!("k = {k}"), row.mean());
-            paper.entry(&row.model).or_default().push(drawn);
-        }
-    }
-    for (model, mut points) in paper {
-        if points.len() > 1 {
-            points.sort_by(|a, b| a.x.total_cmp(&b.x));
-            series.push(Series {
-                name: model.to_owned(),
-                published: true,
-                points,
-            });
-        }
-    }
-    Some(Figure {
-        id: "htest-figure-3".into(),
-        title: "More shots".into(),
-        caption: "Average accuracy over the ten tasks by the number of shots; the form of Lee & Lim 2024, \
-                  Figure 3. Published points are Table 6's."
-            .into(),
-        kind: FigureKind::Line,
-        x: Axis {
-            title: "shots (k)".into(),
-            scale: Scale::Linear,
-            range: Some((0.0, 52.0)),
-        },
-        y: accuracy_axis(),
-        series,
-        references: vec![chance(50.0)],
-        ranges: vec![],
-    })
+    paper.retain(|_, points| points.len() > 1);
+    let published = in_order(paper).map(|s| Series::published(s.name, s.points));
+    DECLARED
+        .figure("htest-figure-3")
+        .with_series(in_order(ours))
+        .with_series(published)
+        .if_measured()
 }
 
 /// Figure 4: thinking out loud against answering at once, at the same k.
 fn thinking(profiles: &[Profile<'_>]) -> Option<Figure> {
     let names = ["direct", "chain of thought", "chain of thought, adjusted"];
-    let mut series: Vec<Series> = names
-        .map(|name| Series {
-            name: name.into(),
-            published: false,
-            points: vec![],
-        })
-        .to_vec();
+    let mut series = names.map(|name| Series::measured(name, []));
     for thought in profiles.iter().filter(|p| p.first.mode == Mode::Cot) {
         let (Some(average), f) = (thought.average(), thought.first) else {
             continue;
@@ -356,31 +237,14 @@ fn thinking(profiles: &[Profile<'_>]) -> Option<Figure> {
             thought.adjusted(),
         ];
         for (series, bar) in series.iter_mut().zip(bars) {
-            series.points.extend(bar.map(|e| point(0.0, &label, &e)));
+            series
+                .points
+                .extend(bar.map(|e| Point::percent(&label, &e)));
         }
     }
-    series.retain(|s| !s.points.is_empty());
-    if series.is_empty() {
-        return None;
-    }
-    Some(Figure {
-        id: "htest-figure-4".into(),
-        title: "Thinking out loud".into(),
-        caption: "Average accuracy over the ten tasks with and without a chain of thought, at the same \
-                  number of shots; adjusted: without the answers that the judge could not read. The form \
-                  of Lee & Lim 2024, Figure 4, which prints no values."
-            .into(),
-        kind: FigureKind::Bar,
-        x: Axis {
-            title: "model".into(),
-            scale: Scale::Category,
-            range: None,
-        },
-        y: accuracy_axis(),
-        series,
-        references: vec![chance(50.0)],
-        ranges: vec![],
-    })
+    let drawn = series.into_iter().filter(|s| !s.points.is_empty());
+    let figure = DECLARED.figure("htest-figure-4").with_series(drawn);
+    figure.if_measured()
 }
 
 /// Figure 5: H-TEST against letter geometry.
@@ -392,55 +256,23 @@ fn against_geometry(profiles: &[Profile<'_>], results: &[Outcome]) -> Option<Fig
             let geometry = geometry_of(results, profile)?;
             let x = 100.0 * profile.average()?.value;
             let label = format!("{} (k = {})", profile.first.model, profile.first.k);
-            Some(point(x, &label, &geometry.accuracy))
+            Some(Point::percent(label, &geometry.accuracy).at(x))
         })
         .collect();
     if points.is_empty() {
         return None;
     }
-    let paper: Vec<Point> = published()
-        .geometry
-        .iter()
-        .filter_map(|g| {
-            let row = published()
-                .rows
-                .iter()
-                .find(|r| r.model == g.model && r.k == Some(50))?;
-            Some(published_point(100.0 * row.mean(), &g.model, g.accuracy))
-        })
-        .collect();
-    Some(Figure {
-        id: "htest-figure-5".into(),
-        title: "H-TEST against letter geometry".into(),
-        caption: "Each point is a model: average accuracy over the ten tasks, and accuracy on letter \
-                  geometry (chance 25 %), with least-squares lines. The form of Lee & Lim 2024, Figure 5; \
-                  published points are Table 6's at k = 50."
-            .into(),
-        kind: FigureKind::Scatter { fit: true },
-        x: Axis {
-            title: "H-TEST accuracy (%)".into(),
-            scale: Scale::Linear,
-            range: Some((0.0, 100.0)),
-        },
-        y: Axis {
-            title: "letter geometry accuracy (%)".into(),
-            ..accuracy_axis()
-        },
-        series: vec![
-            Series {
-                name: "measured".into(),
-                published: false,
-                points,
-            },
-            Series {
-                name: "published".into(),
-                published: true,
-                points: paper,
-            },
-        ],
-        references: vec![chance(25.0)],
-        ranges: vec![],
-    })
+    let paper = published().geometry.iter().filter_map(|g| {
+        let row = published()
+            .rows
+            .iter()
+            .find(|r| r.model == g.model && r.k == Some(50))?;
+        Some(Point::new(&g.model, 100.0 * g.accuracy).at(100.0 * row.mean()))
+    });
+    Some(DECLARED.figure("htest-figure-5").with_series([
+        Series::measured("measured", points),
+        Series::published("published", paper),
+    ]))
 }
 
 /// Pictures of the first letter-geometry items, where fresh ones were run.

@@ -2,7 +2,7 @@
 //! published is taken for ours.
 
 use mary_contract::{
-    Capabilities, Measure, ModelCard, ModelSettings, RunManifest, SummaryRow, TaskRun,
+    Capabilities, Estimate, Measure, ModelCard, ModelSettings, RunManifest, SummaryRow, TaskRun,
     TaskSettings, Usage,
 };
 

@@ -1,9 +1,10 @@
 //! The fresh gap: how much better a model does on the released items than on items that nobody has
 //! seen. That part of a score may be memory (or the released files' shortcuts).
 
-use mary_contract::{Cell, Estimate, NumberColumns, RunSummary, Table};
+use mary_contract::{Cell, Estimate, RunSummary, Table};
 use mary_stats::{difference, score_interval};
 
+use super::exhibits::DECLARED;
 use super::results::{Outcome, results};
 use super::setup::Source;
 
@@ -24,7 +25,7 @@ pub struct Gap {
 
 /// Released minus fresh for every model and task that was run both ways with the same shots, mode
 /// and form. The items differ, so that the intervals of the two are combined as of independent
-/// samples (Newcombe's way, which keeps each one's own interval, clustered or not).
+/// samples ([`Estimate::minus`]).
 pub fn fresh_gaps(runs: &[RunSummary]) -> Vec<Gap> {
     let results = results(runs);
     let mut gaps = Vec::new();
@@ -40,7 +41,7 @@ pub fn fresh_gaps(runs: &[RunSummary]) -> Vec<Gap> {
             gaps.push(Gap {
                 model: released.model.clone(),
                 task: released.task.clone(),
-                difference: independent_difference(&released.accuracy, &fresh.accuracy),
+                difference: released.accuracy.minus(&fresh.accuracy),
                 published: released.accuracy.clone(),
                 fresh: fresh.accuracy.clone(),
             });
@@ -49,26 +50,8 @@ pub fn fresh_gaps(runs: &[RunSummary]) -> Vec<Gap> {
     gaps
 }
 
-/// First minus second of two estimates on different items.
-pub fn independent_difference(first: &Estimate, second: &Estimate) -> Estimate {
-    let value = first.value - second.value;
-    Estimate {
-        value,
-        low: value - (first.value - first.low).hypot(second.high - second.value),
-        high: value + (first.high - first.value).hypot(second.value - second.low),
-        n: first.n + second.n,
-        method: "newcombe".into(),
-    }
-}
-
-fn estimate(interval: &mary_stats::Interval) -> Estimate {
-    Estimate {
-        value: interval.value,
-        low: interval.low,
-        high: interval.high,
-        n: interval.n,
-        method: interval.method.into(),
-    }
+fn estimate(i: &mary_stats::Interval) -> Estimate {
+    Estimate::new(i.value, (i.low, i.high), i.n, i.method)
 }
 
 /// The mean of some tasks' accuracies, with an interval over the tasks from five on.
@@ -85,9 +68,6 @@ fn over_tasks(values: &[f64]) -> Cell {
 /// The gaps as a table, with the mean over the tasks of each model, paired by task.
 pub fn gap_table(runs: &[RunSummary]) -> Option<Table> {
     let gaps = fresh_gaps(runs);
-    if gaps.is_empty() {
-        return None;
-    }
     let mut rows: Vec<Vec<Cell>> = gaps
         .iter()
         .map(|gap| {
@@ -126,22 +106,8 @@ pub fn gap_table(runs: &[RunSummary]) -> Option<Table> {
             ]);
         }
     }
-    Some(Table {
-        id: "htest-fresh-gap".into(),
-        title: "Released items against fresh ones".into(),
-        caption: "Accuracy in % on the authors' released items and on items made from a seed, same \
-                  model, shots, mode and prompt form; the difference with its 95 % interval. What lies \
-                  above zero may be memory, or shortcuts that only the released files have (see the \
-                  audit). The last line of a model pairs the two by task, with an interval (Student's t) from \
-                  five tasks on."
-            .into(),
-        head: ["model", "task", "released", "fresh", "released − fresh"]
-            .map(String::from)
-            .to_vec(),
-        rows,
-        published: vec![],
-        numbers: NumberColumns::From(2),
-    })
+    let table = DECLARED.table("htest-fresh-gap");
+    table.with_rows(rows).if_measured()
 }
 
 #[cfg(test)]
@@ -162,7 +128,7 @@ mod tests {
                 method: "wilson".into(),
             }
         };
-        let ours = independent_difference(&estimate(130, 200), &estimate(104, 200));
+        let ours = estimate(130, 200).minus(&estimate(104, 200));
         let theirs = paired::newcombe_unpaired((130, 200), (104, 200), LEVEL).unwrap();
         assert!((ours.low - theirs.low).abs() < 1e-12);
         assert!((ours.high - theirs.high).abs() < 1e-12);

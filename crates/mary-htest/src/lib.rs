@@ -16,19 +16,16 @@ pub mod parse;
 pub mod prompt;
 pub mod published;
 mod results;
-#[rustfmt::skip]
-mod rhyme_families;
 mod setup;
 mod tasks;
 mod tuning;
 pub mod upstream;
-#[rustfmt::skip]
 mod words;
 
 pub use ab_task::{AbTask, card as ab_card, own_card};
 pub use dataset::{Example, Label, Rule, Sets, Twins};
 pub use exhibits::exhibits;
-pub use gap::{Gap, fresh_gaps, gap_table, independent_difference};
+pub use gap::{Gap, fresh_gaps, gap_table};
 pub use paper_tables::human_table;
 pub use results::{Outcome, results};
 pub use setup::{HtestSettings, Mode, Order, Source, Tail};

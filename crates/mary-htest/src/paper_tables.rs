@@ -2,9 +2,10 @@
 //! (what different approaches do) and Table 7 (what people do), with the printed results beside ours,
 //! marked as published.
 
-use mary_contract::{Cell, NumberColumns, Table};
+use mary_contract::{Cell, Table};
 
-use super::published::{PublishedRow, published};
+use super::exhibits::DECLARED;
+use super::published::{PublishedRow, mean, published};
 use super::results::{
     Outcome, Profile, accuracy_cell, average_cell, other_tasks, paper_tasks, percent, task_title,
 };
@@ -17,16 +18,7 @@ pub(super) fn side_by_side(profiles: &[Profile<'_>], results: &[Outcome]) -> Opt
         .iter()
         .filter(|p| p.first.k == SHOTS && p.first.mode != Mode::Cot)
         .collect();
-    if ours.is_empty() {
-        return None;
-    }
-    let mut head = vec!["task".to_owned()];
-    head.extend(
-        ours.iter()
-            .map(|p| format!("{} ({})", p.first.model, p.how())),
-    );
     let printed = &published().table_2;
-    head.extend(printed.iter().map(|m| format!("{} (published)", m.model)));
     let measured = |id: &str| -> Vec<Cell> {
         let of = |p: &&Profile<'_>| accuracy_cell(p.tasks.get(id).copied());
         ours.iter().map(of).collect()
@@ -44,10 +36,8 @@ pub(super) fn side_by_side(profiles: &[Profile<'_>], results: &[Outcome]) -> Opt
     }
     let mut average = vec![Cell::from("Average")];
     average.extend(ours.iter().map(|p| average_cell(p.average().as_ref())));
-    average.extend(printed.iter().map(|m| {
-        let mean = m.accuracy.iter().sum::<f64>() / m.accuracy.len().max(1) as f64;
-        Cell::printed(percent(mean))
-    }));
+    let means = printed.iter().map(|m| percent(mean(&m.accuracy)));
+    average.extend(means.map(Cell::printed));
     rows.push(average);
     for id in other_tasks(results) {
         let mut row = vec![Cell::from(task_title(&id))];
@@ -55,46 +45,13 @@ pub(super) fn side_by_side(profiles: &[Profile<'_>], results: &[Outcome]) -> Opt
         row.extend(printed.iter().map(|_| Cell::none()));
         rows.push(row);
     }
-    Some(Table {
-        id: "htest-table-2".into(),
-        title: "Models side by side at k = 50".into(),
-        caption: "Accuracy in % with its items and 95 % interval, answers that could not be read counted \
-                  as wrong (beside it the score without them, where some could not); chance is 50. The form \
-                  of Lee & Lim 2024, Table 2; its columns are marked as published, with averages taken \
-                  from their tasks (Claude V2's is printed as 60.4 and is 61.9)."
-            .into(),
-        head,
-        rows,
-        published: vec![],
-        numbers: NumberColumns::From(1),
-    })
+    let models = ours
+        .iter()
+        .map(|p| format!("{} ({})", p.first.model, p.how()));
+    let papers = printed.iter().map(|m| format!("{} (published)", m.model));
+    let table = DECLARED.table("htest-table-2").with_rows(rows);
+    (!ours.is_empty()).then(|| table.with_heads("models", models.chain(papers)))
 }
-
-/// One block of Table 5: what was done, and the two models that it is held against.
-struct Approach {
-    name: &'static str,
-    /// Before and after, each with the shots of the row in Table 6 where Table 5 repeats it.
-    rows: [(&'static str, Option<usize>); 2],
-}
-
-const APPROACHES: [Approach; 4] = [
-    Approach {
-        name: "scaling",
-        rows: [("LLaMA 2 13B", Some(50)), ("LLaMA 2 70B", Some(50))],
-    },
-    Approach {
-        name: "multi-modal expansion",
-        rows: [("N.H. Yi 34B", None), ("LLaVA 34B", None)],
-    },
-    Approach {
-        name: "proprietary 1",
-        rows: [("Claude V2", Some(14)), ("Claude 3 Opus", None)],
-    },
-    Approach {
-        name: "proprietary 2",
-        rows: [("GPT 3.5", Some(50)), ("GPT 4o", Some(14))],
-    },
-];
 
 fn printed(model: &str, k: Option<usize>) -> Option<&'static PublishedRow> {
     let rows = &published().rows;
@@ -128,41 +85,19 @@ pub(super) fn approaches(
             }
         }
     }
-    if rows.is_empty() {
-        return None;
-    }
-    let ours = rows.len();
-    for approach in &APPROACHES {
-        for (model, k) in approach.rows {
-            let Some(row) = printed(model, k) else {
-                continue;
-            };
-            let mut cells = vec![
-                approach.name.to_owned(),
-                row.model.clone(),
-                row.k
-                    .map_or_else(|| "not stated".to_owned(), |k| k.to_string()),
-            ];
-            cells.extend(row.accuracy.iter().map(|a| percent(*a)));
-            cells.push(percent(row.mean()));
-            rows.push(cells.into_iter().map(Cell::printed).collect());
-        }
-    }
-    let mut head: Vec<String> = ["approach", "model", "k"].map(String::from).to_vec();
-    head.extend(paper_tasks().iter().map(|id| task_title(id)));
-    head.push("Average".into());
-    Some(Table {
-        id: "htest-table-5".into(),
-        title: "What different approaches do".into(),
-        caption: "Accuracy in % with its items and 95 % interval, a model and what was made of it one below the other. Ours: the same line \
-                  of models in growing sizes, asked alike. The form of Lee & Lim 2024, Table 5, with its \
-                  columns in Table 6's order (its own heads are out of order) and its mixture of k stated."
-            .into(),
-        head,
-        published: (ours..rows.len()).collect(),
-        rows,
-        numbers: NumberColumns::From(2),
-    })
+    let printed = published().table_5.iter().flat_map(|block| {
+        let rows = block.models.iter().filter_map(|(m, k)| printed(m, *k));
+        rows.map(|row| {
+            let first = [block.approach.clone(), row.model.clone(), row.shots()];
+            first.into_iter().chain(row.percents()).collect()
+        })
+    });
+    DECLARED
+        .table("htest-table-5")
+        .with_heads("tasks", paper_tasks().iter().map(|id| task_title(id)))
+        .with_rows(rows)
+        .with_published(Cell::printed_rows(printed))
+        .if_measured()
 }
 
 fn measured_row(profile: &Profile<'_>) -> Vec<Cell> {
@@ -196,30 +131,16 @@ pub fn human_table(people: &[(String, usize, Vec<bool>)]) -> Table {
         cells
     };
     // Rules named of rules asked: both numbers stand there, and a person is no sample of answers.
-    let mut rows: Vec<Vec<String>> = people
-        .iter()
-        .map(|(name, k, named)| {
-            let right = named.iter().filter(|n| **n).count();
-            row(name, *k, right, named.len())
-        })
-        .collect();
-    let ours = rows.len();
+    let ours = people.iter().map(|(name, k, named)| {
+        let right = named.iter().filter(|n| **n).count();
+        row(name, *k, right, named.len())
+    });
     let printed = published().human.iter();
-    rows.extend(printed.map(|p| row(&p.person, p.k, p.rules_named, p.of)));
-    let mut head = vec!["person".to_owned()];
-    head.extend(shots.map(|k| format!("k = {k}")));
-    Table {
-        id: "htest-table-7".into(),
-        title: "What people do".into(),
-        caption: "Rules that a person named from the shots, of those asked; each person saw one number of \
-                  shots. People named rules and labelled no items, so that these are not accuracies. The \
-                  form of Lee & Lim 2024, Table 7."
-            .into(),
-        head,
-        published: (ours..rows.len()).collect(),
-        rows: Cell::figures(rows),
-        numbers: NumberColumns::From(1),
-    }
+    let printed = printed.map(|p| row(&p.person, p.k, p.rules_named, p.of));
+    DECLARED
+        .table("htest-table-7")
+        .with_rows(Cell::figures(ours.collect()))
+        .with_published(Cell::figures(printed.collect()))
 }
 
 #[cfg(test)]
@@ -228,9 +149,10 @@ mod tests {
 
     #[test]
     fn every_printed_row_of_table_5_is_found() {
-        for approach in &APPROACHES {
-            for (model, k) in approach.rows {
-                assert!(printed(model, k).is_some(), "{model}");
+        assert_eq!(published().table_5.len(), 4);
+        for approach in &published().table_5 {
+            for (model, k) in &approach.models {
+                assert!(printed(model, *k).is_some(), "{model}");
             }
         }
     }

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
+use super::results::percent;
+
 /// Everything the paper prints.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Published {
@@ -24,8 +26,20 @@ pub struct Published {
     pub geometry: Vec<PublishedGeometry>,
     /// Fine-tuning.
     pub table_8: PublishedMatrix,
+    /// The pairs of models that Table 5 holds against each other.
+    pub table_5: Vec<PublishedApproach>,
     /// Printed averages that their tasks do not give.
     pub misprints: Vec<String>,
+}
+
+/// One block of Table 5: what was done, and the two models that it is held against, each with the shots
+/// of its row in Table 6 where Table 5 repeats it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct PublishedApproach {
+    /// What was done.
+    pub approach: String,
+    /// Before and after.
+    pub models: [(String, Option<usize>); 2],
 }
 
 /// One model at one number of shots.
@@ -48,8 +62,25 @@ pub struct PublishedRow {
 impl PublishedRow {
     /// The mean of the ten accuracies.
     pub fn mean(&self) -> f64 {
-        self.accuracy.iter().sum::<f64>() / self.accuracy.len().max(1) as f64
+        mean(&self.accuracy)
     }
+
+    /// Its shots, as a table has them.
+    pub(super) fn shots(&self) -> String {
+        let k = self.k.map(|k| k.to_string());
+        k.unwrap_or_else(|| "not stated".to_owned())
+    }
+
+    /// Its ten accuracies and their mean, as a table has them.
+    pub(super) fn percents(&self) -> impl Iterator<Item = String> {
+        let all = self.accuracy.iter().copied();
+        all.chain([self.mean()]).map(percent)
+    }
+}
+
+/// The mean of what the ten tasks gave.
+pub(super) fn mean(accuracy: &[f64]) -> f64 {
+    accuracy.iter().sum::<f64>() / accuracy.len().max(1) as f64
 }
 
 /// One column of Table 2.
@@ -109,6 +140,12 @@ pub fn published() -> &'static Published {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_declared_tables_and_figures_can_be_read() {
+        let file = include_str!("exhibits.json");
+        assert_eq!(mary_contract::Declarations::check(file), Ok(()));
+    }
 
     #[test]
     fn every_published_row_has_ten_accuracies() {

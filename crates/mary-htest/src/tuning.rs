@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Axis, Cell, DataSource, Estimate, Figure, FigureKind, InForce, NumberColumns, Point,
-    ReferenceLine, RunSummary, Scale, Series, Table, TaskError, variants_of,
+    Cell, DataSource, Estimate, Figure, InForce, Point, RunSummary, Series, Table, TaskError,
+    variants_of,
 };
 use serde_json::json;
 
 use super::AB_TASKS;
 use super::ab_task::AbTask;
 use super::dataset::Example;
+use super::exhibits::DECLARED;
 use super::published::published;
 use super::results::{
     GEOMETRY, Outcome, average_cell, mean, other_tasks, paper_tasks, percent, results, task_title,
@@ -143,21 +144,10 @@ fn matrix_of(results: &[&Outcome], original: &str, tuned: &BTreeMap<String, Stri
         average.extend(averages.iter().map(|a| average_cell(a.as_ref())));
         rows.push(average);
     }
-    let mut head = vec!["tested on".to_owned()];
     let trained = columns.iter().map(|(trained, _)| *trained);
-    head.extend(trained.map(|t| t.map_or_else(|| "original".to_owned(), |t| task_title(t))));
-    Table {
-        id: "htest-table-8".into(),
-        title: "What training on one task does to the others".into(),
-        caption:
-            "Columns: the task trained on; rows: the task tested, accuracy in % with its items and 95 % \
-             interval. In brackets: trained and tested on the same task. The form of Lee & Lim 2024, Table 8."
-                .into(),
-        head,
-        rows,
-        published: vec![],
-        numbers: NumberColumns::From(1),
-    }
+    let heads = trained.map(|t| t.map_or_else(|| "original".to_owned(), |t| task_title(t)));
+    let table = DECLARED.table("htest-table-8");
+    table.with_heads("trained", heads).with_rows(rows)
 }
 
 /// Models of the results that were tuned on a task, by the task: `mary matrix --tune` puts each into a
@@ -208,73 +198,30 @@ fn before_and_after(
         let found = results.iter().find(|r| r.model == model && r.task == task);
         found.map(|r| &r.accuracy)
     };
-    let bar = |task: &str, e: &Estimate| Point {
-        label: task_title(task),
-        y: 100.0 * e.value,
-        low: Some(100.0 * e.low),
-        high: Some(100.0 * e.high),
-        ..Point::default()
-    };
-    let series = |name: String, published, points| Series {
-        name,
-        published,
-        points,
-    };
+    let bar = |task: &str, e: &Estimate| Point::percent(task_title(task), e);
     let before = tuned.keys().filter_map(|t| Some(bar(t, of(original, t)?)));
     let after = tuned.iter().filter_map(|(t, m)| Some(bar(t, of(m, t)?)));
     let matrix = &published().table_8;
-    let printed = |column: fn(&str) -> String| -> Vec<Point> {
+    let printed = |column: fn(&str) -> String| {
         let tested = matrix.tested.iter().zip(&matrix.accuracy);
-        tested
-            .filter_map(|(task, row)| {
-                let place = matrix.trained.iter().position(|t| *t == column(task))?;
-                Some(Point {
-                    label: task_title(task),
-                    y: 100.0 * row.get(place)?,
-                    ..Point::default()
-                })
-            })
-            .collect()
+        tested.filter_map(move |(task, row)| {
+            let place = matrix.trained.iter().position(|t| *t == column(task))?;
+            Some(Point::new(task_title(task), 100.0 * row.get(place)?))
+        })
     };
-    Figure {
-        id: "htest-figure-6".into(),
-        title: "Before and after training on the task".into(),
-        caption: format!(
-            "Accuracy on each task of the untuned model and of the model tuned on that task; the form of \
-             Lee & Lim 2024, Figure 6, whose values are the diagonal of its Table 8 ({}, k = 50).",
-            matrix.model
+    let figure = DECLARED.figure("htest-figure-6");
+    figure.saying("model", &matrix.model).with_series([
+        Series::measured("original", before),
+        Series::measured("tuned on the task", after),
+        Series::published(
+            format!("{}, original", matrix.model),
+            printed(|_| "original".to_owned()),
         ),
-        kind: FigureKind::Bar,
-        x: Axis {
-            title: "task".into(),
-            scale: Scale::Category,
-            range: None,
-        },
-        y: Axis {
-            title: "accuracy (%)".into(),
-            scale: Scale::Linear,
-            range: Some((0.0, 100.0)),
-        },
-        series: vec![
-            series("original".into(), false, before.collect()),
-            series("tuned on the task".into(), false, after.collect()),
-            series(
-                format!("{}, original", matrix.model),
-                true,
-                printed(|_| "original".to_owned()),
-            ),
-            series(
-                format!("{}, tuned on the task", matrix.model),
-                true,
-                printed(str::to_owned),
-            ),
-        ],
-        ranges: vec![],
-        references: vec![ReferenceLine {
-            name: "chance".into(),
-            y: 50.0,
-        }],
-    }
+        Series::published(
+            format!("{}, tuned on the task", matrix.model),
+            printed(str::to_owned),
+        ),
+    ])
 }
 
 /// What the paper prints for the rows and columns of our tables; nothing where it prints none of them.
@@ -304,27 +251,17 @@ pub fn published_matrix() -> Table {
     let title = |name: &String| {
         ab_task(name).map_or_else(|| name.clone(), |task| task.card.title.to_string())
     };
-    let mut head = vec!["tested on".to_owned()];
-    head.extend(matrix.trained.iter().map(title));
-    let rows: Vec<Vec<String>> = matrix
-        .tested
-        .iter()
-        .zip(&matrix.accuracy)
-        .map(|(tested, row)| {
-            std::iter::once(title(tested))
-                .chain(row.iter().map(|v| percent(*v)))
-                .collect()
-        })
-        .collect();
-    Table {
-        id: "htest-table-8-published".into(),
-        title: format!("Published: {} trained on one task", matrix.model),
-        caption: format!("{}, Table 8, k = 50.", published().citation),
-        head,
-        published: (0..rows.len()).collect(),
-        rows: Cell::printed_rows(rows),
-        numbers: NumberColumns::From(1),
-    }
+    let tested = matrix.tested.iter().zip(&matrix.accuracy);
+    let rows = tested.map(|(tested, row)| {
+        let values = row.iter().map(|v| percent(*v));
+        std::iter::once(title(tested)).chain(values).collect()
+    });
+    DECLARED
+        .table("htest-table-8-published")
+        .saying("model", &matrix.model)
+        .saying("citation", &published().citation)
+        .with_heads("trained", matrix.trained.iter().map(title))
+        .with_published(Cell::printed_rows(rows))
 }
 
 #[cfg(test)]

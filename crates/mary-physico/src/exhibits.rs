@@ -2,10 +2,10 @@
 //! Only what the runs contain is shown.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use mary_contract::{
-    Axis, Cell, Exhibits, Figure, FigureKind, NumberColumns, Picture, Point, ReferenceLine,
-    RunSummary, Scale, Series, Table,
+    Cell, Declarations, Exhibits, Figure, Picture, Point, RunSummary, Series, Table,
 };
 
 use mary_stats::{LEVEL, intervals};
@@ -20,6 +20,10 @@ use crate::perception::Kind;
 use crate::published::{Printed, published};
 use crate::results::{Outcome, cell, outcomes, printed};
 use crate::setup::{Icl, Source};
+
+/// Titles, captions, heads and axes.
+pub(crate) static DECLARED: LazyLock<Declarations> =
+    LazyLock::new(|| Declarations::read(include_str!("exhibits.json")));
 
 /// Pictures of instances in a report.
 const PICTURES: usize = 6;
@@ -46,10 +50,11 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     ];
     let figures = [scatter(&gaps), bars(&groups), perception_bars(&all)];
     Exhibits {
-        tables: tables.into_iter().flatten().collect(),
-        figures: figures.into_iter().flatten().collect(),
         pictures: pictures(&high),
+        ..Exhibits::default()
     }
+    .with_tables(tables)
+    .with_figures(figures)
 }
 
 pub(crate) fn is_high(outcome: &Outcome<'_>) -> bool {
@@ -84,7 +89,8 @@ pub(crate) fn on(group: &[&Outcome<'_>], split: Split) -> Option<crate::results:
 }
 
 pub(crate) fn printed_cell(value: Option<Printed>) -> Cell {
-    value.map_or_else(Cell::none, |(v, sd)| Cell::printed(printed(v, sd)))
+    let text = value.map(|(v, sd)| printed(v, sd));
+    text.map(Cell::printed).into()
 }
 
 /// Table 3: models against the three sets, text before pictures.
@@ -101,40 +107,20 @@ fn table_3(groups: &[Group<'_>]) -> Option<Table> {
             rows.push(row);
         }
     }
-    if rows.is_empty() {
-        return None;
-    }
-    let measured = rows.len();
-    rows.extend(published().table_3.iter().map(|r| {
+    let paper = published().table_3.iter().map(|r| {
+        let once = r.core_test.is_some_and(|(_, sd)| sd.is_none());
         vec![
             r.model.clone().into(),
             if r.seen { "pictures" } else { "text" }.into(),
-            if r.core_test.is_some_and(|(_, sd)| sd.is_none()) {
-                Cell::count(1)
-            } else {
-                Cell::count(3)
-            },
+            Cell::count(if once { 1 } else { 3 }),
             printed_cell(r.core_dev),
             printed_cell(r.core_test),
             printed_cell(r.associative),
-            "–".into(),
+            Cell::none(),
         ]
-    }));
-    Some(Table {
-        id: "physico-table-3".into(),
-        title: "PHYSICO, the high level".into(),
-        caption: "Accuracy in % with its answers and 95 % interval (clustered by option set), unread \
-                  answers counted as wrong, mean ± standard deviation over runs \
-                  (population, as the paper prints it); chance is 25. The form of Yu et al. 2025, Table 3; \
-                  its printed results, on the authors' own grids, stand below ours."
-            .into(),
-        head: ["model", "how", "runs", "CORE-Dev", "CORE-Test", "ASSOC.", "unread (%)"]
-            .map(String::from)
-            .to_vec(),
-        published: (measured..rows.len()).collect(),
-        rows,
-        numbers: NumberColumns::From(2),
-    })
+    });
+    let table = DECLARED.table("physico-table-3");
+    table.with_rows(rows).with_published(paper).if_measured()
 }
 
 fn runs_cell(outcome: &Outcome<'_>) -> Cell {
@@ -145,7 +131,10 @@ fn unread(group: &[&Outcome<'_>]) -> Cell {
     let samples: usize = group.iter().map(|o| o.row.samples).sum();
     let unread: usize = group.iter().flat_map(|o| o.row.unscored.values()).sum();
     let share = intervals::wilson(unread as u64, samples as u64, LEVEL);
-    share.map_or_else(|_| Cell::none(), |i| Cell::percent(&estimate_of(&i), 1))
+    share
+        .ok()
+        .map(|i| Cell::percent(&estimate_of(&i), 1))
+        .into()
 }
 
 /// Table 10: concepts against models, the paper's three columns at the end.
@@ -158,9 +147,6 @@ fn table_10(high: &[&Outcome<'_>]) -> Option<Table> {
             (place, concept, pair.to_owned())
         })
         .collect();
-    if pairs.is_empty() {
-        return None;
-    }
     let mut columns: Vec<(String, Vec<&Outcome<'_>>)> = Vec::new();
     for outcome in high {
         let name = format!("{} ({})", outcome.model(), outcome.how());
@@ -169,7 +155,7 @@ fn table_10(high: &[&Outcome<'_>]) -> Option<Table> {
             None => columns.push((name, vec![outcome])),
         }
     }
-    let rows = pairs
+    let rows: Vec<Vec<Cell>> = pairs
         .iter()
         .map(|(place, concept, pair)| {
             let set = ["core-test", "core-dev", "associative"]
@@ -193,28 +179,11 @@ fn table_10(high: &[&Outcome<'_>]) -> Option<Table> {
             row
         })
         .collect();
-    let mut head = vec!["concept".to_owned(), "set".to_owned()];
-    head.extend(columns.into_iter().map(|(name, _)| name));
-    head.extend(
-        [
-            "published: GPT-4 (text)",
-            "published: GPT-4o (visual)",
-            "published: o1-preview (text)",
-        ]
-        .map(String::from),
-    );
-    Some(Table {
-        id: "physico-table-10".into(),
-        title: "PHYSICO by concept".into(),
-        caption: "Accuracy in % by concept with its answers and 95 % interval (clustered by option set), \
-                  unread answers counted as wrong, mean ± standard deviation over runs. The form of Yu et al. 2025, Table 10, which has the core-test concepts; its \
-                  columns, on the authors' own grids, stand at the end."
-            .into(),
-        head,
-        rows,
-        published: vec![],
-        numbers: NumberColumns::From(2),
-    })
+    DECLARED
+        .table("physico-table-10")
+        .with_heads("models", columns.into_iter().map(|(name, _)| name))
+        .with_rows(rows)
+        .if_measured()
 }
 
 /// What the judge model says and, beside it, what people say.
@@ -242,33 +211,25 @@ fn low_level(all: &[Outcome<'_>]) -> Option<Table> {
             models.push(outcome.model());
         }
     }
-    if models.is_empty() {
-        return None;
-    }
     let find =
         |model: &str, task: &str| all.iter().find(|o| o.model() == model && o.task() == task);
-    let mut rows: Vec<Vec<Cell>> = models
-        .iter()
-        .map(|model| {
-            let mut row = vec![Cell::from(*model)];
-            row.extend(tasks.map(|t| cell(find(model, t).and_then(Outcome::whole))));
-            let judged = |name: &str| {
-                let describe = find(model, "physico/describe")?;
-                let measure = describe.row.measures.iter().find(|m| m.name == name)?;
-                Some(Cell::percent(&measure.estimate, 1))
-            };
-            for (by_model, by_people) in [
-                ("judged_correct", "judged_by_people"),
-                ("recall", "recall_by_people"),
-                ("recall_with_more", ""),
-            ] {
-                row.push(by_both(judged(by_model), judged(by_people)));
-            }
-            row
-        })
-        .collect();
-    let measured = rows.len();
-    rows.extend(published().low_level.iter().map(|r| {
+    let rows = models.iter().map(|model| {
+        let mut row = vec![Cell::from(*model)];
+        row.extend(tasks.map(|t| cell(find(model, t).and_then(Outcome::whole))));
+        let judged = |name: &str| {
+            let describe = find(model, "physico/describe")?;
+            Some(Cell::percent(describe.row.measure(name)?, 1))
+        };
+        for (by_model, by_people) in [
+            ("judged_correct", "judged_by_people"),
+            ("recall", "recall_by_people"),
+            ("recall_with_more", ""),
+        ] {
+            row.push(by_both(judged(by_model), judged(by_people)));
+        }
+        row
+    });
+    let paper = published().low_level.iter().map(|r| {
         vec![
             r.model.clone().into(),
             printed_cell(r.definition),
@@ -276,34 +237,11 @@ fn low_level(all: &[Outcome<'_>]) -> Option<Table> {
             printed_cell(r.self_play),
             printed_cell(r.no_error.map(|v| (v, None))),
             printed_cell(r.recall.map(|v| (v, None))),
-            "–".into(),
+            Cell::none(),
         ]
-    }));
-    Some(Table {
-        id: "physico-table-1".into(),
-        title: "PHYSICO, the low level".into(),
-        caption: "Accuracy in % with its items and 95 % interval: the concept from a masked definition, from a photograph, and from the \
-                  model's own masked description (self-play); and the share of descriptions without \
-                  factual error (ours by the judge model and, where it says so, by people; the paper's by \
-                  people); and the share of the concept's core properties that descriptions name, before \
-                  and after the question for more. The forms of Yu et al. \
-                  2025, Tables 1, 2 and 9; the definitions are our own, the paper's come from Wikipedia."
-            .into(),
-        head: [
-            "model",
-            "definition",
-            "photograph",
-            "self-play",
-            "no factual error",
-            "recall",
-            "recall with more",
-        ]
-        .map(String::from)
-        .to_vec(),
-        published: (measured..rows.len()).collect(),
-        rows,
-        numbers: NumberColumns::From(1),
-    })
+    });
+    let table = DECLARED.table("physico-table-1");
+    table.with_rows(rows).with_published(paper).if_measured()
 }
 
 /// Tables 4 and 5, where shots were given.
@@ -312,38 +250,25 @@ fn table_4(groups: &[Group<'_>]) -> Option<Table> {
     if !groups.iter().any(with_shots) {
         return None;
     }
-    let mut rows: Vec<Vec<Cell>> = groups
-        .iter()
-        .filter_map(|group| {
-            let first = group.first()?;
-            Some(vec![
-                first.model().into(),
-                first.how().into(),
-                cell(on(group, Split::CoreTest)),
-                cell(on(group, Split::Associative)),
-            ])
-        })
-        .collect();
-    let measured = rows.len();
-    rows.extend(published().table_4.iter().map(|r| {
+    let rows = groups.iter().filter_map(|group| {
+        let first = group.first()?;
+        Some(vec![
+            first.model().into(),
+            first.how().into(),
+            cell(on(group, Split::CoreTest)),
+            cell(on(group, Split::Associative)),
+        ])
+    });
+    let paper = published().table_4.iter().map(|r| {
         vec![
             r.model.clone().into(),
             r.how.clone().into(),
             printed_cell(r.core_test),
             printed_cell(r.associative),
         ]
-    }));
-    Some(Table {
-        id: "physico-table-4".into(),
-        title: "Shots".into(),
-        caption: "Accuracy in % with its answers and 95 % interval, with and without shots; the form of Yu et al. 2025, Tables 4 and 5, whose \
-                  printed results stand below ours."
-            .into(),
-        head: ["model", "how", "CORE-Test", "ASSOC."].map(String::from).to_vec(),
-        published: (measured..rows.len()).collect(),
-        rows,
-        numbers: NumberColumns::From(2),
-    })
+    });
+    let table = DECLARED.table("physico-table-4");
+    Some(table.with_rows(rows).with_published(paper))
 }
 
 /// Pictures minus text for each model that was asked both ways, paired by concept.
@@ -386,20 +311,10 @@ fn text_against_picture(groups: &[Group<'_>]) -> Option<Table> {
             mean_cell(&mean, both.len()),
         ]);
     }
-    (!rows.is_empty()).then(|| Table {
-        id: "physico-text-picture".into(),
-        title: "Grids as numbers and as pictures".into(),
-        caption: "Accuracy in % on the same instances, means over concepts; pictures minus text paired by \
-                  concept, with its 95 % interval over concepts (Student's t), from five concepts on. \
-                  Where the two were asked in different ways, the ways are named: the difference then holds both."
-            .into(),
-        head: ["model", "set", "text", "pictures", "pictures − text"]
-            .map(String::from)
-            .to_vec(),
-        rows,
-        published: vec![],
-        numbers: NumberColumns::From(2),
-    })
+    DECLARED
+        .table("physico-text-picture")
+        .with_rows(rows)
+        .if_measured()
 }
 
 fn perceived<'a>(all: &'a [Outcome<'a>]) -> Vec<&'a Outcome<'a>> {
@@ -410,139 +325,65 @@ fn perceived<'a>(all: &'a [Outcome<'a>]) -> Vec<&'a Outcome<'a>> {
 
 /// Whether the grids are seen at all.
 fn perception(all: &[Outcome<'_>]) -> Option<Table> {
-    let mut rows: Vec<Vec<Cell>> = perceived(all)
-        .iter()
-        .map(|o| {
-            let mut row = vec![o.model().into(), o.how().into()];
-            row.extend(Kind::ALL.map(|k| cell(o.part("kind", k.name()))));
-            row.push(cell(o.whole()));
-            row
-        })
-        .collect();
-    if rows.is_empty() {
-        return None;
-    }
-    let measured = rows.len();
+    let measured = perceived(all);
+    let rows = measured.iter().map(|o| {
+        let mut row = vec![o.model().into(), o.how().into()];
+        row.extend(Kind::ALL.map(|k| cell(o.part("kind", k.name()))));
+        row.push(cell(o.whole()));
+        row
+    });
     let paper = &published().perception;
-    let mut row: Vec<Cell> = vec![paper.model.clone().into(), "free answers".into()];
-    row.extend(Kind::ALL.map(|_| Cell::none()));
-    row.push(Cell::printed(printed(paper.accuracy, None)));
-    rows.push(row);
-    let mut head = vec!["model".to_owned(), "how".to_owned()];
-    head.extend(Kind::ALL.map(|k| k.name().to_owned()));
-    head.push("all".into());
-    Some(Table {
-        id: "physico-perception".into(),
-        title: "Are the grids seen?".into(),
-        caption: "Accuracy in % with its questions and 95 % interval, on questions about the objects of one pair, chance 25: a failure here is a \
-                  failure to see, not to understand. The published figure (Yu et al. 2025, RQ 5) counts \
-                  objects whose shape, colour and place were all described rightly."
-            .into(),
-        head,
-        published: (measured..rows.len()).collect(),
-        rows,
-        numbers: NumberColumns::From(2),
+    let mut printed_row: Vec<Cell> = vec![paper.model.clone().into(), "free answers".into()];
+    printed_row.extend(Kind::ALL.map(|_| Cell::none()));
+    printed_row.push(Cell::printed(printed(paper.accuracy, None)));
+    DECLARED
+        .table("physico-perception")
+        .with_heads("kinds", Kind::ALL.map(|k| k.name()))
+        .with_rows(rows)
+        .with_published([printed_row])
+        .if_measured()
+}
+
+/// The parts of an outcome with these values of a tag, as points.
+fn part_points<'a>(
+    outcome: &'a Outcome<'_>,
+    tag: &'a str,
+    values: impl IntoIterator<Item = &'a str> + 'a,
+) -> impl Iterator<Item = Point> + 'a {
+    values.into_iter().filter_map(move |value| {
+        let address = format!("{}|{}|{tag}={value}", outcome.model(), outcome.task());
+        let accuracy = outcome.part(tag, value)?;
+        Some(Point::percent(value, &accuracy.estimate).with_samples(address))
     })
-}
-
-fn accuracy_axis() -> Axis {
-    Axis {
-        title: "accuracy (%)".into(),
-        scale: Scale::Linear,
-        range: Some((0.0, 100.0)),
-    }
-}
-
-fn category(title: &str) -> Axis {
-    Axis {
-        title: title.into(),
-        scale: Scale::Category,
-        range: None,
-    }
-}
-
-fn chance() -> Vec<ReferenceLine> {
-    vec![ReferenceLine {
-        name: "chance".into(),
-        y: 25.0,
-    }]
-}
-
-fn point(label: &str, accuracy: &crate::results::Accuracy, samples: String) -> Point {
-    Point {
-        x: 0.0,
-        label: label.to_owned(),
-        y: 100.0 * accuracy.estimate.value,
-        low: Some(100.0 * accuracy.estimate.low),
-        high: Some(100.0 * accuracy.estimate.high),
-        samples: Some(samples),
-    }
 }
 
 /// The three sets, a series a model and way of asking.
 fn bars(groups: &[Group<'_>]) -> Option<Figure> {
-    let series: Vec<Series> = groups
-        .iter()
-        .filter_map(|group| {
-            let first = group.first()?;
-            let points: Vec<Point> = SPLITS
-                .into_iter()
-                .filter_map(|split| {
-                    let name = split.name();
-                    let outcome = group.iter().find(|o| o.part("split", name).is_some())?;
-                    let address = format!("{}|{}|split={name}", outcome.model(), outcome.task());
-                    Some(point(name, &outcome.part("split", name)?, address))
-                })
-                .collect();
-            (!points.is_empty()).then(|| Series {
-                name: format!("{} ({})", first.model(), first.how()),
-                published: false,
-                points,
+    let series = groups.iter().filter_map(|group| {
+        let first = group.first()?;
+        let points: Vec<Point> = SPLITS
+            .into_iter()
+            .filter_map(|s| {
+                group
+                    .iter()
+                    .find_map(|o| part_points(o, "split", [s.name()]).next())
             })
-        })
-        .collect();
-    (!series.is_empty()).then(|| Figure {
-        id: "physico-sets".into(),
-        title: "The three sets".into(),
-        caption: "Accuracy on the core sets (named by the paper's Tables 6 and 7) and on the associative \
-                  set, with 95 % intervals clustered by option set."
-            .into(),
-        kind: FigureKind::Bar,
-        x: category("set"),
-        y: accuracy_axis(),
-        series,
-        references: chance(),
-        ranges: vec![],
-    })
+            .collect();
+        let name = format!("{} ({})", first.model(), first.how());
+        (!points.is_empty()).then(|| Series::measured(name, points))
+    });
+    let figure = DECLARED.figure("physico-sets");
+    figure.with_series(series).if_measured()
 }
 
 fn perception_bars(all: &[Outcome<'_>]) -> Option<Figure> {
-    let series: Vec<Series> = perceived(all)
-        .iter()
-        .map(|o| Series {
-            name: format!("{} ({})", o.model(), o.how()),
-            published: false,
-            points: Kind::ALL
-                .iter()
-                .filter_map(|k| {
-                    let address = format!("{}|{}|kind={}", o.model(), o.task(), k.name());
-                    Some(point(k.name(), &o.part("kind", k.name())?, address))
-                })
-                .collect(),
-        })
-        .collect();
-    (!series.is_empty()).then(|| Figure {
-        id: "physico-perception-kinds".into(),
-        title: "Are the grids seen?".into(),
-        caption: "Accuracy by what is asked about the objects of a pair, with 95 % intervals."
-            .into(),
-        kind: FigureKind::Bar,
-        x: category("asked about"),
-        y: accuracy_axis(),
-        series,
-        references: chance(),
-        ranges: vec![],
-    })
+    let measured = perceived(all);
+    let series = measured.iter().map(|o| {
+        let points = part_points(o, "kind", Kind::ALL.map(|k| k.name()));
+        Series::measured(format!("{} ({})", o.model(), o.how()), points)
+    });
+    let figure = DECLARED.figure("physico-perception-kinds");
+    figure.with_series(series).if_measured()
 }
 
 /// The first instances of the first fresh run.

@@ -1,12 +1,10 @@
 //! The parrot gap: how much better a model does on a concept in words (low level) than on the same
 //! concept with the same option sets in grids (high level).
 
-use mary_contract::{
-    Axis, Cell, Estimate, Figure, FigureKind, NumberColumns, Point, ReferenceLine, RunSummary,
-    Scale, Series, Table,
-};
+use mary_contract::{Cell, Estimate, Figure, Point, RunSummary, Series, Table};
 use mary_stats::{Interval, difference, score_interval};
 
+use crate::exhibits::{DECLARED, is_high};
 use crate::instances::Split;
 use crate::results::{Outcome, outcomes, printed};
 use crate::setup::Source;
@@ -48,72 +46,57 @@ pub struct Gap {
 /// The low-level tasks whose option sets are those of grids.
 const LOW: [&str; 2] = ["physico/definition", "physico/photo"];
 
+/// High-level outcomes with fresh instances, and for each low-level task what was asked of the same model
+/// with the same seed, so that the option sets are the same.
+fn low_and_high<'o, 'r>(
+    all: &'o [Outcome<'r>],
+) -> impl Iterator<Item = (&'o Outcome<'r>, &'static str, Vec<&'o Outcome<'r>>)> {
+    let fresh = |o: &&Outcome<'_>| is_high(o) && o.setup.source == Source::Fresh;
+    let pairs = all
+        .iter()
+        .filter(fresh)
+        .flat_map(|o| LOW.map(|task| (o, task)));
+    pairs.map(|(high, task)| {
+        let same = |o: &&Outcome<'_>| {
+            o.task() == task && o.model() == high.model() && o.setup.seed == high.setup.seed
+        };
+        (high, task, all.iter().filter(same).collect())
+    })
+}
+
 /// Every gap the runs hold: definitions, and photographs where there are any, against each high-level task
 /// with fresh instances of the same seed, whose option sets are then the same.
 pub fn parrot_gaps(runs: &[RunSummary]) -> Vec<Gap> {
     let all = outcomes(runs);
-    let mut gaps = Vec::new();
-    for high in all.iter().filter(|o| {
-        (o.task().starts_with("physico/core-") || o.task().starts_with("physico/associative-"))
-            && o.setup.source == Source::Fresh
-    }) {
-        for task in LOW {
-            let lows = || {
-                all.iter().filter(|o| {
-                    o.task() == task && o.model() == high.model() && o.setup.seed == high.setup.seed
-                })
-            };
-            // Words scored by letter and words written are different questions: only the same way counts.
-            let low = lows().find(|o| o.setup.mode == high.setup.mode);
-            if let Some(gap) = low.and_then(|low| gap(low, high)) {
-                gaps.push(gap);
-            }
-        }
-    }
-    gaps
+    let gaps = low_and_high(&all).filter_map(|(high, _, lows)| {
+        // Words scored by letter and words written are different questions: only the same way counts.
+        let low = lows.iter().find(|o| o.setup.mode == high.setup.mode);
+        gap(low?, high)
+    });
+    gaps.collect()
 }
 
 /// High-level tasks that have no gap because the low level was asked of the same model and seed, but
 /// another way.
 pub fn left_out(runs: &[RunSummary]) -> Option<Table> {
     let all = outcomes(runs);
-    let mut rows = Vec::new();
-    for high in all.iter().filter(|o| {
-        (o.task().starts_with("physico/core-") || o.task().starts_with("physico/associative-"))
-            && o.setup.source == Source::Fresh
-    }) {
-        for task in LOW {
-            let lows: Vec<&Outcome<'_>> = all
-                .iter()
-                .filter(|o| {
-                    o.task() == task && o.model() == high.model() && o.setup.seed == high.setup.seed
-                })
-                .collect();
-            if !lows.is_empty() && lows.iter().all(|o| o.setup.mode != high.setup.mode) {
-                let how: Vec<String> = lows.iter().map(|o| o.how()).collect();
-                rows.push(vec![
-                    high.model().to_owned(),
-                    high.task().to_owned(),
-                    high.how(),
-                    short(task).to_owned(),
-                    how.join("; "),
-                ]);
-            }
-        }
-    }
-    (!rows.is_empty()).then(|| Table {
-        id: "physico-parrot-gap-left-out".into(),
-        title: "Without a parrot gap".into(),
-        caption: "The low level was asked another way (scored letters against written answers), which would \
-                  compare ways of asking; run it the same way to get a gap."
-            .into(),
-        head: ["model", "high-level task", "how", "low level", "asked as"]
-            .map(String::from)
-            .to_vec(),
-        rows: Cell::rows(rows),
-        published: vec![],
-        numbers: NumberColumns::At(vec![]),
-    })
+    let rows = low_and_high(&all).filter_map(|(high, task, lows)| {
+        let otherwise = lows.iter().all(|o| o.setup.mode != high.setup.mode);
+        let how: Vec<String> = lows.iter().map(|o| o.how()).collect();
+        (otherwise && !lows.is_empty()).then(|| {
+            vec![
+                high.model().to_owned(),
+                high.task().to_owned(),
+                high.how(),
+                short(task).to_owned(),
+                how.join("; "),
+            ]
+        })
+    });
+    DECLARED
+        .table("physico-parrot-gap-left-out")
+        .with_rows(Cell::rows(rows.collect()))
+        .if_measured()
 }
 
 fn gap(low: &Outcome<'_>, high: &Outcome<'_>) -> Option<Gap> {
@@ -124,7 +107,8 @@ fn gap(low: &Outcome<'_>, high: &Outcome<'_>) -> Option<Gap> {
         };
         concepts.push(ConceptGap {
             pair: pair.to_owned(),
-            difference: independent(&l.estimate, &h.estimate),
+            // Definition and grids are different questions.
+            difference: l.estimate.minus(&h.estimate),
             low: l.estimate,
             high: h.estimate,
         });
@@ -149,19 +133,6 @@ fn gap(low: &Outcome<'_>, high: &Outcome<'_>) -> Option<Gap> {
     })
 }
 
-/// Low minus high for one concept. Definition and grids are different questions, so that the two
-/// intervals are combined as of independent samples (Newcombe's way).
-fn independent(low: &Estimate, high: &Estimate) -> Estimate {
-    let value = low.value - high.value;
-    Estimate {
-        value,
-        low: value - (low.value - low.low).hypot(high.high - high.value),
-        high: value + (low.high - low.value).hypot(high.value - high.low),
-        n: low.n + high.n,
-        method: "newcombe".into(),
-    }
-}
-
 /// The mean over concepts with its interval, which needs [`difference::FEWEST`] of them.
 pub(crate) fn over_concepts(differences: &[f64]) -> Option<(f64, Option<Estimate>)> {
     let (value, bounds) = difference::over_units(differences).ok()?;
@@ -169,13 +140,7 @@ pub(crate) fn over_concepts(differences: &[f64]) -> Option<(f64, Option<Estimate
 }
 
 pub(crate) fn estimate_of(i: &Interval) -> Estimate {
-    Estimate {
-        value: i.value,
-        low: i.low,
-        high: i.high,
-        n: i.n,
-        method: i.method.into(),
-    }
+    Estimate::new(i.value, (i.low, i.high), i.n, i.method)
 }
 
 /// A mean difference over concepts; fewer than [`difference::FEWEST`] have no interval, and the cell says so.
@@ -217,20 +182,10 @@ pub fn overall_table(gaps: &[Gap]) -> Option<Table> {
             ]
         })
         .collect();
-    (!rows.is_empty()).then(|| Table {
-        id: "physico-parrot-gap".into(),
-        title: "The parrot gap".into(),
-        caption: "Accuracy in % on masked definitions or photographs (low level) and on grids (high level) \
-                  with the same option sets, means over concepts (with an interval from five on); low minus high paired by concept, with its 95 % \
-                  interval over concepts (Student's t) from five concepts on. A gap above zero: the model can say more than it can see."
-            .into(),
-        head: ["model", "high-level task", "how", "low level", "concepts", "low", "high", "low − high"]
-            .map(String::from)
-            .to_vec(),
-        rows,
-        published: vec![],
-        numbers: NumberColumns::From(3),
-    })
+    DECLARED
+        .table("physico-parrot-gap")
+        .with_rows(rows)
+        .if_measured()
 }
 
 /// The gaps concept by concept.
@@ -252,19 +207,10 @@ pub fn concept_table(gaps: &[Gap]) -> Option<Table> {
             ]);
         }
     }
-    (!rows.is_empty()).then(|| Table {
-        id: "physico-parrot-gap-concepts".into(),
-        title: "The parrot gap by concept".into(),
-        caption: "The same, concept by concept, the widest gap first. The intervals combine those of the \
-                  two accuracies as of independent samples; with few items of a concept they are wide."
-            .into(),
-        head: ["model", "high-level task", "how", "low level", "concept", "low", "high", "low − high"]
-            .map(String::from)
-            .to_vec(),
-        rows,
-        published: vec![],
-        numbers: NumberColumns::From(4),
-    })
+    DECLARED
+        .table("physico-parrot-gap-concepts")
+        .with_rows(rows)
+        .if_measured()
 }
 
 fn concept_of(pair: &str) -> &str {
@@ -275,54 +221,21 @@ fn concept_of(pair: &str) -> &str {
 pub fn scatter(gaps: &[Gap]) -> Option<Figure> {
     let series: Vec<Series> = gaps
         .iter()
-        .map(|gap| Series {
-            name: format!(
-                "{} ({} against {}, {})",
-                gap.model,
-                short(&gap.task),
-                short(&gap.against),
-                gap.how
-            ),
-            published: false,
-            points: gap
-                .concepts
-                .iter()
-                .map(|c| Point {
-                    x: 100.0 * c.low.value,
-                    label: concept_of(&c.pair).to_owned(),
-                    y: 100.0 * c.high.value,
-                    low: None,
-                    high: None,
-                    samples: Some(format!("{}|{}|pair={}", gap.model, gap.task, c.pair)),
-                })
-                .collect(),
+        .map(|gap| {
+            let (task, against) = (short(&gap.task), short(&gap.against));
+            let name = format!("{} ({task} against {against}, {})", gap.model, gap.how);
+            let points = gap.concepts.iter().map(|c| {
+                Point::new(concept_of(&c.pair), 100.0 * c.high.value)
+                    .at(100.0 * c.low.value)
+                    .with_samples(format!("{}|{}|pair={}", gap.model, gap.task, c.pair))
+            });
+            Series::measured(name, points)
         })
         .collect();
-    (!series.is_empty()).then(|| Figure {
-        id: "physico-low-high".into(),
-        title: "Said and seen, concept by concept".into(),
-        caption:
-            "Each point is a concept: accuracy on its definitions or photographs (across) and on its grids \
-                  with the same option sets (up). Points at the lower right are said but not seen."
-                .into(),
-        kind: FigureKind::Scatter { fit: false },
-        x: Axis {
-            title: "low level, accuracy (%)".into(),
-            scale: Scale::Linear,
-            range: Some((-2.0, 102.0)),
-        },
-        y: Axis {
-            title: "high level: grids, accuracy (%)".into(),
-            scale: Scale::Linear,
-            range: Some((-2.0, 102.0)),
-        },
-        series,
-        references: vec![ReferenceLine {
-            name: "chance".into(),
-            y: 25.0,
-        }],
-        ranges: vec![],
-    })
+    DECLARED
+        .figure("physico-low-high")
+        .with_series(series)
+        .if_measured()
 }
 
 /// A task without its family.

@@ -108,6 +108,12 @@ mod tests {
     use crate::instances::Split;
 
     #[test]
+    fn the_declared_tables_and_figures_can_be_read() {
+        let file = include_str!("exhibits.json");
+        assert_eq!(mary_contract::Declarations::check(file), Ok(()));
+    }
+
+    #[test]
     fn the_printed_tables_are_whole() {
         let read: Published = serde_json::from_str(include_str!("published.json")).unwrap();
         assert_eq!(read.table_3.len(), 12);

@@ -2,7 +2,7 @@
 //! concept, with the deviation over runs.
 
 use mary_contract::{
-    Cell, Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task, TaskSettings, variants,
+    Cell, Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task, TaskSettings, told_apart,
 };
 
 use crate::judging::{SD, part_name};
@@ -51,7 +51,7 @@ pub fn printed(value: f64, sd: Option<f64>) -> String {
 
 /// A cell that may be empty.
 pub fn cell(accuracy: Option<Accuracy>) -> Cell {
-    accuracy.map_or_else(Cell::none, |a| a.cell())
+    accuracy.map(|a| a.cell()).into()
 }
 
 impl<'a> Outcome<'a> {
@@ -65,32 +65,28 @@ impl<'a> Outcome<'a> {
         &self.row.model
     }
 
-    fn measure(&self, name: &str) -> Option<&'a Estimate> {
-        let found = self.row.measures.iter().find(|m| m.name == name)?;
-        Some(&found.estimate)
-    }
-
     /// The accuracy of the whole.
     pub fn whole(&self) -> Option<Accuracy> {
-        let estimate = self.measure("accuracy").or(self.row.score.as_ref())?;
+        let estimate = self.row.measure("accuracy").or(self.row.score.as_ref())?;
         Some(Accuracy {
             estimate: estimate.clone(),
-            sd: self.measure(SD).map(|e| e.value),
+            sd: self.row.measure(SD).map(|e| e.value),
         })
     }
 
     /// The accuracy of the samples with this tag.
     pub fn part(&self, tag: &str, value: &str) -> Option<Accuracy> {
         let estimate = self
+            .row
             .measure(&part_name("accuracy", tag, value))
             .cloned()
-            .or_else(|| {
-                let breakdown = self.row.breakdowns.iter().find(|b| b.tag == tag)?;
-                breakdown.values.get(value).cloned()
-            })?;
+            .or_else(|| self.row.part(tag, value).cloned())?;
         Some(Accuracy {
             estimate,
-            sd: self.measure(&part_name(SD, tag, value)).map(|e| e.value),
+            sd: self
+                .row
+                .measure(&part_name(SD, tag, value))
+                .map(|e| e.value),
         })
     }
 
@@ -175,21 +171,11 @@ pub fn outcomes(runs: &[RunSummary]) -> Vec<Outcome<'_>> {
 
 /// Names what differs between results of a model on a task that are told in the same words.
 fn tell_apart(all: &mut [Outcome<'_>]) {
-    let shown = |o: &Outcome<'_>| (o.model().to_owned(), o.task().to_owned(), o.how());
-    let said: Vec<String> = all
+    let shown: Vec<_> = all
         .iter()
-        .map(|own| {
-            let alike: Vec<&Conditions> = all
-                .iter()
-                .filter(|o| shown(o) == shown(own))
-                .map(|o| &o.conditions)
-                .collect();
-            let place = alike.iter().position(|c| **c == own.conditions);
-            place
-                .and_then(|i| variants(&alike).into_iter().nth(i))
-                .unwrap_or_default()
-        })
+        .map(|o| ((o.model(), o.task(), o.how()), &o.conditions))
         .collect();
+    let said = told_apart(&shown);
     for (outcome, variant) in all.iter_mut().zip(said) {
         outcome.variant = variant;
     }

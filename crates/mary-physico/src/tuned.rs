@@ -1,8 +1,8 @@
 //! Tuned models beside the ones they were made from: the tuned rows of the paper's Tables 4 and 5.
 
-use mary_contract::{Cell, NumberColumns, RunSummary, Table};
+use mary_contract::{Cell, RunSummary, Table};
 
-use crate::exhibits::{Group, SPLITS, groups, is_high, on, printed_cell};
+use crate::exhibits::{DECLARED, Group, SPLITS, groups, is_high, on, printed_cell};
 use crate::published::{PublishedShots, published};
 use crate::results::{Outcome, cell, outcomes};
 
@@ -42,16 +42,12 @@ pub fn tuned_rows(runs: &[RunSummary], pairs: &[(String, String)]) -> Option<Tab
             }
         }
     }
-    if rows.is_empty() {
-        return None;
-    }
-    let measured = rows.len();
     let printed = &published().table_4;
     let of_tuning = |r: &&PublishedShots| {
         let tuned = |other: &PublishedShots| other.model == r.model && other.how.contains("tuned");
         printed.iter().any(tuned)
     };
-    rows.extend(printed.iter().filter(of_tuning).map(|r| {
+    let paper = printed.iter().filter(of_tuning).map(|r| {
         vec![
             r.model.clone().into(),
             r.how.clone().into(),
@@ -59,18 +55,7 @@ pub fn tuned_rows(runs: &[RunSummary], pairs: &[(String, String)]) -> Option<Tab
             printed_cell(r.core_test),
             printed_cell(r.associative),
         ]
-    }));
-    Some(Table {
-        id: "physico-table-4-tuned".into(),
-        title: "Before and after tuning".into(),
-        caption: "Accuracy in % with its answers and 95 % interval; chance is 25. The form of the tuned rows of Yu et al. 2025, Tables 4 \
-                  and 5, whose printed results, on the authors' own grids, stand below ours."
-            .into(),
-        head: ["model", "how", "CORE-Dev", "CORE-Test", "ASSOC."]
-            .map(String::from)
-            .to_vec(),
-        published: (measured..rows.len()).collect(),
-        rows,
-        numbers: NumberColumns::From(2),
-    })
+    });
+    let table = DECLARED.table("physico-table-4-tuned");
+    table.with_rows(rows).with_published(paper).if_measured()
 }

@@ -76,6 +76,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_declared_tables_and_figures_can_be_read() {
+        let file = include_str!("exhibits.json");
+        assert_eq!(mary_contract::Declarations::check(file), Ok(()));
+    }
+
+    #[test]
     fn the_tables_are_whole() {
         let all: Published = serde_json::from_str(include_str!("published.json")).unwrap();
         let rows = |t: &Vec<PublishedRow>| t.len();

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mary_contract::{Cell, Item, NumberColumns, Outcome, Sample, Table, Target};
+use mary_contract::{Cell, Item, Outcome, Sample, Table, Target};
+
+use crate::exhibits::DECLARED;
 
 /// Items shown of each kind; the caption says how many there are.
 const SHOWN: usize = 20;
@@ -76,51 +78,26 @@ impl Failures {
 
     /// All tables that the answers give.
     pub(super) fn tables(&self) -> Vec<Table> {
-        let mut tables = Vec::new();
-        tables.extend(failed(
-            &self.triples,
-            (
-                "embodied-table-6",
-                "SensoryVec: triples that every model gets wrong",
-            ),
-            ["sense", "word", "synonym / antonym"],
-            "The antonym is the nearer one for every model. The form of Yang et al. 2025, Table 6.",
-        ));
-        tables.extend(failed(
-            &self.questions,
-            (
-                "embodied-table-7",
-                "PerceptualQA: questions that no model answers",
-            ),
-            ["subtask", "question", "right option"],
-            "Wrong in every order and for every model. The form of Yang et al. 2025, Tables 7 and 15.",
-        ));
-        tables.extend(self.placing());
-        tables
+        let tables = [
+            failed(&self.triples, "embodied-table-6"),
+            failed(&self.questions, "embodied-table-7"),
+            self.placing(),
+        ];
+        tables.into_iter().flatten().collect()
     }
 
     /// Where the right option stood.
     fn placing(&self) -> Option<Table> {
         let most = self.places.values().flat_map(BTreeMap::keys).max()? + 1;
         let letter = |place: usize| char::from(b'A' + place.min(25) as u8).to_string();
-        let mut head = vec!["order".to_owned()];
-        head.extend((0..most).map(letter));
         let rows = self.places.iter().map(|(order, places)| {
             let mut cells = vec![order.clone()];
             cells.extend((0..most).map(|p| places.get(&p).map_or(0, BTreeSet::len).to_string()));
             cells
         });
-        Some(Table {
-            id: "embodied-table-10".into(),
-            title: "Where the right option stood".into(),
-            caption: "Questions by the place of their right option, one line for each order in which they \
-                      were asked. The form of Yang et al. 2025, Table 10."
-                .into(),
-            head,
-            rows: Cell::figures(rows.collect()),
-            published: vec![],
-            numbers: NumberColumns::From(1),
-        })
+        let table = DECLARED.table("embodied-table-10");
+        let table = table.with_heads("places", (0..most).map(letter));
+        Some(table.with_rows(Cell::figures(rows.collect())))
     }
 }
 
@@ -140,12 +117,7 @@ fn key_of(item: &Item) -> String {
     item.id.clone()
 }
 
-fn failed(
-    records: &BTreeMap<String, Record>,
-    (id, title): (&str, &str),
-    columns: [&str; 3],
-    about: &str,
-) -> Option<Table> {
+fn failed(records: &BTreeMap<String, Record>, id: &str) -> Option<Table> {
     let models: BTreeSet<&String> = records.values().flat_map(|r| &r.asked).collect();
     if models.len() < FEWEST_MODELS {
         return None;
@@ -162,22 +134,13 @@ fn failed(
             r.asked.len().to_string(),
         ]
     });
-    let mut head: Vec<String> = columns.map(str::to_owned).to_vec();
-    head.push("models".to_owned());
-    Some(Table {
-        id: id.to_owned(),
-        title: title.to_owned(),
-        caption: format!(
-            "{about} {} of {} items, answered by {} models; at most {SHOWN} are shown.",
-            all.len(),
-            records.len(),
-            models.len()
-        ),
-        head,
-        rows: Cell::figures(rows.collect()),
-        published: vec![],
-        numbers: NumberColumns::At(vec![3]),
-    })
+    let table = DECLARED
+        .table(id)
+        .saying("all", all.len())
+        .saying("records", records.len())
+        .saying("models", models.len())
+        .saying("shown", SHOWN);
+    Some(table.with_rows(Cell::figures(rows.collect())))
 }
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Cell, NumberColumns, Table};
+use mary_contract::{Cell, Table};
 use mary_stats::{multiple, rank};
 
 use super::norms::Norms;
 use super::p_cell;
 use crate::Subtask;
+use crate::exhibits::DECLARED;
 use crate::published::published;
 
 /// What a question and its options are made of.
@@ -115,11 +116,7 @@ pub(super) fn by_subtask(all: &Questions) -> Option<Table> {
         }));
         rows.push(row);
     }
-    let measured = rows.len();
-    if measured == 0 {
-        return None;
-    }
-    rows.extend(published().table_13.iter().map(|row| {
+    let printed = published().table_13.iter().map(|row| {
         let cell = |v: [f64; 2]| format!("{:.2} ({:.2})", v[0], v[1]);
         vec![
             row.subtask.clone(),
@@ -128,21 +125,12 @@ pub(super) fn by_subtask(all: &Questions) -> Option<Table> {
             cell(row.frequency),
             cell(row.acquisition),
         ]
-    }));
-    Some(Table {
-        id: "embodied-table-13".into(),
-        title: "What the questions are made of".into(),
-        caption: "Mean (standard deviation) over questions: words of question and options, mean Zipf \
-                  frequency of the listed words, mean age of acquisition of the rated words in years. The \
-                  form of Yang et al. 2025, Table 13; published values are of the released questions."
-            .into(),
-        head: ["subtask", "questions", "length", "word frequency", "age of acquisition"]
-            .map(String::from)
-            .to_vec(),
-        published: (measured..rows.len()).collect(),
-        rows: Cell::figures(rows),
-        numbers: NumberColumns::From(1),
-    })
+    });
+    DECLARED
+        .table("embodied-table-13")
+        .with_rows(Cell::figures(rows))
+        .with_published(Cell::figures(printed.collect()))
+        .if_measured()
 }
 
 /// As the paper: the standard deviation of the population.
@@ -189,23 +177,11 @@ pub(super) fn right_and_wrong(all: &Questions) -> Option<Table> {
     for (row, p) in rows.iter_mut().zip(corrected) {
         row.push(p_cell(p));
     }
-    Some(Table {
-        id: "embodied-confounds".into(),
-        title: "Questions answered right and wrong".into(),
-        caption: "A question is right when more than half of its answers (both orders of options, all \
-                  trials) are, wrong when fewer; half and half is left out. U is Mann and Whitney's, of \
-                  the right ones; P(right > wrong) is the probability that a right question has the larger \
-                  value, ties one half; p is two-sided, and corrected by Holm over the table."
-            .into(),
-        head: [
-            "model", "confound", "right", "mean", "wrong", "mean", "U", "P(right > wrong)", "p", "p (Holm)",
-        ]
-        .map(String::from)
-        .to_vec(),
-        rows: Cell::figures(rows),
-        published: vec![],
-        numbers: NumberColumns::From(2),
-    })
+    Some(
+        DECLARED
+            .table("embodied-confounds")
+            .with_rows(Cell::figures(rows)),
+    )
 }
 
 #[cfg(test)]

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Cell, NumberColumns, Table};
+use mary_contract::{Cell, Table};
 use mary_stats::distributions::chi_squared_upper;
 use mary_stats::logistic::{Logistic, logistic};
 
 use super::p_cell;
 use super::questions::{CONFOUNDS, QuestionRecord};
 use crate::Subtask;
+use crate::exhibits::DECLARED;
 
 /// A design: named columns over the same rows.
 pub(super) struct Design {
@@ -83,12 +84,6 @@ pub(super) fn coefficient_rows(names: &[String], fit: &Logistic) -> Vec<Vec<Stri
         .collect()
 }
 
-pub(super) fn coefficient_head() -> Vec<String> {
-    ["term", "log-odds (SE)", "odds ratio", "95% interval", "p"]
-        .map(String::from)
-        .to_vec()
-}
-
 /// One model's questions.
 pub(super) fn question_regression(
     model: &str,
@@ -152,21 +147,14 @@ pub(super) fn question_regression(
             ]);
         }
     }
-    Some(Table {
-        id: format!("embodied-regression-{}", file_name(model)),
-        title: format!("What predicts a right answer of {model}"),
-        caption: format!(
-            "Logistic regression of the share of right answers to a question on its subtask and the three \
-             confounds, {} questions. The last lines are likelihood-ratio tests: what the group adds to \
-             everything else. Answers to one question in two orders count as one share, which makes the \
-             errors a little too wide.",
-            complete.len()
-        ),
-        head: coefficient_head(),
-        rows: Cell::figures(rows),
-        published: vec![],
-        numbers: NumberColumns::From(1),
-    })
+    Some(
+        DECLARED
+            .table("embodied-regression-{file}")
+            .saying("file", file_name(model))
+            .saying("model", model)
+            .saying("questions", complete.len())
+            .with_rows(Cell::figures(rows)),
+    )
 }
 
 /// A model's name as part of a file name.

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Cell, Item, NumberColumns, Table};
+use mary_contract::{Cell, Item, Table};
 use serde_json::Value;
 
 use super::norms::Norms;
-use super::regression::{Design, coefficient_head, coefficient_rows, file_name, standardise};
+use super::regression::{Design, coefficient_rows, file_name, standardise};
+use crate::exhibits::DECLARED;
 
 /// One triple as one model placed it.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,21 +71,15 @@ pub(super) fn triple_regression(
         standardise(&mut design.rows, column)?;
     }
     let fit = design.full()?;
-    Some(Table {
-        id: format!("embodied-words-{}", file_name(model)),
-        title: format!("Where {model} takes the antonym for the synonym"),
-        caption: format!(
-            "Logistic regression of SensoryVec's verdict on form (edit distance, normalised) and Zipf \
-             frequency, {} of {} triples whose three words are all listed. An odds ratio below 1 means: \
-             the more so, the more often the antonym is nearer.",
-            design.rows.len(),
-            records.len()
-        ),
-        head: coefficient_head(),
-        rows: Cell::figures(coefficient_rows(&design.names, &fit)),
-        published: vec![],
-        numbers: NumberColumns::From(1),
-    })
+    Some(
+        DECLARED
+            .table("embodied-words-{file}")
+            .saying("file", file_name(model))
+            .saying("model", model)
+            .saying("listed", design.rows.len())
+            .saying("triples", records.len())
+            .with_rows(Cell::figures(coefficient_rows(&design.names, &fit))),
+    )
 }
 
 #[cfg(test)]

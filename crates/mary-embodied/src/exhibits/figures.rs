@@ -1,48 +1,13 @@
 //! Figure 2 (boxes of models by sense and subtask, with people), and accuracy by layer.
 
-use mary_contract::{
-    Axis, Estimate, Figure, FigureKind, Point, ReferenceLine, Scale, Series, Task as _,
-};
+use mary_contract::{Figure, Point, ReferenceLine, Series, Task as _};
 
+use super::DECLARED;
 use super::results::{Answers, Places, is_released};
 use crate::perceptualqa::PERCEPTUAL_QA;
 use crate::published::published;
 use crate::sensoryvec::SENSORY_VEC;
 use crate::{Language, Sense, Subtask};
-
-fn axis(title: &str, scale: Scale, range: Option<(f64, f64)>) -> Axis {
-    Axis {
-        title: title.into(),
-        scale,
-        range,
-    }
-}
-
-fn series(name: &str, published: bool, points: Vec<Point>) -> Option<Series> {
-    (!points.is_empty()).then(|| Series {
-        name: name.into(),
-        published,
-        points,
-    })
-}
-
-fn point(label: &str, e: &Estimate, samples: String) -> Point {
-    Point {
-        label: label.into(),
-        y: 100.0 * e.value,
-        low: Some(100.0 * e.low),
-        high: Some(100.0 * e.high),
-        samples: Some(samples),
-        ..Point::default()
-    }
-}
-
-fn chance(y: f64) -> ReferenceLine {
-    ReferenceLine {
-        name: "chance".into(),
-        y,
-    }
-}
 
 /// Figure 2a: SensoryVec by sense.
 pub(super) fn by_sense(places: &[Places]) -> Option<Figure> {
@@ -51,28 +16,13 @@ pub(super) fn by_sense(places: &[Places]) -> Option<Figure> {
     for sense in Sense::ALL {
         for p in places {
             if let Some(e) = p.columns.get(sense.name()) {
-                points.push(point(
-                    sense.name(),
-                    e,
-                    format!("{}|{id}|sense={sense}", p.model),
-                ));
+                let address = format!("{}|{id}|sense={sense}", p.model);
+                points.push(Point::percent(sense.name(), e).with_samples(address));
             }
         }
     }
-    Some(Figure {
-        id: "embodied-figure-2a".into(),
-        title: "SensoryVec by sense".into(),
-        caption: "Accuracy of the models that were run, one box a sense. The form of Yang et al. 2025, \
-                  Figure 2a, which prints no values; import the authors' stored cosines to see their \
-                  models here."
-            .into(),
-        kind: FigureKind::Box,
-        x: axis("sense", Scale::Category, None),
-        y: axis("accuracy (%)", Scale::Linear, Some((0.0, 100.0))),
-        series: vec![series("models", false, points)?],
-        references: vec![chance(50.0)],
-        ranges: vec![],
-    })
+    let figure = DECLARED.figure("embodied-figure-2a");
+    (!points.is_empty()).then(|| figure.with_series([Series::measured("models", points)]))
 }
 
 /// Figure 2b: PerceptualQA by subtask, with people.
@@ -93,7 +43,7 @@ pub(super) fn by_subtask(answers: &[Answers]) -> Option<Figure> {
                 } else {
                     &mut ours
                 };
-                to.push(point(code, e, address));
+                to.push(Point::percent(code, e).with_samples(address));
             }
         }
     }
@@ -105,82 +55,39 @@ pub(super) fn by_subtask(answers: &[Answers]) -> Option<Figure> {
             .filter(|r| (r.released == "people") == wanted);
         let cells = rows.flat_map(|row| published().columns.iter().zip(&row.accuracy));
         let subtasks = cells.filter(|(column, _)| Subtask::ALL.iter().any(|s| s.code() == *column));
-        subtasks
-            .map(|(column, y)| Point {
-                label: column.clone(),
-                y: *y,
-                ..Point::default()
-            })
-            .collect()
+        subtasks.map(|(column, y)| Point::new(column, *y)).collect()
     };
-    let mut all = Vec::new();
-    all.extend(series("models", false, ours));
-    all.extend(series("people", false, people));
-    if all.is_empty() {
-        return None;
-    }
+    let mut all = vec![
+        Series::measured("models", ours),
+        Series::measured("people", people),
+    ];
+    let mut figure = DECLARED.figure("embodied-figure-2b");
     if released {
-        all.extend(series("24 models of the paper", true, of_paper(false)));
-        all.extend(series("people of the paper", true, of_paper(true)));
+        let models = Series::published("24 models of the paper", of_paper(false));
+        all.extend([
+            models,
+            Series::published("people of the paper", of_paper(true)),
+        ]);
+        // People saw the released questions: beside others their line would say nothing.
+        let human = published().people().and_then(|row| row.accuracy.first());
+        figure.references.extend(human.map(|y| ReferenceLine {
+            name: "people (published, released questions)".into(),
+            y: *y,
+        }));
     }
-    // People saw the released questions: beside others their line would say nothing.
-    let human = published()
-        .people()
-        .filter(|_| released)
-        .and_then(|row| row.accuracy.first().copied());
-    let mut references = vec![chance(25.0)];
-    references.extend(human.map(|y| ReferenceLine {
-        name: "people (published, released questions)".into(),
-        y,
-    }));
-    Some(Figure {
-        id: "embodied-figure-2b".into(),
-        title: "PerceptualQA by subtask".into(),
-        caption: "Accuracy of the models that were run, one box a subtask; people as flat boxes of their \
-                  own, and as a line over everything. The form of Yang et al. 2025, Figure 2b, with the \
-                  values of its Table 14."
-            .into(),
-        kind: FigureKind::Box,
-        x: axis("subtask", Scale::Category, None),
-        y: axis("accuracy (%)", Scale::Linear, Some((0.0, 100.0))),
-        series: all,
-        references,
-        ranges: vec![],
-    })
+    all.retain(|series| !series.points.is_empty());
+    figure.with_series(all).if_measured()
 }
 
 /// SensoryVec by layer, where every layer was looked at.
 pub(super) fn by_layer(places: &[Places]) -> Option<Figure> {
-    let lines = places
-        .iter()
-        .filter(|p| p.layers.len() > 1)
-        .filter_map(|p| {
-            let points = p.layers.iter().map(|(layer, e)| Point {
-                x: *layer as f64,
-                label: format!("layer {layer}"),
-                y: 100.0 * e.value,
-                low: Some(100.0 * e.low),
-                high: Some(100.0 * e.high),
-                samples: None,
-            });
-            series(
-                &format!("{} ({})", p.model, p.setup.pooling.name()),
-                false,
-                points.collect(),
-            )
-        });
-    let lines: Vec<Series> = lines.collect();
-    (!lines.is_empty()).then(|| Figure {
-        id: "embodied-layers".into(),
-        title: "SensoryVec by layer".into(),
-        caption: "Share of triples in which the synonym is nearer, from the embedding layer (0) to the last, \
-                  with 95 % intervals."
-            .into(),
-        kind: FigureKind::Line,
-        x: axis("layer", Scale::Linear, None),
-        y: axis("accuracy (%)", Scale::Linear, Some((0.0, 100.0))),
-        series: lines,
-        references: vec![chance(50.0)],
-        ranges: vec![],
-    })
+    let lines = places.iter().filter(|p| p.layers.len() > 1).map(|p| {
+        let points = p
+            .layers
+            .iter()
+            .map(|(layer, e)| Point::percent(format!("layer {layer}"), e).at(*layer as f64));
+        Series::measured(format!("{} ({})", p.model, p.setup.pooling.name()), points)
+    });
+    let figure = DECLARED.figure("embodied-layers");
+    figure.with_series(lines).if_measured()
 }

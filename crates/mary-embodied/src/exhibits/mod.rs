@@ -8,7 +8,13 @@ mod tables;
 
 pub use tables::before_after;
 
-use mary_contract::{Exhibits, RunSummary};
+use std::sync::LazyLock;
+
+use mary_contract::{Declarations, Exhibits, RunSummary};
+
+/// Titles, captions, heads and axes.
+pub(crate) static DECLARED: LazyLock<Declarations> =
+    LazyLock::new(|| Declarations::read(include_str!("../exhibits.json")));
 
 /// Everything the runs have to show.
 pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
@@ -26,11 +32,8 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
         figures::by_layer(&places),
         figures::by_subtask(&answers),
     ];
-    Exhibits {
-        tables: tables.into_iter().flatten().collect(),
-        figures: figures.into_iter().flatten().collect(),
-        pictures: Vec::new(),
-    }
+    let exhibits = Exhibits::default().with_tables(tables);
+    exhibits.with_figures(figures)
 }
 
 #[cfg(test)]

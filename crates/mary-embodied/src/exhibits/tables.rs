@@ -1,19 +1,12 @@
 //! The paper's tables: 4, 5, 8, 11, 12 and 14.
 
-use mary_contract::{Cell, Estimate, NumberColumns, RunSummary, Table};
+use mary_contract::{Cell, Estimate, RunSummary, Table};
 use mary_stats::{LEVEL, intervals};
 
+use super::DECLARED;
 use super::results::{Answers, Places, answers, cell, is_released, other_senses, share};
-use crate::Language;
 use crate::published::{PublishedRow, published};
-
-fn heads(first: &[&str], rest: &[String]) -> Vec<String> {
-    first
-        .iter()
-        .map(|h| (*h).to_owned())
-        .chain(rest.iter().cloned())
-        .collect()
-}
+use crate::{Language, Source};
 
 fn published_cells(row: &PublishedRow, table: u32, gaps: usize) -> Vec<Cell> {
     let mut cells: Vec<Cell> = vec![
@@ -29,70 +22,51 @@ fn published_cells(row: &PublishedRow, table: u32, gaps: usize) -> Vec<Cell> {
 /// The share of answers that could not be read.
 fn unread_cell((unread, all): (usize, usize)) -> Cell {
     let found = intervals::wilson(unread as u64, all as u64, LEVEL).ok();
-    let estimate = found.map(|i| Estimate {
-        value: i.value,
-        low: i.low,
-        high: i.high,
-        n: i.n,
-        method: i.method.into(),
-    });
+    let estimate = found.map(|i| Estimate::new(i.value, (i.low, i.high), i.n, i.method));
     share(estimate.as_ref())
+}
+
+/// Rows that the paper prints of the released questions; none where these were not asked.
+fn beside<'r, T>(
+    sources: impl IntoIterator<Item = Source>,
+    rows: &'r [T],
+) -> impl Iterator<Item = &'r T> {
+    let released = sources.into_iter().any(is_released);
+    rows.iter().filter(move |_| released)
+}
+
+fn sources(answers: &[Answers]) -> impl Iterator<Item = Source> {
+    answers.iter().map(|a| a.setup.source)
 }
 
 /// Table 4, with the senses one by one.
 pub(super) fn table_4(places: &[Places]) -> Option<Table> {
-    let mut rows: Vec<Vec<Cell>> = Vec::new();
-    for p in places {
+    let rows = places.iter().map(|p| {
         let mut row = vec![p.model.clone().into(), p.how().into()];
         row.extend(["all", "visual", "non-visual"].map(|c| cell(&p.columns, c)));
         row.extend(other_senses().map(|s| cell(&p.columns, s.name())));
         row.push(Cell::count(p.left_out));
-        rows.push(row);
-    }
-    let measured = rows.len();
-    if measured == 0 {
-        return None;
-    }
-    if places.iter().any(|p| is_released(p.setup.source)) {
-        rows.extend(
-            published()
-                .table_4
-                .iter()
-                .map(|row| published_cells(row, 4, 6)),
-        );
-    }
-    let senses: Vec<String> = other_senses().map(|s| s.name().to_owned()).collect();
-    let mut head = heads(
-        &["model", "how", "all sensory", "visual", "non-visual"],
-        &senses,
-    );
-    head.push("left out".into());
-    Some(Table {
-        id: "embodied-table-4".into(),
-        title: "SensoryVec".into(),
-        caption: "Share of triples in % in which the word lies nearer to its synonym than to its antonym, \
-                  ties one half, with triples and 95 % intervals; chance is 50. `left out` counts triples with a word \
-                  that has no vector. The form of Yang et al. 2025, Table 4, whose values are of the \
-                  released triples."
-            .into(),
-        head,
-        published: (measured..rows.len()).collect(),
-        rows,
-        numbers: NumberColumns::From(2),
-    })
+        row
+    });
+    let printed = beside(places.iter().map(|p| p.setup.source), &published().table_4);
+    DECLARED
+        .table("embodied-table-4")
+        .with_heads("senses", other_senses().map(|s| s.name()))
+        .with_rows(rows)
+        .with_published(printed.map(|row| published_cells(row, 4, 6)))
+        .if_measured()
 }
 
 /// Table 5: all, visual, non-visual, with what the reading of answers did.
 pub(super) fn table_5(answers: &[Answers]) -> Option<Table> {
-    let mut rows: Vec<Vec<Cell>> = Vec::new();
-    for a in answers {
+    let rows = answers.iter().map(|a| {
         let mut row = vec![a.model.clone().into(), a.how().into()];
         row.extend(["all", "visual", "non-visual"].map(|c| cell(&a.columns, c)));
         row.push(share(a.robust.as_ref()));
         row.push(unread_cell(a.unread));
         let measure = |name: &str| {
             let found = a.measures.get(name);
-            found.map_or_else(Cell::none, |e| Cell::number(e, 3))
+            found.map(|e| Cell::number(e, 3)).into()
         };
         let kappa = if a.is_people() {
             "answers_kappa"
@@ -100,50 +74,26 @@ pub(super) fn table_5(answers: &[Answers]) -> Option<Table> {
             "orders_kappa"
         };
         row.extend([measure("position_bias"), measure(kappa)]);
-        rows.push(row);
-    }
-    let measured = rows.len();
-    if measured == 0 {
-        return None;
-    }
-    if answers.iter().any(|a| is_released(a.setup.source)) {
-        let three = |row: &PublishedRow| PublishedRow {
-            accuracy: [0, 1, 7]
-                .iter()
-                .filter_map(|i| row.accuracy.get(*i).copied())
-                .collect(),
+        row
+    });
+    let printed = beside(sources(answers), &published().table_14).map(|row| {
+        let three = [0, 1, 7]
+            .iter()
+            .filter_map(|i| row.accuracy.get(*i).copied());
+        let row = PublishedRow {
+            accuracy: three.collect(),
             ..row.clone()
         };
-        rows.extend(published().table_14.iter().map(|row| {
-            let mut cells = published_cells(&three(row), 5, 4);
-            if row.released == "people"
-                && let Some(kappa) = cells.last_mut()
-            {
-                *kappa = Cell::printed(format!("{:.2}", published().human_kappa));
-            }
-            cells
-        }));
-    }
-    Some(Table {
-        id: "embodied-table-5".into(),
-        title: "PerceptualQA".into(),
-        caption: "Accuracy in % with answers and 95 % intervals over questions; chance is 25. Written answers are read \
-                  as the paper reads them (the answer field is the letter, anything else is wrong); \
-                  `robust` reads options that were written out too and leaves unread answers out. \
-                  `position bias` is half the summed distance between how often each letter was said and \
-                  was right; `kappa` is Cohen's, between the two orders of options (for people: between \
-                  two persons). The form of Yang et al. 2025, Table 5."
-            .into(),
-        head: [
-            "model", "how", "all sensory", "visual", "non-visual", "robust", "unread", "position bias",
-            "kappa",
-        ]
-        .map(String::from)
-        .to_vec(),
-        published: (measured..rows.len()).collect(),
-        rows,
-        numbers: NumberColumns::From(2),
-    })
+        let mut cells = published_cells(&row, 5, 4);
+        if row.released == "people"
+            && let Some(kappa) = cells.last_mut()
+        {
+            *kappa = Cell::printed(format!("{:.2}", published().human_kappa));
+        }
+        cells
+    });
+    let table = DECLARED.table("embodied-table-5");
+    table.with_rows(rows).with_published(printed).if_measured()
 }
 
 fn by_column(a: &Answers) -> Vec<Cell> {
@@ -154,31 +104,13 @@ fn by_column(a: &Answers) -> Vec<Cell> {
 
 /// Table 14: every subtask.
 pub(super) fn table_14(answers: &[Answers]) -> Option<Table> {
-    let mut rows: Vec<Vec<Cell>> = answers.iter().map(by_column).collect();
-    let measured = rows.len();
-    if measured == 0 {
-        return None;
-    }
-    if answers.iter().any(|a| is_released(a.setup.source)) {
-        rows.extend(
-            published()
-                .table_14
-                .iter()
-                .map(|row| published_cells(row, 14, 0)),
-        );
-    }
-    Some(Table {
-        id: "embodied-table-14".into(),
-        title: "PerceptualQA, all subtasks".into(),
-        caption: "Accuracy in % with answers and 95 % intervals, read as in the table above. V-CA colour attributes, V-CN colours in nature, \
-                  V-GT geometry and transformations, V-S symbols, V-B body, A auditory, T tactile, G \
-                  gustatory, O olfactory. The form of Yang et al. 2025, Table 14."
-            .into(),
-        head: heads(&["model", "how"], &published().columns),
-        published: (measured..rows.len()).collect(),
-        rows,
-        numbers: NumberColumns::From(2),
-    })
+    let printed = beside(sources(answers), &published().table_14);
+    DECLARED
+        .table("embodied-table-14")
+        .with_heads("columns", &published().columns)
+        .with_rows(answers.iter().map(by_column))
+        .with_published(printed.map(|row| published_cells(row, 14, 0)))
+        .if_measured()
 }
 
 /// Table 12: models that were asked in Chinese, beside themselves in English.
@@ -198,37 +130,26 @@ pub(super) fn table_12(answers: &[Answers]) -> Option<Table> {
             rows.push(row);
         }
     }
-    let measured = rows.len();
-    if measured == 0 {
-        return None;
-    }
-    if answers.iter().any(|a| is_released(a.setup.source)) {
-        let chinese = &published().table_12_chinese;
-        for zh in chinese {
-            let en = published()
-                .table_14
-                .iter()
-                .find(|row| row.model == zh.model);
-            for (row, language) in en.map(|en| (en, "en")).into_iter().chain([(zh, "zh")]) {
-                let mut cells = published_cells(row, 12, 0);
-                if let Some(how) = cells.get_mut(1) {
-                    *how = format!("{language}, published").into();
-                }
-                rows.push(cells);
+    let printed = beside(sources(answers), &published().table_12_chinese).flat_map(|zh| {
+        let en = published()
+            .table_14
+            .iter()
+            .find(|row| row.model == zh.model);
+        let both = en.map(|en| (en, "en")).into_iter().chain([(zh, "zh")]);
+        both.map(|(row, language)| {
+            let mut cells = published_cells(row, 12, 0);
+            if let Some(how) = cells.get_mut(1) {
+                *how = format!("{language}, published").into();
             }
-        }
-    }
-    Some(Table {
-        id: "embodied-table-12".into(),
-        title: "PerceptualQA in English and Chinese".into(),
-        caption: "Accuracy in % with answers and 95 % intervals, the same questions in two languages. The \
-                  form of Yang et al. 2025, Table 12."
-            .into(),
-        head: heads(&["model", "language"], &published().columns),
-        published: (measured..rows.len()).collect(),
-        rows,
-        numbers: NumberColumns::From(2),
-    })
+            cells
+        })
+    });
+    DECLARED
+        .table("embodied-table-12")
+        .with_heads("columns", &published().columns)
+        .with_rows(rows)
+        .with_published(printed)
+        .if_measured()
 }
 
 /// Where failures lie: SensoryVec by form.
@@ -272,18 +193,10 @@ pub(super) fn form_table(places: &[Places]) -> Option<Table> {
             }
         }
     }
-    (!rows.is_empty()).then(|| Table {
-        id: "embodied-form".into(),
-        title: "SensoryVec by the form of the words".into(),
-        caption: "Share of triples in % in which the synonym is nearer, by which of the two looks more like \
-                  the word (edit distance) and shares its stem with it. A model that follows form is worse \
-                  where the antonym does. `mary confounds` sets form beside frequency."
-            .into(),
-        head: ["model", "the word", "triples", "synonym nearer"].map(String::from).to_vec(),
-        rows,
-        published: vec![],
-        numbers: NumberColumns::From(2),
-    })
+    DECLARED
+        .table("embodied-form")
+        .with_rows(rows)
+        .if_measured()
 }
 
 /// Tables 8 and 11: models after and before tuning (first and second of each pair), each beside the
@@ -316,47 +229,21 @@ pub fn before_after(runs: &[RunSummary], pairs: &[(String, String)]) -> Vec<Tabl
     if detailed.is_empty() {
         return Vec::new();
     }
-    let (n, m) = (detailed.len(), overall.len());
-    detailed.extend(published().people().map(|row| published_cells(row, 8, 0)));
-    detailed.extend(
-        published()
-            .table_8
-            .iter()
-            .map(|row| published_cells(row, 8, 0)),
-    );
-    overall.extend(published().table_11.iter().map(|row| {
+    let printed = published().people().into_iter().chain(&published().table_8);
+    let methods = published().table_11.iter().map(|row| {
         vec![
             row.model.clone().into(),
             format!("{} (published, Table 11)", row.method).into(),
             Cell::printed(format!("{:.2}", row.before)),
             Cell::printed(format!("{:.2}", row.after)),
         ]
-    }));
-    vec![
-        Table {
-            id: "embodied-table-8".into(),
-            title: "PerceptualQA before and after, by subtask".into(),
-            caption: format!(
-                "Accuracy in % with answers and 95 % intervals, for each pair the second model and then the first. The form of Yang et al. \
-                 2025, Table 8, whose values are on the fifth of the released questions that was left out \
-                 of tuning.{left_out}"
-            ),
-            head: heads(&["model", "how"], &published().columns),
-            published: (n..detailed.len()).collect(),
-            rows: detailed,
-            numbers: NumberColumns::From(2),
-        },
-        Table {
-            id: "embodied-table-11".into(),
-            title: "PerceptualQA before and after".into(),
-            caption: "Accuracy in % with answers and 95 % intervals. The form of Yang et al. 2025, Table 11."
-                .into(),
-            head: ["before: model", "after: model or method", "before", "after"]
-                .map(String::from)
-                .to_vec(),
-            published: (m..overall.len()).collect(),
-            rows: overall,
-            numbers: NumberColumns::From(2),
-        },
-    ]
+    });
+    let by_subtask = DECLARED
+        .table("embodied-table-8")
+        .saying("left_out", left_out)
+        .with_heads("columns", &published().columns)
+        .with_rows(detailed)
+        .with_published(printed.map(|row| published_cells(row, 8, 0)));
+    let whole = DECLARED.table("embodied-table-11");
+    vec![by_subtask, whole.with_rows(overall).with_published(methods)]
 }

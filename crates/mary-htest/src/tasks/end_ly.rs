@@ -3,7 +3,7 @@
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
 use crate::draw::{capitalised, noun, stand_in, word};
-use crate::words::{LY_ADVERBS, LY_OTHERS, NOT_LY, VERBS};
+use crate::words::WORDS;
 use mary_items::{Stream, below};
 
 /// The task.
@@ -28,13 +28,13 @@ pub static TASK: AbTask = AbTask {
 
 fn draw(rng: &mut Stream) -> Vec<Twins> {
     let with = if below(rng, 3) == 0 {
-        word(rng, LY_OTHERS)
+        word(rng, &WORDS.ly_others)
     } else {
-        word(rng, LY_ADVERBS)
+        word(rng, &WORDS.ly_adverbs)
     };
     let (one, two) = (noun(rng), noun(rng));
-    let (does, then) = (word(rng, VERBS), word(rng, VERBS));
-    let Some(without) = stand_in(rng, with, NOT_LY, &[does, then, two, one]) else {
+    let (does, then) = (word(rng, &WORDS.verbs), word(rng, &WORDS.verbs));
+    let Some(without) = stand_in(rng, with, &WORDS.not_ly, &[does, then, two, one]) else {
         return vec![];
     };
     let (one, two) = (capitalised(one), capitalised(two));

@@ -3,7 +3,7 @@
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
 use crate::draw::{capitalised, noun, word};
-use crate::words::PLACES;
+use crate::words::WORDS;
 use mary_items::{Stream, coin};
 
 /// The task.
@@ -38,7 +38,7 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
     if one == two || two == three || one == three {
         return vec![];
     }
-    let (here, there) = (word(rng, PLACES), word(rng, PLACES));
+    let (here, there) = (word(rng, &WORDS.places), word(rng, &WORDS.places));
     let mark = word(rng, MARKS);
     let a = format!("{one} {here} {two} {there} {three}{mark}");
     let b = if coin(rng) {

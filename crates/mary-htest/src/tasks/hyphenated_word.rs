@@ -3,7 +3,7 @@
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
 use crate::draw::{noun, word};
-use crate::words::{ADJECTIVES, HYPHENATED, VERBS};
+use crate::words::WORDS;
 use mary_items::{Stream, coin};
 
 /// The task.
@@ -37,7 +37,8 @@ const BETWEEN: &[&str] = &[
 ];
 
 fn as_long_as(rng: &mut Stream, expression: &str) -> &'static str {
-    let fitting: Vec<&'static str> = ADJECTIVES
+    let fitting: Vec<&'static str> = WORDS
+        .adjectives
         .iter()
         .copied()
         .filter(|a| a.len() == expression.len())
@@ -46,16 +47,16 @@ fn as_long_as(rng: &mut Stream, expression: &str) -> &'static str {
 }
 
 fn draw(rng: &mut Stream) -> Vec<Twins> {
-    let expression = word(rng, HYPHENATED);
+    let expression = word(rng, &WORDS.hyphenated);
     let adjective = as_long_as(rng, expression);
     // Drawn the same way, so that long adjectives are no sign of B.
-    let model = word(rng, HYPHENATED);
+    let model = word(rng, &WORDS.hyphenated);
     let other = as_long_as(rng, model);
     let (subject, object) = (noun(rng), noun(rng));
     if other == adjective || subject == object {
         return vec![];
     }
-    let (verb, between) = (word(rng, VERBS), word(rng, BETWEEN));
+    let (verb, between) = (word(rng, &WORDS.verbs), word(rng, BETWEEN));
     let first = coin(rng);
     let text = |this: &str| {
         let (one, two) = if first { (this, other) } else { (other, this) };

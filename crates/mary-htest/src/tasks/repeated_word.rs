@@ -3,7 +3,7 @@
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
 use crate::draw::{noun, word};
-use crate::words::{LY_ADVERBS, NOT_LY, PLURALS, VERBS};
+use crate::words::WORDS;
 use mary_items::{Stream, below, coin, shuffle};
 
 /// The task.
@@ -29,10 +29,10 @@ pub static TASK: AbTask = AbTask {
 fn any_word(rng: &mut Stream) -> &'static str {
     match below(rng, 5) {
         0 => noun(rng),
-        1 => word(rng, VERBS),
-        2 => word(rng, LY_ADVERBS),
-        3 => word(rng, NOT_LY),
-        _ => word(rng, PLURALS),
+        1 => word(rng, &WORDS.verbs),
+        2 => word(rng, &WORDS.ly_adverbs),
+        3 => word(rng, &WORDS.not_ly),
+        _ => word(rng, &WORDS.plurals),
     }
 }
 

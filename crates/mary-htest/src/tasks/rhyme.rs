@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins};
 use crate::draw::relation;
-use crate::rhyme_families::RHYME_FAMILIES;
 use mary_items::{Stream, below};
 
 /// The task.
@@ -50,13 +49,15 @@ type Voiced = (&'static str, usize);
 
 /// The words of every family; read once, since a set draws from them many thousand times.
 static FAMILIES: LazyLock<Vec<Vec<Voiced>>> = LazyLock::new(|| {
-    let words = |family: &&'static str| {
+    let words = |family: &'static str| {
         let sounds = family.split(' ').enumerate();
         sounds
             .flat_map(|(sound, same)| same.split('/').map(move |word| (word, sound)))
             .collect()
     };
-    RHYME_FAMILIES.iter().map(words).collect()
+    let lines = include_str!("../rhyme_families.txt").lines();
+    let families = lines.filter(|line| !line.starts_with('#'));
+    families.map(words).collect()
 });
 
 fn family(rng: &mut Stream) -> (usize, &'static [Voiced]) {

@@ -3,7 +3,7 @@
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
 use crate::draw::word;
-use crate::words::{OPERATORS, QUANTITIES, REMARKS};
+use crate::words::WORDS;
 use mary_items::{Stream, below};
 
 /// The task.
@@ -34,10 +34,10 @@ pub static TASK: AbTask = AbTask {
 };
 
 fn draw(rng: &mut Stream) -> Vec<Twins> {
-    let Some(&(spelled, symbol)) = OPERATORS.get(below(rng, OPERATORS.len())) else {
+    let Some(&(spelled, symbol)) = WORDS.operators.get(below(rng, WORDS.operators.len())) else {
         return vec![];
     };
-    let (quantity, remark) = (word(rng, QUANTITIES), word(rng, REMARKS));
+    let (quantity, remark) = (word(rng, &WORDS.quantities), word(rng, &WORDS.remarks));
     // One to six digits, each count as likely.
     let digits = 1 + below(rng, 6) as u32;
     let number = below(rng, 9 * 10_usize.pow(digits - 1)) + 10_usize.pow(digits - 1);

@@ -3,7 +3,7 @@
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
 use crate::draw::{capitalised, noun, word};
-use crate::words::{LY_ADVERBS, NUMBERS, PLURALS, TRANSITIVE};
+use crate::words::WORDS;
 use mary_items::{Stream, below};
 
 /// The task.
@@ -32,7 +32,7 @@ pub static TASK: AbTask = AbTask {
 };
 
 fn draw(rng: &mut Stream) -> Vec<Twins> {
-    let Some(&(_, spelled)) = NUMBERS.get(below(rng, NUMBERS.len())) else {
+    let Some(&(_, spelled)) = WORDS.numbers.get(below(rng, WORDS.numbers.len())) else {
         return vec![];
     };
     // The same number in digits would be shorter, and whatever made up for it would tell the twins
@@ -44,8 +44,8 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
         })
         .map(|digit| digit.to_string())
         .collect();
-    let (subject, adverb) = (capitalised(noun(rng)), word(rng, LY_ADVERBS));
-    let (verb, things) = (word(rng, TRANSITIVE), word(rng, PLURALS));
+    let (subject, adverb) = (capitalised(noun(rng)), word(rng, &WORDS.ly_adverbs));
+    let (verb, things) = (word(rng, &WORDS.transitive), word(rng, &WORDS.plurals));
     let sentence = |number: &str| format!("{subject} {verb} {number} {things} {adverb}.");
     vec![Twins {
         a: sentence(spelled),

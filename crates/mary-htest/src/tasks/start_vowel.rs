@@ -3,7 +3,7 @@
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
 use crate::draw::{capitalised, stand_in, vowels, word};
-use crate::words::{CONSONANT_NOUNS, LY_ADVERBS, VERBS, VOWEL_NOUNS};
+use crate::words::WORDS;
 use mary_items::Stream;
 
 /// The task.
@@ -50,11 +50,12 @@ const BETWEEN: &[&str] = &[
 ];
 
 fn draw(rng: &mut Stream) -> Vec<Twins> {
-    let vowel = word(rng, VOWEL_NOUNS);
-    let verb = word(rng, VERBS);
+    let vowel = word(rng, &WORDS.vowel_nouns);
+    let verb = word(rng, &WORDS.verbs);
     let between = word(rng, BETWEEN);
-    let adverb = word(rng, LY_ADVERBS);
-    let as_many: Vec<&'static str> = CONSONANT_NOUNS
+    let adverb = word(rng, &WORDS.ly_adverbs);
+    let as_many: Vec<&'static str> = WORDS
+        .consonant_nouns
         .iter()
         .copied()
         .filter(|c| vowels(c) == vowels(vowel))

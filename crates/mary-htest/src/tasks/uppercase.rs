@@ -3,7 +3,7 @@
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
 use crate::draw::{noun, word};
-use crate::words::{LY_ADVERBS, PLACES, VERBS};
+use crate::words::WORDS;
 use mary_items::{Stream, below};
 
 /// The task.
@@ -29,9 +29,9 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
     let b = format!(
         "{} {} {} {}.",
         noun(rng),
-        word(rng, VERBS),
-        word(rng, PLACES),
-        word(rng, LY_ADVERBS)
+        word(rng, &WORDS.verbs),
+        word(rng, &WORDS.places),
+        word(rng, &WORDS.ly_adverbs)
     );
     let letters: Vec<usize> = b
         .char_indices()

@@ -1,6 +1,6 @@
 //! The grid worlds: for each of the paper's 67 concepts at least two aspects, each a small simulation
 //! or construction that turns an input grid into an output grid because of that concept. What belongs
-//! to one concept is one file of `concepts`; what all of them stand on is here.
+//! to one concept is a pair of files of `concepts`; what all of them stand on is here.
 //!
 //! An aspect draws one pair in a [`Setting`] that is made alike for all concepts (size, palette), so
 //! that size and colours tell nothing. [`instance`] makes three pairs of one aspect, leaves out pairs
@@ -17,17 +17,20 @@ mod setting;
 
 use mary_items::{Stream, below, coin};
 use rand::SeedableRng as _;
+use serde::Deserialize;
 
 use crate::grid::Pair;
 use readings::Reading;
 
+use concepts::ConceptCode;
 pub(crate) use distractors::{Dress, SMALL, Wanted};
 pub use objects::{Change, Object, Seen, objects};
 pub use setting::{LONGEST_SIDE, SHORTEST_SIDE, Setting};
 
 /// The paper's sets, named by what is in them, because the public release swapped the names of the
 /// two core sets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Set {
     /// Core, the 25 concepts of Table 6 (friction, siphon, pulley …).
     CoreDev,
@@ -48,7 +51,8 @@ pub enum Mode {
 }
 
 /// Which ways a scene may be turned and still mean the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Turn {
     /// Down is down: only mirrored left to right.
     Upright,
@@ -57,15 +61,20 @@ pub enum Turn {
 }
 
 /// What a distractor needs so that it may stay where it is beside what happens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Support {
     /// Nothing: in this scene things do not fall.
+    #[default]
     None,
     /// The floor or something at rest below it: here what hangs in the air falls.
     Below,
     /// Something at rest that it touches: here everything is drawn to the big body.
     Beside,
 }
+
+/// Draws one pair; `None` means draw again.
+pub type Draw = fn(&mut Setting) -> Option<Pair>;
 
 /// One way in which a concept shows.
 #[derive(Debug)]
@@ -80,8 +89,8 @@ pub struct Aspect {
     pub support: Support,
     /// Whether it is kept for associative instances: whoever was tuned on core ones has never seen it.
     pub associative_only: bool,
-    /// Draws one pair; `None` means draw again.
-    pub make: fn(&mut Setting) -> Option<Pair>,
+    /// How it is drawn.
+    pub make: Draw,
 }
 
 /// A concept in words, for the low level.
@@ -126,11 +135,7 @@ pub struct Concept {
 
 impl Aspect {
     /// An aspect in which down is down.
-    pub const fn upright(
-        id: &'static str,
-        rule: &'static str,
-        make: fn(&mut Setting) -> Option<Pair>,
-    ) -> Self {
+    pub const fn upright(id: &'static str, rule: &'static str, make: Draw) -> Self {
         Self {
             id,
             rule,
@@ -139,34 +144,6 @@ impl Aspect {
             associative_only: false,
             make,
         }
-    }
-
-    /// An aspect that may be turned any way.
-    pub const fn free(
-        id: &'static str,
-        rule: &'static str,
-        make: fn(&mut Setting) -> Option<Pair>,
-    ) -> Self {
-        Self {
-            id,
-            rule,
-            turn: Turn::Free,
-            support: Support::None,
-            associative_only: false,
-            make,
-        }
-    }
-
-    /// Distractors need support.
-    pub const fn supported(mut self, support: Support) -> Self {
-        self.support = support;
-        self
-    }
-
-    /// Kept for associative instances.
-    pub const fn associative_only(mut self) -> Self {
-        self.associative_only = true;
-        self
     }
 }
 
@@ -212,7 +189,7 @@ pub struct Instance {
 
 /// All 67 concepts: Table 6, Table 7, then the further associative ones.
 pub fn concepts() -> &'static [&'static Concept] {
-    concepts::CONCEPTS
+    &concepts::CONCEPTS
 }
 
 /// The concept with this id or name.

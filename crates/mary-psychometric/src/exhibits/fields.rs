@@ -8,11 +8,11 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Cell, Estimate, NumberColumns, SummaryRow, Table};
+use mary_contract::{Cell, Estimate, SummaryRow, Table};
 use mary_stats::{difference, score_interval};
 
-use super::tables::{heads, printed, with_published};
-use super::{Found, told_apart};
+use super::tables::printed;
+use super::{DECLARED, Found, told_apart};
 use crate::grammar::reference;
 use crate::published::published;
 
@@ -57,13 +57,8 @@ fn mean_cell(row: &SummaryRow, fields: &[&str]) -> Option<Cell> {
     let centre = mean(values.iter().copied())?;
     Some(match score_interval(&values, None) {
         Ok(found) if values.len() >= difference::FEWEST => {
-            let estimate = Estimate {
-                value: found.value,
-                low: found.low,
-                high: found.high,
-                n: found.n,
-                method: found.method.into(),
-            };
+            let bounds = (found.low, found.high);
+            let estimate = Estimate::new(found.value, bounds, found.n, found.method);
             Cell::number(&estimate, 3).over("sets")
         }
         _ => Cell::too_few(format!("{centre:.3}"), values.len(), "sets"),
@@ -90,53 +85,27 @@ fn column(row: &SummaryRow, index: usize, fields: &[&str]) -> Option<(f64, f64)>
 /// Table 5.
 pub(super) fn table(all: &[Found<'_>]) -> Option<Table> {
     let of: Vec<_> = all.iter().filter(|f| f.task() == "blimp").collect();
-    if of.is_empty() {
-        return None;
-    }
-    let rows = of
-        .iter()
-        .zip(told_apart(&of))
-        .map(|(f, variant)| {
-            let mut cells = vec![Cell::from(format!("{}{variant}", f.model()))];
-            for (index, (_, fields)) in COLUMNS.iter().enumerate() {
-                let spread = column(f.row, index, fields).map(|(_, spread)| spread);
-                cells.push(mean_cell(f.row, fields).unwrap_or_else(Cell::none));
-                cells.push(spread.map_or_else(Cell::none, |s| Cell::figure(format!("{s:.3}"))));
-            }
-            cells
-        })
-        .collect();
-    let (rows, marked) = with_published(rows, &published().table_5, |row| {
+    let rows = of.iter().zip(told_apart(&of)).map(|(f, variant)| {
+        let mut cells = vec![Cell::from(format!("{}{variant}", f.model()))];
+        for (index, (_, fields)) in COLUMNS.iter().enumerate() {
+            let spread = column(f.row, index, fields).map(|(_, spread)| spread);
+            cells.push(mean_cell(f.row, fields).into());
+            cells.push(spread.map(|s| Cell::figure(format!("{s:.3}"))).into());
+        }
+        cells
+    });
+    let paper = published().table_5.iter().map(|row| {
         let mut cells = vec![row.model.clone()];
         for (name, _) in COLUMNS {
             cells.extend(printed(row, &[name, &format!("{name}_pm")]));
         }
         cells
     });
-    Some(Table {
-        id: "psychometric-table-5".into(),
-        title: "BLiMP by field".into(),
-        caption: "Mean accuracy of the sets of a field with its 95 % interval over sets (from five on), ties \
-                  one half. The form of Shah et al. 2024, Table \
-                  5: sets that BLiMP files under both syntax and semantics count as syntax, as the paper's \
-                  figures imply. ± is the standard deviation of the sets (BLiMP) and the mean standard \
-                  error of a set (fields)."
-            .into(),
-        head: heads(&[
-            "model",
-            "BLiMP",
-            "± (sets)",
-            "syntax",
-            "±",
-            "semantics",
-            "±",
-            "morphology",
-            "±",
-        ]),
-        rows,
-        published: marked,
-        numbers: NumberColumns::From(1),
-    })
+    DECLARED
+        .table("psychometric-table-5")
+        .with_rows(rows)
+        .with_published(Cell::printed_rows(paper))
+        .if_measured()
 }
 
 #[cfg(test)]

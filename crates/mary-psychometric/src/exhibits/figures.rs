@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mary_contract::{
-    Axis, Conditions, Estimate, Figure, FigureKind, Point, ReferenceLine, Scale, Series, variants,
-};
+use mary_contract::{Conditions, Estimate, Figure, Point, ReferenceLine, Series};
 
-use super::{Found, told_apart};
+use super::{DECLARED, Found, in_brackets, told_apart};
 use crate::published::published;
 use crate::trajectories::stage;
 
@@ -26,33 +24,6 @@ pub(super) fn figures(all: &[Found<'_>], end: &[Found<'_>]) -> Vec<Figure> {
     ];
     figures.extend(rest.into_iter().flatten());
     figures
-}
-
-fn axis(title: &str, scale: Scale, range: Option<(f64, f64)>) -> Axis {
-    Axis {
-        title: title.into(),
-        scale,
-        range,
-    }
-}
-
-fn point(x: f64, label: &str, e: &Estimate, samples: Option<String>) -> Point {
-    Point {
-        x,
-        label: label.into(),
-        y: e.value,
-        low: Some(e.low),
-        high: Some(e.high),
-        samples,
-    }
-}
-
-fn series(name: impl Into<String>, points: Vec<Point>) -> Series {
-    Series {
-        name: name.into(),
-        published: false,
-        points,
-    }
 }
 
 fn numbers<'a>(all: &'a [Found<'a>]) -> impl Iterator<Item = &'a Found<'a>> {
@@ -108,18 +79,35 @@ fn through_training<'a>(
 /// What stands behind a name for each of the conditions; nothing where there is only one.
 fn variant_names<T>(of: &BTreeMap<(String, Conditions), T>) -> BTreeMap<Conditions, String> {
     let distinct: BTreeSet<&Conditions> = of.keys().map(|(_, conditions)| conditions).collect();
-    let distinct: Vec<&Conditions> = distinct.into_iter().collect();
-    let names = variants(&distinct)
+    let keyed: Vec<((), &Conditions)> = distinct.into_iter().map(|c| ((), c)).collect();
+    let names = in_brackets(&keyed);
+    keyed
         .into_iter()
-        .map(|name| match name.as_str() {
-            "" => name,
-            name => format!(" ({name})"),
-        });
-    distinct.into_iter().cloned().zip(names).collect()
+        .map(|(_, c)| c.clone())
+        .zip(names)
+        .collect()
 }
 
-fn address(f: &Found<'_>) -> Option<String> {
-    Some(format!("{}|{}", f.row.model, f.row.task))
+fn address(f: &Found<'_>) -> String {
+    format!("{}|{}", f.row.model, f.row.task)
+}
+
+/// A measure's values by the number that ends its name (`cosine_at_distance_3`), from left to right.
+fn by_number(f: &Found<'_>, beginning: &str) -> Vec<Point> {
+    let measures = f.measures(beginning).into_iter();
+    let drawn = measures.filter_map(|(number, e)| {
+        let point = Point::measured(number, e).at(number.parse().ok()?);
+        Some(point.with_samples(address(f)))
+    });
+    let mut points: Vec<Point> = drawn.collect();
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    points
+}
+
+/// The same for every result on numbers, where there are two points or more.
+fn lines_by_number(end: &[Found<'_>], beginning: &str) -> Vec<Series> {
+    let all = named(end).map(|(f, name)| Series::measured(name, by_number(f, beginning)));
+    all.filter(|line| line.points.len() > 1).collect()
 }
 
 /// Figure 5: the largest similarity of two numbers through training.
@@ -131,26 +119,15 @@ fn maximum_through_training(all: &[Found<'_>]) -> Option<Figure> {
         .map(|((size, conditions), points)| {
             let points = points
                 .iter()
-                .map(|(x, f, e)| point(*x, "", e, address(f)))
-                .collect();
+                .map(|(x, f, e)| Point::measured("", e).at(*x).with_samples(address(f)));
             let variant = names.get(conditions).map_or("", String::as_str);
-            series(format!("{size}{variant}"), points)
+            Series::measured(format!("{size}{variant}"), points)
         })
         .collect();
-    (!lines.is_empty()).then(|| Figure {
-        id: "psychometric-figure-5".into(),
-        title: "The idea of number through training: largest similarity".into(),
-        caption: "Largest cosine of two numbers, mean over formats and layers, by tokens seen (by step where \
-                  the tokens of a step are not known). The form of Shah et al. 2024, Figure 5, which prints \
-                  no values."
-            .into(),
-        kind: FigureKind::Line,
-        x: axis("tokens seen (or step)", Scale::Log, None),
-        y: axis("largest cosine", Scale::Linear, None),
-        series: lines,
-        references: vec![],
-        ranges: vec![],
-    })
+    DECLARED
+        .figure("psychometric-figure-5")
+        .with_series(lines)
+        .if_measured()
 }
 
 /// Figure 6: numbers with numbers, numbers with words, words with words, mean over sizes.
@@ -164,40 +141,17 @@ fn kinds_through_training(all: &[Found<'_>]) -> Option<Figure> {
             for (x, _, e) in own.flat_map(|(_, points)| points) {
                 at.entry(x.round() as u64).or_default().push(e.value);
             }
-            let points = at
-                .into_iter()
-                .map(|(x, values)| Point {
-                    x: x as f64,
-                    y: values.iter().sum::<f64>() / values.len() as f64,
-                    ..Point::default()
-                })
-                .collect();
-            lines.push(series(format!("{name}{variant}"), points));
+            let points = at.into_iter().map(|(x, values)| {
+                let mean = values.iter().sum::<f64>() / values.len() as f64;
+                Point::new("", mean).at(x as f64)
+            });
+            lines.push(Series::measured(format!("{name}{variant}"), points));
         }
     }
-    (!lines.is_empty()).then(|| Figure {
-        id: "psychometric-figure-6".into(),
-        title: "The idea of number through training: kinds of pairs".into(),
-        caption: "Mean cosine of two numbers, of a number and a word, and of two words, over formats, layers \
-                  and model sizes. The form of Shah et al. 2024, Figure 6, which prints no values."
-            .into(),
-        kind: FigureKind::Line,
-        x: axis("tokens seen (or step)", Scale::Log, None),
-        y: axis("mean cosine", Scale::Linear, None),
-        series: lines,
-        references: vec![],
-        ranges: vec![],
-    })
-}
-
-fn by_layer(f: &Found<'_>, measure: &str) -> Vec<Point> {
-    let mut points: Vec<Point> = f
-        .measures(&format!("{measure}.layer_"))
-        .into_iter()
-        .filter_map(|(layer, e)| Some(point(layer.parse().ok()?, layer, e, address(f))))
-        .collect();
-    points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    points
+    DECLARED
+        .figure("psychometric-figure-6")
+        .with_series(lines)
+        .if_measured()
 }
 
 const EFFECTS: [&str; 4] = ["distance", "ratio", "size", "mds_correlation"];
@@ -212,14 +166,11 @@ struct EffectByLayer {
 
 impl EffectByLayer {
     fn of(effect: &'static str, end: &[Found<'_>]) -> Option<Self> {
-        let curves = |measure: &str, remark: &str| -> Vec<Series> {
-            named(end)
-                .map(|(f, name)| series(format!("{name}{remark}"), by_layer(f, measure)))
-                .filter(|s| s.points.len() > 1)
-                .collect()
-        };
-        let lines = curves(effect, "");
-        let nulls = curves(&format!("{effect}_null"), ", labels permuted");
+        let lines = lines_by_number(end, &format!("{effect}.layer_"));
+        let mut nulls = lines_by_number(end, &format!("{effect}_null.layer_"));
+        for null in &mut nulls {
+            null.name.push_str(", labels permuted");
+        }
         let noise = numbers(end)
             .find_map(|f| f.measure(&format!("{effect}_noise")))
             .map(|e| ReferenceLine {
@@ -242,22 +193,14 @@ fn effects_by_layer(end: &[Found<'_>]) -> Vec<Figure> {
         .into_iter()
         .filter_map(|effect| EffectByLayer::of(effect, end))
         .collect();
-    let figure = |id: String, title: String, series: Vec<Series>, references| {
+    let figure = |suffix: String, remark: String, series, references: Vec<ReferenceLine>| {
+        let figure = DECLARED.figure("psychometric-numbers-layers{suffix}");
+        let figure = figure.saying("suffix", suffix).saying("remark", remark);
         Figure {
-        id,
-        title,
-        caption: "R² of the effect (for scaling: correlation of the places with the logarithm), mean over \
-                  formats, by layer; layer 0 is the embedding. Whiskers are the range of the three \
-                  formats. Beside it, where measured, its mean when labels are permuted, and as a line \
-                  its level on random vectors."
-            .into(),
-        kind: FigureKind::Line,
-        x: axis("layer", Scale::Linear, None),
-        y: axis("R² or correlation", Scale::Linear, Some((0.0, 1.0))),
-        series,
-        references,
-        ranges: vec![],
-    }
+            references,
+            series,
+            ..figure
+        }
     };
     let one_model = by_effect.iter().all(|e| e.lines.len() == 1);
     if one_model && !by_effect.is_empty() {
@@ -270,29 +213,15 @@ fn effects_by_layer(end: &[Found<'_>]) -> Vec<Figure> {
             }));
             references.extend(one.noise);
         }
-        let title = "The number line in every layer".to_owned();
-        return vec![figure(
-            "psychometric-numbers-layers".into(),
-            title,
-            all,
-            references,
-        )];
+        return vec![figure(String::new(), String::new(), all, references)];
     }
-    by_effect
-        .into_iter()
-        .map(|one| {
-            let id = format!(
-                "psychometric-numbers-layers-{}",
-                one.effect.replace('_', "-")
-            );
-            let title = format!(
-                "The number line in every layer: {}",
-                one.effect.replace('_', " ")
-            );
-            let lines = one.lines.into_iter().chain(one.nulls).collect();
-            figure(id, title, lines, one.noise.into_iter().collect())
-        })
-        .collect()
+    let each = by_effect.into_iter().map(|one| {
+        let suffix = format!("-{}", one.effect.replace('_', "-"));
+        let remark = format!(": {}", one.effect.replace('_', " "));
+        let lines = one.lines.into_iter().chain(one.nulls).collect();
+        figure(suffix, remark, lines, one.noise.into_iter().collect())
+    });
+    each.collect()
 }
 
 /// Models of which the kinds of pairs are drawn by layer, at most.
@@ -304,101 +233,41 @@ fn kinds_by_layer(end: &[Found<'_>]) -> Vec<Figure> {
     for (f, name) in named(end) {
         let lines: Vec<Series> = KINDS
             .iter()
-            .map(|(measure, kind)| series(*kind, by_layer(f, measure)))
+            .map(|(measure, kind)| {
+                Series::measured(*kind, by_number(f, &format!("{measure}.layer_")))
+            })
             .filter(|s| s.points.len() > 1)
             .collect();
         if lines.is_empty() || figures.len() == MOST_MODELS {
             continue;
         }
-        figures.push(Figure {
-            id: format!("psychometric-numbers-kinds-{}", figures.len() + 1),
-            title: format!("Numbers among words, in every layer: {name}"),
-            caption:
-                "Mean cosine of two numbers, of a number and a word, and of two words, by layer."
-                    .into(),
-            kind: FigureKind::Line,
-            x: axis("layer", Scale::Linear, None),
-            y: axis("mean cosine", Scale::Linear, None),
-            series: lines,
-            references: vec![],
-            ranges: vec![],
-        });
+        let figure = DECLARED.figure("psychometric-numbers-kinds-{place}");
+        let figure = figure
+            .saying("place", figures.len() + 1)
+            .saying("name", name);
+        figures.push(figure.with_series(lines));
     }
     figures
 }
 
 /// Figure 1A: similarity by distance.
 fn cosine_by_distance(end: &[Found<'_>]) -> Option<Figure> {
-    let lines: Vec<Series> = named(end)
-        .filter_map(|(f, name)| {
-            let mut points: Vec<Point> = f
-                .measures("cosine_at_distance_")
-                .into_iter()
-                .filter_map(|(d, e)| Some(point(d.parse().ok()?, d, e, address(f))))
-                .collect();
-            points.sort_by(|a, b| a.x.total_cmp(&b.x));
-            (points.len() > 1).then(|| series(name, points))
-        })
-        .collect();
-    (!lines.is_empty()).then(|| Figure {
-        id: "psychometric-numbers-distance".into(),
-        title: "The distance effect".into(),
-        caption:
-            "Mean cosine of two numbers by the distance between them, over formats and layers; a \
-                  falling line is people's effect. The form of Shah et al. 2024, Figure 1A."
-                .into(),
-        kind: FigureKind::Line,
-        x: axis("distance |x − y|", Scale::Linear, None),
-        y: axis("cosine", Scale::Linear, None),
-        series: lines,
-        references: vec![],
-        ranges: vec![],
-    })
+    let lines = lines_by_number(end, "cosine_at_distance_");
+    let figure = DECLARED.figure("psychometric-numbers-distance");
+    figure.with_series(lines).if_measured()
 }
 
 /// Where scaling puts the numbers.
 fn number_line(end: &[Found<'_>]) -> Option<Figure> {
-    let mut lines: Vec<Series> = named(end)
-        .filter_map(|(f, name)| {
-            let mut points: Vec<Point> = f
-                .measures("place_of_")
-                .into_iter()
-                .filter_map(|(n, e)| Some(point(n.parse().ok()?, n, e, address(f))))
-                .collect();
-            points.sort_by(|a, b| a.x.total_cmp(&b.x));
-            (points.len() > 1).then(|| series(name, points))
-        })
-        .collect();
-    if lines.is_empty() {
-        return None;
-    }
+    let lines = lines_by_number(end, "place_of_");
     let logs: Vec<f64> = (1..=9).map(|n| f64::from(n).ln()).collect();
     let mean = logs.iter().sum::<f64>() / 9.0;
     let deviation = (logs.iter().map(|l| (l - mean).powi(2)).sum::<f64>() / 9.0).sqrt();
-    let ideal = logs
-        .iter()
-        .zip(1..)
-        .map(|(log, n)| Point {
-            x: f64::from(n),
-            y: (log - mean) / deviation,
-            ..Point::default()
-        })
-        .collect();
-    lines.push(series("logarithms of 1 to 9 (the ideal)", ideal));
-    Some(Figure {
-        id: "psychometric-numbers-line".into(),
-        title: "Where scaling puts the numbers".into(),
-        caption: "Places of the numbers on the line that fits their dissimilarities best, scaled to unit \
-                  variance and turned to correlate with the logarithm, mean over formats and layers; beside \
-                  them the places of their logarithms (the human number line)."
-            .into(),
-        kind: FigureKind::Line,
-        x: axis("number", Scale::Linear, None),
-        y: axis("place", Scale::Linear, None),
-        series: lines,
-        references: vec![],
-        ranges: vec![],
-    })
+    let place = |(log, n): (&f64, i32)| Point::new("", (log - mean) / deviation).at(f64::from(n));
+    let ideal = logs.iter().zip(1..).map(place);
+    let figure = DECLARED.figure("psychometric-numbers-line");
+    let figure = figure.with_series(lines).if_measured()?;
+    Some(figure.with_series([Series::measured("logarithms of 1 to 9 (the ideal)", ideal)]))
 }
 
 /// Spearman's correlation by category, with intervals.
@@ -411,7 +280,7 @@ fn typicality_by_category(end: &[Found<'_>]) -> Option<Figure> {
             .filter(|(name, _)| !name.contains('.'))
             .map(|(name, e)| {
                 let samples = format!("{}|{}|category={name}", f.row.model, f.row.task);
-                point(0.0, name, e, Some(samples))
+                Point::measured(name, e).with_samples(samples)
             })
             .collect();
         if !points.is_empty() {
@@ -421,7 +290,7 @@ fn typicality_by_category(end: &[Found<'_>]) -> Option<Figure> {
             };
             let how = f.task().trim_start_matches("typicality-");
             let name = format!("{} ({how}{shots}, {})", f.model(), f.set("norms", "world"));
-            bars.push(series(name, points));
+            bars.push(Series::measured(name, points));
         }
     }
     if bars.is_empty() {
@@ -432,40 +301,17 @@ fn typicality_by_category(end: &[Found<'_>]) -> Option<Figure> {
         .any(|f| f.task() == "typicality-prompting" && f.row.score.is_some());
     if prompted {
         for model in ["GPT 4", "Gemini"] {
-            let points = published()
+            let categories = published()
                 .table_6
                 .iter()
-                .filter(|c| c.category != "Average")
-                .filter_map(|c| {
-                    Some(Point {
-                        label: c.category.clone(),
-                        y: *c.models.get(model)?,
-                        ..Point::default()
-                    })
-                })
-                .collect();
-            bars.push(Series {
-                published: true,
-                ..series(format!("{model}, prompting"), points)
-            });
+                .filter(|c| c.category != "Average");
+            let points =
+                categories.filter_map(|c| Some(Point::new(&c.category, *c.models.get(model)?)));
+            bars.push(Series::published(format!("{model}, prompting"), points));
         }
     }
-    Some(Figure {
-        id: "psychometric-typicality".into(),
-        title: "Typicality by category".into(),
-        caption: "Spearman's correlation of what the model says with typicality, with 95 % intervals; 0 is \
-                  no relation."
-            .into(),
-        kind: FigureKind::Bar,
-        x: axis("category", Scale::Category, None),
-        y: axis("Spearman's correlation", Scale::Linear, Some((-1.0, 1.0))),
-        series: bars,
-        references: vec![ReferenceLine {
-            name: "no relation".into(),
-            y: 0.0,
-        }],
-        ranges: vec![],
-    })
+    let figure = DECLARED.figure("psychometric-typicality");
+    Some(figure.with_series(bars))
 }
 
 /// Accuracy on matrices by the rule of each attribute.
@@ -478,33 +324,17 @@ fn matrices_by_rule(end: &[Found<'_>]) -> Option<Figure> {
             let by = f.row.breakdowns.iter().find(|b| b.tag == attribute);
             for (rule, e) in by.iter().flat_map(|b| &b.values) {
                 let samples = format!("{}|{}|{attribute}={rule}", f.row.model, f.row.task);
-                points.push(point(
-                    0.0,
-                    &format!("{attribute}: {rule}"),
-                    e,
-                    Some(samples),
-                ));
+                let point = Point::measured(format!("{attribute}: {rule}"), e);
+                points.push(point.with_samples(samples));
             }
         }
         if !points.is_empty() {
-            bars.push(series(
-                format!("{} ({}){variant}", f.model(), f.set("matrices", "fresh")),
-                points,
-            ));
+            let name = format!("{} ({}){variant}", f.model(), f.set("matrices", "fresh"));
+            bars.push(Series::measured(name, points));
         }
     }
-    (!bars.is_empty()).then(|| Figure {
-        id: "psychometric-matrices-rules".into(),
-        title: "Matrices by rule".into(),
-        caption: "Accuracy on matrices whose type, size or colour follows each rule.".into(),
-        kind: FigureKind::Bar,
-        x: axis("attribute and rule", Scale::Category, None),
-        y: axis("accuracy", Scale::Linear, Some((0.0, 1.0))),
-        series: bars,
-        references: vec![ReferenceLine {
-            name: "chance".into(),
-            y: 0.125,
-        }],
-        ranges: vec![],
-    })
+    DECLARED
+        .figure("psychometric-matrices-rules")
+        .with_series(bars)
+        .if_measured()
 }

@@ -8,13 +8,18 @@ mod prompting;
 mod tables;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
-    Cell, Conditions, Estimate, Exhibits, ModelCard, RunSummary, SummaryRow, TaskRun, TaskSettings,
-    variants,
+    Cell, Conditions, Declarations, Estimate, Exhibits, ModelCard, RunSummary, SummaryRow, TaskRun,
+    TaskSettings,
 };
 
 use crate::trajectories::stage;
+
+/// Titles, captions, heads and axes.
+pub(crate) static DECLARED: LazyLock<Declarations> =
+    LazyLock::new(|| Declarations::read(include_str!("../exhibits.json")));
 
 /// One model on one task as it was run.
 #[derive(Clone, Copy)]
@@ -42,11 +47,7 @@ impl<'a> Found<'a> {
         if name == "score" {
             return self.row.score.as_ref();
         }
-        self.row
-            .measures
-            .iter()
-            .find(|m| m.name == name)
-            .map(|m| &m.estimate)
+        self.row.measure(name)
     }
 
     /// Measures whose name begins so, with the rest of the name.
@@ -119,22 +120,19 @@ fn at_the_end<'a>(all: &[Found<'a>]) -> Vec<Found<'a>> {
 /// For each result the settings that tell it from others of the same model and task, as they stand
 /// behind a name: ` (layout = choices)`; empty where there is only one.
 fn told_apart(of: &[&Found<'_>]) -> Vec<String> {
-    of.iter()
-        .map(|own| {
-            let alike: Vec<Conditions> = of
-                .iter()
-                .filter(|f| f.model() == own.model() && f.task() == own.task())
-                .map(|f| f.conditions())
-                .collect();
-            let conditions = own.conditions();
-            let place = alike.iter().position(|c| *c == conditions);
-            let said = variants(&alike.iter().collect::<Vec<_>>());
-            match place.and_then(|i| said.into_iter().nth(i)) {
-                Some(variant) if !variant.is_empty() => format!(" ({variant})"),
-                _ => String::new(),
-            }
-        })
-        .collect()
+    let conditions: Vec<Conditions> = of.iter().map(|f| f.conditions()).collect();
+    let keys = of.iter().map(|f| (f.model(), f.task()));
+    in_brackets(&keys.zip(&conditions).collect::<Vec<_>>())
+}
+
+/// What tells results with the same key apart, as it stands behind a name.
+pub(crate) fn in_brackets<K: PartialEq>(results: &[(K, &Conditions)]) -> Vec<String> {
+    let variants = mary_contract::told_apart(results).into_iter();
+    let bracketed = variants.map(|variant| match variant.as_str() {
+        "" => variant,
+        variant => format!(" ({variant})"),
+    });
+    bracketed.collect()
 }
 
 /// A column of a table that sets models side by side: results of one question only.
@@ -210,12 +208,13 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
 
 /// Three decimals, as in the paper, with its items and its interval.
 fn cell(estimate: Option<&Estimate>) -> Cell {
-    estimate.map_or_else(Cell::none, |e| Cell::number(e, 3))
+    estimate.map(|e| Cell::number(e, 3)).into()
 }
 
 /// Three decimals of a number that is no estimate: a p-value, a deviation, the mean of a null.
 fn figure(estimate: Option<&Estimate>) -> Cell {
-    estimate.map_or_else(Cell::none, |e| Cell::figure(format!("{:.3}", e.value)))
+    let text = estimate.map(|e| format!("{:.3}", e.value));
+    text.map(Cell::figure).into()
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! What the figures of Table 4 are worth: each beside its level under meaningless labels, its level on
 //! random vectors, its permutation p, and its value once what all numbers share is taken away.
 
-use mary_contract::{ANISOTROPIC, NumberColumns, Table};
+use mary_contract::{ANISOTROPIC, Table};
 
-use super::tables::heads;
-use super::{Found, cell, figure};
+use super::{DECLARED, Found, cell, figure};
 
 /// Figure and its name in the table.
 const SHOWN: [(&str, &str); 5] = [
@@ -42,29 +41,8 @@ pub(super) fn table(all: &[Found<'_>]) -> Option<Table> {
             ]);
         }
     }
-    (!rows.is_empty()).then(|| Table {
-        id: "psychometric-table-4-nulls".into(),
-        title: "Numbers: what the effects are worth".into(),
-        caption: "Every figure of Table 4, with the range of its formats, beside its mean when the numbers' labels are dealt out anew over \
-                  the same vectors, and its mean on random vectors of the same length (no rotation changes \
-                  those). p: one-sided permutation test of R² taken with the sign people show, over the \
-                  mean of the layers, for the format that shows it least; R² alone has no sign, and over \
-                  eight sizes cannot reach p < 0.05. Centred: the mean vector of the numbers taken away, \
-                  which is the value to read where all cosines are close to one. Stress does not depend on \
-                  labels."
-            .into(),
-        head: heads(&[
-            "model",
-            "figure",
-            "measured",
-            "labels permuted",
-            "random vectors",
-            "p",
-            "centred",
-            "remark",
-        ]),
-        rows,
-        published: vec![],
-        numbers: NumberColumns::At(vec![2, 3, 4, 5, 6]),
-    })
+    DECLARED
+        .table("psychometric-table-4-nulls")
+        .with_rows(rows)
+        .if_measured()
 }

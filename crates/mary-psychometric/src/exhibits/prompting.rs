@@ -1,9 +1,8 @@
 //! Tables 8 to 10: typicality by prompting, one line a category, with what fifty runs of it vary by.
 
-use mary_contract::{Cell, NumberColumns, Table};
+use mary_contract::{Cell, Table};
 
-use super::tables::heads;
-use super::{Found, cell, figure};
+use super::{DECLARED, Found, cell, figure};
 use crate::published::published;
 
 /// The tables of ours and, below, the paper's three models.
@@ -35,7 +34,6 @@ pub(super) fn table(all: &[Found<'_>]) -> Option<Table> {
             ]);
         }
     }
-    let ours = rows.len();
     let printed = published().tables_8_to_10.iter().map(|row| {
         let number = |v: f64| format!("{v:.3}");
         vec![
@@ -49,20 +47,10 @@ pub(super) fn table(all: &[Found<'_>]) -> Option<Table> {
             "50".to_owned(),
         ]
     });
-    rows.extend(Cell::printed_rows(printed));
-    Some(Table {
-        id: "psychometric-tables-8-to-10".into(),
-        title: "Typicality by prompting: runs of each category".into(),
-        caption: "Spearman's correlation with typicality over the complete rankings of a category: mean \
-                  with its 95 % interval over runs, \
-                  least, greatest, standard deviation. The form of Shah et al. 2024, Tables 8 to 10, whose \
-                  50 runs include those that were discarded."
-            .into(),
-        head: heads(&[
-            "model", "norms", "category", "mean", "least", "greatest", "SD", "runs",
-        ]),
-        published: (ours..rows.len()).collect(),
-        numbers: NumberColumns::From(3),
-        rows,
-    })
+    let table = DECLARED.table("psychometric-tables-8-to-10");
+    Some(
+        table
+            .with_rows(rows)
+            .with_published(Cell::printed_rows(printed)),
+    )
 }

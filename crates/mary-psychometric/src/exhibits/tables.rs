@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mary_contract::{Cell, NumberColumns, Table};
+use mary_contract::{Cell, Table};
 
-use super::{Column, Found, cell, left_out_of, told_apart};
+use super::{Column, DECLARED, Found, cell, left_out_of, told_apart};
 use crate::published::{PublishedRow, published};
 
 /// All tables that the results can fill.
@@ -26,25 +26,10 @@ pub(super) fn tables(all: &[Found<'_>]) -> Vec<Table> {
     .collect()
 }
 
-pub(super) fn heads(names: &[&str]) -> Vec<String> {
-    names.iter().map(|n| (*n).to_owned()).collect()
-}
-
 /// Models in the order in which they were run.
 fn models<'a>(of: impl Iterator<Item = Found<'a>>) -> Vec<&'a str> {
     let mut seen = BTreeSet::new();
     of.map(|f| f.model()).filter(|m| seen.insert(*m)).collect()
-}
-
-pub(super) fn with_published(
-    mut rows: Vec<Vec<Cell>>,
-    published: &[PublishedRow],
-    line: impl Fn(&PublishedRow) -> Vec<String>,
-) -> (Vec<Vec<Cell>>, Vec<usize>) {
-    let measured = rows.len();
-    rows.extend(Cell::printed_rows(published.iter().map(line)));
-    let marked = (measured..rows.len()).collect();
-    (rows, marked)
 }
 
 pub(super) fn printed(row: &PublishedRow, names: &[&str]) -> Vec<String> {
@@ -79,11 +64,8 @@ fn overview(all: &[Found<'_>]) -> Option<Table> {
         "matrices",
     ];
     let shown = models(all.iter().filter(|f| parts.contains(&f.task())).copied());
-    if shown.is_empty() {
-        return None;
-    }
     let [c_numbers, c_blimp, c_latent, c_zero, c_matrices] = parts.map(column);
-    let rows = shown
+    let rows: Vec<Vec<Cell>> = shown
         .iter()
         .map(|model| {
             let numbers = c_numbers.model(model);
@@ -119,7 +101,7 @@ fn overview(all: &[Found<'_>]) -> Option<Table> {
         "zero_shot",
         "matrices",
     ];
-    let (rows, marked) = with_published(rows, &published().table_3, |row| {
+    let paper = published().table_3.iter().map(|row| {
         let mut cells = vec![row.model.clone()];
         cells.extend(printed(row, &columns));
         // Models behind an API show no vectors: the paper puts prompting there, with a star.
@@ -129,32 +111,13 @@ fn overview(all: &[Found<'_>]) -> Option<Table> {
         cells.push("typicality: castro, matrices: RAVEN's panels".into());
         cells
     });
-    Some(Table {
-        id: "psychometric-table-3".into(),
-        title: "Psychometric abilities".into(),
-        caption: format!(
-            "Each with its items and 95 % interval. \
-             R² of the distance and ratio effects (mean over formats and layers, range of the formats), accuracy on BLiMP, \
-             Spearman's correlation with typicality by vectors and by zero-shot surprisal, accuracy on \
-             Raven's matrices (chance 0.125). A star: by prompting, since the model shows no vectors. The \
-             form of Shah et al. 2024, Table 3; its printed results \
-             stand below ours. Norms and matrices differ from theirs where the last column says so.{}",
-            left_out_of(&[&c_numbers, &c_blimp, &c_latent, &c_zero, &c_matrices])
-        ),
-        head: heads(&[
-            "model",
-            "distance effect",
-            "ratio effect",
-            "BLiMP",
-            "typicality, vectors",
-            "typicality, zero-shot",
-            "matrices",
-            "from",
-        ]),
-        rows,
-        published: marked,
-        numbers: NumberColumns::At(vec![1, 2, 3, 4, 5, 6]),
-    })
+    let columns = [&c_numbers, &c_blimp, &c_latent, &c_zero, &c_matrices];
+    DECLARED
+        .table("psychometric-table-3")
+        .saying("left_out", left_out_of(&columns))
+        .with_rows(rows)
+        .with_published(Cell::printed_rows(paper))
+        .if_measured()
 }
 
 /// Table 4: numbers.
@@ -169,62 +132,36 @@ fn numbers(all: &[Found<'_>]) -> Option<Table> {
         "max",
     ];
     let of: Vec<_> = all.iter().filter(|f| f.task() == "numbers").collect();
-    if of.is_empty() {
-        return None;
-    }
-    let rows = of
-        .iter()
-        .zip(told_apart(&of))
-        .map(|(f, variant)| {
-            let sign = |name: &str| match f.measure(name).map(|e| e.value) {
-                Some(v) if v > 0.0 => "+",
-                Some(v) if v < 0.0 => "−",
-                _ => "·",
-            };
-            let mut cells = vec![Cell::from(f.model())];
-            cells.extend(names.iter().map(|n| cell(f.measure(n))));
-            let signs = ["distance_slope", "ratio_drop", "size_slope"].map(sign);
-            cells.push(signs.join(" ").into());
-            let how = format!(
-                "{}, pairs {}, {}{variant}",
-                f.set("range", "1-9"),
-                f.set("pairs", "averaged"),
-                f.set("pooling", "mean")
-            );
-            cells.push(how.into());
-            cells
-        })
-        .collect();
-    let (rows, marked) = with_published(rows, &published().table_4, |row| {
+    let rows = of.iter().zip(told_apart(&of)).map(|(f, variant)| {
+        let sign = |name: &str| match f.measure(name).map(|e| e.value) {
+            Some(v) if v > 0.0 => "+",
+            Some(v) if v < 0.0 => "−",
+            _ => "·",
+        };
+        let mut cells = vec![Cell::from(f.model())];
+        cells.extend(names.iter().map(|n| cell(f.measure(n))));
+        let signs = ["distance_slope", "ratio_drop", "size_slope"].map(sign);
+        cells.push(signs.join(" ").into());
+        let how = format!(
+            "{}, pairs {}, {}{variant}",
+            f.set("range", "1-9"),
+            f.set("pairs", "averaged"),
+            f.set("pooling", "mean")
+        );
+        cells.push(how.into());
+        cells
+    });
+    let paper = published().table_4.iter().map(|row| {
         let mut cells = vec![row.model.clone()];
         cells.extend(printed(row, &names));
         cells.extend(["–".to_owned(), "1-9".to_owned()]);
         cells
     });
-    Some(Table {
-        id: "psychometric-table-4".into(),
-        title: "Numbers: the mental number line".into(),
-        caption: "R² of the distance, ratio and size effects, stress and absolute correlation with the \
-                  logarithm of the numbers on one line, range and maximum of similarity; mean over \
-                  formats and layers, with the range of the formats. The form of Shah et al. 2024, Table 4. R² does not say in which \
-                  direction: the column of signs does (people: − for distance, + for ratio and size)."
-            .into(),
-        head: heads(&[
-            "model",
-            "distance",
-            "ratio",
-            "size",
-            "MDS stress",
-            "MDS correlation",
-            "range",
-            "maximum",
-            "signs (d r s)",
-            "how",
-        ]),
-        rows,
-        published: marked,
-        numbers: NumberColumns::At(vec![1, 2, 3, 4, 5, 6, 7]),
-    })
+    DECLARED
+        .table("psychometric-table-4")
+        .with_rows(rows)
+        .with_published(Cell::printed_rows(paper))
+        .if_measured()
 }
 
 /// Table 6: typicality by prompting, by category.
@@ -254,14 +191,12 @@ fn prompted_categories(all: &[Found<'_>]) -> Option<Table> {
             _ => cell(f.measure(&format!("category:{name}"))),
         }));
         cells.extend(theirs.iter().map(|m| {
-            printed
-                .and_then(|c| c.models.get(*m))
-                .map_or_else(Cell::none, |v| Cell::printed(format!("{v:.3}")))
+            let value = printed.and_then(|c| c.models.get(*m));
+            value.map(|v| Cell::printed(format!("{v:.3}"))).into()
         }));
         rows.push(cells);
     }
-    let mut head = heads(&["category"]);
-    head.extend(of.iter().zip(told_apart(&of)).map(|(f, variant)| {
+    let ours = of.iter().zip(told_apart(&of)).map(|(f, variant)| {
         let discarded: usize = f.row.unscored.values().sum();
         format!(
             "{} ({} norms; {discarded} of {} rankings discarded){variant}",
@@ -269,21 +204,10 @@ fn prompted_categories(all: &[Found<'_>]) -> Option<Table> {
             f.set("norms", "world"),
             f.row.samples
         )
-    }));
-    head.extend(theirs.iter().map(|m| format!("{m} (published)")));
-    Some(Table {
-        id: "psychometric-table-6".into(),
-        title: "Typicality by prompting, by category".into(),
-        caption:
-            "Spearman's correlation with typicality, mean over complete rankings with its 95 % \
-                  interval. The form of Shah et \
-                  al. 2024, Table 6; its values rest on the norms of Castro et al. 2021."
-                .into(),
-        head,
-        rows,
-        published: vec![],
-        numbers: NumberColumns::From(1),
-    })
+    });
+    let heads = ours.chain(theirs.iter().map(|m| format!("{m} (published)")));
+    let table = DECLARED.table("psychometric-table-6");
+    Some(table.with_heads("models", heads).with_rows(rows))
 }
 
 /// Table 7: typicality by three methods.
@@ -310,9 +234,6 @@ fn typicality(all: &[Found<'_>]) -> Option<Table> {
             order.push(key);
         }
     }
-    if order.is_empty() {
-        return None;
-    }
     // One question for each column and norms: norms have rows of their own.
     let norms: BTreeSet<&str> = order.iter().map(|(_, norms)| *norms).collect();
     let mut by_norms: BTreeMap<&str, Vec<Column<'_>>> = BTreeMap::new();
@@ -323,45 +244,26 @@ fn typicality(all: &[Found<'_>]) -> Option<Table> {
         };
         by_norms.insert(norms, (0..columns.len()).map(column).collect());
     }
-    let lines = order
-        .iter()
-        .filter_map(|(model, norms)| {
-            let mut cells = vec![Cell::from(*model), Cell::from(*norms)];
-            cells.extend(by_norms.get(norms)?.iter().map(|column| {
-                let found = column.model(model);
-                cell(found.and_then(|f| f.measure("score")))
-            }));
-            Some(cells)
-        })
-        .collect();
+    let rows = order.iter().filter_map(|(model, norms)| {
+        let mut cells = vec![Cell::from(*model), Cell::from(*norms)];
+        cells.extend(by_norms.get(norms)?.iter().map(|column| {
+            let found = column.model(model);
+            cell(found.and_then(|f| f.measure("score")))
+        }));
+        Some(cells)
+    });
     let left_out = left_out_of(&by_norms.values().flatten().collect::<Vec<_>>());
-    let (rows, marked) = with_published(lines, &published().table_7, |row| {
+    let paper = published().table_7.iter().map(|row| {
         let mut cells = vec![row.model.clone(), "castro".to_owned()];
         cells.extend(printed(row, &columns));
         cells
     });
-    Some(Table {
-        id: "psychometric-table-7".into(),
-        title: "Typicality by three methods".into(),
-        caption: format!(
-            "Spearman's correlation with typicality, mean over categories with its 95 % interval. The form \
-             of Shah et al. 2024, Table 7. `world` is no judgement of people: it is how often the built-in \
-             model's corpus mentions each member.{left_out}"
-        ),
-        head: heads(&[
-            "model",
-            "norms",
-            "vectors",
-            "zero-shot",
-            "one-shot",
-            "two-shot",
-            "three-shot",
-            "prompting",
-        ]),
-        rows,
-        published: marked,
-        numbers: NumberColumns::From(2),
-    })
+    DECLARED
+        .table("psychometric-table-7")
+        .saying("left_out", left_out)
+        .with_rows(rows)
+        .with_published(Cell::printed_rows(paper))
+        .if_measured()
 }
 
 /// Every category with its own interval.
@@ -378,41 +280,24 @@ fn categories(all: &[Found<'_>]) -> Option<Table> {
         .flat_map(|f| f.measures("category:"))
         .map(|(name, _)| name)
         .collect();
-    if names.is_empty() {
-        return None;
-    }
-    let mut head = heads(&["category"]);
-    head.extend(of.iter().map(|f| {
+    let heads = of.iter().map(|f| {
         let how = f.task().trim_start_matches("typicality-");
         let shots = match (f.task(), shots(f)) {
             ("typicality-surprisal", k) => format!(", {k} shots"),
             _ => String::new(),
         };
         format!("{} ({how}{shots}, {})", f.model(), f.set("norms", "world"))
-    }));
-    let rows = names
-        .iter()
-        .map(|name| {
-            let mut cells = vec![Cell::from(*name)];
-            cells.extend(
-                of.iter()
-                    .map(|f| cell(f.measure(&format!("category:{name}")))),
-            );
-            cells
-        })
-        .collect();
-    Some(Table {
-        id: "psychometric-typicality-categories".into(),
-        title: "Typicality by category".into(),
-        caption:
-            "Spearman's correlation within each category, with its 95 % interval (Fisher's z with \
-                  Bonett and Wright's correction)."
-                .into(),
-        head,
-        rows,
-        published: vec![],
-        numbers: NumberColumns::From(1),
-    })
+    });
+    let rows = names.iter().map(|name| {
+        let measure = format!("category:{name}");
+        let values = of.iter().map(|f| cell(f.measure(&measure)));
+        [Cell::from(*name)].into_iter().chain(values).collect()
+    });
+    DECLARED
+        .table("psychometric-typicality-categories")
+        .with_heads("models", heads)
+        .with_rows(rows)
+        .if_measured()
 }
 
 /// Raven's matrices under both conventions, and what the candidates alone give away.
@@ -441,42 +326,18 @@ fn matrices(all: &[Found<'_>]) -> Option<Table> {
                 f.model().into(),
                 f.task().into(),
                 format!("{how}{variant}").into(),
-                if written {
-                    measured("accuracy")
-                } else {
-                    Cell::none()
-                },
+                written.then(|| measured("accuracy")).into(),
                 measured("sum_logprob"),
                 measured("mean_logprob"),
                 cell(f.measure("context_blind")),
-                f.row
-                    .chance
-                    .map_or_else(Cell::none, |c| Cell::figure(format!("{c:.3}"))),
+                f.row.chance.map(|c| Cell::figure(format!("{c:.3}"))).into(),
             ]
         })
         .collect();
-    (!rows.is_empty()).then(|| Table {
-        id: "psychometric-fluid-reasoning".into(),
-        title: "Fluid reasoning".into(),
-        caption: "Accuracy when candidates are compared by the log-probability of the whole sequence (the \
-                  paper's way) and by the mean per token of the candidate (lm-raven's), or when the model \
-                  writes its answer. `candidates alone`: what is reached without looking at the matrix, \
-                  by taking the candidate that shares most with the others."
-            .into(),
-        head: heads(&[
-            "model",
-            "task",
-            "items",
-            "written",
-            "sum",
-            "mean",
-            "candidates alone",
-            "chance",
-        ]),
-        rows,
-        published: vec![],
-        numbers: NumberColumns::From(3),
-    })
+    DECLARED
+        .table("psychometric-fluid-reasoning")
+        .with_rows(rows)
+        .if_measured()
 }
 
 /// Analogies by three formulas, surprisal and prompting.
@@ -506,24 +367,9 @@ fn analogies(all: &[Found<'_>]) -> Option<Table> {
             ]
         })
         .collect();
-    (!rows.is_empty()).then(|| Table {
-        id: "psychometric-analogies".into(),
-        title: "Analogies".into(),
-        caption: format!(
-            "Accuracy on A : B :: C : D with five choices (chance 0.200), by three formulas on vectors, by \
-             surprisal and by prompting: Shah et al. 2024, Appendix B.4.1, which prints no values.{}",
-            left_out_of(&[&vectors, &surprisal, &prompting])
-        ),
-        head: heads(&[
-            "model",
-            "3-cos-add",
-            "3-cos-mul",
-            "concat-cos",
-            "surprisal",
-            "prompting",
-        ]),
-        rows,
-        published: vec![],
-        numbers: NumberColumns::From(1),
-    })
+    DECLARED
+        .table("psychometric-analogies")
+        .saying("left_out", left_out_of(&[&vectors, &surprisal, &prompting]))
+        .with_rows(rows)
+        .if_measured()
 }

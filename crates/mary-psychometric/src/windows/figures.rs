@@ -2,33 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{
-    Axis, Figure, FigureKind, Point, ReferenceLine, RunSummary, Scale, Series, ShadedRange,
-};
+use mary_contract::{Figure, Point, ReferenceLine, RunSummary, Series, ShadedRange};
 
 use super::{Found, PAPER_WINDOWS, method};
+use crate::exhibits::DECLARED;
 use crate::grammar::Phenomenon;
 use crate::grammar::reference::published;
 use crate::trajectories::{Ability, Milestone, Part, Trajectory, conditions};
 
-fn axis_of(found: &[&Found]) -> Axis {
-    let title = if found.iter().all(|f| f.trajectory.in_tokens) {
-        "tokens seen (log scale; step 0 has no place on it)"
-    } else {
-        "training steps (log scale; step 0 has no place on it)"
-    };
-    Axis {
-        title: title.into(),
-        scale: Scale::Log,
-        range: None,
-    }
-}
-
-fn value_axis(title: &str) -> Axis {
-    Axis {
-        title: title.into(),
-        scale: Scale::Linear,
-        range: None,
+/// What the horizontal axis counts.
+fn counted(found: &[&Found]) -> &'static str {
+    match found.iter().all(|f| f.trajectory.in_tokens) {
+        true => "tokens seen",
+        false => "training steps",
     }
 }
 
@@ -37,30 +23,18 @@ fn point(trajectory: &Trajectory, milestone: &Milestone) -> Point {
         Part::Tag(tag, value) => format!("|{tag}={value}"),
         _ => String::new(),
     };
-    Point {
-        x: milestone.x,
-        label: format!("step {}", milestone.step),
-        y: milestone.value.value,
-        low: Some(milestone.value.low),
-        high: Some(milestone.value.high),
-        samples: Some(format!(
+    Point::measured(format!("step {}", milestone.step), &milestone.value)
+        .at(milestone.x)
+        .with_samples(format!(
             "{}|{}{tag}",
             milestone.model, trajectory.ability.task
-        )),
-    }
+        ))
 }
 
 /// A curve of sound checkpoints, and one of the doubtful beside it.
 fn curves(name: &str, trajectory: &Trajectory) -> Vec<Series> {
-    let series = |name: String, points: Vec<Point>| Series {
-        name,
-        published: false,
-        points,
-    };
-    let mut curves = vec![series(
-        name.to_owned(),
-        trajectory.sound().map(|m| point(trajectory, m)).collect(),
-    )];
+    let sound = trajectory.sound().map(|m| point(trajectory, m));
+    let mut curves = vec![Series::measured(name, sound)];
     let doubtful = trajectory
         .milestones
         .iter()
@@ -68,7 +42,7 @@ fn curves(name: &str, trajectory: &Trajectory) -> Vec<Series> {
     // One series each: a line between two doubtful checkpoints would suggest a course.
     for milestone in doubtful {
         let name = format!("{name}, step {} (in doubt)", milestone.step);
-        curves.push(series(name, vec![point(trajectory, milestone)]));
+        curves.push(Series::measured(name, [point(trajectory, milestone)]));
     }
     curves
 }
@@ -119,28 +93,22 @@ pub(super) fn development(ability: &Ability, own: &[&Found]) -> Figure {
     if ability.task == "psychometric/blimp" && in_tokens {
         series.extend(published_blimp(own));
     }
-    let mut references = Vec::new();
-    if let Some(chance) = own.iter().find_map(|f| f.trajectory.chance) {
-        references.push(ReferenceLine {
-            name: "chance".into(),
-            y: chance,
-        });
-    }
+    let chance = own.iter().find_map(|f| f.trajectory.chance);
+    let references = chance.map(|y| ReferenceLine {
+        name: "chance".into(),
+        y,
+    });
+    let figure = DECLARED
+        .figure("psychometric-development-{id}")
+        .saying("id", ability.id())
+        .saying("ability", ability.title())
+        .saying("method", method())
+        .saying("counted", counted(own))
+        .with_series(series);
     Figure {
-        id: format!("psychometric-development-{}", ability.id()),
-        title: format!("Development: {}", ability.title()),
-        caption: format!(
-            "Score at each checkpoint with its 95 % interval, one curve for each size; the form of Shah \
-             et al. 2024, Figure 4. Shaded: the window of growth, from the fitted onset to the fitted end \
-             (intervals in the table of onsets). {}",
-            method()
-        ),
-        kind: FigureKind::Line,
-        x: axis_of(own),
-        y: value_axis("score"),
-        series,
-        references,
+        references: references.into_iter().collect(),
         ranges,
+        ..figure
     }
 }
 
@@ -148,12 +116,9 @@ pub(super) fn development(ability: &Ability, own: &[&Found]) -> Figure {
 fn published_blimp(own: &[&Found]) -> Vec<Series> {
     let mut curves: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
     for checkpoint in &published().pythia_v0 {
-        curves.entry(&checkpoint.model).or_default().push(Point {
-            x: checkpoint.tokens,
-            label: format!("step {}", checkpoint.step),
-            y: checkpoint.mean,
-            ..Point::default()
-        });
+        let point = Point::new(format!("step {}", checkpoint.step), checkpoint.mean);
+        let curve = curves.entry(&checkpoint.model).or_default();
+        curve.push(point.at(checkpoint.tokens));
     }
     let shown = |model: &str| own.iter().any(|f| f.trajectory.label == model);
     let any = curves.keys().any(|model| shown(model));
@@ -166,11 +131,7 @@ fn published_blimp(own: &[&Found]) -> Vec<Series> {
                 ["pythia-70m", "pythia-1b", "pythia-12b"].contains(model)
             }
         })
-        .map(|(model, points)| Series {
-            name: format!("{model} v0"),
-            published: true,
-            points,
-        })
+        .map(|(model, points)| Series::published(format!("{model} v0"), points))
         .collect()
 }
 
@@ -192,23 +153,15 @@ pub(super) fn overview(found: &[Found]) -> Vec<Figure> {
             continue;
         }
         let label = own.first().map_or(size, |f| f.trajectory.name.as_str());
-        figures.push(Figure {
-            id: format!("psychometric-development-of-{}", file_name(label)),
-            title: format!("Development of {label}"),
-            caption:
-                "Every ability on its own scale (shares of right answers, R², rank correlations); \
-                      compare when curves rise, not how high they stand."
-                    .into(),
-            kind: FigureKind::Line,
-            x: axis_of(&own),
-            y: value_axis("score, each on its own scale"),
-            series: own
-                .iter()
-                .flat_map(|f| curves(&f.trajectory.title(), &f.trajectory))
-                .collect(),
-            references: vec![],
-            ranges: vec![],
-        });
+        let series = own
+            .iter()
+            .flat_map(|f| curves(&f.trajectory.title(), &f.trajectory));
+        let figure = DECLARED
+            .figure("psychometric-development-of-{id}")
+            .saying("id", file_name(label))
+            .saying("label", label)
+            .saying("counted", counted(&own));
+        figures.push(figure.with_series(series));
     }
     figures
 }
@@ -232,38 +185,24 @@ pub(super) fn fields(ability: &Ability, found: &[Found]) -> Option<Figure> {
     let several = own
         .iter()
         .any(|f| f.trajectory.label != first.trajectory.label);
-    let series = own
-        .iter()
-        .flat_map(|f| {
-            let Part::Tag(_, field) = &f.trajectory.ability.part else {
-                return vec![];
-            };
-            let field = field.replace('_', "/");
-            let name = if several {
-                format!("{field}, {}", f.trajectory.label)
-            } else {
-                field
-            };
-            curves(&name, &f.trajectory)
-        })
-        .collect();
-    Some(Figure {
-        id: format!("psychometric-development-fields-{}", ability.id()),
-        title: format!("Development by field: {}", ability.title()),
-        caption:
-            "Morphology, syntax and semantics; the form of Shah et al. 2024, Figure 7, which finds \
-                  them to grow in this order."
-                .into(),
-        kind: FigureKind::Line,
-        x: axis_of(&own),
-        y: value_axis("share of pairs right"),
-        series,
-        references: vec![ReferenceLine {
-            name: "chance".into(),
-            y: 0.5,
-        }],
-        ranges: vec![],
-    })
+    let series = own.iter().flat_map(|f| {
+        let Part::Tag(_, field) = &f.trajectory.ability.part else {
+            return vec![];
+        };
+        let field = field.replace('_', "/");
+        let name = if several {
+            format!("{field}, {}", f.trajectory.label)
+        } else {
+            field
+        };
+        curves(&name, &f.trajectory)
+    });
+    let figure = DECLARED
+        .figure("psychometric-development-fields-{id}")
+        .saying("id", ability.id())
+        .saying("ability", ability.title())
+        .saying("counted", counted(&own));
+    Some(figure.with_series(series))
 }
 
 /// Phenomena by checkpoint, as a heat map for each size.
@@ -277,72 +216,29 @@ pub(super) fn phenomena(ability: &Ability, runs: &[RunSummary], own: &[&Found]) 
                 && row.task == ability.task
                 && conditions(run, row) == trajectory.conditions
         });
-        let breakdown = own
-            .next_back()?
-            .1
-            .breakdowns
-            .iter()
-            .find(|b| b.tag == "phenomenon")?;
-        breakdown.values.get(phenomenon.name()).map(|e| e.value)
+        let (_, row) = own.next_back()?;
+        row.part("phenomenon", phenomenon.name()).map(|e| e.value)
     };
     let mut figures = Vec::new();
     for found in own.iter().take(8) {
         let trajectory = &found.trajectory;
-        let mut series: Vec<Series> = Phenomenon::ALL
-            .iter()
-            .map(|phenomenon| Series {
-                name: phenomenon.name().to_owned(),
-                published: false,
-                points: trajectory
-                    .milestones
-                    .iter()
-                    .filter_map(|m| {
-                        Some(Point {
-                            label: m.step.to_string(),
-                            y: value(trajectory, &m.model, *phenomenon)?,
-                            samples: Some(format!(
-                                "{}|{}|phenomenon={}",
-                                m.model,
-                                ability.task,
-                                phenomenon.name()
-                            )),
-                            ..Point::default()
-                        })
-                    })
-                    .collect(),
-            })
-            .collect();
-        series.retain(|s| !s.points.is_empty());
-        if series.is_empty() {
-            continue;
-        }
-        figures.push(Figure {
-            id: format!(
-                "psychometric-development-phenomena-{}-{}",
-                ability.id(),
-                file_name(&trajectory.label)
-            ),
-            title: format!(
-                "Phenomena through training: {}, {}",
-                ability.title(),
-                trajectory.label
-            ),
-            caption: "Share of pairs right, by phenomenon and training step; 0.5 is chance.".into(),
-            kind: FigureKind::Heatmap,
-            x: Axis {
-                title: "training step".into(),
-                scale: Scale::Category,
-                range: None,
-            },
-            y: Axis {
-                title: "phenomenon".into(),
-                scale: Scale::Category,
-                range: None,
-            },
-            series,
-            references: vec![],
-            ranges: vec![],
+        let rows = Phenomenon::ALL.iter().map(|phenomenon| {
+            let name = phenomenon.name();
+            let points = trajectory.milestones.iter().filter_map(|m| {
+                let value = value(trajectory, &m.model, *phenomenon)?;
+                let address = format!("{}|{}|phenomenon={name}", m.model, ability.task);
+                Some(Point::new(m.step.to_string(), value).with_samples(address))
+            });
+            Series::measured(name, points)
         });
+        let figure = DECLARED
+            .figure("psychometric-development-phenomena-{id}-{size}")
+            .saying("id", ability.id())
+            .saying("size", file_name(&trajectory.label))
+            .saying("ability", ability.title())
+            .saying("label", &trajectory.label)
+            .with_series(rows.filter(|row| !row.points.is_empty()));
+        figures.extend(figure.if_measured());
     }
     figures
 }

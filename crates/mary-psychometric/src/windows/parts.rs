@@ -6,15 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mary_contract::{
-    Axis, Cell, Exhibits, Figure, FigureKind, NumberColumns, Point, RunSummary, Scale, Series,
-    Table,
-};
+use mary_contract::{Cell, Exhibits, Figure, Point, RunSummary, Series, Table};
 use mary_stats::correlation::spearman;
 use mary_stats::multiple::holm;
 use mary_stats::segmented::Search;
 
 use super::{ALPHA, Found, decide};
+use crate::exhibits::DECLARED;
 use crate::trajectories::{Part, parts};
 use crate::windows::amount;
 
@@ -89,50 +87,26 @@ fn heatmaps(task: &str, own: &[&Found]) -> Vec<Figure> {
         .into_iter()
         .map(|(size, mut rows)| {
             rows.sort_by(|a, b| onset_of(a).total_cmp(&onset_of(b)));
-            let series = rows
-                .iter()
-                .map(|found| Series {
-                    name: part_name(&found.trajectory.ability.part),
-                    published: false,
-                    points: found
-                        .trajectory
-                        .sound()
-                        .map(|m| Point {
-                            x: m.x,
-                            label: amount(m.x),
-                            y: m.value.value,
-                            low: Some(m.value.low),
-                            high: Some(m.value.high),
-                            samples: None,
-                        })
-                        .collect(),
-                })
-                .collect();
-            let axis = |title: &str| Axis {
-                title: title.into(),
-                scale: Scale::Linear,
-                range: None,
+            let series = rows.iter().map(|found| {
+                let trajectory = &found.trajectory;
+                let points = trajectory
+                    .sound()
+                    .map(|m| Point::measured(amount(m.x), &m.value).at(m.x));
+                Series::measured(part_name(&trajectory.ability.part), points)
+            });
+            let counted = match rows.iter().all(|f| f.trajectory.in_tokens) {
+                true => "tokens seen",
+                false => "training steps",
             };
-            let seen = if rows.iter().all(|f| f.trajectory.in_tokens) {
-                "tokens seen"
-            } else {
-                "training steps"
-            };
-            Figure {
-                id: format!("psychometric-parts-{}-{}", id_of(task), slug(size)),
-                title: format!("Every part of {task} through training: {size}"),
-                caption: format!(
-                    "Each row is a paradigm (or a layer), each column a checkpoint; the colour is its score. \
-                     Rows in the order of onset; those for which no growth is claimed stand last. {}",
-                    method()
-                ),
-                kind: FigureKind::Heatmap,
-                x: axis(seen),
-                y: axis("part"),
-                series,
-                references: vec![],
-                ranges: vec![],
-            }
+            DECLARED
+                .figure("psychometric-parts-{task_id}-{size_id}")
+                .saying("task_id", id_of(task))
+                .saying("size_id", slug(size))
+                .saying("task", task)
+                .saying("size", size)
+                .saying("method", method())
+                .saying("counted", counted)
+                .with_series(series)
         })
         .collect()
 }
@@ -206,26 +180,12 @@ fn onsets(task: &str, own: &[&Found]) -> Table {
             row
         })
         .collect();
-    Table {
-        id: format!("psychometric-part-onsets-{}", id_of(task)),
-        title: format!("Onsets within {task}"),
-        caption: method(),
-        head: [
-            "size",
-            "part",
-            "checkpoints",
-            "order",
-            "onset",
-            "95 % interval",
-            "rise",
-            "p (Holm)",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-        rows: Cell::figures(rows),
-        published: vec![],
-        numbers: NumberColumns::At(vec![2, 3, 6, 7]),
-    }
+    DECLARED
+        .table("psychometric-part-onsets-{id}")
+        .saying("id", id_of(task))
+        .saying("task", task)
+        .saying("method", method())
+        .with_rows(Cell::figures(rows))
 }
 
 /// Whether two models take up the parts of a task in the same order, and within one model whether layers
@@ -290,29 +250,11 @@ fn orders(found: &[Found]) -> Option<Table> {
             row
         })
         .collect();
-    Some(Table {
-        id: "psychometric-part-orders".into(),
-        title: "Do models take up the parts in the same order?".into(),
-        caption: "Spearman's correlation of the onsets (log tokens) of the parts that grow in both, with Bonett \
-                  and Wright's interval; p two-sided after Holm over all rows. A part without a claimed window \
-                  in one of the two is left out, so that a row is about those whose onset is known in both."
-            .into(),
-        head: [
-            "task",
-            "first",
-            "second",
-            "parts in both",
-            "correlation",
-            "95 % interval",
-            "p (Holm)",
-            "verdict",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-        rows: Cell::figures(rows),
-        published: vec![],
-        numbers: NumberColumns::At(vec![3, 4, 6]),
-    })
+    Some(
+        DECLARED
+            .table("psychometric-part-orders")
+            .with_rows(Cell::figures(rows)),
+    )
 }
 
 fn correlated(

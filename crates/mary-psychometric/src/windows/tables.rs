@@ -1,10 +1,11 @@
 //! Tables of development: onsets, their order, and what was doubted.
 
-use mary_contract::{Cell, NumberColumns, Table};
+use mary_contract::{Cell, Table};
 use mary_stats::multiple::holm;
 use mary_stats::segmented::{Growth, order};
 
 use super::{FEWEST, Found, PAPER, PAPER_WINDOWS, method};
+use crate::exhibits::DECLARED;
 use crate::trajectories::{LeftOut, Part};
 
 /// Large numbers with a unit, as people say them.
@@ -45,48 +46,23 @@ pub(super) fn onsets(found: &[Found]) -> Table {
         }
         rows.push(row);
     }
-    let mut published = Vec::new();
-    for (what, from, to) in PAPER_WINDOWS {
-        published.push(rows.len());
-        rows.push(vec![
+    let paper = PAPER_WINDOWS.map(|(what, from, to)| {
+        let mut row = vec![
             format!("{what} ({PAPER})"),
             "Pythia 70M–12B".into(),
             "154".into(),
             "read off by eye".into(),
             amount(from),
             amount(to),
-            String::new(),
-            String::new(),
-            String::new(),
-        ]);
-    }
-    Table {
-        id: "psychometric-onsets".into(),
-        title: "Windows of development".into(),
-        caption: format!(
-            "Onset and end of growth with 95 % intervals, in tokens seen (in steps where tokens are not \
-             known). p: one-sided permutation test against no growth, after Holm over all rows; a window is \
-             claimed when this p is below 0.05. Slope: growth for each factor of ten in tokens. \
-             {}",
-            method()
-        ),
-        head: [
-            "ability",
-            "size",
-            "checkpoints",
-            "growth",
-            "onset",
-            "end",
-            "slope",
-            "rise",
-            "remark",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-        rows: Cell::figures(rows),
-        published,
-        numbers: NumberColumns::At(vec![2]),
-    }
+        ];
+        row.extend([const { String::new() }; 3]);
+        row
+    });
+    DECLARED
+        .table("psychometric-onsets")
+        .saying("method", method())
+        .with_rows(Cell::figures(rows))
+        .with_published(Cell::figures(paper.to_vec()))
 }
 
 fn cells(growth: &Growth) -> Vec<String> {
@@ -178,23 +154,11 @@ pub(super) fn order_table(found: &[Found]) -> Option<Table> {
             vec![test.size, test.first, test.second, share, p, verdict]
         })
         .collect();
-    Some(Table {
-        id: "psychometric-order".into(),
-        title: "Which grows first".into(),
-        caption: "Share of bootstrap resamples in which the first ability's onset lies before the \
-                  second's (ties one half), two-sided p after Holm over all rows. An order is \
-                  claimed when p is below 0.05 and the intervals of the two onsets do not meet: a curve \
-                  that a ramp fits without rest gives the bootstrap nothing to vary. The curves' errors are \
-                  taken as independent. The paper: language before fluid reasoning; morphology before \
-                  syntax before semantics."
-            .into(),
-        head: ["size", "first", "second", "first is earlier", "p (Holm)", "order"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows: Cell::figures(rows),
-        published: vec![],
-        numbers: NumberColumns::At(vec![3, 4]),
-    })
+    Some(
+        DECLARED
+            .table("psychometric-order")
+            .with_rows(Cell::figures(rows)),
+    )
 }
 
 /// Checkpoints that were asked otherwise than those of a curve.
@@ -208,20 +172,10 @@ pub(super) fn left_out(all: &[LeftOut]) -> Option<Table> {
             steps.join(", "),
         ]
     };
-    (!all.is_empty()).then(|| Table {
-        id: "psychometric-left-out".into(),
-        title: "Checkpoints on no curve".into(),
-        caption:
-            "Asked or judged otherwise than the others of their size, and too few for a curve of \
-                  their own: a curve is of one question."
-                .into(),
-        head: ["size", "task", "asked with", "steps"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows: Cell::figures(all.iter().map(row).collect()),
-        published: vec![],
-        numbers: NumberColumns::At(vec![]),
-    })
+    DECLARED
+        .table("psychometric-left-out")
+        .with_rows(Cell::figures(all.iter().map(row).collect()))
+        .if_measured()
 }
 
 /// What was doubted and why.
@@ -239,15 +193,8 @@ pub(super) fn doubts(found: &[Found]) -> Option<Table> {
             }
         }
     }
-    (!rows.is_empty()).then(|| Table {
-        id: "psychometric-doubts".into(),
-        title: "Checkpoints in doubt".into(),
-        caption: "Drawn apart and used for no window.".into(),
-        head: ["size", "checkpoint", "ability", "why"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows: Cell::figures(rows),
-        published: vec![],
-        numbers: NumberColumns::At(vec![]),
-    })
+    DECLARED
+        .table("psychometric-doubts")
+        .with_rows(Cell::figures(rows))
+        .if_measured()
 }

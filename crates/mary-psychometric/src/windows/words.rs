@@ -8,14 +8,12 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{
-    Axis, Cell, Exhibits, Figure, FigureKind, NumberColumns, Point, RunSummary, Scale, Series,
-    Table,
-};
+use mary_contract::{Cell, Exhibits, Figure, Point, RunSummary, Series, Table};
 use mary_stats::correlation::spearman;
 use mary_stats::multiple::holm;
 
 use super::FEWEST;
+use crate::exhibits::DECLARED;
 use crate::trajectories::{Part, Trajectory, by_tag};
 use crate::windows::amount;
 use crate::word_age::{ID, Norm, WORD};
@@ -126,28 +124,9 @@ fn ages(words: &[Learnt]) -> Table {
             ]
         })
         .collect();
-    Table {
-        id: "psychometric-word-ages".into(),
-        title: "Ages of acquisition of words".into(),
-        caption: format!(
-            "The tokens seen (or steps) at which the surprisal of a word passes halfway between its start and \
-             its end, on a fit that never rises; words that fall by less than {LEAST_FALL} bits are not dated. \
-             Months are those of the norms the run was given."
-        ),
-        head: [
-            "size",
-            "word",
-            "child, months",
-            "bits at first",
-            "bits at last",
-            "learnt at",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-        rows: Cell::figures(rows),
-        published: vec![],
-        numbers: NumberColumns::At(vec![2, 3, 4]),
-    }
+    DECLARED
+        .table("psychometric-word-ages")
+        .with_rows(Cell::figures(rows))
 }
 
 /// Words of a size that have both ages, each on the log axis of training.
@@ -200,67 +179,22 @@ fn correlations(words: &[Learnt]) -> Option<Table> {
             ]
         })
         .collect();
-    Some(Table {
-        id: "psychometric-word-ages-norms".into(),
-        title: "Words: the model's order and the child's".into(),
-        caption: "Spearman's correlation of the age of acquisition in training (log tokens) with the age of the \
-                  norms, over the words that are dated, with Bonett and Wright's interval; p two-sided after \
-                  Holm over sizes. Words differ in frequency, length and class, and children's order follows \
-                  concreteness and use: a correlation says that the orders agree, not why."
-            .into(),
-        head: [
-            "size",
-            "words dated",
-            "not dated",
-            "correlation",
-            "95 % interval",
-            "p (Holm)",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-        rows: Cell::figures(rows),
-        published: vec![],
-        numbers: NumberColumns::At(vec![1, 2, 3, 5]),
-    })
+    Some(
+        DECLARED
+            .table("psychometric-word-ages-norms")
+            .with_rows(Cell::figures(rows)),
+    )
 }
 
 fn scatter(words: &[Learnt]) -> Option<Figure> {
-    let series: Vec<Series> = paired(words)
-        .into_iter()
-        .map(|(size, pairs)| Series {
-            name: size.to_owned(),
-            published: false,
-            points: pairs
-                .into_iter()
-                .map(|(word, age, when)| Point {
-                    x: age,
-                    label: word.norm.word.clone(),
-                    y: when.log10(),
-                    low: None,
-                    high: None,
-                    samples: None,
-                })
-                .collect(),
-        })
-        .collect();
-    let axis = |title: &str| Axis {
-        title: title.into(),
-        scale: Scale::Linear,
-        range: None,
-    };
-    (!series.is_empty()).then(|| Figure {
-        id: "psychometric-word-ages".into(),
-        title: "When a child and a model know a word".into(),
-        caption: "One point a word: the age of the norms against the logarithm of the tokens at which its \
-                  surprisal had fallen halfway. Lines are least-squares fits, for the eye."
-            .into(),
-        kind: FigureKind::Scatter { fit: true },
-        x: axis("child, months"),
-        y: axis("model, log10 of tokens seen"),
-        series,
-        references: vec![],
-        ranges: vec![],
-    })
+    let series = paired(words).into_iter().map(|(size, pairs)| {
+        let points = pairs
+            .into_iter()
+            .map(|(word, age, when)| Point::new(&word.norm.word, when.log10()).at(age));
+        Series::measured(size, points)
+    });
+    let figure = DECLARED.figure("psychometric-word-ages");
+    figure.with_series(series).if_measured()
 }
 
 #[cfg(test)]

@@ -1,47 +1,13 @@
-//! Acceleration: how it is drawn, said and recognised.
+//! Acceleration: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "acceleration",
-    name: "acceleration",
-    set: Set::CoreTest,
-    associative: false,
-    aspects: &[
-        Aspect::free(
-            "widening-steps",
-            "The places of a body at equal times lie further and further apart: each step is one cell longer than the last.",
-            widening_steps,
-        ),
-        Aspect::free(
-            "race",
-            "Of two bodies that start together one goes on in equal steps, the other in growing steps and wins.",
-            race,
-        ),
-    ],
-    words: Words {
-        names: &["accelerat*", "decelerat*"],
-        giveaways: &["Newton*", "Galileo*"],
-        definitions: &[
-            "[PHENOMENON] is the rate at which velocity changes with time, in size or in direction; its unit is the metre per second per second.",
-            "A car that leaves a crossing covers more ground in each second than in the one before: it shows [PHENOMENON].",
-        ],
-    },
+    data: include_str!("acceleration.json"),
+    aspects: &[("widening-steps", widening_steps), ("race", race)],
     readings: reading::READINGS,
-    confusable: &[
-        ("elastic-force", "a spring accelerates"),
-        ("energy-conservation", "a falling ball speeds up"),
-        ("expansion", "widening distances show both"),
-        ("fictitious-force", "it appears when something accelerates"),
-        ("force-composition", "forces accelerate"),
-        ("friction", "motion that changes shows both"),
-        ("inclined-plane", "what rolls down accelerates"),
-        ("inertia", "motion along a line shows both"),
-        ("reference-frame", "lines and places show both"),
-        ("relativity", "fast bodies show both"),
-    ],
 };
 
 /// Offsets of a body at equal times, each step one longer, as far as they fit.

@@ -1,59 +1,13 @@
-//! Atmospheric pressure: how it is drawn, said and recognised.
+//! Atmospheric pressure: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "atmospheric-pressure",
-    name: "atmospheric pressure",
-    set: Set::CoreDev,
-    associative: false,
-    aspects: &[
-        Aspect::upright(
-            "barometer",
-            "The air over an open dish presses on the liquid and drives it up into a closed tube that is empty of air.",
-            barometer,
-        ),
-        Aspect::free(
-            "crushed-can",
-            "A can with no air inside is dented from all sides by the air around it, which fills the dents.",
-            crushed_can,
-        ),
-    ],
-    words: Words {
-        names: &["atmospher*", "pressur*", "barometric"],
-        giveaways: &[
-            "barometer*",
-            "Torricelli*",
-            "Guericke*",
-            "Magdeburg*",
-            "pascal*",
-        ],
-        definitions: &[
-            "The weight of the air above us bears on every face of a body from all sides. This [PHENOMENON] comes to about ten newtons on each square centimetre at sea level and becomes less with height.",
-            "A full glass covered with a card stays full when it is turned upside down, and two hollow half-spheres pumped empty, those of [MASK], cannot be pulled apart by horses: both are due to [PHENOMENON].",
-        ],
-    },
+    data: include_str!("atmospheric_pressure.json"),
+    aspects: &[("barometer", barometer), ("crushed-can", crushed_can)],
     readings: reading::READINGS,
-    confusable: &[
-        ("bernoulli-effect", "liquid in upright tubes shows both"),
-        ("buoyancy", "what goes up in a liquid shows both"),
-        (
-            "communicating-vessels",
-            "levels in joined vessels show both",
-        ),
-        ("fluid-pressure", "both are pressure"),
-        ("gravity", "the column falls and rises by weight"),
-        ("siphon", "air pressure carries the siphon"),
-        ("surface-tension", "liquid climbs narrow tubes by it too"),
-        (
-            "thermal-expansion-and-contraction",
-            "a column in a tube shows both",
-        ),
-        ("vacuum", "a vacuum lets the air press"),
-        ("wetting", "liquid climbs narrow tubes by it too"),
-    ],
 };
 
 fn barometer(s: &mut Setting) -> Option<Pair> {

@@ -1,46 +1,14 @@
-//! Bernoulli effect: how it is drawn, said and recognised.
+//! Bernoulli effect: how it is drawn and recognised.
 
 use crate::grid::Pair;
 use crate::worlds::draw::line;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "bernoulli-effect",
-    name: "Bernoulli effect",
-    set: Set::CoreDev,
-    associative: false,
-    aspects: &[
-        Aspect::upright(
-            "narrow-pipe",
-            "When the liquid in a pipe begins to flow, it stands lower in the riser over the narrow part than over the wide parts.",
-            narrow_pipe,
-        ),
-        Aspect::upright(
-            "two-sheets",
-            "A stream blown between two hanging sheets draws them towards each other.",
-            two_sheets,
-        ),
-    ],
-    words: Words {
-        names: &["Bernoulli*", "effect*", "Venturi*"],
-        giveaways: &["Daniel"],
-        definitions: &[
-            "Where a stream flows faster, it bears less on its sides: this [PHENOMENON] makes the narrow part of a pipe suck and keeps a ball hovering in a jet of air.",
-            "[PHENOMENON] draws two sheets of paper together when someone blows between them, and lowers the push on the upper side of a wing, over which the air flows faster.",
-        ],
-    },
+    data: include_str!("bernoulli_effect.json"),
+    aspects: &[("narrow-pipe", narrow_pipe), ("two-sheets", two_sheets)],
     readings: reading::READINGS,
-    confusable: &[
-        ("buoyancy", "levels of liquid show both"),
-        ("elastic-force", "bent sheets show both"),
-        ("magnet", "two hanging things drawn together show both"),
-        (
-            "repulsive-force",
-            "two hanging things that move show the opposite",
-        ),
-        ("vacuum", "sucking shows both"),
-    ],
 };
 
 fn narrow_pipe(s: &mut Setting) -> Option<Pair> {

@@ -1,41 +1,14 @@
-//! Brownian motion: how it is drawn, said and recognised.
+//! Brownian motion: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair, Place};
 use crate::worlds::draw::shifted;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "brownian-motion",
-    name: "Brownian motion",
-    set: Set::CoreDev,
-    associative: false,
-    aspects: &[
-        Aspect::free(
-            "drunken-path",
-            "A grain among small, ever moving particles is knocked along a path with a random turn at every step.",
-            drunken_path,
-        ),
-        Aspect::free(
-            "many-paths",
-            "Every grain has been knocked along a crooked path of its own, each another way.",
-            many_paths,
-        ),
-    ],
-    words: Words {
-        names: &["Brown*", "motion*", "random walk*"],
-        giveaways: &["Einstein*", "Perrin*", "Robert"],
-        definitions: &[
-            "[PHENOMENON] is the endless irregular jittering of tiny grains that hang in a liquid or a gas, caused by unequal knocks from the unseen molecules around them.",
-            "Specks from pollen, watched in a drop under a microscope by the botanist [MASK], wander in zigzag paths that never settle. This [PHENOMENON] became evidence for atoms.",
-        ],
-    },
+    data: include_str!("brownian_motion.json"),
+    aspects: &[("drunken-path", drunken_path), ("many-paths", many_paths)],
     readings: reading::READINGS,
-    confusable: &[
-        ("acceleration", "motion shows both"),
-        ("diffusion", "diffusion is many such paths"),
-        ("electricity", "a jagged path looks like lightning"),
-    ],
 };
 
 fn specks(s: &mut Setting, g: &mut Grid, many: i32, colour: u8) {

@@ -1,42 +1,16 @@
-//! Buoyancy: how it is drawn, said and recognised.
+//! Buoyancy: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair, Place};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "buoyancy",
-    name: "buoyancy",
-    set: Set::CoreTest,
-    associative: false,
+    data: include_str!("buoyancy.json"),
     aspects: &[
-        Aspect::upright(
-            "cork-and-stone",
-            "Let go under water, light bodies rise to the surface and heavy ones sink to the bottom.",
-            cork_and_stone,
-        ),
-        Aspect::upright(
-            "loaded-boat",
-            "A boat that takes on cargo floats on, deeper by a row for every row of cargo.",
-            loaded_boat,
-        ),
+        ("cork-and-stone", cork_and_stone),
+        ("loaded-boat", loaded_boat),
     ],
-    words: Words {
-        names: &["buoyan*", "float*", "upthrust"],
-        giveaways: &["Archimedes*", "Eureka"],
-        definitions: &[
-            "[PHENOMENON] is the upward push of a liquid or gas on a body in it, equal to the weight of the liquid or gas that the body takes the place of, as [MASK] found in his bath.",
-            "Because of [PHENOMENON], wood comes to the top of a pond and stays there, iron does so only when it is shaped as a ship, and a balloon full of helium goes up.",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("diffusion", "what spreads in water shows both"),
-        ("lifting", "what goes up is lifted"),
-        ("splashing", "bodies in water show both"),
-        ("surface-tension", "what stays on top of water shows both"),
-        ("wetting", "bodies in water show both"),
-    ],
 };
 
 fn cork_and_stone(s: &mut Setting) -> Option<Pair> {

@@ -1,43 +1,17 @@
-//! Chemical bond: how it is drawn, said and recognised.
+//! Chemical bond: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair, Place};
 use crate::worlds::draw::{disc, ring};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "chemical-bond",
-    name: "chemical bond",
-    set: Set::Associative,
-    associative: true,
+    data: include_str!("chemical_bond.json"),
     aspects: &[
-        Aspect::free(
-            "shared-electrons",
-            "Two atoms with an open electron each come together until their shells touch, and share the two.",
-            shared_electrons,
-        ),
-        Aspect::free(
-            "molecules",
-            "Each big atom has bound the two small ones beside it by a stroke to each, and spare small atoms stay alone.",
-            molecules,
-        ),
+        ("shared-electrons", shared_electrons),
+        ("molecules", molecules),
     ],
-    words: Words {
-        names: &["chemic*", "bond*", "covalen*", "ionic"],
-        giveaways: &["Pauling*", "Lewis"],
-        definitions: &[
-            "[PHENOMENON] holds atoms together in a molecule or crystal, by electrons that they share or that one of them has given to the other.",
-            "Two atoms of hydrogen and one of oxygen stay together as one molecule through [PHENOMENON]; it takes work to undo it.",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("compression", "what comes together is denser"),
-        ("electricity", "lines between points look like wires"),
-        ("force-composition", "lines between points show both"),
-        ("squeeze", "what comes together is denser"),
-        ("surface-tension", "what holds together shows both"),
-    ],
 };
 
 fn shared_electrons(s: &mut Setting) -> Option<Pair> {

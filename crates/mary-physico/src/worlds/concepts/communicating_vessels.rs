@@ -1,45 +1,13 @@
-//! Communicating vessels: how it is drawn, said and recognised.
+//! Communicating vessels: how it is drawn and recognised.
 
 use crate::grid::Pair;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "communicating-vessels",
-    name: "communicating vessels",
-    set: Set::CoreTest,
-    associative: false,
-    aspects: &[
-        Aspect::upright(
-            "open-below",
-            "In vessels joined at the bottom the liquid comes to the same level, whatever their widths.",
-            open_below,
-        ),
-        Aspect::upright(
-            "valve",
-            "When the valve in the pipe between two vessels opens, the liquid flows until both stand equally high.",
-            valve,
-        ),
-    ],
-    words: Words {
-        names: &["communicat*", "vessel*", "connected container*"],
-        giveaways: &["Pascal*"],
-        definitions: &[
-            "[PHENOMENON] are containers open at the top and joined below. Whatever their shapes, a liquid at rest in them stands at the same height in all.",
-            "The spout of a teapot has to reach as high as its lid, and builders use a filled hose to find points of equal height: both rest on the law of [PHENOMENON].",
-        ],
-    },
+    data: include_str!("communicating_vessels.json"),
+    aspects: &[("open-below", open_below), ("valve", valve)],
     readings: reading::READINGS,
-    confusable: &[
-        ("bernoulli-effect", "liquid in upright tubes shows both"),
-        ("buoyancy", "levels of liquid show both"),
-        ("diffusion", "what was parted becomes even in both"),
-        ("energy-conservation", "what one side loses the other gains"),
-        ("fluid-pressure", "pressure levels the vessels"),
-        ("heat-conduction", "what was parted becomes even in both"),
-        ("lever", "one side down, one side up"),
-        ("siphon", "both level liquids"),
-    ],
 };
 
 /// Widths of vessels, a common level, and unequal levels with the same amount of liquid.

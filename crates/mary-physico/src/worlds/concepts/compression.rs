@@ -1,62 +1,18 @@
-//! Compression: how it is drawn, said and recognised.
+//! Compression: how it is drawn and recognised.
 
 use crate::grid::{Pair, Place};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "compression",
-    name: "compression",
-    set: Set::CoreTest,
-    associative: true,
+    data: include_str!("compression.json"),
     aspects: &[
-        Aspect::free(
-            "piston",
-            "A piston goes into a closed cylinder, and all the particles crowd into the smaller room.",
-            piston,
-        ),
-        Aspect::free(
-            "sponge",
-            "A plate presses a block full of holes to half its height: the holes close, no cell is lost.",
-            sponge,
-        ),
-        Aspect::free(
-            "closed-gaps",
-            "Bars that stood apart in a row are pushed against the wall until no gap is left between them.",
-            closed_gaps,
-        )
-        .associative_only(),
-        Aspect::free(
-            "pressed-stripes",
-            "A striped block is pressed against the wall to half its length, and every stripe with it.",
-            pressed_stripes,
-        )
-        .associative_only(),
+        ("piston", piston),
+        ("sponge", sponge),
+        ("closed-gaps", closed_gaps),
+        ("pressed-stripes", pressed_stripes),
     ],
-    words: Words {
-        names: &["compress*", "squeez*"],
-        giveaways: &["piston*"],
-        definitions: &[
-            "[PHENOMENON] makes a body smaller by pushing on it from outside, so that the same amount of matter fills less room and is denser.",
-            "Air in a bicycle pump whose outlet is held shut takes less room when the handle is pushed in; the amount of air stays the same. This is [PHENOMENON].",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("atmospheric-pressure", "air presses the can"),
-        ("cut", "a blade or plate that goes down shows both"),
-        ("elastic-force", "a pressed spring is compressed"),
-        ("fluid-pressure", "a piston makes pressure"),
-        ("lifting", "a plate that goes up or down shows both"),
-        ("squeeze", "both press"),
-        ("surface-tension", "what draws together is denser"),
-        ("thermal-expansion-and-contraction", "both change size"),
-        (
-            "vacuum",
-            "particles crowded in a corner leave the rest empty",
-        ),
-        ("vaporization", "loose and dense particles show both"),
-    ],
 };
 
 fn piston(s: &mut Setting) -> Option<Pair> {

@@ -1,36 +1,13 @@
-//! Cut: how it is drawn, said and recognised.
+//! Cut: how it is drawn and recognised.
 
 use crate::grid::Pair;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "cut",
-    name: "cut",
-    set: Set::CoreTest,
-    associative: false,
-    aspects: &[
-        Aspect::free(
-            "knife",
-            "A blade goes down through a block, and its two parts lie apart; no cell is lost.",
-            knife,
-        ),
-        Aspect::free(
-            "along-marks",
-            "A bar is parted at every mark on it, and the pieces are drawn apart.",
-            along_marks,
-        ),
-    ],
-    words: Words {
-        names: &["cut*", "slic*", "sever*"],
-        giveaways: &["knife", "knives", "scissors", "saw"],
-        definitions: &[
-            "[PHENOMENON] divides one body into separate pieces along a line, by a thin edge that presses on a very small area.",
-            "What [MASK] do to a sheet of paper is [PHENOMENON]: nothing is added or lost, and the pieces fit together along one line.",
-        ],
-    },
+    data: include_str!("cut.json"),
+    aspects: &[("knife", knife), ("along-marks", along_marks)],
     readings: reading::READINGS,
-    confusable: &[],
 };
 
 fn knife(s: &mut Setting) -> Option<Pair> {

@@ -1,43 +1,14 @@
-//! Diffraction of waves: how it is drawn, said and recognised.
+//! Diffraction of waves: how it is drawn and recognised.
 
 use crate::grid::Pair;
 use crate::worlds::draw::ring;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "diffraction-of-waves",
-    name: "diffraction of waves",
-    set: Set::CoreTest,
-    associative: false,
-    aspects: &[
-        Aspect::free(
-            "slit",
-            "Straight wave fronts meet a wall with a narrow gap, and behind it they spread as half rings around the gap.",
-            slit,
-        ),
-        Aspect::free(
-            "edge",
-            "Straight wave fronts pass the end of a wall and curl around it into the space behind.",
-            edge,
-        ),
-    ],
-    words: Words {
-        names: &["diffract*", "wave*"],
-        giveaways: &["Huygens*", "Fresnel*"],
-        definitions: &[
-            "[PHENOMENON] is the spreading of a train of crests behind a gap or round an edge, into the region where straight rays would leave a shadow; it is strongest when the gap is about as wide as two crests are apart.",
-            "Someone behind a corner is heard but not seen, and swell that comes through a narrow harbour mouth fans out in half circles: both are [PHENOMENON].",
-        ],
-    },
+    data: include_str!("diffraction_of_waves.json"),
+    aspects: &[("slit", slit), ("edge", edge)],
     readings: reading::READINGS,
-    confusable: &[
-        ("doppler-effect", "changed wave fronts show both"),
-        ("electromagnetic-wave", "arcs from a point show both"),
-        ("expansion", "waves that spread expand"),
-        ("light-imaging", "what comes through a hole shows both"),
-        ("lighting", "what comes through a hole shows both"),
-    ],
 };
 
 fn slit(s: &mut Setting) -> Option<Pair> {

@@ -1,48 +1,14 @@
-//! Diffuse reflection of light: how it is drawn, said and recognised.
+//! Diffuse reflection of light: how it is drawn and recognised.
 
 use crate::grid::{Pair, Place};
 use crate::worlds::draw::line;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "diffuse-reflection-of-light",
-    name: "diffuse reflection of light",
-    set: Set::CoreTest,
-    associative: false,
-    aspects: &[
-        Aspect::free(
-            "rough-ground",
-            "Parallel rays that strike a rough surface leave it in all sorts of directions.",
-            rough_ground,
-        ),
-        Aspect::free(
-            "fan",
-            "One ray that strikes a rough surface is thrown back as a fan of rays to all sides.",
-            fan,
-        ),
-    ],
-    words: Words {
-        names: &["diffus*", "reflect*", "light*", "scatter*"],
-        giveaways: &["Lambert*", "matte"],
-        definitions: &[
-            "When parallel rays meet a rough wall, each goes back by the law of equal angles at its own bit of wall, so that together they leave in all directions: this is [PHENOMENON].",
-            "Because of [PHENOMENON], a sheet of writing paper looks equally bright from every side and has no glare, while a polished plate has.",
-        ],
-    },
+    data: include_str!("diffuse_reflection_of_light.json"),
+    aspects: &[("rough-ground", rough_ground), ("fan", fan)],
     readings: reading::READINGS,
-    confusable: &[
-        ("explosion", "a fan of rays shows both"),
-        ("laser", "the ray could be a laser's"),
-        ("light-imaging", "both are light thrown on"),
-        ("lighting", "light on a surface shows both"),
-        ("lumination", "a fan of rays looks like glowing"),
-        ("mirror", "both throw light back"),
-        (
-            "photoelectric-effect",
-            "in both something leaves the surface that light strikes",
-        ),
-    ],
 };
 
 /// A rough floor: every column one or two cells high, no long flat stretch.

@@ -1,55 +1,19 @@
-//! Diffusion: how it is drawn, said and recognised.
+//! Diffusion: how it is drawn and recognised.
 
 use crate::grid::{Pair, Place};
 use crate::worlds::scenery::air::room;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "diffusion",
-    name: "diffusion",
-    set: Set::CoreTest,
-    associative: true,
+    data: include_str!("diffusion.json"),
     aspects: &[
-        Aspect::free(
-            "ink-drop",
-            "Particles packed in one spot spread through the whole box until they lie evenly thin; none is lost.",
-            ink_drop,
-        ),
-        Aspect::free(
-            "no-more-wall",
-            "The wall between two kinds of particles is taken out, and both kinds mix evenly through the whole box.",
-            no_more_wall,
-        ),
-        Aspect::free(
-            "mixed-halves",
-            "Two kinds of particles that filled a block in halves have mixed, so that both halves hold as many of each.",
-            mixed_halves,
-        )
-        .associative_only(),
-        Aspect::free(
-            "out-of-the-corner",
-            "Particles that were crowded in one corner of a closed room are spread over all of it.",
-            out_of_the_corner,
-        )
-        .associative_only(),
+        ("ink-drop", ink_drop),
+        ("no-more-wall", no_more_wall),
+        ("mixed-halves", mixed_halves),
+        ("out-of-the-corner", out_of_the_corner),
     ],
-    words: Words {
-        names: &["diffus*"],
-        giveaways: &["Fick*"],
-        definitions: &[
-            "[PHENOMENON] is the spreading of a substance from where there is much of it to where there is little, by the random jostling of its particles alone, until it is even everywhere.",
-            "Perfume from an open bottle fills a still room, and a drop of ink colours a whole glass that nobody stirs: this is [PHENOMENON].",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("siphon", "what was in one place of a vessel is in another in both"),
-        ("compression", "the reverse shows both"),
-        ("cut", "what comes apart shows both"),
-        ("expansion", "what spreads expands"),
-        ("photoelectric-effect", "particles that leave show both"),
-    ],
 };
 
 /// One particle in each of so many equal stretches of these cells: evenly thin, yet random.

@@ -1,45 +1,14 @@
-//! Doppler effect: how it is drawn, said and recognised.
+//! Doppler effect: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair};
 use crate::worlds::draw::square_ring;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "doppler-effect",
-    name: "doppler effect",
-    set: Set::CoreDev,
-    associative: false,
-    aspects: &[
-        Aspect::free(
-            "moving-source",
-            "When the source of even rings moves, the rings crowd together ahead of it and spread apart behind it.",
-            moving_source,
-        ),
-        Aspect::free(
-            "siren",
-            "Even arcs of sound run out before and behind a standing car, and when it drives they crowd before it and thin out behind it.",
-            siren,
-        ),
-    ],
-    words: Words {
-        names: &["doppler*", "effect*", "redshift*", "blueshift*"],
-        giveaways: &["Christian", "Buys Ballot", "radar"],
-        definitions: &[
-            "[PHENOMENON] is the change of the frequency that an observer receives when source and observer come nearer to or go away from each other: higher on approach, lower on departure.",
-            "The siren of an ambulance drops in pitch as it passes by, and the lines of galaxies that fly away from us are shifted to the red: both show [PHENOMENON].",
-        ],
-    },
+    data: include_str!("doppler_effect.json"),
+    aspects: &[("moving-source", moving_source), ("siren", siren)],
     readings: reading::READINGS,
-    confusable: &[
-        ("acceleration", "distances that grow show both"),
-        ("compression", "the waves ahead are pressed together"),
-        ("electromagnetic-wave", "waves from a source show both"),
-        ("inertia", "a moving car shows both"),
-        ("move", "the source moves"),
-        ("reference-frame", "the effect depends on who hears it"),
-        ("relativity", "moving sources look changed"),
-    ],
 };
 
 fn moving_source(s: &mut Setting) -> Option<Pair> {

@@ -1,47 +1,14 @@
-//! Elastic force: how it is drawn, said and recognised.
+//! Elastic force: how it is drawn and recognised.
 
 use crate::grid::{Pair, Place};
 use crate::worlds::draw::line;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "elastic-force",
-    name: "elastic force",
-    set: Set::CoreDev,
-    associative: false,
-    aspects: &[
-        Aspect::free(
-            "spring",
-            "A pressed spring at a wall stretches to twice its length and pushes the block in front of it away.",
-            spring,
-        ),
-        Aspect::upright(
-            "trampoline",
-            "A ball has pressed an elastic sheet down; the sheet springs back flat and throws the ball up.",
-            trampoline,
-        ),
-    ],
-    words: Words {
-        names: &["elastic*", "forc*", "spring constant", "restoring"],
-        giveaways: &["Hooke*"],
-        definitions: &[
-            "[PHENOMENON] is the pull or push with which a stretched or shortened spring tries to regain its natural length. Up to a limit it is proportional to the change of length.",
-            "A bent ruler or a drawn rubber band pushes back by [PHENOMENON], which is gone as soon as the body has its first shape again; the law for it bears the name of [MASK].",
-        ],
-    },
+    data: include_str!("elastic_force.json"),
+    aspects: &[("spring", spring), ("trampoline", trampoline)],
     readings: reading::READINGS,
-    confusable: &[
-        ("energy-conservation", "a spring gives its energy back"),
-        ("expansion", "the spring gets longer"),
-        ("lifting", "the ball is thrown up"),
-        ("resonance", "springs swing"),
-        ("surface-tension", "a skin that dents shows both"),
-        (
-            "thermal-expansion-and-contraction",
-            "the spring gets longer",
-        ),
-    ],
 };
 
 /// A coil three rows high: upright strokes, joined by turns above and below that are `open` cells

@@ -1,39 +1,13 @@
-//! Electricity: how it is drawn, said and recognised.
+//! Electricity: how it is drawn and recognised.
 
 use crate::grid::Pair;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "electricity",
-    name: "electricity",
-    set: Set::CoreTest,
-    associative: false,
-    aspects: &[
-        Aspect::free(
-            "circuit",
-            "When the switch closes the loop from battery to lamp, current runs through the whole wire and the lamp goes on.",
-            circuit,
-        ),
-        Aspect::upright(
-            "lightning",
-            "A jagged flash leaps from the charged cloud to the highest tower.",
-            lightning,
-        ),
-    ],
-    words: Words {
-        names: &["electr*", "current*"],
-        giveaways: &["Franklin*", "Volta*", "Ohm*", "Faraday*"],
-        definitions: &[
-            "[PHENOMENON] is the presence and flow of charge: in a closed circuit it goes through the wire from one pole of the battery to the other and makes a bulb glow.",
-            "A rubbed comb picks up bits of paper and a switch makes a motor run: both come from [PHENOMENON], which is measured in amperes and volts.",
-        ],
-    },
+    data: include_str!("electricity.json"),
+    aspects: &[("circuit", circuit), ("lightning", lightning)],
     readings: reading::READINGS,
-    confusable: &[
-        ("optical-filters", "a wire that turns colour"),
-        ("photoelectric-effect", "electrons show both"),
-    ],
 };
 
 fn circuit(s: &mut Setting) -> Option<Pair> {

@@ -1,46 +1,15 @@
-//! Electromagnetic wave: how it is drawn, said and recognised.
+//! Electromagnetic wave: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair, Place};
 use crate::worlds::draw::ring;
 use crate::worlds::scenery::waves::{crest, curve};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "electromagnetic-wave",
-    name: "electromagnetic wave",
-    set: Set::CoreDev,
-    associative: false,
-    aspects: &[
-        Aspect::free(
-            "two-fields",
-            "From a charge that swings in a rod two waves run out together through empty space, one field against the other.",
-            two_fields,
-        ),
-        Aspect::upright(
-            "radio",
-            "The sending mast sends out arcs through the empty space, and the lamp on the far receiving mast goes on.",
-            radio,
-        ),
-    ],
-    words: Words {
-        names: &["electromagnet*", "wave*", "radiation", "EM"],
-        giveaways: &["Maxwell*", "Hertz", "radio", "photon*"],
-        definitions: &[
-            "[PHENOMENON] consists of an electric and a magnetic field that swing at right angles to each other and to the direction of travel. It needs no medium and covers about 300,000 kilometres in a second.",
-            "What a broadcasting mast sends out, what a remote control sends out and X-rays are all [PHENOMENON], predicted by [MASK]. They differ only in the distance from crest to crest.",
-        ],
-    },
+    data: include_str!("electromagnetic_wave.json"),
+    aspects: &[("two-fields", two_fields), ("radio", radio)],
     readings: reading::READINGS,
-    confusable: &[
-        ("electricity", "a receiver's lamp needs current"),
-        ("magnet", "its second field is magnetic"),
-        (
-            "photoelectric-effect",
-            "light that strikes metal is such a wave",
-        ),
-        ("resonance", "a receiver resonates"),
-    ],
 };
 
 fn two_fields(s: &mut Setting) -> Option<Pair> {

@@ -1,42 +1,18 @@
-//! Energy conservation: how it is drawn, said and recognised.
+//! Energy conservation: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair};
 use crate::worlds::draw::line;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "energy-conservation",
-    name: "energy conservation",
-    set: Set::CoreDev,
-    associative: false,
+    data: include_str!("energy_conservation.json"),
     aspects: &[
-        Aspect::upright(
-            "cradle",
-            "In a row of hanging balls as many swing out on the far side, and as high, as were let go on the near side.",
-            cradle,
-        ),
-        Aspect::upright(
-            "same-height",
-            "A ball let go on one side of a valley climbs to the same height on the other side, however steep that is.",
-            same_height,
-        ),
-        Aspect::upright(
-            "bouncing",
-            "A ball that is let go below a dotted line bounces along the ground and comes back up to that line each time, never higher and never lower.",
-            bouncing,
-        ),
+        ("cradle", cradle),
+        ("same-height", same_height),
+        ("bouncing", bouncing),
     ],
-    words: Words {
-        names: &["energ*", "conserv*", "first law of thermodynamics"],
-        giveaways: &["Joule*", "Helmholtz*", "Mayer"],
-        definitions: &[
-            "In a closed system the total capacity to do work stays the same. It can go from one form into another, from height into speed and from speed into warmth, but none is made and none is lost: that is [PHENOMENON].",
-            "By [PHENOMENON], a pendulum without losses rises on the far side exactly as high as where it was let go, and a falling stone gains in speed what it gives up in height.",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[],
 };
 
 fn cradle(s: &mut Setting) -> Option<Pair> {

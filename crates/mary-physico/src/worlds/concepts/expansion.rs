@@ -1,49 +1,19 @@
-//! Expansion: how it is drawn, said and recognised.
+//! Expansion: how it is drawn and recognised.
 
 use crate::grid::{Pair, Place};
 use crate::worlds::draw::{disc, extent, ring, shifted};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "expansion",
-    name: "expansion",
-    set: Set::CoreTest,
-    associative: true,
+    data: include_str!("expansion.json"),
     aspects: &[
-        Aspect::free(
-            "every-side",
-            "Every body grows by the same number of cells on all its sides.",
-            every_side,
-        ),
-        Aspect::free(
-            "balloon",
-            "A round skin with the same particles inside becomes wider, and the particles take up the wider room.",
-            balloon,
-        ),
-        Aspect::free(
-            "growing-crosses",
-            "Every point grows by the same number of cells to all four sides.",
-            growing_crosses,
-        )
-        .associative_only(),
-        Aspect::free(
-            "wider-lattice",
-            "The points of a lattice keep their number and order, and all distances between them double.",
-            wider_lattice,
-        )
-        .associative_only(),
+        ("every-side", every_side),
+        ("balloon", balloon),
+        ("growing-crosses", growing_crosses),
+        ("wider-lattice", wider_lattice),
     ],
-    words: Words {
-        names: &["expan*", "dilat*"],
-        giveaways: &[],
-        definitions: &[
-            "[PHENOMENON] is the growth of a body or a gas into a larger volume, while the amount of matter is the same and the density falls.",
-            "When the piston of a cylinder is drawn out, the gas within follows and fills all of the new room; this is [PHENOMENON], and it cools the gas.",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[],
 };
 
 fn every_side(s: &mut Setting) -> Option<Pair> {

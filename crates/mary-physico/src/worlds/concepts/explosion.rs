@@ -1,50 +1,14 @@
-//! Explosion: how it is drawn, said and recognised.
+//! Explosion: how it is drawn and recognised.
 
 use crate::grid::Pair;
 use crate::worlds::draw::{disc, line};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "explosion",
-    name: "explosion",
-    set: Set::Associative,
-    associative: true,
-    aspects: &[
-        Aspect::free(
-            "fragments",
-            "A block bursts: its cells fly apart in all directions, the outer ones farthest; no cell is lost.",
-            fragments,
-        ),
-        Aspect::free(
-            "blast",
-            "A charge goes off: jagged rays shoot out from it, and the walls in reach have holes.",
-            blast,
-        ),
-    ],
-    words: Words {
-        names: &["explo*", "detonat*", "blast*", "burst*"],
-        giveaways: &["bomb*", "dynamite"],
-        definitions: &[
-            "[PHENOMENON] is a very fast release of hot gas that drives matter outward to all sides from one point, with a bang.",
-            "Fireworks at their highest point show [PHENOMENON]: within a fraction of a second the pieces fly apart from the centre in every direction.",
-        ],
-    },
+    data: include_str!("explosion.json"),
+    aspects: &[("fragments", fragments), ("blast", blast)],
     readings: reading::READINGS,
-    confusable: &[
-        ("cut", "bits that come apart show both"),
-        ("diffusion", "bits that go apart show both"),
-        ("expansion", "an explosion expands"),
-        ("fluid-pressure", "jets to all sides show both"),
-        ("nuclear-fission", "a nucleus that splits bursts"),
-        (
-            "nuclear-fusion",
-            "fusion sets free energy as an explosion does",
-        ),
-        ("splashing", "bits that fly to all sides show both"),
-        ("thermal-expansion-and-contraction", "an explosion expands"),
-        ("vaporization", "matter that flies apart shows both"),
-    ],
 };
 
 fn fragments(s: &mut Setting) -> Option<Pair> {

@@ -1,51 +1,14 @@
-//! Fictitious force: how it is drawn, said and recognised.
+//! Fictitious force: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair};
 use crate::worlds::draw::line;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "fictitious-force",
-    name: "fictitious force",
-    set: Set::CoreDev,
-    associative: false,
-    aspects: &[
-        Aspect::upright(
-            "starting-bus",
-            "When the bus starts, the balls on its floor and the lamp on its ceiling go to the back as if something pulled them.",
-            starting_bus,
-        ),
-        Aspect::upright(
-            "carousel",
-            "When the striped roof of a carousel turns, the seats on its chains hang outwards and higher, as if something pulled them away from the post.",
-            carousel,
-        ),
-    ],
-    words: Words {
-        names: &[
-            "fictitious*",
-            "forc*",
-            "centrifug*",
-            "Coriolis*",
-            "pseudo*",
-            "inertial",
-        ],
-        giveaways: &["d'Alembert*"],
-        definitions: &[
-            "[PHENOMENON] seems to act on bodies seen from a system that speeds up or turns. No other body exerts it, and for an observer at rest outside it does not exist.",
-            "Passengers feel pressed outward in a bend and backward when the bus starts. Seen from the bus this is [PHENOMENON]; seen from the road, their bodies only go on as before.",
-        ],
-    },
+    data: include_str!("fictitious_force.json"),
+    aspects: &[("starting-bus", starting_bus), ("carousel", carousel)],
     readings: reading::READINGS,
-    confusable: &[
-        ("bernoulli-effect", "what hangs is drawn aside in both"),
-        ("oscillation", "what hangs has swung out in both"),
-        ("reference-frame", "it depends on the frame"),
-        ("repulsive-force", "what hangs is driven apart in both"),
-        ("resonance", "what hangs has swung out in both"),
-        ("vortex", "a turning roof shows both"),
-    ],
 };
 
 fn starting_bus(s: &mut Setting) -> Option<Pair> {

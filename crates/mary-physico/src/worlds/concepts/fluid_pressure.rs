@@ -1,44 +1,15 @@
-//! Fluid pressure: how it is drawn, said and recognised.
+//! Fluid pressure: how it is drawn and recognised.
 
 use crate::grid::Pair;
 use crate::worlds::draw::line;
 use crate::worlds::scenery::liquids::vessel;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "fluid-pressure",
-    name: "fluid pressure",
-    set: Set::CoreDev,
-    associative: false,
-    aspects: &[
-        Aspect::upright(
-            "jets",
-            "Plugs at three depths of a tank come out: the deeper the hole, the faster and farther its jet.",
-            jets,
-        ),
-        Aspect::upright(
-            "pushed-pistons",
-            "Pistons at several depths of a tank's wall are pushed out by as many cells as they lie deep.",
-            pushed_pistons,
-        ),
-    ],
-    words: Words {
-        names: &["fluid*", "pressur*", "hydrostatic*"],
-        giveaways: &["Pascal*", "hydraulic*"],
-        definitions: &[
-            "Every point within a liquid at rest is pressed equally from all directions, and the more strongly the deeper it lies, whatever the shape of the tank: this is [PHENOMENON].",
-            "[PHENOMENON] makes a jet from a lower hole of a full can leave faster than one from a higher hole, and makes a diver's ears ache with depth.",
-        ],
-    },
+    data: include_str!("fluid_pressure.json"),
+    aspects: &[("jets", jets), ("pushed-pistons", pushed_pistons)],
     readings: reading::READINGS,
-    confusable: &[
-        ("acceleration", "lengths that grow show both"),
-        ("bernoulli-effect", "both are pressure in fluids"),
-        ("buoyancy", "pressure below makes it"),
-        ("force-composition", "arrows of different length show both"),
-        ("splashing", "water that flies shows both"),
-    ],
 };
 
 fn jets(s: &mut Setting) -> Option<Pair> {

@@ -1,37 +1,14 @@
-//! Force composition: how it is drawn, said and recognised.
+//! Force composition: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair};
 use crate::worlds::draw::line;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "force-composition",
-    name: "force composition",
-    set: Set::CoreDev,
-    associative: false,
-    aspects: &[
-        Aspect::free(
-            "parallelogram",
-            "Two forces on a body are the sides of a parallelogram, and their sum is its diagonal.",
-            parallelogram,
-        ),
-        Aspect::free(
-            "tug-of-war",
-            "Two opposite arrows of force on a body become one: as long as their difference, on the side of the longer.",
-            tug_of_war,
-        ),
-    ],
-    words: Words {
-        names: &["forc*", "compos*", "resultant*", "vector addition"],
-        giveaways: &["parallelogram*"],
-        definitions: &[
-            "Two pushes that act on one point can be replaced by a single one that does the same: the diagonal of the [MASK] that they span. This is [PHENOMENON].",
-            "By [PHENOMENON], a barge towed by two ropes at an angle goes along neither rope but in a direction between them, and two equal and opposite pulls cancel.",
-        ],
-    },
+    data: include_str!("force_composition.json"),
+    aspects: &[("parallelogram", parallelogram), ("tug-of-war", tug_of_war)],
     readings: reading::READINGS,
-    confusable: &[],
 };
 
 fn parallelogram(s: &mut Setting) -> Option<Pair> {

@@ -1,41 +1,16 @@
-//! Friction: how it is drawn, said and recognised.
+//! Friction: how it is drawn and recognised.
 
 use crate::grid::Pair;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "friction",
-    name: "friction",
-    set: Set::CoreDev,
-    associative: false,
+    data: include_str!("friction.json"),
     aspects: &[
-        Aspect::upright(
-            "rough-and-smooth",
-            "Of two equal blocks pushed alike, the one on the smooth floor slides to the far wall, the one on the rough floor soon stops.",
-            rough_and_smooth,
-        ),
-        Aspect::upright(
-            "worn-and-hot",
-            "A block that is dragged over a rough floor wears down the bumps on its way, and the floor below is hot there.",
-            worn_and_hot,
-        ),
+        ("rough-and-smooth", rough_and_smooth),
+        ("worn-and-hot", worn_and_hot),
     ],
-    words: Words {
-        names: &["friction*", "traction"],
-        giveaways: &["Coulomb*", "Amontons"],
-        definitions: &[
-            "[PHENOMENON] acts between two bodies in contact and opposes their sliding past each other. It depends on how rough they are and on how hard they are pressed together.",
-            "Because of [PHENOMENON], a crate that slides over a floor comes to rest, brakes stop a wheel, and hands rubbed together get warm.",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("elastic-force", "a block that moves shows both"),
-        ("energy-conservation", "friction turns motion into heat"),
-        ("long-exposure", "a trail shows both"),
-        ("wetting", "a trail on the floor shows both"),
-    ],
 };
 
 fn rough_and_smooth(s: &mut Setting) -> Option<Pair> {

@@ -1,86 +1,20 @@
-//! Gravity: how it is drawn, said and recognised.
+//! Gravity: how it is drawn and recognised.
 
 use crate::grid::{Pair, Place, around};
 use crate::worlds::draw::{disc, extent, line};
-use crate::worlds::{Aspect, Concept, Set, Setting, Support, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "gravity",
-    name: "gravity",
-    set: Set::CoreTest,
-    associative: true,
+    data: include_str!("gravity.json"),
     aspects: &[
-        Aspect::upright(
-            "falling",
-            "Every body that hangs in the air falls straight down until the ground or a mound stops it.",
-            falling,
-        )
-        .supported(Support::Below),
-        Aspect::free(
-            "planet",
-            "Stones all around a big round body are drawn straight towards its middle until they lie on it.",
-            planet,
-        )
-        .supported(Support::Beside),
-        Aspect::upright(
-            "throw",
-            "A ball that rolls over the edge of a cliff follows a curve that bends down ever more steeply to the ground.",
-            throw,
-        )
-        .supported(Support::Below),
-        Aspect::upright(
-            "heap",
-            "All loose grains sink in their columns to the lower edge and lie on one another there.",
-            heap,
-        )
-        .supported(Support::Below)
-        .associative_only(),
-        Aspect::free(
-            "towards-the-mass",
-            "A heavy bar lies along one edge, and all loose bodies go straight to it until it or another body stops them.",
-            towards_the_mass,
-        )
-        .supported(Support::Beside)
-        .associative_only(),
+        ("falling", falling),
+        ("planet", planet),
+        ("throw", throw),
+        ("heap", heap),
+        ("towards-the-mass", towards_the_mass),
     ],
-    words: Words {
-        names: &["gravit*"],
-        giveaways: &["Newton*", "Einstein*", "Cavendish*"],
-        definitions: &[
-            "[PHENOMENON] draws all bodies that have mass towards each other, the more the greater the masses and the less the farther apart they are.",
-            "An apple that drops from a tree and the moon on its path round the earth obey the same [PHENOMENON], as [MASK] saw.",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("acceleration", "what falls accelerates"),
-        ("buoyancy", "what sinks is pulled down"),
-        ("chemical-bond", "bodies that come together show both"),
-        ("communicating-vessels", "gravity levels it"),
-        ("compression", "what comes together is denser"),
-        ("elastic-force", "what is thrown up falls"),
-        ("energy-conservation", "height becomes speed in a fall"),
-        ("fictitious-force", "both pull without touch"),
-        ("fluid-pressure", "gravity makes it"),
-        ("force-composition", "bodies drawn together by forces"),
-        ("friction", "what slides to a stop lies on the ground"),
-        ("inclined-plane", "gravity drives what slides down"),
-        ("inertia", "a thrown ball goes on by inertia"),
-        ("lever", "the heavy side sinks"),
-        ("lifting", "lifting works against it"),
-        ("magnet", "both pull from afar"),
-        ("melting", "what melts runs down"),
-        ("nuclear-fusion", "bodies that come together show both"),
-        ("pulley", "weights hang on it"),
-        ("reference-frame", "a scene that is shifted down"),
-        ("relativity", "gravity is its subject too"),
-        ("siphon", "gravity drives it"),
-        ("splashing", "the drop falls"),
-        ("surface-tension", "a heap that flattens shows both"),
-        ("vacuum", "all things fall alike in it"),
-        ("wetting", "the drop falls"),
-    ],
 };
 
 fn falling(s: &mut Setting) -> Option<Pair> {

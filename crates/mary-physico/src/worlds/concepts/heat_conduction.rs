@@ -1,53 +1,17 @@
-//! Heat conduction: how it is drawn, said and recognised.
+//! Heat conduction: how it is drawn and recognised.
 
 use crate::grid::Pair;
 use crate::worlds::scenery::heat::flame;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "heat-conduction",
-    name: "heat conduction",
-    set: Set::CoreDev,
-    associative: false,
+    data: include_str!("heat_conduction.json"),
     aspects: &[
-        Aspect::upright(
-            "heated-rod",
-            "A rod with one end in the flame grows hot from that end on: hot first, warm further on, cold at the far end.",
-            heated_rod,
-        ),
-        Aspect::free(
-            "touching-blocks",
-            "Where a hot and a cold block touch, both are lukewarm on either side of the contact; blocks that do not touch keep their heat.",
-            touching_blocks,
-        ),
+        ("heated-rod", heated_rod),
+        ("touching-blocks", touching_blocks),
     ],
-    words: Words {
-        names: &["heat*", "conduct*"],
-        giveaways: &["Fourier*"],
-        definitions: &[
-            "[PHENOMENON] carries warmth through a body from its hot end to its cold end without any matter going along: faster particles pass their jostling on to their neighbours.",
-            "The handle of a metal spoon in hot tea gets hot by [PHENOMENON]. Copper is good at it, wood and wool are bad at it.",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("chemical-bond", "two that touch become one colour"),
-        ("diffusion", "heat spreads as particles do"),
-        ("electricity", "what runs through a metal shows both"),
-        ("friction", "heat along a way shows both"),
-        ("laser", "colour along a line shows both"),
-        ("lighting", "colour that spreads from a source shows both"),
-        ("long-exposure", "colour along a line shows both"),
-        ("melting", "heat must come in before it melts"),
-        ("nuclear-fusion", "two that touch become one colour"),
-        ("optical-filters", "colours that mix show both"),
-        (
-            "thermal-expansion-and-contraction",
-            "heat must come in before it grows",
-        ),
-        ("vaporization", "heat must come in before it boils"),
-    ],
 };
 
 fn heated_rod(s: &mut Setting) -> Option<Pair> {

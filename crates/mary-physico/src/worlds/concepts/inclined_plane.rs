@@ -1,41 +1,13 @@
-//! Inclined plane: how it is drawn, said and recognised.
+//! Inclined plane: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "inclined-plane",
-    name: "inclined plane",
-    set: Set::CoreDev,
-    associative: false,
-    aspects: &[
-        Aspect::upright(
-            "rolling-down",
-            "A ball let go near the top of a slope rolls down along it to the foot.",
-            rolling_down,
-        ),
-        Aspect::upright(
-            "pushing-up",
-            "A box is pushed up along a slope onto a platform.",
-            pushing_up,
-        ),
-    ],
-    words: Words {
-        names: &["inclin*", "plane*", "ramp*", "slope*", "slant*"],
-        giveaways: &["Galileo*"],
-        definitions: &[
-            "[PHENOMENON] is one of the simple machines: a flat board set at an angle to the ground, along which a load is brought up with a smaller push over a longer way.",
-            "Barrels are rolled onto a cart over a tilted board, and a screw is the same thing wound round a rod: both make use of [PHENOMENON].",
-        ],
-    },
+    data: include_str!("inclined_plane.json"),
+    aspects: &[("rolling-down", rolling_down), ("pushing-up", pushing_up)],
     readings: reading::READINGS,
-    confusable: &[
-        ("energy-conservation", "height becomes speed"),
-        ("force-composition", "weight is split along the slope"),
-        ("friction", "sliding shows both"),
-        ("inertia", "a ball that rolls on shows both"),
-    ],
 };
 
 /// The top row of a slope at each column: it rises by one every `step` columns, from `foot` to the

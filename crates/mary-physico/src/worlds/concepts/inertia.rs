@@ -1,47 +1,16 @@
-//! Inertia: how it is drawn, said and recognised.
+//! Inertia: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "inertia",
-    name: "inertia",
-    set: Set::CoreTest,
-    associative: false,
+    data: include_str!("inertia.json"),
     aspects: &[
-        Aspect::upright(
-            "sudden-stop",
-            "A cart is stopped by a wall, and what lies loose on it flies on straight ahead.",
-            sudden_stop,
-        ),
-        Aspect::upright(
-            "coin-and-card",
-            "The card is flicked away sideways, and the coin that lay on it stays behind and drops into the glass.",
-            coin_and_card,
-        ),
+        ("sudden-stop", sudden_stop),
+        ("coin-and-card", coin_and_card),
     ],
-    words: Words {
-        names: &["inertia*"],
-        giveaways: &["Newton*", "Galileo*", "first law of motion"],
-        definitions: &[
-            "[PHENOMENON] is the tendency of a body to stay at rest or to go on straight at the same speed while nothing acts on it. It is the greater, the greater the mass.",
-            "When a tablecloth is snatched away, the plates stay where they are because of [PHENOMENON]; the law that says so is the first of the three by [MASK].",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("elastic-force", "what is thrown flies on"),
-        ("energy-conservation", "what goes on keeps its energy"),
-        (
-            "fictitious-force",
-            "a fictitious force is inertia seen from inside",
-        ),
-        ("friction", "what slides on shows both"),
-        ("reference-frame", "a moving cart is a frame"),
-        ("relativity", "a flying body shows both"),
-        ("splashing", "drops fly on"),
-    ],
 };
 
 fn sudden_stop(s: &mut Setting) -> Option<Pair> {

@@ -1,69 +1,18 @@
-//! Laser: how it is drawn, said and recognised.
+//! Laser: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair, Place};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "laser",
-    name: "laser",
-    set: Set::CoreTest,
-    associative: true,
+    data: include_str!("laser.json"),
     aspects: &[
-        Aspect::free(
-            "beam",
-            "Each pointer sends out one straight, thin beam in the direction of its tip, to the far wall.",
-            beam,
-        ),
-        Aspect::free(
-            "drill",
-            "The beam goes straight on through the block in its way and burns a hole of its own width.",
-            drill,
-        ),
-        Aspect::free(
-            "cross-hairs",
-            "From each point thin straight lines of its colour run to the edges on all four sides, over whatever lies there but other lines.",
-            cross_hairs,
-        )
-        .associative_only(),
-        Aspect::free(
-            "diagonals",
-            "From each point two lines of its colour run slantwise, opposite ways, until they meet the edge.",
-            diagonals,
-        )
-        .associative_only(),
+        ("beam", beam),
+        ("drill", drill),
+        ("cross-hairs", cross_hairs),
+        ("diagonals", diagonals),
     ],
-    words: Words {
-        names: &["laser*"],
-        giveaways: &["stimulated emission", "Maiman"],
-        definitions: &[
-            "[PHENOMENON] sends out a thin straight beam of a single colour, all of it in step, made by [MASK] between two facing end plates.",
-            "The pointer of a lecturer, the reader of a compact disc and the scanner of a till use [PHENOMENON], whose beam hardly widens over a great distance.",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("cut", "a laser cuts"),
-        ("electricity", "a flash and a beam both join two bodies"),
-        ("electromagnetic-wave", "light is an electromagnetic wave"),
-        ("expansion", "a point that becomes a line has grown"),
-        (
-            "force-composition",
-            "a beam and an arrow are both a straight line",
-        ),
-        ("light-imaging", "rays through a lens could be a laser's"),
-        (
-            "long-exposure",
-            "a beam and a streak are both a straight line from a point",
-        ),
-        ("optical-filters", "coloured beams could be a laser's"),
-        ("photoelectric-effect", "light on metal could be a laser's"),
-        (
-            "polarization-of-light",
-            "light through a grating could be a laser's",
-        ),
-        ("projection", "a beam onto a screen shows both"),
-    ],
 };
 
 /// A pointer: a body of 3 × 2 with its tip to the right.

@@ -1,44 +1,15 @@
-//! Lever: how it is drawn, said and recognised.
+//! Lever: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair, Place};
 use crate::worlds::draw::line;
 use crate::worlds::scenery::machines::foot;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "lever",
-    name: "lever",
-    set: Set::CoreTest,
-    associative: false,
-    aspects: &[
-        Aspect::upright(
-            "seesaw",
-            "A plank on a pivot tips towards the heavier of two loads at equal arms: the heavy end goes down as far as the light end goes up.",
-            seesaw,
-        ),
-        Aspect::upright(
-            "crowbar",
-            "Pressing down the long arm of a plank on a pivot raises the load on the short arm by as much less as the arm is shorter.",
-            crowbar,
-        ),
-    ],
-    words: Words {
-        names: &["lever*"],
-        giveaways: &["Archimedes*", "fulcrum*", "seesaw*"],
-        definitions: &[
-            "[PHENOMENON] is a rigid bar that can turn about a pivot. It is in balance when push times arm is the same on both sides.",
-            "With a crowbar, a small push on the far arm holds a heavy load on the near one. Such is [PHENOMENON], and [MASK] wanted to shift the earth with one.",
-        ],
-    },
+    data: include_str!("lever.json"),
+    aspects: &[("seesaw", seesaw), ("crowbar", crowbar)],
     readings: reading::READINGS,
-    confusable: &[
-        ("elastic-force", "a board that is pressed down shows both"),
-        ("energy-conservation", "one side up, one side down"),
-        ("force-composition", "forces at both ends show both"),
-        ("inclined-plane", "a slanted board shows both"),
-        ("oscillation", "a seesaw swings"),
-    ],
 };
 
 /// A plank through a pivot: the two halves drawn from the middle, so that both bend alike.

@@ -1,44 +1,14 @@
-//! Lifting: how it is drawn, said and recognised.
+//! Lifting: how it is drawn and recognised.
 
 use crate::grid::Pair;
 use crate::worlds::draw::line;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "lifting",
-    name: "lifting",
-    set: Set::CoreDev,
-    associative: false,
-    aspects: &[
-        Aspect::upright(
-            "crane",
-            "The crane winds in its rope, and the load that stood on the ground hangs high above it.",
-            crane,
-        ),
-        Aspect::upright(
-            "jack",
-            "A column under a platform grows, and the platform goes up with the box on it.",
-            jack,
-        ),
-    ],
-    words: Words {
-        names: &["lift*", "hoist*", "raising", "raise*"],
-        giveaways: &["crane*"],
-        definitions: &[
-            "[PHENOMENON] brings a body to a greater height by an upward pull or push that is no less than its weight; the work done is weight times height.",
-            "A [MASK] with a container and a porter who takes a box from the floor to a shelf are both engaged in [PHENOMENON]: the load ends higher than it began.",
-        ],
-    },
+    data: include_str!("lifting.json"),
+    aspects: &[("crane", crane), ("jack", jack)],
     readings: reading::READINGS,
-    confusable: &[
-        ("energy-conservation", "height changes in both"),
-        ("expansion", "a column that grows shows both"),
-        ("force-composition", "a rope pulls"),
-        ("inclined-plane", "a ramp lifts"),
-        ("lever", "a crowbar lifts"),
-        ("pulley", "a pulley lifts"),
-    ],
 };
 
 fn crane(s: &mut Setting) -> Option<Pair> {

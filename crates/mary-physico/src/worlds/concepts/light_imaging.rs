@@ -1,44 +1,14 @@
-//! Light imaging: how it is drawn, said and recognised.
+//! Light imaging: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair, Place};
 use crate::worlds::draw::line;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "light-imaging",
-    name: "light imaging",
-    set: Set::CoreTest,
-    associative: false,
-    aspects: &[
-        Aspect::upright(
-            "pinhole",
-            "Behind a small hole in a wall an upside-down image of the thing appears, as large as the thing at equal distance.",
-            pinhole,
-        ),
-        Aspect::upright(
-            "lens",
-            "Rays from both ends of a thing cross behind a lens, where an upside-down image of half its size appears.",
-            lens,
-        ),
-    ],
-    words: Words {
-        names: &["light*", "imag*"],
-        giveaways: &["pinhole*", "camera*", "lens*"],
-        definitions: &[
-            "In [PHENOMENON], rays from every point of an object pass a small hole and fall on one spot each of a screen, so that a likeness of the object appears there upside down.",
-            "The eye relies on [PHENOMENON], and so does a dark box with a tiny hole, the [MASK]: the farther the back wall is from the hole, the larger the inverted likeness on it.",
-        ],
-    },
+    data: include_str!("light_imaging.json"),
+    aspects: &[("pinhole", pinhole), ("lens", lens)],
     readings: reading::READINGS,
-    confusable: &[
-        ("mirror", "an upside-down image is a mirror image"),
-        ("optical-filters", "light through an opening shows both"),
-        ("projection", "an image on a screen is projected"),
-        ("rotation", "an upside-down image is a turned one"),
-        ("zoom-in", "an image can be larger than the thing"),
-        ("zoom-out", "an image can be smaller than the thing"),
-    ],
 };
 
 /// A tall thing whose top and bottom differ: an arrow, a tree, a key.

@@ -1,55 +1,14 @@
-//! Lighting: how it is drawn, said and recognised.
+//! Lighting: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair, Place};
 use crate::worlds::draw::{disc, line};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "lighting",
-    name: "lighting",
-    set: Set::CoreDev,
-    associative: false,
-    aspects: &[
-        Aspect::upright(
-            "lamp",
-            "The lamp is switched on and throws a cone of light down to the floor.",
-            lamp,
-        ),
-        Aspect::free(
-            "candle",
-            "A candle lights every place it can see; behind the posts it stays dark.",
-            candle,
-        ),
-    ],
-    words: Words {
-        names: &["light*", "illuminat*", "lit"],
-        giveaways: &["bulb*"],
-        definitions: &[
-            "[PHENOMENON] is what a lamp does to a dark room: rays leave the source in straight lines, make bright whatever they reach, and leave shadows behind whatever stands in their way.",
-            "With [PHENOMENON] of a street, a wall near the lamp is brighter than one far from it, because the same rays spread over an area that grows with the square of the distance.",
-        ],
-    },
+    data: include_str!("lighting.json"),
+    aspects: &[("lamp", lamp), ("candle", candle)],
     readings: reading::READINGS,
-    confusable: &[
-        ("diffusion", "light and particles both fill a room"),
-        ("electricity", "a lamp that goes on shows both"),
-        ("electromagnetic-wave", "light is an electromagnetic wave"),
-        ("expansion", "a lit space grows around its source"),
-        (
-            "explosion",
-            "light and blast both fill the space around a point",
-        ),
-        ("laser", "a beam is light that is switched on"),
-        (
-            "lumination",
-            "two names for light that spreads from a source",
-        ),
-        (
-            "projection",
-            "a lamp's cone and a projector's rays look alike",
-        ),
-    ],
 };
 
 fn lamp(s: &mut Setting) -> Option<Pair> {

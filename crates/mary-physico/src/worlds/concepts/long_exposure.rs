@@ -1,49 +1,14 @@
-//! Long exposure: how it is drawn, said and recognised.
+//! Long exposure: how it is drawn and recognised.
 
 use crate::grid::{Pair, Place};
 use crate::worlds::draw::ring;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "long-exposure",
-    name: "long exposure",
-    set: Set::Associative,
-    associative: true,
-    aspects: &[
-        Aspect::free(
-            "light-trails",
-            "On a road at night the lamps of every car, two by two, leave a pair of streaks along the lane; what stands still stays a point.",
-            light_trails,
-        ),
-        Aspect::upright(
-            "star-trails",
-            "All stars have drawn arcs around one point of the sky while the ground stayed still.",
-            star_trails,
-        ),
-    ],
-    words: Words {
-        names: &["long*", "expos*"],
-        giveaways: &["shutter*"],
-        definitions: &[
-            "[PHENOMENON] means that a camera goes on taking in rays for seconds or minutes, so that whatever changes place leaves its whole trail in one picture.",
-            "In a photograph taken with [PHENOMENON], the lamps of cars at night become unbroken lines and the stars draw arcs, while buildings stay sharp.",
-        ],
-    },
+    data: include_str!("long_exposure.json"),
+    aspects: &[("light-trails", light_trails), ("star-trails", star_trails)],
     readings: reading::READINGS,
-    confusable: &[
-        ("acceleration", "places at several times are shown together"),
-        ("brownian-motion", "a path that is drawn shows both"),
-        ("expansion", "points that become streaks have grown"),
-        ("gravity", "a thrown ball's path is drawn as a streak"),
-        ("inertia", "what goes on and on leaves such a streak"),
-        ("lighting", "streaks of light show both"),
-        ("move", "what left a streak moved"),
-        ("oscillation", "places at several times are shown together"),
-        ("rotation", "stars turn around the pole"),
-        ("vortex", "arcs around a point show both"),
-        ("wave", "streaks can look like waves"),
-    ],
 };
 
 fn light_trails(s: &mut Setting) -> Option<Pair> {

@@ -1,50 +1,14 @@
-//! Lumination: how it is drawn, said and recognised.
+//! Lumination: how it is drawn and recognised.
 
 use crate::grid::{Pair, Place};
 use crate::worlds::draw::square_ring;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "lumination",
-    name: "lumination",
-    set: Set::Associative,
-    associative: true,
-    aspects: &[
-        Aspect::free(
-            "halo",
-            "Every point of one colour begins to glow: bright right around it and fainter, in single spots, further out; the others stay dark.",
-            halo,
-        ),
-        Aspect::free(
-            "radiance",
-            "A source begins to shine: straight rays of light go out from it to all eight sides.",
-            radiance,
-        ),
-    ],
-    words: Words {
-        names: &["lumin*", "illumin*", "light*", "glow*"],
-        giveaways: &["bulb*"],
-        definitions: &[
-            "[PHENOMENON] is the giving off of brightness by a body itself, which can then be seen in the dark without any other source.",
-            "A hot filament, a firefly and the sun are seen by their own [PHENOMENON]: they send out rays and make bright what is near them.",
-        ],
-    },
+    data: include_str!("lumination.json"),
+    aspects: &[("halo", halo), ("radiance", radiance)],
     readings: reading::READINGS,
-    confusable: &[
-        ("chemical-bond", "rays and bonds are both strokes at a body"),
-        ("electricity", "a lamp that goes on shows both"),
-        ("electromagnetic-wave", "light is an electromagnetic wave"),
-        ("expansion", "a halo is a body that grew a rim"),
-        ("explosion", "rays to all sides show both"),
-        ("laser", "both send out light in rays"),
-        ("nuclear-fusion", "a star that fuses also shines"),
-        (
-            "photoelectric-effect",
-            "both need light that falls on something",
-        ),
-        ("projection", "rays from a source show both"),
-    ],
 };
 
 fn halo(s: &mut Setting) -> Option<Pair> {

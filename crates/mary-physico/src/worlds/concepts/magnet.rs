@@ -1,55 +1,17 @@
-//! Magnet: how it is drawn, said and recognised.
+//! Magnet: how it is drawn and recognised.
 
 use crate::grid::Pair;
 use crate::worlds::scenery::forces::bar;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "magnet",
-    name: "magnet",
-    set: Set::Associative,
-    associative: true,
+    data: include_str!("magnet.json"),
     aspects: &[
-        Aspect::free(
-            "iron-filings",
-            "Bits of one colour fly straight to a two-coloured bar and stick to it; bits of other colours stay where they are.",
-            iron_filings,
-        ),
-        Aspect::free(
-            "unlike-poles",
-            "Two-coloured bars that turn unlike ends to each other are drawn together until they touch.",
-            unlike_poles,
-        ),
+        ("iron-filings", iron_filings),
+        ("unlike-poles", unlike_poles),
     ],
-    words: Words {
-        names: &["magnet*"],
-        giveaways: &["compass*", "lodestone*"],
-        definitions: &[
-            "[PHENOMENON] has a north and a south pole and draws iron to itself from a distance. Of two of them, unlike poles draw together and like poles drive apart.",
-            "[PHENOMENON] holds notes on the door of a refrigerator, and a small one on a pivot, the [MASK], points north.",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        (
-            "chemical-bond",
-            "things that come together and hold show both",
-        ),
-        ("compression", "things drawn together show both"),
-        ("elastic-force", "a pull between bodies shows both"),
-        ("electricity", "electricity makes magnets"),
-        ("friction", "what sticks shows both"),
-        (
-            "nuclear-fusion",
-            "things that come together and hold show both",
-        ),
-        ("repulsive-force", "like poles repel"),
-        ("squeeze", "things drawn together show both"),
-        ("surface-tension", "things drawn together show both"),
-        ("vacuum", "bits drawn into one place show both"),
-        ("wetting", "what sticks to a body shows both"),
-    ],
 };
 
 fn iron_filings(s: &mut Setting) -> Option<Pair> {

@@ -1,41 +1,17 @@
-//! Melting: how it is drawn, said and recognised.
+//! Melting: how it is drawn and recognised.
 
 use crate::grid::Pair;
 use crate::worlds::scenery::heat::{flame, puddle, sun};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "melting",
-    name: "melting",
-    set: Set::CoreDev,
-    associative: false,
+    data: include_str!("melting.json"),
     aspects: &[
-        Aspect::upright(
-            "ice-on-the-table",
-            "Under the sun a solid block becomes liquid: it turns colour and runs out flat over the table, no cell lost.",
-            ice_on_the_table,
-        ),
-        Aspect::upright(
-            "cubes-in-a-glass",
-            "Solid cubes piled in a heated glass become a liquid with a level surface, no cell lost.",
-            cubes_in_a_glass,
-        ),
+        ("ice-on-the-table", ice_on_the_table),
+        ("cubes-in-a-glass", cubes_in_a_glass),
     ],
-    words: Words {
-        names: &["melt*", "molten", "fusion", "thaw*", "liquef*"],
-        giveaways: &["latent heat"],
-        definitions: &[
-            "[PHENOMENON] is the change of a solid into a liquid when it takes up warmth. For a pure substance the temperature does not rise until all of the solid has changed.",
-            "By [PHENOMENON], an ice cube in a warm room loses its shape and becomes a puddle, and solder under a hot iron begins to flow.",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("communicating-vessels", "a heap becomes level in both"),
-        ("thermal-expansion-and-contraction", "heat changes the form"),
-        ("vaporization", "a change of state by heat"),
-    ],
 };
 
 fn ice_on_the_table(s: &mut Setting) -> Option<Pair> {

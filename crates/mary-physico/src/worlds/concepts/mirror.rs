@@ -1,43 +1,17 @@
-//! Mirror: how it is drawn, said and recognised.
+//! Mirror: how it is drawn and recognised.
 
 use crate::grid::{Pair, Place};
 use crate::worlds::draw::{extent, shifted};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "mirror",
-    name: "mirror",
-    set: Set::Associative,
-    associative: true,
+    data: include_str!("mirror.json"),
     aspects: &[
-        Aspect::free(
-            "behind-the-glass",
-            "Everything on one side of the line appears on its other side, equally far from it, left and right exchanged.",
-            behind_the_glass,
-        ),
-        Aspect::free(
-            "four-quarters",
-            "What lies in one corner is repeated, mirrored, across two crossed lines in the three other corners.",
-            four_quarters,
-        ),
+        ("behind-the-glass", behind_the_glass),
+        ("four-quarters", four_quarters),
     ],
-    words: Words {
-        names: &["mirror*", "looking glass"],
-        giveaways: &["reflect*"],
-        definitions: &[
-            "[PHENOMENON] is a smooth polished plate that shows everything before it at the same distance behind it, with near and far exchanged.",
-            "[PHENOMENON] hangs above the basin in a bathroom: whoever raises the right hand sees a figure raise the hand on the same side, as far behind the glass as he stands before it.",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        (
-            "projection",
-            "a shadow lies opposite its body as an image does",
-        ),
-        ("rotation", "a flip can pass for a turn"),
-    ],
 };
 
 /// A form without mirror symmetry, so that its image differs from it.

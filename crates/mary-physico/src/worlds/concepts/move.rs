@@ -1,84 +1,19 @@
-//! Move: how it is drawn, said and recognised.
+//! Move: how it is drawn and recognised.
 
 use crate::grid::{Pair, Place};
 use crate::worlds::draw::{extent, shifted};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "move",
-    name: "move",
-    set: Set::CoreTest,
-    associative: true,
+    data: include_str!("move.json"),
     aspects: &[
-        Aspect::free(
-            "one-body",
-            "One body among resting ones goes to another place without turning or changing.",
-            one_body,
-        ),
-        Aspect::free(
-            "all-alike",
-            "All bodies of one colour go the same way by the same number of cells; the others stay.",
-            all_alike,
-        ),
-        Aspect::free(
-            "to-the-mark",
-            "A body goes from where it is to the marked place, unchanged, and covers the mark.",
-            to_the_mark,
-        )
-        .associative_only(),
-        Aspect::free(
-            "changed-places",
-            "Two bodies of different colours have changed places.",
-            changed_places,
-        )
-        .associative_only(),
+        ("one-body", one_body),
+        ("all-alike", all_alike),
+        ("to-the-mark", to_the_mark),
+        ("changed-places", changed_places),
     ],
-    words: Words {
-        names: &["mov*", "motion*", "displac*", "translat*"],
-        giveaways: &[],
-        definitions: &[
-            "To [PHENOMENON] is to change place as time goes on, while size and shape stay the same.",
-            "A tram between two stops and a chess rook between two squares [PHENOMENON]: all their points go the same way by the same amount.",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("acceleration", "what speeds up moves"),
-        ("brownian-motion", "grains move"),
-        ("buoyancy", "what rises moves"),
-        ("chemical-bond", "atoms move together"),
-        ("communicating-vessels", "liquid moves"),
-        ("compression", "the piston moves"),
-        ("cut", "the pieces move apart"),
-        ("diffusion", "particles move"),
-        ("elastic-force", "what is pushed moves"),
-        ("energy-conservation", "the ball moves"),
-        ("explosion", "fragments move"),
-        ("fictitious-force", "what is thrown back moves"),
-        ("force-composition", "forces move"),
-        ("friction", "what slides moves"),
-        ("gravity", "what falls moves"),
-        ("inclined-plane", "what slides down moves"),
-        ("inertia", "what goes on moves"),
-        ("lever", "the ends move"),
-        ("lifting", "what is lifted moves"),
-        ("magnet", "what is attracted moves"),
-        ("nuclear-fission", "pieces move apart"),
-        ("nuclear-fusion", "nuclei move together"),
-        ("photoelectric-effect", "electrons move"),
-        ("pulley", "the load moves"),
-        ("reference-frame", "a shifted view looks like a moved scene"),
-        ("relativity", "the fast one moves"),
-        ("repulsive-force", "what is repelled moves"),
-        ("resonance", "what swings moves"),
-        ("siphon", "liquid moves"),
-        ("splashing", "drops move"),
-        ("squeeze", "the jaws move"),
-        ("surface-tension", "liquid moves"),
-        ("vacuum", "dust moves"),
-        ("wetting", "drops move"),
-    ],
 };
 
 fn one_body(s: &mut Setting) -> Option<Pair> {

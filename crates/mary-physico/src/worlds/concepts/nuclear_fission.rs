@@ -1,64 +1,20 @@
-//! Nuclear fission: how it is drawn, said and recognised.
+//! Nuclear fission: how it is drawn and recognised.
 
 use crate::grid::Pair;
 use crate::worlds::draw::disc;
 use crate::worlds::scenery::particles::block;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "nuclear-fission",
-    name: "nuclear fission",
-    set: Set::CoreTest,
-    associative: true,
+    data: include_str!("nuclear_fission.json"),
     aspects: &[
-        Aspect::free(
-            "split-nucleus",
-            "A neutron strikes a big nucleus, which breaks into two smaller ones and sets free several neutrons; no particle is lost.",
-            split_nucleus,
-        ),
-        Aspect::free(
-            "chain-reaction",
-            "One neutron splits the first nucleus, the neutrons set free split the next ones: every nucleus ends in two halves.",
-            chain_reaction,
-        ),
-        Aspect::free(
-            "torn-apart",
-            "A block that a small particle has hit is two halves that fly apart, and several such particles fly off across.",
-            torn_apart,
-        )
-        .associative_only(),
-        Aspect::upright(
-            "avalanche",
-            "From one particle a tree of branches has grown in which each particle sets two new ones free.",
-            avalanche,
-        )
-        .associative_only(),
+        ("split-nucleus", split_nucleus),
+        ("chain-reaction", chain_reaction),
+        ("torn-apart", torn_apart),
+        ("avalanche", avalanche),
     ],
-    words: Words {
-        names: &["nucle*", "fission*", "split*"],
-        giveaways: &["uranium", "plutonium", "Meitner", "Hahn", "reactor*"],
-        definitions: &[
-            "In [PHENOMENON] the core of a heavy atom takes up a neutron and breaks into two smaller cores, setting free two or three neutrons, which can do the same to others.",
-            "Power stations that run on [MASK] make use of [PHENOMENON]: a heavy core breaks in two, and the neutrons that come out keep the chain going.",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("chemical-bond", "groups of particles that break or form"),
-        ("cut", "one becomes two in both"),
-        ("diffusion", "bits that go apart show both"),
-        ("expansion", "bits that go apart show both"),
-        (
-            "nuclear-fusion",
-            "before and after differ only in direction",
-        ),
-        (
-            "photoelectric-effect",
-            "particles knocked out by a hit show both",
-        ),
-        ("splashing", "bits that fly off show both"),
-    ],
 };
 
 fn split_nucleus(s: &mut Setting) -> Option<Pair> {

@@ -1,54 +1,19 @@
-//! Nuclear fusion: how it is drawn, said and recognised.
+//! Nuclear fusion: how it is drawn and recognised.
 
 use crate::grid::{Pair, Place};
 use crate::worlds::scenery::particles::block;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "nuclear-fusion",
-    name: "nuclear fusion",
-    set: Set::CoreTest,
-    associative: true,
+    data: include_str!("nuclear_fusion.json"),
     aspects: &[
-        Aspect::free(
-            "two-become-one",
-            "Two small nuclei meet and become one bigger nucleus; one neutron flies off; no particle is lost.",
-            two_become_one,
-        ),
-        Aspect::free(
-            "in-a-star",
-            "Single particles all around come together into one nucleus in the middle, and light goes out from it.",
-            in_a_star,
-        ),
-        Aspect::free(
-            "meeting-pairs",
-            "Wherever two equal particles face one another, they have met halfway as one of a new kind, and a spark flies off to both sides.",
-            meeting_pairs,
-        )
-        .associative_only(),
-        Aspect::free(
-            "added-up",
-            "Two blocks have become one block between them with as many cells as both together, and rays go out from its corners.",
-            added_up,
-        )
-        .associative_only(),
+        ("two-become-one", two_become_one),
+        ("in-a-star", in_a_star),
+        ("meeting-pairs", meeting_pairs),
+        ("added-up", added_up),
     ],
-    words: Words {
-        names: &["nucle*", "fusion*", "fuse*", "fusing"],
-        giveaways: &["tokamak*", "thermonuclear"],
-        definitions: &[
-            "In [PHENOMENON] two small cores of atoms come so close that they join into one bigger core, whose mass is a little less than that of the two.",
-            "The sun shines by [PHENOMENON]: at millions of degrees, cores of [MASK] join to form helium.",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("chemical-bond", "two become one in both"),
-        ("compression", "what comes together is denser"),
-        ("squeeze", "what comes together is denser"),
-        ("surface-tension", "two become one in both"),
-    ],
 };
 
 fn two_become_one(s: &mut Setting) -> Option<Pair> {

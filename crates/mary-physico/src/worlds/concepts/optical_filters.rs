@@ -1,62 +1,19 @@
-//! Optical filters: how it is drawn, said and recognised.
+//! Optical filters: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair, Place};
 use crate::worlds::draw::shifted;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "optical-filters",
-    name: "optical filters",
-    set: Set::CoreTest,
-    associative: true,
+    data: include_str!("optical_filters.json"),
     aspects: &[
-        Aspect::free(
-            "one-colour-passes",
-            "Of several coloured beams only the one of the plate's own colour goes on behind it.",
-            one_colour_passes,
-        ),
-        Aspect::free(
-            "through-the-glass",
-            "Behind a pane of coloured glass only the things of that colour can still be seen; beside it all of them can.",
-            through_the_glass,
-        ),
-        Aspect::free(
-            "through-the-frame",
-            "Inside a coloured frame only what has its colour can still be seen.",
-            through_the_frame,
-        )
-        .associative_only(),
-        Aspect::free(
-            "overlapping-panes",
-            "Where two coloured panes lie over one another, a third colour is seen.",
-            overlapping_panes,
-        )
-        .associative_only(),
+        ("one-colour-passes", one_colour_passes),
+        ("through-the-glass", through_the_glass),
+        ("through-the-frame", through_the_frame),
+        ("overlapping-panes", overlapping_panes),
     ],
-    words: Words {
-        names: &["optic*", "filter*"],
-        giveaways: &["polariz*"],
-        definitions: &[
-            "[PHENOMENON] let some colours pass and hold the others back, so that what comes out has only a part of the colours that went in.",
-            "Behind red glass a green leaf looks black. [PHENOMENON] of coloured glass or gelatine in front of a lamp choose which part of the rainbow gets through.",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("diffraction-of-waves", "light at a plate shows both"),
-        ("lighting", "both show light in a place"),
-        (
-            "photoelectric-effect",
-            "in both the colour of light decides",
-        ),
-        ("polarization-of-light", "a polarizer is a filter"),
-        (
-            "reference-frame",
-            "a plate crossed by a beam looks like axes",
-        ),
-        ("vacuum", "in both what is behind a frame vanishes"),
-    ],
 };
 
 fn one_colour_passes(s: &mut Setting) -> Option<Pair> {

@@ -1,50 +1,14 @@
-//! Oscillation: how it is drawn, said and recognised.
+//! Oscillation: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair, Place};
 use crate::worlds::draw::line;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "oscillation",
-    name: "oscillation",
-    set: Set::CoreDev,
-    associative: false,
-    aspects: &[
-        Aspect::upright(
-            "pendulum",
-            "A pendulum let go on one side swings to the other and back: its places are drawn from left to right.",
-            pendulum,
-        ),
-        Aspect::upright(
-            "pen-on-spring",
-            "A weight on a spring bobs up and down, and a strip of paper that runs past it shows the even zigzag.",
-            pen_on_spring,
-        ),
-    ],
-    words: Words {
-        names: &["oscillat*", "vibrat*", "periodic motion"],
-        giveaways: &["pendulum*", "harmonic"],
-        definitions: &[
-            "[PHENOMENON] is a to-and-fro change that repeats itself about a point of rest; its period is the time of one full cycle.",
-            "A child on a playground swing left to itself and a mass hung on a spring carry out [PHENOMENON]: they pass the point of rest at the greatest speed and turn round at two ends.",
-        ],
-    },
+    data: include_str!("oscillation.json"),
+    aspects: &[("pendulum", pendulum), ("pen-on-spring", pen_on_spring)],
     readings: reading::READINGS,
-    confusable: &[
-        ("doppler-effect", "sound is an oscillation"),
-        ("elastic-force", "a weight on a spring is pulled by it"),
-        ("electromagnetic-wave", "a wave is an oscillation"),
-        (
-            "energy-conservation",
-            "a swinging pendulum keeps its energy",
-        ),
-        ("gravity", "gravity drives a pendulum"),
-        ("move", "a pendulum moves"),
-        ("resonance", "resonance is an oscillation"),
-        ("water-ripples", "ripples oscillate"),
-        ("wave-interference", "waves oscillate"),
-    ],
 };
 
 fn pendulum(s: &mut Setting) -> Option<Pair> {

@@ -1,36 +1,13 @@
-//! Photoelectric effect: how it is drawn, said and recognised.
+//! Photoelectric effect: how it is drawn and recognised.
 
 use crate::grid::{Pair, Place};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "photoelectric-effect",
-    name: "photoelectric effect",
-    set: Set::CoreDev,
-    associative: false,
-    aspects: &[
-        Aspect::free(
-            "knocked-out",
-            "Each quantum of light that reaches the metal vanishes there, and one electron leaves the metal.",
-            knocked_out,
-        ),
-        Aspect::free(
-            "threshold",
-            "Light of short waves drives electrons out of the plate; light of long waves drives out none.",
-            threshold,
-        ),
-    ],
-    words: Words {
-        names: &["photoelectr*", "photo-electr*", "photoemission", "effect*"],
-        giveaways: &["Einstein*", "Hertz", "photon*"],
-        definitions: &[
-            "When rays of high enough frequency fall on a metal, electrons leave it at once; below a threshold none leave, however bright the rays are. This is [PHENOMENON], explained by [MASK] with packets of a fixed size.",
-            "In [PHENOMENON], the speed of the freed electrons depends on the colour that falls on the plate and not on its brightness, which only sets how many are freed.",
-        ],
-    },
+    data: include_str!("photoelectric_effect.json"),
+    aspects: &[("knocked-out", knocked_out), ("threshold", threshold)],
     readings: reading::READINGS,
-    confusable: &[],
 };
 
 fn knocked_out(s: &mut Setting) -> Option<Pair> {

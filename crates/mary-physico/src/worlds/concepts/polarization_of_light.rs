@@ -1,44 +1,13 @@
-//! Polarization of light: how it is drawn, said and recognised.
+//! Polarization of light: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair, Place};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "polarization-of-light",
-    name: "polarization of light",
-    set: Set::Associative,
-    associative: true,
-    aspects: &[
-        Aspect::free(
-            "one-slit",
-            "Light that swings in every direction meets a plate with a slit, and behind it only the swing along the slit is left.",
-            one_slit,
-        ),
-        Aspect::free(
-            "crossed-slits",
-            "Light that swings in one direction goes on behind the plate whose slit lies along its swing and is stopped by the plate whose slit lies across.",
-            crossed_slits,
-        ),
-    ],
-    words: Words {
-        names: &["polari*", "light*"],
-        giveaways: &["Malus*", "Brewster*"],
-        definitions: &[
-            "[PHENOMENON] means that the swinging of the transverse field in a beam is kept to one direction across the beam, for example by a sheet that lets only that direction pass.",
-            "Two pieces of the same grey film let a beam through when their axes agree and stop it when they are crossed; this [PHENOMENON] is used in sunglasses against glare.",
-        ],
-    },
+    data: include_str!("polarization_of_light.json"),
+    aspects: &[("one-slit", one_slit), ("crossed-slits", crossed_slits)],
     readings: reading::READINGS,
-    confusable: &[
-        ("diffraction-of-waves", "light behind a grating shows both"),
-        ("electromagnetic-wave", "only such waves can be polarized"),
-        (
-            "move",
-            "the strokes behind the grating look like moved ones",
-        ),
-        ("reflection", "light at a plate shows both"),
-    ],
 };
 
 /// A plate three columns wide with a slit: along the swing (upright) or across it (level).

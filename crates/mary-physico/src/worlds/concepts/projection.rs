@@ -1,40 +1,14 @@
-//! Projection: how it is drawn, said and recognised.
+//! Projection: how it is drawn and recognised.
 
 use crate::grid::Pair;
 use crate::worlds::draw::{extent, line};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "projection",
-    name: "projection",
-    set: Set::Associative,
-    associative: true,
-    aspects: &[
-        Aspect::free(
-            "shadow",
-            "Every column that holds a cell of a body leaves a mark in the same column of the ground: the body's flat shadow.",
-            shadow,
-        ),
-        Aspect::free(
-            "slide-projector",
-            "Rays from a lamp through a small slide paint the slide's pattern, twice as large, on the screen.",
-            slide_projector,
-        ),
-    ],
-    words: Words {
-        names: &["project*"],
-        giveaways: &["shadow*", "slide*"],
-        definitions: &[
-            "[PHENOMENON] throws the outline of a body along straight rays onto a wall or floor, so that a solid thing is shown as a flat one.",
-            "A hand held before a lamp leaves its outline on the wall, and an architect draws a house as seen straight from above: both are [PHENOMENON].",
-        ],
-    },
+    data: include_str!("projection.json"),
+    aspects: &[("shadow", shadow), ("slide-projector", slide_projector)],
     readings: reading::READINGS,
-    confusable: &[
-        ("gravity", "the shadow lies straight under the body"),
-        ("zoom-in", "a projected slide is larger"),
-    ],
 };
 
 fn shadow(s: &mut Setting) -> Option<Pair> {

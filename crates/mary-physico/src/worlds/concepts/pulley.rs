@@ -1,43 +1,13 @@
-//! Pulley: how it is drawn, said and recognised.
+//! Pulley: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair, Place};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "pulley",
-    name: "pulley",
-    set: Set::CoreDev,
-    associative: false,
-    aspects: &[
-        Aspect::upright(
-            "one-wheel",
-            "A rope over a wheel: as far as its free end is pulled down, the load on the other side goes up.",
-            one_wheel,
-        ),
-        Aspect::upright(
-            "two-wheels",
-            "The load hangs on a loose wheel between two strands: the free end goes down twice as far as the load goes up.",
-            two_wheels,
-        ),
-    ],
-    words: Words {
-        names: &["pulley*", "block and tackle", "sheave*"],
-        giveaways: &["Archimedes"],
-        definitions: &[
-            "[PHENOMENON] is a wheel with a groove for a rope. Fixed to a beam it only reverses the direction of a pull; hung on the rope with the load, it halves the pull while twice the rope has to be drawn in.",
-            "At a well, one draws a rope downward and the bucket comes up on the other side of a wheel: the wheel is [PHENOMENON]. Several of them in one tackle make heavy loads easy.",
-        ],
-    },
+    data: include_str!("pulley.json"),
+    aspects: &[("one-wheel", one_wheel), ("two-wheels", two_wheels)],
     readings: reading::READINGS,
-    confusable: &[
-        ("elastic-force", "things that hang show both"),
-        ("energy-conservation", "what one side loses the other gains"),
-        ("force-composition", "two strands share the load"),
-        ("inclined-plane", "both trade way for force"),
-        ("lever", "both trade way for force"),
-        ("resonance", "things that hang show both"),
-    ],
 };
 
 /// A wheel of 3 × 3 with an open middle.

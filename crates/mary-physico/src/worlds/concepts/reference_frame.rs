@@ -1,53 +1,19 @@
-//! Reference frame: how it is drawn, said and recognised.
+//! Reference frame: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair, Place};
 use crate::worlds::draw::{disc, shifted};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "reference-frame",
-    name: "reference frame",
-    set: Set::CoreTest,
-    associative: true,
+    data: include_str!("reference_frame.json"),
     aspects: &[
-        Aspect::free(
-            "new-origin",
-            "The axes of coordinates, with their arrow heads, are laid through another body; no body moves.",
-            new_origin,
-        ),
-        Aspect::upright(
-            "seen-from-the-car",
-            "Streaks show what moves: seen from the roadside the car drives and the posts stand, seen from the car it stands and the posts go by the other way.",
-            seen_from_the_car,
-        ),
-        Aspect::free(
-            "centred-view",
-            "The whole scene is shifted so that the framed body stands in the middle of the view.",
-            centred_view,
-        )
-        .associative_only(),
-        Aspect::free(
-            "turned-view",
-            "The whole scene around the middle is turned by a quarter, so that what was ahead of the observer in the middle is now beside him.",
-            turned_view,
-        )
-        .associative_only(),
+        ("new-origin", new_origin),
+        ("seen-from-the-car", seen_from_the_car),
+        ("centred-view", centred_view),
+        ("turned-view", turned_view),
     ],
-    words: Words {
-        names: &["referenc*", "frame*", "coordinate system*"],
-        giveaways: &["Galileo*", "Galilean"],
-        definitions: &[
-            "[PHENOMENON] is the body or the set of axes, taken as fixed, against which place and speed are described. The same event gets other numbers when another one is chosen.",
-            "A passenger sits still as seen from the train and goes by at 100 kilometres an hour as seen from the platform: whether something is at rest depends on [PHENOMENON].",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("force-composition", "arrows at right angles look like axes"),
-        ("projection", "coordinates are projections"),
-        ("relativity", "relativity is about frames"),
-    ],
 };
 
 fn scattered(s: &mut Setting, many: i32) -> Vec<Place> {

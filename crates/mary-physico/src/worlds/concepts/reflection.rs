@@ -1,67 +1,18 @@
-//! Reflection: how it is drawn, said and recognised.
+//! Reflection: how it is drawn and recognised.
 
 use crate::grid::Pair;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "reflection",
-    name: "reflection",
-    set: Set::CoreTest,
-    associative: true,
+    data: include_str!("reflection.json"),
     aspects: &[
-        Aspect::free(
-            "flat-mirror",
-            "A ray that meets a mirror at a slant leaves it at the same slant on the other side.",
-            flat_mirror,
-        ),
-        Aspect::free(
-            "two-mirrors",
-            "A ray between two mirrors goes to and fro in a zigzag of equal angles.",
-            two_mirrors,
-        ),
-        Aspect::free(
-            "slanted-mirror",
-            "Straight rays that meet a mirror slanted by half a right angle leave it at a right angle to their way.",
-            slanted_mirror,
-        )
-        .associative_only(),
-        Aspect::free(
-            "periscope",
-            "A ray that enters a periscope is thrown down by its upper slanted mirror and out by its lower one.",
-            periscope,
-        )
-        .associative_only(),
+        ("flat-mirror", flat_mirror),
+        ("two-mirrors", two_mirrors),
+        ("slanted-mirror", slanted_mirror),
+        ("periscope", periscope),
     ],
-    words: Words {
-        names: &["reflect*"],
-        giveaways: &["mirror*", "echo*"],
-        definitions: &[
-            "[PHENOMENON] is the turning back of a ray at a boundary; the angles to the perpendicular are equal before and after.",
-            "A shout that comes back from a cliff, a billiard ball that leaves the cushion at the angle at which it came, and the sun glinting on a pond are cases of [PHENOMENON].",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        (
-            "diffuse-reflection-of-light",
-            "diffuse reflection is reflection",
-        ),
-        ("electromagnetic-wave", "light is an electromagnetic wave"),
-        (
-            "energy-conservation",
-            "a bouncing body that keeps its speed shows both",
-        ),
-        ("laser", "the reflected ray could be a laser's"),
-        ("light-imaging", "an image by a mirror is a reflection"),
-        ("mirror", "a mirror reflects"),
-        ("oscillation", "a zigzag between two walls goes to and fro"),
-        (
-            "photoelectric-effect",
-            "in both something leaves the surface that light strikes",
-        ),
-        ("wave", "a zigzag ray looks like a wave"),
-    ],
 };
 
 fn flat_mirror(s: &mut Setting) -> Option<Pair> {

@@ -1,45 +1,13 @@
-//! Refraction: how it is drawn, said and recognised.
+//! Refraction: how it is drawn and recognised.
 
 use crate::grid::Pair;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "refraction",
-    name: "refraction",
-    set: Set::CoreTest,
-    associative: false,
-    aspects: &[
-        Aspect::free(
-            "bent-ray",
-            "A slanting ray bends where it enters the dense medium and goes on more steeply.",
-            bent_ray,
-        ),
-        Aspect::upright(
-            "bent-stick",
-            "A straight stick that is dipped into water seems to be broken at the surface: under water it looks lifted, flatter than above.",
-            bent_stick,
-        ),
-    ],
-    words: Words {
-        names: &["refract*"],
-        giveaways: &["Snell*", "lens*", "prism*"],
-        definitions: &[
-            "[PHENOMENON] is the bending of a ray when it passes at an angle from one transparent substance into another in which its speed is different.",
-            "A straw in a glass of lemonade looks broken and a pool looks shallower than it is because of [PHENOMENON], whose law bears the name of [MASK].",
-        ],
-    },
+    data: include_str!("refraction.json"),
+    aspects: &[("bent-ray", bent_ray), ("bent-stick", bent_stick)],
     readings: reading::READINGS,
-    confusable: &[
-        (
-            "diffuse-reflection-of-light",
-            "a ray that changes direction at a surface",
-        ),
-        ("electromagnetic-wave", "light is an electromagnetic wave"),
-        ("laser", "the refracted ray could be a laser's"),
-        ("light-imaging", "a lens refracts"),
-        ("reflection", "a ray that changes direction at a surface"),
-    ],
 };
 
 fn bent_ray(s: &mut Setting) -> Option<Pair> {

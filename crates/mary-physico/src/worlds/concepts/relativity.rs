@@ -1,53 +1,13 @@
-//! Relativity: how it is drawn, said and recognised.
+//! Relativity: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "relativity",
-    name: "relativity",
-    set: Set::CoreDev,
-    associative: false,
-    aspects: &[
-        Aspect::free(
-            "shorter",
-            "Of two equal rockets the one that flies fast becomes half as long in the direction of flight and keeps its height.",
-            shorter,
-        ),
-        Aspect::upright(
-            "bent-space",
-            "A heavy star has come to rest on the straight lines of space, and they are bent down towards it, most of all below it.",
-            bent_space,
-        ),
-    ],
-    words: Words {
-        names: &[
-            "relativ*",
-            "time dilation",
-            "length contraction",
-            "spacetime",
-        ],
-        giveaways: &["Einstein*", "Lorentz*"],
-        definitions: &[
-            "According to [PHENOMENON], by [MASK], time and length depend on who measures them: fast clocks tick slowly and fast rods are short, while a ray in empty space has the same speed for everybody.",
-            "[PHENOMENON] also says that mass bends space and time, so that starlight is turned aside as it passes the sun and clocks run slower near a heavy body.",
-        ],
-    },
+    data: include_str!("relativity.json"),
+    aspects: &[("shorter", shorter), ("bent-space", bent_space)],
     readings: reading::READINGS,
-    confusable: &[
-        ("surface-tension", "a dent under a body shows both"),
-        ("elastic-force", "a net that sags under a body shows both"),
-        ("wave", "bent lines show both"),
-        ("compression", "the fast ship is shorter"),
-        ("energy-conservation", "motion and size trade in both"),
-        ("expansion", "sizes change in both"),
-        ("squeeze", "the fast ship is shorter"),
-        (
-            "thermal-expansion-and-contraction",
-            "the fast ship is shorter",
-        ),
-    ],
 };
 
 fn shorter(s: &mut Setting) -> Option<Pair> {

@@ -1,49 +1,15 @@
-//! Repulsive force: how it is drawn, said and recognised.
+//! Repulsive force: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair, Place};
 use crate::worlds::draw::line;
 use crate::worlds::scenery::forces::bar;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "repulsive-force",
-    name: "repulsive force",
-    set: Set::CoreTest,
-    associative: false,
-    aspects: &[
-        Aspect::free(
-            "like-poles",
-            "Two bars that turn ends of the same colour to each other are pushed apart by equal distances; bars with unlike ends stay together.",
-            like_poles,
-        ),
-        Aspect::upright(
-            "two-threads",
-            "Two balls of the same colour that hang side by side on threads are driven apart, and the threads spread.",
-            two_threads,
-        ),
-    ],
-    words: Words {
-        names: &["repuls*", "repel*", "forc*"],
-        giveaways: &["Coulomb*"],
-        definitions: &[
-            "[PHENOMENON] drives two bodies apart along the line between them, as it does with two like charges or two like poles.",
-            "Two balloons that were both rubbed with wool hang away from each other on their threads because of [PHENOMENON], which becomes weaker as they part.",
-        ],
-    },
+    data: include_str!("repulsive_force.json"),
+    aspects: &[("like-poles", like_poles), ("two-threads", two_threads)],
     readings: reading::READINGS,
-    confusable: &[
-        ("cut", "parts that come apart show both"),
-        ("elastic-force", "bodies pushed apart show both"),
-        ("electricity", "like charges repel"),
-        ("energy-conservation", "balls on threads show both"),
-        ("expansion", "bodies driven apart show both"),
-        ("explosion", "bodies driven apart show both"),
-        ("force-composition", "two opposite forces show both"),
-        ("nuclear-fission", "bodies driven apart show both"),
-        ("oscillation", "threads that spread show both"),
-        ("resonance", "threads that spread show both"),
-    ],
 };
 
 fn like_poles(s: &mut Setting) -> Option<Pair> {

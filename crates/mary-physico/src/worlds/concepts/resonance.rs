@@ -1,37 +1,17 @@
-//! Resonance: how it is drawn, said and recognised.
+//! Resonance: how it is drawn and recognised.
 
 use crate::grid::Pair;
 use crate::worlds::draw::line;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "resonance",
-    name: "resonance",
-    set: Set::CoreDev,
-    associative: false,
+    data: include_str!("resonance.json"),
     aspects: &[
-        Aspect::upright(
-            "tuning-forks",
-            "One fork sounds, and every fork of exactly its length begins to sound too; forks of other lengths stay silent.",
-            tuning_forks,
-        ),
-        Aspect::upright(
-            "same-pendulums",
-            "One pendulum on a common beam is swung out, and only the pendulums of its length swing out too.",
-            same_pendulums,
-        ),
+        ("tuning-forks", tuning_forks),
+        ("same-pendulums", same_pendulums),
     ],
-    words: Words {
-        names: &["reson*", "natural frequency"],
-        giveaways: &["Tacoma"],
-        definitions: &[
-            "[PHENOMENON] is the growth of a swing to a large extent when something that can swing is driven in step with its own rhythm.",
-            "A wine glass may break when a singer hits its own note, and a tuning fork wakes its twin across the room: both are cases of [PHENOMENON].",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[],
 };
 
 fn tuning_forks(s: &mut Setting) -> Option<Pair> {

@@ -1,54 +1,17 @@
-//! Rotation: how it is drawn, said and recognised.
+//! Rotation: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair, Place};
 use crate::worlds::draw::{extent, line, quarter, ring, shifted};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "rotation",
-    name: "rotation",
-    set: Set::Associative,
-    associative: true,
+    data: include_str!("rotation.json"),
     aspects: &[
-        Aspect::free(
-            "quarter-turn",
-            "A form is turned by a quarter around its middle, its colours with it.",
-            quarter_turn,
-        ),
-        Aspect::free(
-            "hand-of-a-clock",
-            "The hand on a dial points a quarter further round.",
-            hand_of_a_clock,
-        ),
+        ("quarter-turn", quarter_turn),
+        ("hand-of-a-clock", hand_of_a_clock),
     ],
-    words: Words {
-        names: &["rotat*", "spin*", "revolv*", "revolution*"],
-        giveaways: &[],
-        definitions: &[
-            "[PHENOMENON] is turning about an axis or a point: every part keeps its distance from the axis, and all of them sweep the same angle in the same time.",
-            "The hands of a clock, a wheel on its axle and the earth once a day carry out [PHENOMENON].",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        (
-            "energy-conservation",
-            "a swinging ball turns about its hook",
-        ),
-        ("fictitious-force", "a carousel turns"),
-        ("lever", "a plank turns about its pivot"),
-        ("move", "a turned form lies at another place"),
-        ("oscillation", "a pendulum turns about its hook"),
-        ("reference-frame", "a turned view is another view"),
-        ("relativity", "hands of clocks go round"),
-        (
-            "repulsive-force",
-            "threads that spread turn about their ends",
-        ),
-        ("resonance", "swinging pendulums turn about their hooks"),
-        ("vortex", "a vortex turns"),
-    ],
 };
 
 fn quarter_turn(s: &mut Setting) -> Option<Pair> {

@@ -1,41 +1,17 @@
-//! Siphon: how it is drawn, said and recognised.
+//! Siphon: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair};
 use crate::worlds::scenery::liquids::vessel;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "siphon",
-    name: "siphon",
-    set: Set::CoreDev,
-    associative: false,
+    data: include_str!("siphon.json"),
     aspects: &[
-        Aspect::upright(
-            "from-high-to-low",
-            "A bent tube over the rim carries the liquid of the upper vessel, first upwards, into the lower one.",
-            from_high_to_low,
-        ),
-        Aspect::upright(
-            "over-the-wall",
-            "A bent tube over the wall between two chambers drains the fuller one into the other down to the tube's mouth.",
-            over_the_wall,
-        ),
+        ("from-high-to-low", from_high_to_low),
+        ("over-the-wall", over_the_wall),
     ],
-    words: Words {
-        names: &["siphon*", "syphon*"],
-        giveaways: &[],
-        definitions: &[
-            "[PHENOMENON] is a bent tube that carries a liquid over an edge higher than its level and down to a lower one without a pump, once the tube has been filled.",
-            "An aquarium is emptied with [PHENOMENON]: a hose leads up over the rim and ends lower outside; the flow stops when air gets in or when both levels are equal.",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("bernoulli-effect", "flow in tubes shows both"),
-        ("fluid-pressure", "pressure drives the siphon"),
-        ("vacuum", "sucking shows both"),
-    ],
 };
 
 /// Liquid in a vessel's cells that are still free, from the floor up to so many cells.

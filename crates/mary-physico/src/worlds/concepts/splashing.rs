@@ -1,40 +1,14 @@
-//! Splashing: how it is drawn, said and recognised.
+//! Splashing: how it is drawn and recognised.
 
 use crate::grid::{Pair, Place};
 use crate::worlds::draw::shifted;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "splashing",
-    name: "splashing",
-    set: Set::CoreDev,
-    associative: false,
-    aspects: &[
-        Aspect::upright(
-            "crown",
-            "A drop strikes the water: it makes a pit, and as much water as is missing there flies up on both sides.",
-            crown,
-        ),
-        Aspect::upright(
-            "stone",
-            "A stone falls into the water, and droplets, as many as its cells, leap up beside the place.",
-            stone,
-        ),
-    ],
-    words: Words {
-        names: &["splash*", "spatter*"],
-        giveaways: &[],
-        definitions: &[
-            "[PHENOMENON] happens when a body hits a liquid fast: a crown of droplets is thrown up and out and falls back in arcs.",
-            "A boy who jumps into a pool sends drops flying to all sides; in this [PHENOMENON] their number and height grow with the speed of the impact.",
-        ],
-    },
+    data: include_str!("splashing.json"),
+    aspects: &[("crown", crown), ("stone", stone)],
     readings: reading::READINGS,
-    confusable: &[
-        ("vaporization", "drops above water show both"),
-        ("wetting", "drops that land show both"),
-    ],
 };
 
 /// Places of droplets thrown up on both sides of a column, nearest first.

@@ -1,54 +1,14 @@
-//! Squeeze: how it is drawn, said and recognised.
+//! Squeeze: how it is drawn and recognised.
 
 use crate::grid::Pair;
 use crate::worlds::draw::shifted;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "squeeze",
-    name: "squeeze",
-    set: Set::Associative,
-    associative: true,
-    aspects: &[
-        Aspect::free(
-            "soft-body",
-            "Two jaws close on a soft body from both sides: it becomes as much longer as it becomes thinner.",
-            soft_body,
-        ),
-        Aspect::free(
-            "tube",
-            "Where the tube is pinched flat the paste must go: it comes out of the mouth, as much as lost its room.",
-            tube,
-        ),
-    ],
-    words: Words {
-        names: &["squeez*", "squash*", "compress*"],
-        giveaways: &[],
-        definitions: &[
-            "To [PHENOMENON] a soft thing is to press it from two sides, so that it gets narrower there and gives way in the other directions.",
-            "Toothpaste leaves its tube, and juice leaves an orange, when a hand begins to [PHENOMENON] them from both sides.",
-        ],
-    },
+    data: include_str!("squeeze.json"),
+    aspects: &[("soft-body", soft_body), ("tube", tube)],
     readings: reading::READINGS,
-    confusable: &[
-        ("atmospheric-pressure", "pressed from outside in both"),
-        ("bernoulli-effect", "narrow places show both"),
-        ("cut", "two jaws could be scissors"),
-        ("elastic-force", "a soft body gives way and springs back"),
-        ("expansion", "the body gets longer"),
-        ("fluid-pressure", "pressed paste comes out as a jet"),
-        ("melting", "a form that gets flat shows both"),
-        ("rotation", "a long body that stands up looks turned"),
-        (
-            "surface-tension",
-            "a form that changes without loss shows both",
-        ),
-        (
-            "thermal-expansion-and-contraction",
-            "a form that changes its length shows both",
-        ),
-    ],
 };
 
 fn soft_body(s: &mut Setting) -> Option<Pair> {

@@ -1,42 +1,14 @@
-//! Surface tension: how it is drawn, said and recognised.
+//! Surface tension: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair, Place};
 use crate::worlds::draw::{disc, line};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "surface-tension",
-    name: "surface tension",
-    set: Set::CoreTest,
-    associative: false,
-    aspects: &[
-        Aspect::free(
-            "round-drop",
-            "A ragged patch of liquid draws itself together into a round drop of the same number of cells.",
-            round_drop,
-        ),
-        Aspect::upright(
-            "water-strider",
-            "An insect sets its feet on the water: the skin of the water dents under them, unbroken, and carries it.",
-            water_strider,
-        ),
-    ],
-    words: Words {
-        names: &["surfac*", "tension*"],
-        giveaways: &["water strider*", "meniscus"],
-        definitions: &[
-            "[PHENOMENON] makes the skin of a liquid behave like a stretched sheet that becomes as small as it can, because molecules at the top are pulled inward by their neighbours.",
-            "Drops are round, a needle can rest on a pond and insects can walk on it because of [PHENOMENON]; soap makes it weaker.",
-        ],
-    },
+    data: include_str!("surface_tension.json"),
+    aspects: &[("round-drop", round_drop), ("water-strider", water_strider)],
     readings: reading::READINGS,
-    confusable: &[
-        ("cut", "forms that change without loss"),
-        ("melting", "a form that becomes a drop shows both"),
-        ("splashing", "drops show both"),
-        ("wetting", "wetting is a matter of surface tension"),
-    ],
 };
 
 fn round_drop(s: &mut Setting) -> Option<Pair> {

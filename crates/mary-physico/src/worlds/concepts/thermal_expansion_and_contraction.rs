@@ -1,42 +1,15 @@
-//! Thermal expansion and contraction: how it is drawn, said and recognised.
+//! Thermal expansion and contraction: how it is drawn and recognised.
 
 use crate::grid::Pair;
 use crate::worlds::draw::shifted;
 use crate::worlds::scenery::heat::flame;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "thermal-expansion-and-contraction",
-    name: "thermal expansion and contraction",
-    set: Set::CoreDev,
-    associative: false,
-    aspects: &[
-        Aspect::upright(
-            "rods",
-            "The rod over the flame becomes longer, the rod over the ice becomes shorter, both by the same number of cells.",
-            rods,
-        ),
-        Aspect::upright(
-            "thermometers",
-            "The column of the thermometer at the flame rises, that of the one at the ice sinks.",
-            thermometers,
-        ),
-    ],
-    words: Words {
-        names: &["therm*", "expan*", "contract*", "shrink*"],
-        giveaways: &["bimetal*"],
-        definitions: &[
-            "Most bodies take up more room when they are warmed and less when they are cooled. This change of length or volume with temperature, the mass staying the same, is [PHENOMENON].",
-            "Gaps between the rails of a track, the rising column of a [MASK], and a ball that passes through a ring when cold but not when hot all show [PHENOMENON].",
-        ],
-    },
+    data: include_str!("thermal_expansion_and_contraction.json"),
+    aspects: &[("rods", rods), ("thermometers", thermometers)],
     readings: reading::READINGS,
-    confusable: &[
-        ("communicating-vessels", "one column up, one down"),
-        ("expansion", "thermal expansion is expansion"),
-        ("lifting", "a column that rises shows both"),
-    ],
 };
 
 fn rods(s: &mut Setting) -> Option<Pair> {

@@ -1,44 +1,14 @@
-//! Vacuum: how it is drawn, said and recognised.
+//! Vacuum: how it is drawn and recognised.
 
 use crate::grid::Pair;
 use crate::worlds::draw::square_ring;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "vacuum",
-    name: "vacuum",
-    set: Set::Associative,
-    associative: true,
-    aspects: &[
-        Aspect::free(
-            "evacuated-box",
-            "All particles inside the closed box are gone; those outside are untouched.",
-            evacuated_box,
-        ),
-        Aspect::free(
-            "bell-jar",
-            "The air inside a closed jar has been pumped out, and a balloon that hung in it has swollen; the air outside is untouched.",
-            bell_jar,
-        ),
-    ],
-    words: Words {
-        names: &["vacuum*", "vacua"],
-        giveaways: &["Torricelli*", "Guericke*"],
-        definitions: &[
-            "[PHENOMENON] is a space from which all matter, even air, has been taken out, so that sound cannot pass through it and a feather falls in it as fast as a stone.",
-            "Pumping a bell jar empty makes [PHENOMENON]: an alarm clock within falls silent, and whatever is outside presses to get in.",
-        ],
-    },
+    data: include_str!("vacuum.json"),
+    aspects: &[("evacuated-box", evacuated_box), ("bell-jar", bell_jar)],
     readings: reading::READINGS,
-    confusable: &[
-        ("brownian-motion", "particles in a box show both"),
-        ("diffusion", "particles in a box show both"),
-        (
-            "vaporization",
-            "what vanishes from a vessel may have evaporated",
-        ),
-    ],
 };
 
 fn evacuated_box(s: &mut Setting) -> Option<Pair> {

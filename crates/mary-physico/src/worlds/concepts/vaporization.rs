@@ -1,45 +1,17 @@
-//! Vaporization: how it is drawn, said and recognised.
+//! Vaporization: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair, Place};
 use crate::worlds::scenery::heat::{flame, puddle, sun};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "vaporization",
-    name: "vaporization",
-    set: Set::CoreDev,
-    associative: false,
+    data: include_str!("vaporization.json"),
     aspects: &[
-        Aspect::upright(
-            "boiling-pot",
-            "Over the flame the liquid in the pot sinks, and each cell that is gone hangs above it as vapour.",
-            boiling_pot,
-        ),
-        Aspect::upright(
-            "drying-puddle",
-            "Under the sun a puddle shrinks, and its cells go up into the air as vapour.",
-            drying_puddle,
-        ),
+        ("boiling-pot", boiling_pot),
+        ("drying-puddle", drying_puddle),
     ],
-    words: Words {
-        names: &["vapor*", "vapour*", "evaporat*", "boil*"],
-        giveaways: &["latent heat", "steam"],
-        definitions: &[
-            "[PHENOMENON] is the change of a liquid into a gas. It takes up warmth, and happens quietly from the top at any temperature or in bubbles throughout at one fixed temperature.",
-            "Laundry dries and a puddle disappears in the sun by [PHENOMENON]; a kettle at 100 degrees shows the violent form of it.",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("brownian-motion", "loose particles show both"),
-        ("diffusion", "vapour diffuses"),
-        ("expansion", "vapour takes more room"),
-        (
-            "thermal-expansion-and-contraction",
-            "heat changes the amount",
-        ),
-    ],
 };
 
 /// Vapour: so many single cells in a box, no two side by side.

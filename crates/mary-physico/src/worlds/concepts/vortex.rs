@@ -1,55 +1,19 @@
-//! Vortex: how it is drawn, said and recognised.
+//! Vortex: how it is drawn and recognised.
 
 use crate::grid::{Grid, Pair, Place};
 use crate::worlds::draw::square_ring;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "vortex",
-    name: "vortex",
-    set: Set::CoreTest,
-    associative: true,
+    data: include_str!("vortex.json"),
     aspects: &[
-        Aspect::free(
-            "spiral",
-            "Around the drain the water begins to run inwards in a spiral.",
-            spiral,
-        ),
-        Aspect::free(
-            "wound-arms",
-            "Straight streaks around a middle are carried round, the inner parts further than the outer, and wind up into curved arms.",
-            wound_arms,
-        ),
-        Aspect::free(
-            "pinwheel",
-            "Four straight arms around a point are bent at their ends, all the same way round.",
-            pinwheel,
-        )
-        .associative_only(),
-        Aspect::free(
-            "dragged-rings",
-            "Rings around a point had their gaps in one line, and each ring has been carried round a quarter further than the next one outside.",
-            dragged_rings,
-        )
-        .associative_only(),
+        ("spiral", spiral),
+        ("wound-arms", wound_arms),
+        ("pinwheel", pinwheel),
+        ("dragged-rings", dragged_rings),
     ],
-    words: Words {
-        names: &["vortex*", "vortic*", "whirl*", "swirl*"],
-        giveaways: &["tornado*", "eddy", "eddies"],
-        definitions: &[
-            "[PHENOMENON] is a region of a liquid or gas that turns about an axis, faster towards the middle, and takes along in circles whatever drifts in it.",
-            "A bath that runs empty through its drain and the curls behind an oar show [PHENOMENON].",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("diffraction-of-waves", "curves around a point show both"),
-        ("doppler-effect", "rings around a point show both"),
-        ("expansion", "what spreads around a point shows both"),
-        ("reference-frame", "crossed lines show both"),
-        ("wave", "curves show both"),
-    ],
 };
 
 fn spiral(s: &mut Setting) -> Option<Pair> {

@@ -1,50 +1,17 @@
-//! Water ripples: how it is drawn, said and recognised.
+//! Water ripples: how it is drawn and recognised.
 
 use crate::grid::{Pair, Place};
 use crate::worlds::draw::{ring, square_ring};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "water-ripples",
-    name: "water ripples",
-    set: Set::Associative,
-    associative: true,
+    data: include_str!("water_ripples.json"),
     aspects: &[
-        Aspect::free(
-            "dropped-stone",
-            "Around the place where a stone met the water rings spread out, one inside the other.",
-            dropped_stone,
-        ),
-        Aspect::free(
-            "growing-ring",
-            "Every ring on the water has grown, and a new ring has formed inside it.",
-            growing_ring,
-        ),
+        ("dropped-stone", dropped_stone),
+        ("growing-ring", growing_ring),
     ],
-    words: Words {
-        names: &["water*", "rippl*"],
-        giveaways: &["wave*"],
-        definitions: &[
-            "[PHENOMENON] are the rings that run outward on a pond from where a pebble fell in, each growing wider while its height falls.",
-            "Rain on a still lake makes [PHENOMENON]: round each drop circles with one centre run out at the same speed in all directions and cross one another unharmed.",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("diffraction-of-waves", "rings on water show both"),
-        ("diffusion", "what spreads from a point shows both"),
-        ("doppler-effect", "rings around a source show both"),
-        ("electromagnetic-wave", "rings from a source show both"),
-        ("expansion", "rings that spread expand"),
-        ("explosion", "rings that spread look like a blast"),
-        ("lighting", "rings around a point look like light"),
-        ("lumination", "rings around a point look like glowing"),
-        ("resonance", "rings from a source show both"),
-        ("splashing", "a stone in the water makes both"),
-        ("vortex", "a square spiral looks like rings"),
-        ("wave-interference", "rings on water show both"),
-    ],
 };
 
 fn dropped_stone(s: &mut Setting) -> Option<Pair> {

@@ -1,66 +1,19 @@
-//! Wave: how it is drawn, said and recognised.
+//! Wave: how it is drawn and recognised.
 
 use crate::grid::Pair;
 use crate::worlds::scenery::waves::{crest, curve};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "wave",
-    name: "wave",
-    set: Set::CoreTest,
-    associative: true,
+    data: include_str!("wave.json"),
     aspects: &[
-        Aspect::free(
-            "shaken-rope",
-            "One end of a straight rope is shaken, and even crests and troughs run along it.",
-            shaken_rope,
-        ),
-        Aspect::free(
-            "running-pulse",
-            "A hump runs along the rope and keeps its form, while the rope itself stays in its place.",
-            running_pulse,
-        ),
-        Aspect::free(
-            "carried-on",
-            "The first crest and trough of a line at the edge are repeated at equal distances right across.",
-            carried_on,
-        )
-        .associative_only(),
-        Aspect::upright(
-            "hills-and-valleys",
-            "A row of columns of equal height becomes hills and valleys that follow one another at equal distances.",
-            hills_and_valleys,
-        )
-        .associative_only(),
+        ("shaken-rope", shaken_rope),
+        ("running-pulse", running_pulse),
+        ("carried-on", carried_on),
+        ("hills-and-valleys", hills_and_valleys),
     ],
-    words: Words {
-        names: &["wave*", "undulat*"],
-        giveaways: &["wavelength*"],
-        definitions: &[
-            "[PHENOMENON] is a disturbance that travels through a medium without carrying the medium along; it has crests and troughs that follow one another at a fixed distance.",
-            "A rope shaken at one end shows [PHENOMENON]: each bit of it only goes up and down, while the hump runs to the other end.",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("diffraction-of-waves", "diffracted waves are waves"),
-        ("doppler-effect", "the effect is one of waves"),
-        ("elastic-force", "a zigzag can be a spring"),
-        ("electromagnetic-wave", "an electromagnetic wave is a wave"),
-        (
-            "energy-conservation",
-            "a hump that keeps its form keeps its energy",
-        ),
-        ("inertia", "a hump that runs on keeps going"),
-        ("move", "a hump that runs along moves"),
-        ("oscillation", "a wave is an oscillation that travels"),
-        ("photoelectric-effect", "light is drawn as a wave there"),
-        ("resonance", "sound is a wave"),
-        ("splashing", "water thrown up shows both"),
-        ("water-ripples", "ripples are waves"),
-        ("wave-interference", "interfering waves are waves"),
-    ],
 };
 
 fn shaken_rope(s: &mut Setting) -> Option<Pair> {

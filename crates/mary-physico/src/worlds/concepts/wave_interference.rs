@@ -1,58 +1,20 @@
-//! Wave interference: how it is drawn, said and recognised.
+//! Wave interference: how it is drawn and recognised.
 
 use crate::grid::Pair;
 use crate::worlds::draw::square_ring;
 use crate::worlds::scenery::waves::curve;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "wave-interference",
-    name: "wave interference",
-    set: Set::CoreTest,
-    associative: true,
+    data: include_str!("wave_interference.json"),
     aspects: &[
-        Aspect::free(
-            "two-sources",
-            "The rings of two sources spread into each other, and where crest meets crest the water stands higher.",
-            two_sources,
-        ),
-        Aspect::upright(
-            "meeting-pulses",
-            "Two humps that run towards each other add up where they meet: hump on hump is higher, hump on hollow is flat.",
-            meeting_pulses,
-        ),
-        Aspect::free(
-            "crossing-trains",
-            "Where the crests of one train of waves cross those of another, they add up to something stronger.",
-            crossing_trains,
-        )
-        .associative_only(),
-        Aspect::free(
-            "beats",
-            "Two rows of crests have different distances, and below them a third row is strong just where both have a crest.",
-            beats,
-        )
-        .associative_only(),
+        ("two-sources", two_sources),
+        ("meeting-pulses", meeting_pulses),
+        ("crossing-trains", crossing_trains),
+        ("beats", beats),
     ],
-    words: Words {
-        names: &["wave*", "interfer*", "superpos*"],
-        giveaways: &["Young*", "double slit", "double-slit"],
-        definitions: &[
-            "Where two trains of crests and troughs meet, they add up: crest on crest gives double height, crest on trough gives nothing. This is [PHENOMENON].",
-            "The coloured bands of a soap film and the bright and dark stripes behind two narrow slits, first shown by [MASK], come from [PHENOMENON].",
-        ],
-    },
     readings: reading::READINGS,
-    confusable: &[
-        ("diffraction-of-waves", "diffracted waves interfere"),
-        ("doppler-effect", "rings around sources show both"),
-        ("electromagnetic-wave", "two waves together show both"),
-        ("expansion", "rings that spread expand"),
-        ("force-composition", "both add two things up"),
-        ("optical-filters", "light that cancels is blocked"),
-        ("resonance", "waves that add up show both"),
-    ],
 };
 
 fn two_sources(s: &mut Setting) -> Option<Pair> {

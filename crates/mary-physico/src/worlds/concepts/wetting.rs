@@ -1,45 +1,14 @@
-//! Wetting: how it is drawn, said and recognised.
+//! Wetting: how it is drawn and recognised.
 
 use crate::grid::{Pair, Place};
 use crate::worlds::draw::shifted;
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "wetting",
-    name: "wetting",
-    set: Set::Associative,
-    associative: true,
-    aspects: &[
-        Aspect::upright(
-            "soaking",
-            "Cloths hang over a basin: in the one that reaches into the water the wet creeps up, the others stay dry.",
-            soaking,
-        ),
-        Aspect::upright(
-            "spreading",
-            "A drop that lands on the plate spreads out flat over it; the drop on the waxed plate stays a ball.",
-            spreading,
-        ),
-    ],
-    words: Words {
-        names: &["wet*", "moist*"],
-        giveaways: &["hydrophil*", "contact angle"],
-        definitions: &[
-            "[PHENOMENON] is the spreading of a liquid over a solid that it touches, because it clings to the solid more than to itself.",
-            "A drop runs out flat on clean glass but stands as a bead on a waxed bonnet: on the glass there is [PHENOMENON], on the wax there is none.",
-        ],
-    },
+    data: include_str!("wetting.json"),
+    aspects: &[("soaking", soaking), ("spreading", spreading)],
     readings: reading::READINGS,
-    confusable: &[
-        ("diffusion", "wet spreads into cloth"),
-        ("expansion", "a wet spot grows"),
-        (
-            "heat-conduction",
-            "a front that creeps into a body shows both",
-        ),
-        ("melting", "what spreads flat shows both"),
-    ],
 };
 
 fn soaking(s: &mut Setting) -> Option<Pair> {

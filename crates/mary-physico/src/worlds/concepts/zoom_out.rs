@@ -1,54 +1,14 @@
-//! Zoom out: how it is drawn, said and recognised.
+//! Zoom out: how it is drawn and recognised.
 
 use crate::grid::Pair;
 use crate::worlds::scenery::images::{framed_part, larger};
-use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+use crate::worlds::{ConceptCode, Setting};
 
-/// The concept.
-pub static CONCEPT: Concept = Concept {
+pub(super) static CONCEPT: ConceptCode = ConceptCode {
     id: "zoom-out",
-    name: "zoom out",
-    set: Set::Associative,
-    associative: true,
-    aspects: &[
-        Aspect::free(
-            "smaller",
-            "The thing is shown at half or a third of its size, its form and colours kept.",
-            smaller,
-        ),
-        Aspect::free(
-            "wider-view",
-            "The framed picture shrinks to half its size, and what lies around it comes into view.",
-            wider_view,
-        ),
-    ],
-    words: Words {
-        names: &["zoom*", "reduc*"],
-        giveaways: &["wide-angle"],
-        definitions: &[
-            "To [PHENOMENON] is to take in a wider view: everything seen gets smaller in the same proportions, and more of the surroundings comes into the picture.",
-            "A reader of a digital map pinches two fingers together to [PHENOMENON], and sees the whole country instead of one street.",
-        ],
-    },
+    data: include_str!("zoom_out.json"),
+    aspects: &[("smaller", smaller), ("wider-view", wider_view)],
     readings: reading::READINGS,
-    confusable: &[
-        (
-            "atmospheric-pressure",
-            "what is shown smaller may have been crushed",
-        ),
-        ("compression", "what is shown smaller may have been pressed"),
-        ("reference-frame", "a wider view is another way of looking"),
-        ("relativity", "a change of size shows both"),
-        ("squeeze", "what is shown smaller may have been pressed"),
-        (
-            "surface-tension",
-            "what is shown smaller may have drawn together",
-        ),
-        (
-            "thermal-expansion-and-contraction",
-            "what is shown smaller may have shrunk",
-        ),
-    ],
 };
 
 fn smaller(s: &mut Setting) -> Option<Pair> {
