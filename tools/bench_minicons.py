@@ -4,7 +4,7 @@
     python tools/bench_minicons.py MARY FOLDER [--texts 200] [--rounds 3] [--threads N] [--batches 1,8,32]
 
 MARY is the program, FOLDER a model in Hugging Face layout (smollm2-135m-hf of tools/make_test_models.py, made
-where torch is installed). Texts are the sentences of crates/mary-local/tests/golden_real.json, repeated with
+where torch is installed). Texts are the sentences of crates/models/mary-local/tests/golden_real.json, repeated with
 a number in front where more are asked for. Loading is left out on both sides: Mary's time is what her progress
 line says (reading, scoring, log and cache of answers included), minicons' is that of token_score over batches
 of 1, 8 and 32, sorted by length, of which the best counts. Rounds alternate; the ratio is of the best rounds.
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def texts(n):
-    own = json.loads((ROOT / "crates/mary-local/tests/golden_real.json").read_text())["sentences"]
+    own = json.loads((ROOT / "crates/models/mary-local/tests/golden_real.json").read_text())["sentences"]
     return [own[i] if i < len(own) else f"{i // len(own) + 1}. {own[i % len(own)]}" for i in range(n)]
 
 

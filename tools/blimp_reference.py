@@ -3,7 +3,7 @@
 
     python tools/blimp_reference.py        # reads MARY_DATA_DIR, or ../shared/datasets
 
-Writes crates/mary-psychometric/src/grammar/reference.json from the authors' summaries (agreement of
+Writes crates/tasks/mary-psychometric/src/grammar/reference.json from the authors' summaries (agreement of
 people and accuracies of four models by set: Warstadt et al. 2020, github.com/alexwarstadt/blimp
 @ 3e56b06) and from the zero-shot evaluations of Pythia v0 (github.com/EleutherAI/pythia @ a19eecb).
 Only figures are kept, no sentence.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write the file table of the dataset catalogue.
 
-    tools/catalogue_files.py DATASETS MIRRORS > crates/mary-data/src/catalogue/files.rs
+    tools/catalogue_files.py DATASETS MIRRORS > crates/models/mary-fetch/src/datasets/catalogue/files.rs
 
 DATASETS holds one folder per dataset in the layout described in docs/data.md; MIRRORS holds git
 directories named OWNER+NAME/repo. For every file the table states its SHA-256, its size, and the

@@ -7,8 +7,8 @@ up here.
     python tools/compare_harness.py MODEL_FOLDER MARY       # and compares Mary with it
 
 MODEL_FOLDER is a checkpoint in Hugging Face's layout (tools/make_test_models.py makes smollm2-135m-hf). The
-golden file, crates/mary/tests/golden/harness_smollm2.json, holds the rows and what the harness found; the test
-`harness::acc_and_acc_norm…` of crates/mary runs Mary on them wherever the weights are.
+golden file, crates/interfaces/mary/tests/golden/harness_smollm2.json, holds the rows and what the harness found; the test
+`harness::acc_and_acc_norm…` of crates/interfaces/mary runs Mary on them wherever the weights are.
 """
 
 import json
@@ -22,7 +22,7 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 from golden_harness import ROOT, labelled, task_of, text, word
 
-OUT = Path(__file__).parent.parent / "crates/mary/tests/golden/harness_smollm2.json"
+OUT = Path(__file__).parent.parent / "crates/interfaces/mary/tests/golden/harness_smollm2.json"
 ROWS, OTHERS = 20, 6
 ARC = lambda i: {"id": str(i), "question": text(i), "choices": labelled(i, 3 + i % 2), "answerKey": "ABC"[i % 3]}
 PIQA = lambda i: {"goal": text(i), "sol1": word(i), "sol2": text(i, 2), "label": i % 2}

@@ -5,10 +5,10 @@
 
 Needs transformers (no torch): `pip install transformers`. Two files are written and committed:
 
-- crates/mary-architecture/src/config/defaults.json: for every supported `model_type` the class's own default
-  of every field that the readers in crates/mary-architecture/src/config/ ask for, and the other names that
+- crates/models/mary-weights/src/architecture/config/defaults.json: for every supported `model_type` the class's own default
+  of every field that the readers in crates/models/mary-weights/src/architecture/config/ ask for, and the other names that
   a field goes by. Defaults that are computed from other fields are left out: the readers compute them.
-- crates/mary-architecture/tests/golden_configs.json: pairs of a sparse configuration and the full one that
+- crates/models/mary-weights/tests/architecture/golden_configs.json: pairs of a sparse configuration and the full one that
   transformers makes of it; both must describe the same model.
 """
 

@@ -1,4 +1,4 @@
-"""Makes crates/mary-stats/tests/golden/clusters.json: means of clustered differences with CR2.
+"""Makes crates/core/mary-stats/tests/golden/clusters.json: means of clustered differences with CR2.
 
 CR2 (Bell and McCaffrey 2002) and Satterthwaite's degrees of freedom by their general matrix formulas
 (Pustejovsky and Tipton 2018, working covariance the identity), where the Rust code has the closed form
@@ -49,5 +49,5 @@ for sizes in ([3, 3, 3, 3, 3, 3], [1, 2, 3, 4, 9, 15], [2] * 21 + [30], [1, 1, 1
     cases.append(
         dict(ids=ids.tolist(), values=y.tolist(), value=value, variance=variance, freedom=freedom, low=low, high=high, p=p)
     )
-path = pathlib.Path("crates/mary-stats/tests/golden/clusters.json")
+path = pathlib.Path("crates/core/mary-stats/tests/golden/clusters.json")
 path.write_text(json.dumps({"made_by": {"numpy": np.__version__}, "cases": cases}) + "\n")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the tiny models of crates/mary-local/tests/golden as GGUF files, in llama.cpp's conventions.
+"""Writes the tiny models of crates/models/mary-local/tests/golden as GGUF files, in llama.cpp's conventions.
 
-    python tools/golden_gguf.py          # -> crates/mary-local/tests/golden_gguf/
+    python tools/golden_gguf.py          # -> crates/models/mary-local/tests/golden_gguf/
     python tools/golden_gguf.py olmo2    # these alone
 
 Needs gguf, numpy and safetensors. Tensors are named by the package's own table; rows are put into the

@@ -1,6 +1,6 @@
 """Golden gradients of `mary-train`: PyTorch's, in 64 bits, on a tiny model of every family that is learned.
 
-    python tools/golden_gradients.py crates/mary-train/tests/golden/gradients
+    python tools/golden_gradients.py crates/models/mary-train/tests/golden/gradients
 
 Needs torch, transformers, peft and safetensors. Weights are not stored: both sides make them from the
 name of the tensor and the place in it (`numbers`). A file holds the tokens, the gradient of every

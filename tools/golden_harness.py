@@ -1,4 +1,4 @@
-"""Makes crates/mary-harness/tests/golden/prompts.json: what lm-evaluation-harness itself makes of rows of
+"""Makes crates/tasks/mary-taskfile/tests/lm_eval/golden/prompts.json: what lm-evaluation-harness itself makes of rows of
 our own, for tasks of its package. The rows are made up here; of what the harness makes of them only
 SHA-256 hashes are kept, so that none of its wording is copied.
 
@@ -21,7 +21,7 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 logging.disable(logging.CRITICAL)
 ROOT = Path(lm_eval.tasks.__file__).parent
-OUT = Path(__file__).parent.parent / "crates/mary-harness/tests/golden/prompts.json"
+OUT = Path(__file__).parent.parent / "crates/tasks/mary-taskfile/tests/lm_eval/golden/prompts.json"
 
 WORDS = "lamp river stone cloud bread horse window candle bridge garden".split()
 ODD = ["it's \"quoted\"", "two  spaces ", " leading", "tab\tand\nnewline", "naïve 𝄞 日本語", "back\\slash", "100 %", "{{ braces }}"]

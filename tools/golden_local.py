@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes the golden files of crates/mary-local: a tiny random model of every architecture, and what
+"""Makes the golden files of crates/models/mary-local: a tiny random model of every architecture, and what
 Hugging Face transformers computes with it.
 
-    python tools/golden_local.py              # tiny models -> crates/mary-local/tests/golden/
+    python tools/golden_local.py              # tiny models -> crates/models/mary-local/tests/golden/
     python tools/golden_local.py --only bloom # these alone
     python tools/golden_local.py --real DIR   # log-probabilities of real models in DIR
 

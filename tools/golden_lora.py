@@ -1,6 +1,6 @@
 """Ten steps of LoRA on SmolLM2-135M with PEFT, for `mary-train` to be held against.
 
-    python tools/golden_lora.py FOLDER_OF_SMOLLM2 crates/mary-train/tests/golden/smollm2_lora.json
+    python tools/golden_lora.py FOLDER_OF_SMOLLM2 crates/models/mary-train/tests/golden/smollm2_lora.json
 
 Needs torch, transformers and peft. Weights are widened to 32 bits; adapters start from numbers that both
 sides make from the name of the tensor (`numbers` of golden_gradients.py, a sixteenth of them for A, zero

@@ -6,7 +6,7 @@
 
 Needs torch, transformers, gguf, minicons (0.3.39) and, for --masked, antiberty (0.1.3, its weights
 alone). MODELS is the folder of tools/make_test_models.py. The 200 sentences are those of
-crates/mary-local/tests/golden_real.json. Written files are small and committed.
+crates/models/mary-local/tests/golden_real.json. Written files are small and committed.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from minicons import scorer
 torch.set_num_threads(1)
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "crates" / "mary-instruments" / "tests" / "golden"
-SENTENCES = json.loads((ROOT / "crates/mary-local/tests/golden_real.json").read_text())["sentences"]
+SENTENCES = json.loads((ROOT / "crates/models/mary-local/tests/golden_real.json").read_text())["sentences"]
 
 
 def digits(xs):
@@ -31,7 +31,7 @@ def digits(xs):
 
 def nano(folder):
     """The built-in model as transformers reads it."""
-    assets = ROOT / "crates/mary-builtin/assets/nano"
+    assets = ROOT / "crates/run/mary-lab/assets/nano"
     for name in ["config.json", "tokenizer.json", "tokenizer_config.json"]:
         shutil.copy(assets / name, folder / name)
     shutil.copy(assets / "step10000.safetensors", folder / "model.safetensors")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the tiny models that see (crates/mary-local/tests/golden_vision) as pairs of GGUF files, a language model and a
+"""Writes the tiny models that see (crates/models/mary-local/tests/golden_vision) as pairs of GGUF files, a language model and a
 tower with its projector (mmproj), in the conventions of llama.cpp's converters.
 
-    python tools/golden_mmproj.py              # -> crates/mary-local/tests/golden_vision/NAME_gguf/
+    python tools/golden_mmproj.py              # -> crates/models/mary-local/tests/golden_vision/NAME_gguf/
     python tools/golden_mmproj.py gemma3       # these alone
 
 Needs gguf, numpy and safetensors. Tensors are named by the package's own table. A test holds every pair to the scores and

@@ -1,4 +1,4 @@
-"""Makes crates/mary-stats/tests/golden/people.json: agreement among several people and means over
+"""Makes crates/core/mary-stats/tests/golden/people.json: agreement among several people and means over
 people and items, from other implementations.
 
 Krippendorff's alpha from the package `krippendorff`, Fleiss' kappa and the two-way clustered standard
@@ -66,6 +66,6 @@ for people, items in ((6, 9), (12, 20)):
         }
     )
 
-path = pathlib.Path("crates/mary-stats/tests/golden/people.json")
+path = pathlib.Path("crates/core/mary-stats/tests/golden/people.json")
 path.write_text(json.dumps(gold) + "\n")
 print(path)

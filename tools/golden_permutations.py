@@ -1,4 +1,4 @@
-"""Makes crates/mary-stats/tests/golden/permutations.json: label-permutation nulls by scipy.
+"""Makes crates/core/mary-stats/tests/golden/permutations.json: label-permutation nulls by scipy.
 
 Random vectors stand for numbers; the statistic is R² of a line of their cosine on the distance of the
 labels, pairs of equal distance averaged, with the sign of the effect in people (similarity falls with
@@ -51,7 +51,7 @@ def case(rng, n, dimensions, pull):
 
 rng = np.random.default_rng(20)
 cases = [case(rng, n, d, pull) for n in (5, 6) for d, pull in ((4, 0.0), (16, 0.0), (8, 0.7))]
-out = Path(__file__).parent.parent / "crates/mary-stats/tests/golden/permutations.json"
+out = Path(__file__).parent.parent / "crates/core/mary-stats/tests/golden/permutations.json"
 out.write_text(json.dumps({"scipy": scipy.__version__, "cases": cases}, indent=1) + "\n")
 for c in cases:
     print(c["orders"], round(c["observed"], 4), round(c["expected"], 4), round(c["p"], 4))

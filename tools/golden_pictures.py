@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes the golden files of crates/mary-vision: odd pictures, and what the image processors of Hugging
+"""Makes the golden files of crates/models/mary-local: odd pictures, and what the image processors of Hugging
 Face transformers make of them.
 
-    python tools/golden_pictures.py     # -> crates/mary-vision/tests/golden/
+    python tools/golden_pictures.py     # -> crates/models/mary-local/tests/pictures/golden
 
 Needs numpy, transformers and pillow below 13 (which resizes some tall pictures down before across). Pictures
 are drawn by a formula and are small; what a processor gives is written as bytes (before normalisation) into

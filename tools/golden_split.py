@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Splits crates/mary-weights/tests/golden/llama.gguf into two parts, as llama-gguf-split does: the first
+"""Splits crates/models/mary-weights/tests/golden/llama.gguf into two parts, as llama-gguf-split does: the first
 part keeps all metadata, every part says which it is.
 
     python tools/golden_split.py      # needs gguf and numpy
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import gguf
 
-HERE = Path(__file__).resolve().parent.parent / "crates/mary-weights/tests/golden"
+HERE = Path(__file__).resolve().parent.parent / "crates/models/mary-weights/tests/golden"
 
 
 def main():

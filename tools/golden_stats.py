@@ -1,4 +1,4 @@
-"""Makes crates/mary-stats/tests/golden/stats.json: reference values for every statistic.
+"""Makes crates/core/mary-stats/tests/golden/stats.json: reference values for every statistic.
 
 Every value comes from another implementation (scipy, statsmodels, scikit-learn) or, where none
 exists, from a brute-force computation written here independently of the Rust code; each block says
@@ -378,7 +378,7 @@ gold["likelihood_pairs"] = [
     [*cell, *likelihood_pairs(*cell)] for cell in ((1, 1, 7, 12), (36, 12, 2, 1), (53, 3, 1, 2), (80, 10, 5, 105), (2, 5, 5, 3))
 ]
 
-out = pathlib.Path("crates/mary-stats/tests/golden/stats.json")
+out = pathlib.Path("crates/core/mary-stats/tests/golden/stats.json")
 out.parent.mkdir(parents=True, exist_ok=True)
 out.write_text(json.dumps(gold, separators=(",", ":")) + "\n")
 print(out, out.stat().st_size, "bytes")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes crates/mary-weights/tests/golden/tiktoken/: a small file of ranks in the form of the first Qwen's
+"""Makes crates/models/mary-weights/tests/golden/tiktoken/: a small file of ranks in the form of the first Qwen's
 `qwen.tiktoken`, learned from a few lines of our own, and the ids that OpenAI's `tiktoken` gives with it.
 
     python tools/golden_tiktoken.py      # needs tiktoken
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import tiktoken
 
-HERE = Path(__file__).resolve().parent.parent / "crates/mary-weights/tests/golden/tiktoken"
+HERE = Path(__file__).resolve().parent.parent / "crates/models/mary-weights/tests/golden/tiktoken"
 PATTERN = r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"""
 LINES = [
     "The lamp beside the window was the last thing the child had seen.",

@@ -1,6 +1,6 @@
 """Golden files of `mary-train`: three AdamW steps of PyTorch on tiny models, both families.
 
-    python tools/golden_train.py crates/mary-train/tests/golden
+    python tools/golden_train.py crates/models/mary-train/tests/golden
 
 Needs torch, transformers and safetensors. Weights are random with a fixed seed; each file holds
 the weights before, the gradients of the first step, the weights after each of three steps, the

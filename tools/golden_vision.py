@@ -2,7 +2,7 @@
 """Makes the golden files of models that see: a tiny random model of every kind with its tokenizer and
 processor, and what Hugging Face transformers computes with it from a text and pictures.
 
-    python tools/golden_vision.py               # -> crates/mary-local/tests/golden_vision/
+    python tools/golden_vision.py               # -> crates/models/mary-local/tests/golden_vision/
     python tools/golden_vision.py --only llava  # these alone
 
 Needs torch, transformers, safetensors, tokenizers, gguf and pillow (below 13). Files are small and committed; nothing is

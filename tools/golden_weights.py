@@ -1,8 +1,8 @@
-"""Golden files for crates/mary-weights: what other implementations make of the same bytes.
+"""Golden files for crates/models/mary-weights: what other implementations make of the same bytes.
 
     python tools/golden_weights.py [--models DIR]
 
-Writes crates/mary-weights/tests/golden/. Needs numpy, torch, transformers, safetensors, gguf and
+Writes crates/models/mary-weights/tests/golden/. Needs numpy, torch, transformers, safetensors, gguf and
 sentencepiece. With --models (a folder with the unzipped packages of the catalogue) the real
 models' goldens are written too; without it they are left as they are. All texts are ours.
 """
@@ -21,7 +21,7 @@ import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-HERE = Path(__file__).resolve().parent.parent / "crates/mary-weights/tests/golden"
+HERE = Path(__file__).resolve().parent.parent / "crates/models/mary-weights/tests/golden"
 
 CORPUS = [
     "The painter mixed a red that nobody had seen before.",

@@ -1,5 +1,5 @@
 """SensoryVec by another implementation, on the same weights: transformers for an encoder and a decoder,
-numpy for static vectors. Writes the cosines that crates/mary/tests/sensoryvec.rs holds ours against.
+numpy for static vectors. Writes the cosines that crates/interfaces/mary/tests/sensoryvec.rs holds ours against.
 
     python tools/make_embodied_golden.py --encoder DIR --decoder DIR --vectors glove.6B.50d.txt \
         [--upstream SensoryVec_Dataset_with_Predictions.csv] [--out FILE]
@@ -16,8 +16,8 @@ import re
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-OWN = ROOT / "crates/mary-embodied/src/own/triples.txt"
-OUT = ROOT / "crates/mary/tests/golden/sensoryvec.json"
+OWN = ROOT / "crates/tasks/mary-embodied/src/own/triples.txt"
+OUT = ROOT / "crates/interfaces/mary/tests/golden/sensoryvec.json"
 
 
 def own():

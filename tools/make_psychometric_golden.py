@@ -1,4 +1,4 @@
-"""Makes crates/mary-psychometric/tests/golden/psychometric.json: the abilities on random data.
+"""Makes crates/tasks/mary-psychometric/tests/golden/psychometric.json: the abilities on random data.
 
 Vectors, norms and questions are drawn at random; every value is computed by scipy, scikit-learn or,
 for the best order on a line, by trying all orders. Nothing here is shared with the Rust code. Run from
@@ -155,7 +155,7 @@ for _ in range(6):
         "concat_cos": cos(np.concatenate([a, b]), np.concatenate([c, d])),
     })
 
-out = pathlib.Path("crates/mary-psychometric/tests/golden/psychometric.json")
+out = pathlib.Path("crates/tasks/mary-psychometric/tests/golden/psychometric.json")
 out.parent.mkdir(parents=True, exist_ok=True)
 out.write_text(json.dumps(gold, indent=1) + "\n")
 print(out, out.stat().st_size)

@@ -3,7 +3,7 @@
 
     tools/pack_wheel.py LIBRARY FOLDER
 
-`maturin build` in crates/mary-python is the way to a wheel for others; this one exists for the tests, which
+`maturin build` in crates/interfaces/mary-python is the way to a wheel for others; this one exists for the tests, which
 have the library from `cargo test` and would otherwise compile everything a second time with other features.
 Prints the wheel's path.
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes crates/mary-weights/src/dequant/grids.bin: the grids of ggml's IQ kinds, one number a byte, as
-the Python package `gguf` (MIT) has them; and crates/mary-weights/tests/golden/codebooks.json: random
+"""Writes crates/models/mary-weights/src/dequant/grids.bin: the grids of ggml's IQ kinds, one number a byte, as
+the Python package `gguf` (MIT) has them; and crates/models/mary-weights/tests/golden/codebooks.json: random
 blocks of every kind with a table, and what that package makes of them.
 
     python tools/quant_grids.py      # needs gguf and numpy
@@ -14,8 +14,8 @@ import gguf
 import numpy as np
 from gguf import quants
 
-GOLDEN = Path(__file__).resolve().parent.parent / "crates/mary-weights/tests/golden/codebooks.json"
-OUT = Path(__file__).resolve().parent.parent / "crates/mary-weights/src/dequant/grids.bin"
+GOLDEN = Path(__file__).resolve().parent.parent / "crates/models/mary-weights/tests/golden/codebooks.json"
+OUT = Path(__file__).resolve().parent.parent / "crates/models/mary-weights/src/dequant/grids.bin"
 
 
 def main():

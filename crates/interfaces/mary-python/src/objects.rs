@@ -1,0 +1,284 @@
+//! Python objects of this process as models, and models that are open already: providers that stand before
+//! the usual ones.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use mary::library::Arrange;
+use mary_contract::{
+    ErrorKind, Generator, Model, ModelCard, ModelError, ModelRef, ModelSettings, Observer,
+    Provider, Reply, Request, RequestKind, Scorer,
+};
+use mary_pymodel::{
+    Answering, Answers, Together, card_of, most_together, read_answer, read_answers,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::models::Opened;
+
+/// The provider's name.
+const PYTHON: &str = "python";
+
+/// A Python object under a name of its own.
+pub(crate) struct Object {
+    card: ModelCard,
+    together: BTreeMap<RequestKind, usize>,
+    adapter: Py<PyAny>,
+}
+
+/// Reads objects as Python hands them over: a name, the adapter around the object, its card as JSON.
+pub(crate) fn read(
+    py: Python<'_>,
+    given: Vec<(String, Py<PyAny>, String)>,
+) -> PyResult<Vec<Object>> {
+    let wrong = |error: String| PyValueError::new_err(error);
+    let mut objects = Vec::new();
+    for (name, adapter, said) in given {
+        let model: ModelRef = name
+            .parse()
+            .map_err(|e: mary_contract::ModelRefError| wrong(e.to_string()))?;
+        let said = serde_json::from_str(&said).map_err(|e| wrong(e.to_string()))?;
+        let mut card = card_of(&model, &said);
+        card.fingerprint = format!("python-object:{}", card.fingerprint);
+        let note = "answered by a Python object in this process";
+        card.conventions.insert("python".into(), note.into());
+        objects.push(Object {
+            card,
+            together: most_together(&said),
+            adapter: adapter.clone_ref(py),
+        });
+    }
+    Ok(objects)
+}
+
+/// Puts objects and open models before the usual providers.
+pub(crate) fn arrange(objects: Vec<Object>, open: Vec<Opened>) -> Arrange {
+    Box::new(move |usual| {
+        let mut files = None;
+        let mut providers: Vec<Box<dyn Provider>> = Vec::new();
+        for provider in usual {
+            if provider.name() == PYTHON {
+                files = Some(provider);
+                continue;
+            }
+            let own = open
+                .iter()
+                .filter(|o| o.model.card().model.provider == provider.name());
+            let own: Vec<Opened> = own.cloned().collect();
+            providers.push(if own.is_empty() {
+                provider
+            } else {
+                Box::new(AlreadyOpen {
+                    usual: provider,
+                    own,
+                })
+            });
+        }
+        let own = open
+            .into_iter()
+            .filter(|o| o.model.card().model.provider == PYTHON);
+        providers.push(Box::new(Objects {
+            objects,
+            open: own.collect(),
+            files,
+        }));
+        providers
+    })
+}
+
+/// Objects of this process; what is not one of them is a file.
+struct Objects {
+    objects: Vec<Object>,
+    open: Vec<Opened>,
+    files: Option<Box<dyn Provider>>,
+}
+
+impl Objects {
+    fn find(&self, model: &ModelRef) -> Option<&Object> {
+        self.objects.iter().find(|o| o.card.model == *model)
+    }
+
+    fn files(&self, model: &ModelRef) -> Result<&dyn Provider, ModelError> {
+        self.files.as_deref().ok_or_else(|| {
+            ModelError::new(ErrorKind::NotFound, format!("no object is called {model}"))
+        })
+    }
+}
+
+impl Provider for Objects {
+    fn name(&self) -> &'static str {
+        PYTHON
+    }
+
+    fn about(&self) -> &'static str {
+        "an object of this process, or one in a file: python/./model.py:name"
+    }
+
+    fn starts_programs(&self) -> bool {
+        true
+    }
+
+    fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard, ModelError> {
+        if let Some(object) = self.find(model) {
+            return Ok(object.card.clone());
+        }
+        match self.open.iter().find(|o| o.model.card().model == *model) {
+            Some(open) => Ok(open.model.card().clone()),
+            None => self.files(model)?.card(model, settings),
+        }
+    }
+
+    fn open(
+        &self,
+        model: &ModelRef,
+        settings: &ModelSettings,
+    ) -> Result<Box<dyn Model>, ModelError> {
+        if let Some(object) = self.find(model) {
+            let adapter = Python::attach(|py| object.adapter.clone_ref(py));
+            return Ok(Box::new(Answering::new(
+                object.card.clone(),
+                InProcess {
+                    adapter,
+                    together: object.together.clone(),
+                },
+            )));
+        }
+        match self.open.iter().find(|o| o.model.card().model == *model) {
+            Some(open) => Ok(Box::new(Shared(Arc::clone(&open.model)))),
+            None => self.files(model)?.open(model, settings),
+        }
+    }
+}
+
+/// An adapter (`mary._serve.Adapted`) in this process.
+struct InProcess {
+    adapter: Py<PyAny>,
+    together: BTreeMap<RequestKind, usize>,
+}
+
+impl InProcess {
+    /// From JSON to JSON.
+    fn said(&self, asked: serde_json::Result<String>) -> Result<String, ModelError> {
+        let broken = |message: String| ModelError::new(ErrorKind::Internal, message);
+        let line = asked.map_err(|error| broken(error.to_string()))?;
+        let said = Python::attach(|py| -> PyResult<String> {
+            let adapter = self.adapter.bind(py);
+            adapter.call_method1("ask_text", (line,))?.extract()
+        });
+        said.map_err(|error| broken(error.to_string()))
+    }
+}
+
+impl Answers for InProcess {
+    fn ask(
+        &self,
+        request: &Request,
+        _stopping: &mut dyn FnMut() -> bool,
+    ) -> Option<Result<Reply, ModelError>> {
+        let said = self.said(serde_json::to_string(request));
+        Some(said.and_then(|text| read_answer(request, &text)))
+    }
+
+    fn most_together(&self, kind: RequestKind) -> usize {
+        self.together.get(&kind).copied().unwrap_or(1)
+    }
+
+    fn ask_together(&self, requests: &[Request], stopping: &mut dyn FnMut() -> bool) -> Together {
+        if stopping() {
+            return Together::Stopping;
+        }
+        let said = self.said(serde_json::to_string(requests)).ok();
+        let answers = said.and_then(|text| read_answers(requests, &text));
+        answers.map_or(Together::Apart, Together::Answers)
+    }
+}
+
+/// A provider some of whose models are open already.
+struct AlreadyOpen {
+    usual: Box<dyn Provider>,
+    own: Vec<Opened>,
+}
+
+impl AlreadyOpen {
+    fn find(&self, model: &ModelRef, settings: &ModelSettings) -> Option<&Opened> {
+        let same = |o: &&Opened| {
+            o.model.card().model == *model
+                && o.settings.device == settings.device
+                && o.settings.dtype == settings.dtype
+                && o.settings.base_url == settings.base_url
+                && o.settings.args == settings.args
+                && settings.batches.is_none()
+        };
+        self.own.iter().find(same)
+    }
+}
+
+impl Provider for AlreadyOpen {
+    fn name(&self) -> &'static str {
+        self.usual.name()
+    }
+
+    fn about(&self) -> &'static str {
+        self.usual.about()
+    }
+
+    fn known(&self) -> Vec<String> {
+        self.usual.known()
+    }
+
+    fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard, ModelError> {
+        self.usual.card(model, settings)
+    }
+
+    fn fingerprint(
+        &self,
+        model: &ModelRef,
+        settings: &ModelSettings,
+    ) -> Result<String, ModelError> {
+        match self.find(model, settings) {
+            Some(open) => Ok(open.model.card().fingerprint.clone()),
+            None => self.usual.fingerprint(model, settings),
+        }
+    }
+
+    fn fits_beside(&self, model: &ModelRef, settings: &ModelSettings) -> bool {
+        self.usual.fits_beside(model, settings)
+    }
+
+    fn starts_programs(&self) -> bool {
+        self.usual.starts_programs()
+    }
+
+    fn open(
+        &self,
+        model: &ModelRef,
+        settings: &ModelSettings,
+    ) -> Result<Box<dyn Model>, ModelError> {
+        match self.find(model, settings) {
+            Some(open) => Ok(Box::new(Shared(Arc::clone(&open.model)))),
+            None => self.usual.open(model, settings),
+        }
+    }
+}
+
+/// A model that others hold too.
+struct Shared(Arc<dyn Model>);
+
+impl Model for Shared {
+    fn card(&self) -> &ModelCard {
+        self.0.card()
+    }
+
+    fn generator(&self) -> Option<&dyn Generator> {
+        self.0.generator()
+    }
+
+    fn scorer(&self) -> Option<&dyn Scorer> {
+        self.0.scorer()
+    }
+
+    fn observer(&self) -> Option<&dyn Observer> {
+        self.0.observer()
+    }
+}

@@ -1,0 +1,103 @@
+//! People against a model, or people against people: a study is one side, its people a sample like its items.
+//! Every answer of a person to a shared item counts; the other side's trials of that item are averaged.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mary_platform::counted;
+use mary_stats::StatsError;
+use mary_stats::crossed::{CrossedAnswer, CrossedSide, difference_crossed};
+
+use super::{Compared, Comparison, Side, Verdict};
+use crate::number::{ScoreScale, count};
+
+type Scores = BTreeMap<(String, u32), Verdict>;
+
+/// Compares one task of two sides of which at least one is people.
+pub(super) fn one_task(
+    task: &str,
+    (first, a): (&Side, &Scores),
+    (second, b): (&Side, &Scores),
+    out: &mut Compared,
+) -> Result<(), StatsError> {
+    let items = |scores: &Scores| -> BTreeSet<String> {
+        scores.keys().map(|(item, _)| item.clone()).collect()
+    };
+    let (mine, theirs) = (items(a), items(b));
+    let shared: Vec<&String> = mine.intersection(&theirs).collect();
+    let (only_first, only_second) = (mine.len() - shared.len(), theirs.len() - shared.len());
+    if only_first + only_second > 0 {
+        out.warnings.push(format!(
+            "{task}: items do not match: {} are shared, {} only in {}, {} only in {}; only shared items are compared",
+            count(shared.len()), count(only_first), first.label, count(only_second), second.label
+        ));
+    }
+    let number = |item: &String| shared.binary_search(&item).ok();
+    let answers = |scores: &Scores| -> Vec<CrossedAnswer> {
+        let scored = scores.iter().filter_map(|((item, trial), verdict)| {
+            Some(CrossedAnswer {
+                score: verdict.score?,
+                person: *trial as usize,
+                item: number(item)?,
+            })
+        });
+        scored.collect()
+    };
+    let (x, y) = (answers(a), answers(b));
+    let asked = |scores: &Scores| {
+        scores
+            .keys()
+            .filter(|(item, _)| number(item).is_some())
+            .count()
+    };
+    let unscored = asked(a) + asked(b) - x.len() - y.len();
+    let side = |answers, side: &Side| CrossedSide {
+        answers,
+        people: side.people,
+    };
+    let Ok(found) = difference_crossed(side(&x, first), side(&y, second)) else {
+        out.warnings.push(format!(
+            "{task}: no item is scored by both {} and {}",
+            first.label, second.label
+        ));
+        return Ok(());
+    };
+    let in_unit = |all: &[CrossedAnswer]| all.iter().all(|a| (0.0..=1.0).contains(&a.score));
+    // As for two models: of fewer items nothing is claimed.
+    let enough = found.items >= mary_stats::difference::FEWEST;
+    let known = enough && found.bounds.is_some() && in_unit(&x) && in_unit(&y);
+    let (people, items) = (
+        counted(found.people, "person"),
+        counted(found.items, "item"),
+    );
+    out.comparisons.push(Comparison {
+        task: task.to_owned(),
+        first: first.label.clone(),
+        second: second.label.clone(),
+        first_mean: found.first,
+        second_mean: found.second,
+        difference: found.first - found.second,
+        low: found.bounds.filter(|_| known).map(|b| b.0),
+        high: found.bounds.filter(|_| known).map(|b| b.1),
+        method: if known {
+            format!("crossed, {people}, {items}")
+        } else {
+            format!(
+                "none: {people}, {items}; two people and five items with scores from 0 to 1 are needed"
+            )
+        },
+        p: found.p.filter(|_| known),
+        p_holm: None,
+        too_few_differ: false,
+        scale: if in_unit(&x) && in_unit(&y) {
+            ScoreScale::Proportion
+        } else {
+            ScoreScale::Plain
+        },
+        paired: found.items,
+        units: found.items,
+        only_first,
+        only_second,
+        unscored,
+    });
+    Ok(())
+}

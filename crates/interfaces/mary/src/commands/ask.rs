@@ -1,0 +1,238 @@
+//! `mary ask`: a question of one's own, and its answer as it is written.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use mary_contract::{
+    Event, EventObserver, Image, Outcome, PromptForm, Sampling, StoreError, Task as _,
+};
+use mary_lab::texts::ask::{AskTask, Question, answer};
+use mary_lab::{Laboratory, RunSpec, TaskChoice};
+use mary_platform::visible;
+use serde_json::json;
+
+use crate::cli::instruments::AskArgs;
+use crate::exit::{MissingError, Status, UsageError};
+use crate::interrupt;
+use crate::laboratory::{laboratory, laboratory_watched};
+use crate::settings::Place;
+use crate::specification;
+
+/// Asks what the arguments say.
+pub fn ask(place: &Place, args: &AskArgs) -> anyhow::Result<Status> {
+    let text = text(args)?;
+    let images = args
+        .image
+        .iter()
+        .map(|p| image(p))
+        .collect::<Result<_, _>>()?;
+    let lab = laboratory(place);
+    let choice = TaskChoice::new(AskTask::ID);
+    let mut spec = specification::of_models(&lab, &args.models, vec![choice])?;
+    spec.trials = args.n;
+    spec.seed = args.seed;
+    let several = args.n > 1;
+    let question = Question {
+        text,
+        system: args.system.clone(),
+        images,
+        form: form(&lab, &spec, args.raw)?,
+        sampling: Sampling {
+            temperature: args.temperature.unwrap_or(f64::from(u8::from(several))),
+            max_tokens: args.max_tokens,
+            stop: args.stop.clone(),
+            ..Sampling::greedy(args.max_tokens)
+        },
+    };
+    for choice in &mut spec.tasks {
+        choice.settings.form = question.form;
+    }
+    let task = Arc::new(AskTask::new(question));
+    let mut place = place.clone();
+    place.registry.add_task(task.clone())?;
+    // Several answers at once would run into each other.
+    let headings = several || spec.subjects.len() > 1;
+    let lab = match args.json || headings {
+        true => laboratory(&place),
+        false => laboratory_watched(&place),
+    };
+    let mut run = lab.prepare(&spec)?.open()?;
+    let mut printer = Printer {
+        json: args.json,
+        headings,
+        written: String::new(),
+        printed: 0,
+        failed: 0,
+    };
+    let stop = interrupt::flag()?;
+    run.go(&mut printer, &stop)?;
+    // What was answered before is not asked again, and is said again.
+    if printer.printed + printer.failed == 0 {
+        for sample in run.folder().samples()? {
+            printer.finished(&sample?)?;
+        }
+    }
+    if !args.models.quiet {
+        super::tell(&format!(
+            "run: {} ({})",
+            run.path().display(),
+            task.card().id
+        ));
+    }
+    Ok(match printer.failed {
+        0 => Status::Done,
+        _ => Status::Incomplete,
+    })
+}
+
+/// The words of the question: argument, file or standard input.
+fn text(args: &AskArgs) -> anyhow::Result<String> {
+    let text = match (&args.question, &args.file) {
+        (_, Some(file)) => mary_platform::read_plain_text(file, mary_platform::LARGEST_DATA)
+            .map_err(|e| MissingError(format!("{}: {e}", file.display())))?,
+        (Some(words), None) if words != "-" => words.clone(),
+        _ => {
+            let mut text = String::new();
+            std::io::stdin()
+                .lock()
+                .read_to_string(&mut text)
+                .map_err(|e| {
+                    UsageError::new(format!("standard input cannot be read as text: {e}"))
+                })?;
+            text.trim_end_matches(['\n', '\r']).to_owned()
+        }
+    };
+    if text.trim().is_empty() {
+        return Err(UsageError::new("there is no question\nhint: mary ask -m MODEL \"…\"").into());
+    }
+    Ok(text)
+}
+
+/// No service takes a larger picture.
+const LARGEST_PICTURE: u64 = 64 << 20;
+
+fn image(path: &Path) -> anyhow::Result<Image> {
+    let data = mary_platform::read_plain(path, LARGEST_PICTURE)
+        .map_err(|e| MissingError(format!("{}: {e}", path.display())))?;
+    let kind = match data.as_slice() {
+        [0x89, b'P', b'N', b'G', ..] => "image/png",
+        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
+        [b'G', b'I', b'F', b'8', ..] => "image/gif",
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => "image/webp",
+        _ => {
+            return Err(UsageError::new(format!(
+                "{}: expected a PNG, JPEG, GIF or WebP picture",
+                path.display()
+            ))
+            .into());
+        }
+    };
+    Ok(Image {
+        media_type: kind.to_owned(),
+        data,
+    })
+}
+
+/// The chat template where every model has one, unless plain text is asked for.
+fn form(lab: &Laboratory, spec: &RunSpec, raw: bool) -> anyhow::Result<PromptForm> {
+    if raw {
+        return Ok(PromptForm::Plain);
+    }
+    let settings = spec.model_settings();
+    for model in &spec.subjects {
+        let card = lab.provider(model)?.card(model, &settings)?;
+        if !card.capabilities.chat {
+            super::tell(&format!(
+                "note: {model} has no chat template; the question is continued as plain text"
+            ));
+            return Ok(PromptForm::Plain);
+        }
+    }
+    Ok(PromptForm::Chat)
+}
+
+/// Prints answers as they come.
+struct Printer {
+    json: bool,
+    /// More than one answer: each gets a line that says whose it is.
+    headings: bool,
+    /// What of the answer under way is on the screen.
+    written: String,
+    printed: usize,
+    failed: usize,
+}
+
+impl Printer {
+    fn print(text: &str) -> Result<(), StoreError> {
+        crate::terminal::out(text).map_err(|source| StoreError::Io {
+            path: "standard output".into(),
+            source,
+        })
+    }
+
+    fn finished(&mut self, sample: &mary_contract::Sample) -> Result<(), StoreError> {
+        let written = std::mem::take(&mut self.written);
+        let Some(text) = answer(sample) else {
+            self.failed += 1;
+            if let Outcome::Failed(failure) = &sample.judgement.outcome {
+                super::tell(&format!("error: {}: {}", sample.id.model, failure.message));
+            }
+            return Ok(());
+        };
+        self.printed += 1;
+        if self.json {
+            let line = json!({
+                "model": sample.id.model,
+                "trial": sample.id.trial,
+                "answer": text,
+            });
+            return Self::print(&crate::terminal::json(&format!("{line}\n")));
+        }
+        if self.headings {
+            let heading = format!("── {} ({})\n", sample.id.model, sample.id.trial + 1);
+            return Self::print(&format!("{heading}{}\n", visible(text)));
+        }
+        match text.strip_prefix(written.as_str()) {
+            Some(rest) => Self::print(&format!("{}\n", visible(rest))),
+            // The end was cut at a stop string.
+            None if written.starts_with(text) => Self::print("\n"),
+            // What was on the screen broke off, and the second try says something else.
+            None => Self::print(&format!(
+                "\n\n(the answer broke off and was asked for again)\n{}\n",
+                visible(text)
+            )),
+        }
+    }
+}
+
+impl EventObserver for Printer {
+    fn observe(&mut self, event: &Event<'_>) -> Result<(), StoreError> {
+        match event {
+            Event::Writing(words) if !self.json && !self.headings => {
+                self.written.push_str(words);
+                Self::print(&visible(words))
+            }
+            Event::SampleFinished(sample) => self.finished(sample),
+            Event::Warning(text) => {
+                super::tell(&format!("warning: {text}"));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}

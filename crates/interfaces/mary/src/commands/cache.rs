@@ -1,0 +1,80 @@
+//! `mary cache stats|prune`.
+
+use mary_store::{Prune, ResponseCache};
+use serde_json::json;
+
+use crate::cli::{CacheAction, CacheArgs};
+use crate::exit::{Status, UsageError};
+use crate::settings::Place;
+
+/// Looks into or cleans the cache of answers.
+pub fn cache(place: &Place, args: &CacheArgs) -> anyhow::Result<Status> {
+    let path = place.answers();
+    match &args.action {
+        CacheAction::Stats { json } => {
+            if !path.exists() {
+                super::tell("the cache is empty");
+                return Ok(Status::Done);
+            }
+            let stats = ResponseCache::open(&path)?.stats()?;
+            if *json {
+                let models: Vec<_> = stats
+                    .models
+                    .iter()
+                    .map(|m| json!({"model": m.model, "answers": m.rows, "bytes": m.bytes}))
+                    .collect();
+                super::print_json(&json!({
+                    "path": stats.path, "answers": stats.rows, "bytes": stats.bytes, "models": models,
+                }))?;
+            } else {
+                let mut text = format!(
+                    "{}, {:.1} MB, in {}\n",
+                    answers(stats.rows),
+                    stats.bytes as f64 / 1e6,
+                    path.display()
+                );
+                for share in &stats.models {
+                    text.push_str(&format!(
+                        "  {:<40} {:>17} {:>9.1} MB\n",
+                        share.model,
+                        answers(share.rows),
+                        share.bytes as f64 / 1e6
+                    ));
+                }
+                super::print(&text)?;
+            }
+        }
+        CacheAction::Prune {
+            older_than,
+            model,
+            to_size,
+            all,
+        } => {
+            if older_than.is_none() && model.is_none() && to_size.is_none() && !all {
+                return Err(UsageError::new(
+                    "what is to be forgotten?\nhint: --older-than DAYS, --model NAME, --to-size MB or --all",
+                )
+                .into());
+            }
+            let everything = all.then_some(std::time::Duration::ZERO);
+            let prune = Prune {
+                older_than: older_than
+                    .map(|days| std::time::Duration::from_secs(days * 86_400))
+                    .or(everything),
+                model: model.clone(),
+                max_bytes: to_size.map(|mb| mb * 1_000_000),
+            };
+            let pruned = ResponseCache::open(&path)?.prune(&prune)?;
+            super::tell(&format!(
+                "{} forgotten ({:.1} MB)",
+                answers(pruned.rows),
+                pruned.bytes as f64 / 1e6
+            ));
+        }
+    }
+    Ok(Status::Done)
+}
+
+fn answers(rows: u64) -> String {
+    mary_platform::counted(usize::try_from(rows).unwrap_or(usize::MAX), "answer")
+}

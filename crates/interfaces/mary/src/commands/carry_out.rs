@@ -1,0 +1,91 @@
+//! Carrying out a run with a progress display and Ctrl-C, and showing what came of it: what every
+//! command that runs something shares.
+
+use std::path::Path;
+
+use mary_contract::RunSummary;
+use mary_lab::Run;
+use mary_report::html::{Chapter, ReportOptions};
+
+use super::kept_report::MadeFrom;
+use super::{report, summary};
+use crate::exit::Status;
+use crate::interrupt;
+use crate::progress::Progress;
+use crate::settings::Place;
+
+/// What is shown of a run.
+pub struct Shown {
+    /// No progress.
+    pub quiet: bool,
+    /// Results as JSON.
+    pub json: bool,
+    /// Make the HTML report.
+    pub report: bool,
+}
+
+/// Asks, judges and adds up, with a progress display and Ctrl-C.
+pub fn go(run: &mut Run<'_>, quiet: bool) -> anyhow::Result<RunSummary> {
+    let stop = interrupt::flag()?;
+    let labels = mary_contract::model_labels(run.cards());
+    let mut progress = Progress::new(quiet).of_run(run.parts(), labels);
+    Ok(run.go(&mut progress, &stop)?)
+}
+
+/// A chapter that goes before those of the families: its id, and how it is made.
+pub type FirstChapter<'a> = (&'static str, &'a mut dyn FnMut() -> anyhow::Result<Chapter>);
+
+/// Prints the table, makes the report, names the folder.
+pub fn show(
+    place: &Place,
+    run: &Run<'_>,
+    summary: &RunSummary,
+    first: Option<FirstChapter<'_>>,
+    shown: &Shown,
+) -> anyhow::Result<Status> {
+    summary::show(summary, shown.json)?;
+    if shown.report {
+        let path = summary::report_path(run.path());
+        make_report(place, run.path(), first, &path, shown.quiet)?;
+        mary_contract::moment("report written");
+        super::tell(&format!("report: {}", path.display()));
+    }
+    super::tell(&format!("run:    {}", run.path().display()));
+    Ok(if summary.complete {
+        Status::Done
+    } else {
+        Status::Incomplete
+    })
+}
+
+/// Makes the report of a run, unless the one that is there was made from the same.
+fn make_report(
+    place: &Place,
+    run: &Path,
+    first: Option<FirstChapter<'_>>,
+    path: &Path,
+    quiet: bool,
+) -> anyhow::Result<()> {
+    let made_from = MadeFrom::of(run, first.as_ref().map_or("", |(id, _)| *id));
+    if made_from.as_ref().is_some_and(|from| from.is_at(path)) {
+        return Ok(());
+    }
+    let tell = |what: &str| {
+        if !quiet {
+            super::tell(what);
+        }
+    };
+    let mut chapters = Vec::new();
+    if let Some((id, make)) = first {
+        tell(&format!("making the report: the chapter `{id}` …"));
+        chapters.push(make()?);
+    }
+    tell("making the report: reading the samples, drawing the figures …");
+    let runs = [run.to_owned()];
+    let options = ReportOptions::default();
+    report::write_with(&place.registry, &runs, chapters, path, &options)?;
+    if let Some(from) = made_from {
+        from.note_in(path);
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! `mary compare`: models or runs, item by item, with corrected significance.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use mary_contract::{Exhibits, Registry, Table, model_labels, with_labels};
+use mary_report::compare::{Compared, Side, comparison_across, table};
+use mary_report::terminal;
+use mary_store::RunFolder;
+
+use super::summary;
+use crate::cli::CompareArgs;
+use crate::exit::{Status, UsageError};
+use crate::settings::Place;
+use crate::suite;
+
+/// Compares the models of the runs named.
+pub fn compare(place: &Place, args: &CompareArgs) -> anyhow::Result<Status> {
+    let paths = super::report::find_all(place, &args.runs)?;
+    for (n, path) in paths.iter().enumerate() {
+        if paths.iter().take(n).any(|other| other == path) {
+            return Err(UsageError::new(format!(
+                "{} is named twice; a run is the same as itself\nhint: `mary runs` lists them; name two, or one with several models",
+                path.display()
+            ))
+            .into());
+        }
+    }
+    if !args.pair.is_empty() {
+        return super::pairs::pairs(place, &paths, args);
+    }
+    let wanted = Wanted {
+        tasks: &args.tasks,
+        across: &args.across,
+        with_first: args.with_first,
+    };
+    let compared = compared(&place.registry, &paths, &wanted)?;
+    let labels = labels(&paths)?;
+    for warning in &compared.warnings {
+        super::tell(&format!("warning: {}", with_labels(warning, &labels)));
+    }
+    if args.json {
+        super::print_json(&compared)?;
+    } else {
+        let shown = labelled(vec![table(&compared)], &labels);
+        for table in &shown {
+            super::print_table(&terminal::plain(table, summary::style()))?;
+        }
+    }
+    Ok(Status::Done)
+}
+
+/// What the models of these runs are called where people read.
+pub fn labels(paths: &[PathBuf]) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut cards = Vec::new();
+    for path in paths {
+        cards.extend(RunFolder::open(path)?.manifest().models.iter().cloned());
+    }
+    Ok(model_labels(&cards))
+}
+
+/// Tables for people, with models called by their labels.
+pub fn labelled(tables: Vec<Table>, labels: &BTreeMap<String, String>) -> Vec<Table> {
+    let exhibits = Exhibits {
+        tables,
+        ..Exhibits::default()
+    };
+    exhibits.renamed(labels).tables
+}
+
+/// What of some runs is compared.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted<'a> {
+    /// Tasks by id, family or wildcard; all where none is named.
+    pub tasks: &'a [String],
+    /// Settings that may differ between two sides.
+    pub across: &'a [String],
+    /// Every other model with the first alone, instead of all pairs.
+    pub with_first: bool,
+}
+
+/// The tasks of these runs that are meant.
+pub fn tasks(paths: &[PathBuf], patterns: &[String]) -> anyhow::Result<BTreeSet<String>> {
+    let mut held = Vec::new();
+    for path in paths {
+        let folder = RunFolder::open(path)?;
+        held.extend(folder.manifest().tasks.iter().map(|task| task.id.clone()));
+    }
+    Ok(suite::of_runs(patterns, held.iter().map(String::as_str))?)
+}
+
+/// Compares the models of these runs item by item: all pairs, or each with the first.
+pub fn compared(
+    registry: &Registry,
+    paths: &[PathBuf],
+    wanted: &Wanted<'_>,
+) -> anyhow::Result<Compared> {
+    let tasks = tasks(paths, wanted.tasks)?;
+    let mut sides = Vec::new();
+    for path in paths {
+        let folder = RunFolder::open(path)?;
+        let manifest = mary_lab::completed(registry, folder.manifest());
+        // Two runs may hold the same model; the run's name tells them apart.
+        let label = |model: &str| match paths.len() {
+            1 => model.to_owned(),
+            _ => format!("{model} ({})", manifest.id),
+        };
+        let mut by_model: BTreeMap<String, Side> = BTreeMap::new();
+        for sample in folder.samples()? {
+            let sample = sample?;
+            if !tasks.contains(&sample.id.task) {
+                continue;
+            }
+            let side = by_model.entry(sample.id.model.clone());
+            side.or_insert_with(|| Side::asked(label(&sample.id.model), &manifest.tasks))
+                .add(&sample);
+        }
+        // In the order of the manifest, which is the order the user named them in.
+        for card in &manifest.models {
+            sides.extend(by_model.remove(&card.model.to_string()));
+        }
+    }
+    if sides.len() < 2 {
+        return Err(UsageError::new(
+            "there is only one model here, and nothing to compare it with\nhint: name two runs, or a run of several models",
+        )
+        .into());
+    }
+    let compared = comparison_across(&sides, !wanted.with_first, wanted.across)?;
+    if compared.comparisons.is_empty() {
+        return Err(nothing_in_common(&compared).into());
+    }
+    Ok(compared)
+}
+
+/// Why there is nothing to show.
+fn nothing_in_common(compared: &Compared) -> UsageError {
+    let mut message = "these runs have nothing in common that could be compared".to_owned();
+    for warning in &compared.warnings {
+        message.push_str(&format!("\n  {warning}"));
+    }
+    // The first setting that differs, which is what may be named.
+    let differs = compared.warnings.iter().find_map(|warning| {
+        let (_, settings) = warning.split_once("not asked the same question (")?;
+        settings.split(' ').next()
+    });
+    message.push_str(&match differs {
+        Some(setting) => format!(
+            "\nhint: run both with the same settings; or name what may differ, for example --across {setting}"
+        ),
+        None => "\nhint: a comparison needs the same task and items on both sides".to_owned(),
+    });
+    UsageError::new(message)
+}

@@ -1,0 +1,91 @@
+//! How a model grew: figures and windows of its checkpoints on the quick tasks of the families that
+//! follow development, for the first run and for `mary grow --probe`.
+
+use std::path::{Path, PathBuf};
+
+use mary_contract::{Exhibits, Limit, Registry, RunSummary};
+use mary_lab::checkpoints::{Sweep, members};
+use mary_lab::{Laboratory, RunSpec, Silent, load_summary};
+use mary_store::RunFolder;
+
+use crate::suite::TaskOptions;
+use crate::{interrupt, own, specification};
+
+/// Items of each quick task.
+const ITEMS: usize = 60;
+
+/// How a model grew so far.
+pub struct Development {
+    /// What is to be seen.
+    pub exhibits: Exhibits,
+    /// The run of every checkpoint, earliest first.
+    pub runs: Vec<(PathBuf, RunSummary)>,
+}
+
+/// What all families that follow development show of these runs.
+pub fn exhibits(registry: &Registry, runs: &[RunSummary]) -> Exhibits {
+    let mut all = Exhibits::default();
+    for family in registry.families() {
+        if let Some(development) = family.development() {
+            let shown = development.exhibits(runs);
+            all.tables.extend(shown.tables);
+            all.figures.extend(shown.figures);
+            all.pictures.extend(shown.pictures);
+        }
+    }
+    all
+}
+
+/// Asks the checkpoints of a model that were not asked before, without a word, and adds up all; the
+/// quick tasks of one family, or of all that have some.
+pub fn development(
+    lab: &Laboratory,
+    family: Option<&str>,
+    root: &Path,
+    model: &str,
+    tokens_per_step: Option<u64>,
+) -> anyhow::Result<Development> {
+    let families = lab.registry().families().iter();
+    let probes: Vec<String> = families
+        .filter(|f| family.is_none_or(|wanted| f.id() == wanted))
+        .filter_map(|f| f.development())
+        .flat_map(|development| development.probes())
+        .map(String::from)
+        .collect();
+    let tasks = specification::choose(
+        lab.registry(),
+        &probes,
+        &TaskOptions::default(),
+        Some(Limit::Count(ITEMS)),
+    )?;
+    let mut spec = RunSpec::new(specification::DEFAULT_MODEL.parse()?, tasks);
+    spec.execution.device = Some("cpu".to_owned());
+    let sweep = Sweep {
+        lab,
+        spec,
+        members: members(
+            &[model.to_owned()],
+            &["all".to_owned()],
+            tokens_per_step,
+            None,
+        )?,
+        disk_limit: 0,
+        shard: None,
+    };
+    let mut state = sweep.open_state(root, &own::words())?;
+    let stop = interrupt::flag()?;
+    sweep.go(&mut state, &mut Silent, &stop)?;
+    let mut runs = Vec::new();
+    for record in state.records(&sweep.members) {
+        if let Some(folder) = record.run() {
+            let path = state.runs().join(folder);
+            let summary = load_summary(lab.registry(), &RunFolder::open(&path)?)?;
+            runs.push((path, summary));
+        }
+    }
+    let summaries: Vec<RunSummary> = runs.iter().map(|(_, s)| s.clone()).collect();
+    Ok(Development {
+        exhibits: exhibits(lab.registry(), &summaries),
+        runs,
+    })
+}

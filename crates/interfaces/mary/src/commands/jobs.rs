@@ -1,0 +1,131 @@
+//! `mary jobs`: what the shards of a run or sweep do, from its folder alone.
+
+use std::path::{Path, PathBuf};
+
+use mary_lab::cluster::progress::{self, ShardProgress, Standing};
+
+use crate::cli::cluster::JobsArgs;
+use crate::exit::{MissingError, Status, UsageError};
+use crate::settings::Place;
+
+/// Shows every shard.
+pub fn jobs(place: &Place, args: &JobsArgs) -> anyhow::Result<Status> {
+    let folder = find(place, args.run.as_deref())?;
+    let mut all = Vec::new();
+    for of in progress::divisions(&folder)? {
+        all.extend(progress::shards(&folder, of)?);
+    }
+    if args.json {
+        super::print_json(&serde_json::json!({"folder": folder, "shards": all}))?;
+        return Ok(Status::Done);
+    }
+    super::print(&format!("{}\n{}", folder.display(), table(&all)))?;
+    Ok(Status::Done)
+}
+
+/// The shards as lines.
+pub fn table(all: &[ShardProgress]) -> String {
+    let mut text = format!(
+        "{:>9}  {:>9}  {:>9}  {:>6}  {:>9}  state\n",
+        "shard", "done", "of", "failed", "per s"
+    );
+    for shard in all {
+        text.push_str(&format!(
+            "{:>9}  {:>9}  {:>9}  {:>6}  {:>9}  {}\n",
+            format!("{}/{}", shard.index, shard.of),
+            shard.done,
+            shard.planned.map_or_else(|| "?".into(), |n| n.to_string()),
+            shard.failed,
+            shard
+                .rate
+                .map_or_else(String::new, |rate| format!("{rate:.2}")),
+            state(&shard.standing)
+        ));
+    }
+    text
+}
+
+fn state(standing: &Standing) -> String {
+    match standing {
+        Standing::Complete => "complete".into(),
+        Standing::Running(who) => format!("running: {who}"),
+        Standing::Queued(job) => format!("waits for the engine to start it: {job}"),
+        Standing::Stopped => {
+            "stopped by a signal; submit again unless the engine requeues it".into()
+        }
+        Standing::Died(who) => format!("killed: {who} is gone; submit again"),
+        Standing::Failed(why) => format!("failed: {why}; submit again"),
+        Standing::New => "not submitted".into(),
+    }
+}
+
+/// Says which shards are not whole; true when all are.
+pub fn say_missing(folder: &Path) -> anyhow::Result<bool> {
+    // Where work was divided anew, the last division counts.
+    let last = mary_lab::cluster::Submissions::of(folder)?
+        .all
+        .last()
+        .map(|s| s.of);
+    let of = match last {
+        Some(of) => Some(of),
+        None => progress::divisions(folder)?.pop(),
+    };
+    let Some(of) = of else { return Ok(true) };
+    let open: Vec<ShardProgress> = progress::shards(folder, of)?
+        .into_iter()
+        .filter(|s| s.standing != Standing::Complete)
+        .collect();
+    for shard in open.iter().take(20) {
+        let planned = shard.planned.map_or_else(|| "?".into(), |n| n.to_string());
+        super::tell(&format!(
+            "missing: shard {}/{of}: {} of {planned}, {}",
+            shard.index,
+            shard.done,
+            state(&shard.standing)
+        ));
+    }
+    if open.len() > 20 {
+        let more = mary_platform::counted(open.len() - 20, "shard");
+        super::tell(&format!("missing: {more} more"));
+    }
+    Ok(open.is_empty())
+}
+
+/// A run or sweep folder: a path, the beginning of a name, or the newest that has shards.
+pub fn find(place: &Place, wanted: Option<&str>) -> anyhow::Result<PathBuf> {
+    let is_one = |p: &Path| p.join("manifest.json").is_file() || p.join("sweep.json").is_file();
+    if let Some(path) = wanted.map(Path::new).filter(|p| is_one(p)) {
+        return Ok(path.to_owned());
+    }
+    let entries = std::fs::read_dir(&place.runs)
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut found: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| is_one(p)).collect();
+    match wanted {
+        Some(name) => found.retain(|p| {
+            let own = p.file_name().map(|n| n.to_string_lossy().into_owned());
+            own.is_some_and(|own| own.starts_with(name))
+        }),
+        None => {
+            found.retain(|p| p.join("shards").is_dir() || p.join("submit").is_dir());
+            found.sort_by_key(|p| std::fs::metadata(p).and_then(|m| m.modified()).ok());
+            found = found.pop().into_iter().collect();
+        }
+    }
+    match found.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => Err(MissingError(format!(
+            "no run with shards is called `{}` below {}\nhint: --output-path names another place",
+            wanted.unwrap_or("…"),
+            place.runs.display()
+        ))
+        .into()),
+        many => Err(UsageError::new(format!(
+            "`{}` fits {} folders; give more of the name",
+            wanted.unwrap_or_default(),
+            many.len()
+        ))
+        .into()),
+    }
+}

@@ -1,0 +1,175 @@
+//! `mary merge`: the shards of a run or sweep into its own folder, or run folders into a new one.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use mary_platform::counted;
+use mary_report::html::ReportOptions;
+use mary_store::{MergeReport, ResponseCache, RunFolder, ShardPlace, network_file_system};
+
+use super::{export, jobs, report, summary, sweep};
+use crate::cli::cluster::MergeArgs;
+use crate::exit::{Status, UsageError};
+use crate::settings::Place;
+
+/// Joins what was made apart.
+pub fn merge(place: &Place, args: &MergeArgs) -> anyhow::Result<Status> {
+    match (&args.into, args.runs.as_slice()) {
+        (Some(into), runs) => {
+            let sources: Vec<&Path> = runs.iter().map(|p| p.as_path()).collect();
+            let merged = mary_store::merge(into, &sources)?;
+            let whole = planned(&sources)?.max(merged.samples);
+            export::add_up(place, &merged.path, whole)?;
+            say(&merged);
+            for source in sources {
+                join_caches(place, source)?;
+            }
+            super::print(&format!("{}\n", merged.path.display()))?;
+            if merged.samples == whole {
+                return Ok(Status::Done);
+            }
+            missing(whole - merged.samples, whole);
+            Ok(Status::Incomplete)
+        }
+        (None, [run]) => {
+            let folder = jobs::find(place, Some(&run.to_string_lossy()))?;
+            if folder.join("sweep.json").exists() {
+                sweep::merge(place, &folder, args.json)
+            } else {
+                shards(place, &folder, args.json)
+            }
+        }
+        (None, _) => Err(UsageError::new(
+            "several run folders are joined into a new one\nhint: --into names the folder in which it is made; \
+             with one folder alone, its own shards are joined",
+        )
+        .into()),
+    }
+}
+
+/// How many samples the runs in these folders have in all, as far as their shards say.
+fn planned(folders: &[&Path]) -> anyhow::Result<usize> {
+    let mut wholes: BTreeMap<String, usize> = BTreeMap::new();
+    for folder in folders {
+        let run = RunFolder::open(folder)?.manifest().id.clone();
+        for shard in ShardPlace::all(folder) {
+            let whole = shard.status()?.map_or(0, |status| status.whole);
+            let most = wholes.entry(run.clone()).or_default();
+            *most = whole.max(*most);
+        }
+    }
+    Ok(wholes.values().sum())
+}
+
+fn missing(lacking: usize, whole: usize) {
+    let verb = if lacking == 1 { "is" } else { "are" };
+    super::tell(&format!(
+        "{lacking} of {} {verb} missing",
+        counted(whole, "sample")
+    ));
+}
+
+fn say(merged: &MergeReport) {
+    super::tell(&format!(
+        "{} ({} in several shards, {} replaced by answers)",
+        counted(merged.samples, "sample"),
+        merged.duplicates,
+        counted(merged.replaced, "failure"),
+    ));
+    let notes = [
+        (
+            merged.differing,
+            "sample",
+            "answered twice and differently; the first answer was kept",
+        ),
+        (
+            merged.torn,
+            "log",
+            "ending in the middle of a line, which was left out",
+        ),
+        (
+            merged.unchecked,
+            "log",
+            "with lines from before lines had checksums; they were read but could not be verified",
+        ),
+        (
+            merged.damaged,
+            "damaged line",
+            "in the joined log from before; kept in samples.jsonl.torn",
+        ),
+    ];
+    for (count, noun, what) in notes {
+        if count > 0 {
+            super::tell(&format!("note: {} {what}", counted(count, noun)));
+        }
+    }
+}
+
+/// Joins the shards of one run, adds them up, and says what is missing.
+fn shards(place: &Place, folder: &Path, json: bool) -> anyhow::Result<Status> {
+    let places = ShardPlace::all(folder);
+    let mut whole = None;
+    for shard in &places {
+        whole = whole.or(shard.status()?.map(|status| status.whole));
+    }
+    let Some(whole) = whole else {
+        return Err(crate::exit::MissingError(format!(
+            "{}: no shard has begun here\nhint: `mary submit` starts shards; to join several run folders, \
+             name them all and --into",
+            folder.display()
+        ))
+        .into());
+    };
+    let merged = mary_store::join_shards(folder)?;
+    say(&merged);
+    join_caches(place, folder)?;
+    let mut joined = RunFolder::hold(folder)?;
+    let added = mary_lab::summarise(&place.registry, &joined, whole)?;
+    joined.write_summary(&added)?;
+    drop(joined);
+    summary::show(&added, json)?;
+    let path = summary::report_path(folder);
+    let runs = [folder.to_owned()];
+    report::write_with(
+        &place.registry,
+        &runs,
+        Vec::new(),
+        &path,
+        &ReportOptions::default(),
+    )?;
+    super::tell(&format!("report: {}", path.display()));
+    super::tell(&format!("run:    {}", folder.display()));
+    if merged.samples < whole {
+        missing(whole - merged.samples, whole);
+        jobs::say_missing(folder)?;
+    }
+    Ok(if added.complete {
+        Status::Done
+    } else {
+        Status::Incomplete
+    })
+}
+
+/// Takes the shards' answers into the user's cache, where that is on a disk of this machine.
+fn join_caches(place: &Place, folder: &Path) -> anyhow::Result<()> {
+    let answers = place.answers();
+    if let Some(kind) = network_file_system(&answers) {
+        super::tell(&format!(
+            "note: the shards' caches stay in {}: {} lies on a network file system ({kind})",
+            folder.join(mary_store::SHARDS).display(),
+            answers.display()
+        ));
+        return Ok(());
+    }
+    let kept = ShardPlace::all(folder);
+    if !kept
+        .iter()
+        .any(|p| p.path.join(mary_store::SHARD_CACHE).exists())
+    {
+        return Ok(());
+    }
+    let mut cache = ResponseCache::open(&answers)?;
+    let new = mary_store::join_caches(&mut cache, folder)?;
+    super::tell(&format!("cache:  {new} new answers from the shards"));
+    Ok(())
+}

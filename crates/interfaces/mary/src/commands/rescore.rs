@@ -1,0 +1,84 @@
+//! `mary rescore`: judges stored answers again under other settings, and says what changed.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{Cell, NumberColumns, RunSummary, Table};
+use mary_lab::Changes;
+use mary_report::terminal;
+use mary_store::RunFolder;
+use mary_study::results;
+
+use super::summary;
+use crate::cli::RescoreArgs;
+use crate::exit::Status;
+use crate::rundir;
+use crate::settings::Place;
+use crate::suite::TaskOptions;
+
+/// Judges again.
+pub fn rescore(place: &Place, args: &RescoreArgs) -> anyhow::Result<Status> {
+    let folder = RunFolder::open(&rundir::find(place, args.run.as_deref())?)?;
+    let run = &folder.manifest().tasks;
+    let known: Vec<_> = run
+        .iter()
+        .filter_map(|t| place.registry.judge_of(t).ok().cloned())
+        .collect();
+    let task_options = TaskOptions {
+        set: TaskOptions::pairs(&args.set)?,
+        ..TaskOptions::default()
+    };
+    let params: BTreeMap<_, _> = task_options
+        .settings(&known)?
+        .into_iter()
+        .map(|(task, settings)| (task.card().id.to_string(), settings.params))
+        .collect();
+    let mut people = Vec::new();
+    let mut rescored = mary_lab::rescore_with(&place.registry, &folder, &params, |sample| {
+        if results::is_people(&sample.id.model) {
+            people.push(sample.clone());
+        }
+    })?;
+    // Intervals over people and items, and agreement, as in the study's own summary.
+    results::enrich(&mut rescored.summary, &people);
+    show(&folder, &rescored.summary, &rescored.changes, args.json)
+}
+
+fn show(
+    folder: &RunFolder,
+    rescored: &RunSummary,
+    changes: &Changes,
+    json: bool,
+) -> anyhow::Result<Status> {
+    let path = folder.path().join("summary.rescored.json");
+    std::fs::write(&path, serde_json::to_vec_pretty(rescored)?)?;
+    summary::show(rescored, json)?;
+    if !json {
+        let rows = changes
+            .iter()
+            .map(|((task, from, to), n)| {
+                vec![task.clone(), from.clone(), to.clone(), n.to_string()]
+            })
+            .collect::<Vec<_>>();
+        if rows.is_empty() {
+            super::print("\nNo verdict changed.\n")?;
+        } else {
+            let table = Table {
+                id: "changes".into(),
+                title: "What changed".into(),
+                head: ["task", "was", "is", "samples"].map(String::from).to_vec(),
+                numbers: NumberColumns::At(vec![3]),
+                rows: Cell::figures(rows),
+                ..Table::default()
+            };
+            super::print_table(&format!(
+                "\nWhat changed:\n{}",
+                terminal::plain(&table, summary::style())
+            ))?;
+        }
+    }
+    super::tell(&format!(
+        "the new summary is in {}; the run itself is untouched",
+        path.display()
+    ));
+    Ok(Status::Done)
+}

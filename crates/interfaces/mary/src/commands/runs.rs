@@ -1,0 +1,403 @@
+//! `mary runs`: the runs there are, with what was asked, how it ended and how much room each takes;
+//! showing, renaming and removing one.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use mary_contract::{Cell, NumberColumns, RunSummary, Table, model_labels};
+use mary_platform::counted;
+use mary_report::{ScoreScale, terminal};
+use mary_store::RunFolder;
+use serde::Serialize;
+
+use super::{report, summary};
+use crate::cli::{RunsAction, RunsArgs};
+use crate::exit::{MissingError, Status, UsageError};
+use crate::rundir;
+use crate::settings::Place;
+
+/// Columns where no terminal says how many there are.
+const PIPED_WIDTH: usize = 80;
+
+/// Lists, shows, renames or removes runs.
+pub fn runs(place: &Place, args: &RunsArgs) -> anyhow::Result<Status> {
+    match &args.action {
+        None => list(place, &args.filter, args.json),
+        Some(RunsAction::Show { run }) => show(place, run.as_deref(), args.json),
+        Some(RunsAction::Rename { run, name }) => rename(place, run, name),
+        Some(RunsAction::Remove { runs, yes }) => remove(place, runs, *yes),
+    }
+}
+
+/// What a list says of a run.
+#[derive(Debug, Serialize)]
+struct Listed {
+    name: String,
+    created: String,
+    models: Vec<String>,
+    tasks: Vec<String>,
+    shots: Vec<usize>,
+    settings: Vec<String>,
+    score: String,
+    state: String,
+    samples: usize,
+    bytes: u64,
+}
+
+fn list(place: &Place, filters: &[String], json: bool) -> anyhow::Result<Status> {
+    let paths = rundir::all(&place.runs);
+    if paths.is_empty() {
+        rundir::find(place, None)?; // says that there is no run yet, and what to do
+    }
+    let mut listed = Vec::new();
+    for path in paths.iter().rev() {
+        match read(place, path) {
+            Ok(run) if fits(&run, filters) => listed.push(run),
+            Ok(_) => {}
+            Err(error) => super::tell(&format!("{}: cannot be read: {error}", path.display())),
+        }
+    }
+    if listed.is_empty() {
+        return Err(MissingError(format!(
+            "none of the {} below {} {}\nhint: `mary runs` without words lists them all",
+            counted(paths.len(), "run"),
+            place.runs.display(),
+            match filters {
+                [] => "can be read".to_owned(),
+                words => format!("fits {}", words.join(" ")),
+            }
+        ))
+        .into());
+    }
+    if json {
+        super::print_json(&listed)?;
+    } else {
+        let style = summary::style();
+        let width = style.width.unwrap_or(PIPED_WIDTH);
+        let (table, narrowed) = table(&listed, width);
+        super::print_table(&terminal::plain(&table, style))?;
+        if narrowed {
+            super::tell(
+                "hint: a wider terminal (or COLUMNS=200) shows more columns; --json has everything",
+            );
+        }
+    }
+    Ok(Status::Done)
+}
+
+/// Whether every word occurs in the run's name, models, tasks, settings or state.
+fn fits(run: &Listed, words: &[String]) -> bool {
+    let text = [
+        run.name.as_str(),
+        &run.models.join(" "),
+        &run.tasks.join(" "),
+        &run.settings.join(" "),
+        &run.created,
+        &run.state,
+    ]
+    .join(" ")
+    .to_lowercase();
+    words.iter().all(|word| text.contains(&word.to_lowercase()))
+}
+
+fn read(place: &Place, path: &Path) -> anyhow::Result<Listed> {
+    let folder = RunFolder::open(path)?;
+    let manifest = folder.manifest();
+    let stored = folder.summary()?;
+    let samples = folder.count()?;
+    let counted = stored
+        .as_ref()
+        .map_or(0, |s| s.rows.iter().map(|r| r.samples).sum());
+    let summary = match stored {
+        // A log that went on after its last summary (a kill) is added up anew.
+        Some(summary) if counted == samples => summary,
+        _ => report::load_summary(&place.registry, &folder)?,
+    };
+    let labels = model_labels(&manifest.models);
+    let mut shots: Vec<usize> = manifest
+        .tasks
+        .iter()
+        .filter_map(|t| t.settings.shots)
+        .collect();
+    shots.sort_unstable();
+    shots.dedup();
+    Ok(Listed {
+        name: path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+        created: manifest
+            .created
+            .chars()
+            .take(16)
+            .collect::<String>()
+            .replace('T', " "),
+        models: manifest
+            .models
+            .iter()
+            .map(|m| {
+                labels
+                    .get(&m.model.to_string())
+                    .cloned()
+                    .unwrap_or_default()
+            })
+            .collect(),
+        tasks: manifest.tasks.iter().map(|t| t.id.to_string()).collect(),
+        settings: mary_report::chosen_settings(manifest),
+        shots,
+        score: score(&summary),
+        state: state(&summary, samples),
+        samples,
+        bytes: size(path),
+    })
+}
+
+/// The score, where there is one; how many there are otherwise.
+fn score(summary: &RunSummary) -> String {
+    match summary.rows.as_slice() {
+        [] => "–".into(),
+        [row] => match &row.score {
+            Some(score) => ScoreScale::in_run(summary, row).value(score.value),
+            None => "–".into(),
+        },
+        rows => format!(
+            "{} scores",
+            rows.iter().filter(|r| r.score.is_some()).count()
+        ),
+    }
+}
+
+fn state(summary: &RunSummary, samples: usize) -> String {
+    let failed: usize = summary.rows.iter().flat_map(|r| r.failed.values()).sum();
+    match (summary.complete, failed) {
+        (true, 0) => "complete".into(),
+        (_, 0) => format!("{samples} answered, not complete"),
+        (_, failed) => format!("{failed} failed"),
+    }
+}
+
+fn size(path: &Path) -> u64 {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.metadata() {
+            Ok(data) if data.is_dir() => size(&entry.path()),
+            Ok(data) => data.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}
+
+/// A column of the list, and how much of it is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Run,
+    Begun,
+    /// The day alone.
+    Day,
+    /// So many names, and how many more there are.
+    Models(usize),
+    Tasks(usize),
+    Settings,
+    Score,
+    State,
+    Size,
+}
+
+impl Column {
+    const ALL: [Self; 8] = [
+        Self::Run,
+        Self::Begun,
+        Self::Models(2),
+        Self::Tasks(2),
+        Self::Settings,
+        Self::Score,
+        Self::State,
+        Self::Size,
+    ];
+    /// What tells runs apart, where there is no room for everything.
+    const MOST: [Self; 7] = [
+        Self::Run,
+        Self::Begun,
+        Self::Models(2),
+        Self::Tasks(1),
+        Self::Score,
+        Self::State,
+        Self::Size,
+    ];
+    const FEW: [Self; 5] = [
+        Self::Run,
+        Self::Day,
+        Self::Tasks(1),
+        Self::Score,
+        Self::State,
+    ];
+
+    fn head(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Begun | Self::Day => "begun",
+            Self::Models(_) => "models",
+            Self::Tasks(_) => "tasks",
+            Self::Settings => "settings",
+            Self::Score => "score",
+            Self::State => "state",
+            Self::Size => "size",
+        }
+    }
+
+    fn cell(self, run: &Listed) -> String {
+        match self {
+            Self::Run => run.name.clone(),
+            Self::Begun => run.created.clone(),
+            Self::Day => run.created.chars().take(10).collect(),
+            Self::Models(most) => few(&run.models, most),
+            Self::Tasks(most) => few(&run.tasks, most),
+            Self::Settings => few(&run.settings, 3),
+            Self::Score => run.score.clone(),
+            Self::State => run.state.clone(),
+            Self::Size => megabytes(run.bytes),
+        }
+    }
+}
+
+fn few(words: &[String], most: usize) -> String {
+    let shown: Vec<&str> = words.iter().take(most).map(String::as_str).collect();
+    match words.len().saturating_sub(most) {
+        0 => shown.join(", "),
+        more => format!("{} +{more}", shown.join(", ")),
+    }
+}
+
+/// The widest form of the list that fits, and whether something was left out for that. Where even the
+/// shortest is too wide, everything is said: the rows then stand under one another.
+fn table(runs: &[Listed], width: usize) -> (Table, bool) {
+    let fits = |columns: &&[Column]| {
+        let room = columns.iter().map(|column| {
+            let cells = runs.iter().map(|run| column.cell(run).chars().count());
+            // A space before a column and two behind it.
+            3 + cells.chain([column.head().len()]).max().unwrap_or(0)
+        });
+        room.sum::<usize>() <= width
+    };
+    let forms: [&[Column]; 3] = [&Column::ALL, &Column::MOST, &Column::FEW];
+    let columns = forms.into_iter().find(fits).unwrap_or(&Column::ALL);
+    let numbers = |column: &Column| matches!(column, Column::Score | Column::Size);
+    let table = Table {
+        id: "runs".into(),
+        head: columns.iter().map(|c| c.head().to_owned()).collect(),
+        rows: Cell::rows(
+            runs.iter()
+                .map(|run| columns.iter().map(|c| c.cell(run)).collect())
+                .collect(),
+        ),
+        numbers: NumberColumns::At(
+            (0..columns.len())
+                .filter(|&n| numbers(&columns[n]))
+                .collect(),
+        ),
+        ..Table::default()
+    };
+    (table, columns.len() < Column::ALL.len())
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+fn show(place: &Place, run: Option<&str>, json: bool) -> anyhow::Result<Status> {
+    let path = rundir::find(place, run)?;
+    let folder = RunFolder::open(&path)?;
+    summary::show(&report::load_summary(&place.registry, &folder)?, json)?;
+    super::tell(&format!("begun:   {}", folder.manifest().created));
+    super::tell(&format!("command: {}", folder.manifest().command.join(" ")));
+    super::tell(&format!("size:    {}", megabytes(size(&path))));
+    super::tell(&format!("run:     {}", path.display()));
+    Ok(Status::Done)
+}
+
+fn rename(place: &Place, run: &str, name: &str) -> anyhow::Result<Status> {
+    let from = rundir::find(place, Some(run))?;
+    if name.is_empty()
+        || name.starts_with('.')
+        || name.contains(['/', '\\'])
+        || name.contains(char::is_control)
+    {
+        return Err(UsageError::new(format!("`{name}` cannot be the name of a run folder")).into());
+    }
+    let to = from.with_file_name(name);
+    if to.exists() {
+        return Err(UsageError::new(format!("{} is there already", to.display())).into());
+    }
+    // Nobody may be writing into it meanwhile.
+    let held = RunFolder::resume(&from)?;
+    std::fs::rename(&from, &to).with_context(|| from.display().to_string())?;
+    drop(held);
+    super::tell(&format!("run:    {}", to.display()));
+    super::tell(&format!(
+        "hint: `mary resume {name}` goes on with it; the command it was begun with makes a new one"
+    ));
+    Ok(Status::Done)
+}
+
+fn remove(place: &Place, runs: &[String], yes: bool) -> anyhow::Result<Status> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for run in runs {
+        paths.push(rundir::find(place, Some(run))?);
+    }
+    if !yes {
+        let names: Vec<String> = paths
+            .iter()
+            .map(|p| format!("  {} ({})", p.display(), megabytes(size(p))))
+            .collect();
+        return Err(UsageError::new(format!(
+            "this would remove, with every answer in it:\n{}\nhint: say --yes to do it",
+            names.join("\n")
+        ))
+        .into());
+    }
+    for path in &paths {
+        let held = RunFolder::resume(path)?;
+        std::fs::remove_dir_all(path).with_context(|| path.display().to_string())?;
+        drop(held);
+        super::tell(&format!("removed {}", path.display()));
+    }
+    Ok(Status::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_fits_where_it_is_read() {
+        let run = |name: &str| Listed {
+            name: name.into(),
+            created: "2026-01-02 03:04".into(),
+            models: vec!["nano".into(), "SmolLM2-135M-Instruct".into(), "x".into()],
+            tasks: vec!["psychometric/grammar-small".into(); 23],
+            shots: vec![4],
+            settings: vec!["n=200".into(), "source=published".into(), "shots=4".into()],
+            score: "23 scores".into(),
+            state: "complete".into(),
+            samples: 920,
+            bytes: 12_345_678,
+        };
+        let runs = [run("nano-htest-1a2b3c4d5e6f"), run("mine")];
+        for width in [60, 80, 120, 200, 400] {
+            let (table, narrowed) = table(&runs, width);
+            let text = terminal::plain(
+                &table,
+                terminal::TableStyle {
+                    color: false,
+                    width: Some(width),
+                },
+            );
+            let widest = text.lines().map(|l| l.chars().count()).max();
+            assert!(widest.is_some_and(|w| w <= width), "{width}:\n{text}");
+            assert!(text.contains("mine") && text.contains("complete"), "{text}");
+            assert_eq!(narrowed, !table.head.contains(&"settings".to_owned()));
+            assert!(text.contains("psychometric/grammar-small"), "{text}");
+        }
+    }
+}

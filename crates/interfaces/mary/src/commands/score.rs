@@ -1,0 +1,241 @@
+//! `mary score`: texts of one's own as a run, and its tidy tables on standard output or in files.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mary_contract::{RunSummary, Start, Task as _};
+use mary_lab::texts::InstrumentError;
+use mary_lab::texts::score::{By, ScoreOptions, ScoreTask, Tables, tables};
+use mary_lab::texts::table::{Form, Writer};
+use mary_lab::{Run, TaskChoice};
+use mary_store::RunFolder;
+
+use super::{carry_out, instruments};
+use crate::cli::instruments::{RowOf, ScoreArgs, StartArg, TableForm};
+use crate::exit::{Status, UsageError};
+use crate::laboratory::laboratory_with;
+use crate::own;
+use crate::settings::Place;
+use crate::specification;
+
+/// Scores what the arguments name.
+pub fn score(place: &Place, args: &ScoreArgs) -> anyhow::Result<Status> {
+    let options = options(args)?;
+    let wanted = wanted(args, &options)?;
+    let file = instruments::input(place, &args.file)?;
+    let task = Arc::new(ScoreTask::open(&file, options)?);
+    let mut place = place.clone();
+    place.registry.add_task(task.clone())?;
+    let words = own::words_about(&args.file, &file);
+    let lab = laboratory_with(&place, |providers| providers, words);
+    let mut choice = TaskChoice::new(task.card().id.to_string());
+    choice.limit = args.limit;
+    let spec = specification::of_models(&lab, &args.models, vec![choice])?;
+    let prepared = lab.prepare(&spec)?;
+    if args.dry_run {
+        return instruments::dry_run(&prepared);
+    }
+    let mut run = prepared.open()?;
+    let summary = carry_out::go(&mut run, args.models.quiet)?;
+    let status = written(&task, &run, &summary, &wanted)?;
+    super::tell(&format!("run:    {}", run.path().display()));
+    Ok(status)
+}
+
+/// The task that the arguments make of a file.
+pub fn task(args: &ScoreArgs, file: &Path) -> anyhow::Result<ScoreTask> {
+    Ok(ScoreTask::open(file, options(args)?)?)
+}
+
+/// Prints what the arguments ask for, where they name no file for it.
+pub fn printed(args: &ScoreArgs, run: &Run<'_>, summary: &RunSummary) -> anyhow::Result<Status> {
+    let task = task(args, &args.file)?;
+    let mut wanted = wanted(args, task.options())?;
+    wanted.tables.retain(|(_, path)| path.is_none());
+    written(&task, run, summary, &wanted)
+}
+
+fn written(
+    task: &ScoreTask,
+    run: &Run<'_>,
+    summary: &RunSummary,
+    wanted: &Wanted,
+) -> anyhow::Result<Status> {
+    let done = write(task, run.folder(), wanted)?;
+    for note in start_notes(task, summary) {
+        super::tell(&note);
+    }
+    if done.without_words > 0 {
+        super::tell(&format!(
+            "warning: {} without words: the tokens, as the model names them, do not make up the text",
+            mary_platform::counted(done.without_words, "text")
+        ));
+    }
+    if done.failed > 0 {
+        instruments::tell_failures(run, done.failed)?;
+    }
+    Ok(match summary.complete && done.failed == 0 {
+        true => Status::Done,
+        false => Status::Incomplete,
+    })
+}
+
+/// What is said of the tokens before the texts: where the tokenizer would put another one, and how many
+/// verdicts depend on it.
+fn start_notes(task: &ScoreTask, summary: &RunSummary) -> Vec<String> {
+    let options = task.options();
+    let mut notes = Vec::new();
+    for card in &summary.manifest.models {
+        let full = card.model.to_string();
+        let model = card.label.as_ref().unwrap_or(&full);
+        if let Some(starts) = card.starts.as_ref().filter(|_| !options.compare) {
+            let said = starts.overriding(&options.start);
+            notes.extend(said.map(|said| format!("note: {model}: {said}")));
+            if options.pair.is_some() && starts.auto != starts.harness {
+                notes.push(format!(
+                    "hint: `--start compare` shows whether verdicts depend on it; start=harness puts {} there",
+                    starts.shown(&Start::Always)
+                ));
+            }
+        }
+        let depending = card
+            .remarks
+            .iter()
+            .filter(|r| r.contains("depend on the start token"));
+        let before = notes.len();
+        notes.extend(depending.map(|said| format!("{model}: {said}")));
+        if options.compare && options.pair.is_some() && notes.len() == before {
+            notes.push(format!(
+                "note: {model}: no verdict depends on the start token"
+            ));
+        }
+    }
+    notes
+}
+
+fn options(args: &ScoreArgs) -> Result<ScoreOptions, UsageError> {
+    let pair = instruments::pair(&args.pair)?;
+    let marks = instruments::marks(args.marks.as_deref())?;
+    Ok(ScoreOptions {
+        text: args.text.clone(),
+        pair,
+        context: args.context.clone(),
+        id: args.id.clone(),
+        keep: args.keep.clone(),
+        region: args.region.clone(),
+        marks,
+        separator: args.separator.clone(),
+        start: match &args.start {
+            Some(StartArg::One(start)) => start.clone(),
+            Some(StartArg::Compare) | None => Start::Text,
+        },
+        compare: args.start == Some(StartArg::Compare),
+        entropy: args.entropy,
+        rank: args.rank,
+        correction: !args.no_correction,
+    })
+}
+
+/// Where tables go.
+struct Wanted {
+    form: Form,
+    tables: Vec<(By, Option<PathBuf>)>,
+}
+
+fn wanted(args: &ScoreArgs, options: &ScoreOptions) -> Result<Wanted, UsageError> {
+    let there = By::of(options);
+    let by = match args.by {
+        None if options.pair.is_some() => By::Pair,
+        None | Some(RowOf::Text) => By::Text,
+        Some(RowOf::Pair) => By::Pair,
+        Some(RowOf::Word) => By::Word,
+        Some(RowOf::Region) => By::Region,
+        Some(RowOf::Token) => By::Token,
+    };
+    if !there.contains(&by) {
+        let needed = if by == By::Pair {
+            "--pair"
+        } else {
+            "--region or --marks"
+        };
+        return Err(UsageError::new(format!(
+            "there is no table of {} here\nhint: {needed} names them",
+            by.name()
+        )));
+    }
+    let ending = args.out.as_ref().and_then(|p| p.extension());
+    let by_ending = ending.and_then(|e| Form::of_ending(&e.to_string_lossy()));
+    let form = match args.format {
+        Some(TableForm::Csv) => Form::Csv,
+        Some(TableForm::Tsv) => Form::Tsv,
+        Some(TableForm::Jsonl) => Form::Jsonl,
+        Some(TableForm::Parquet) => Form::Parquet,
+        None => by_ending.unwrap_or(Form::Csv),
+    };
+    let tables = match &args.out {
+        None if form == Form::Parquet => {
+            return Err(UsageError::new(
+                "a Parquet file is not printed\nhint: --out names a file or a folder",
+            ));
+        }
+        None => vec![(by, None)],
+        Some(file) if by_ending.is_some() => vec![(by, Some(file.clone()))],
+        Some(folder) => {
+            let place = |by: &By| folder.join(format!("{}.{}", by.name(), form.ending()));
+            there.iter().map(|by| (*by, Some(place(by)))).collect()
+        }
+    };
+    Ok(Wanted { form, tables })
+}
+
+type Output = Writer<BufWriter<Box<dyn Write + Send>>>;
+
+fn write(task: &ScoreTask, folder: &RunFolder, wanted: &Wanted) -> anyhow::Result<Tables> {
+    let mut writers: BTreeMap<By, Output> = BTreeMap::new();
+    for (by, path) in &wanted.tables {
+        let out: Box<dyn Write + Send> = match path {
+            None => Box::new(crate::terminal::Piped::new()),
+            Some(path) => Box::new(create(path)?),
+        };
+        let head = by.head(task.options());
+        let out = BufWriter::with_capacity(1 << 16, out);
+        let writer = Writer::new(wanted.form, head, out).map_err(|e| at(path.as_deref(), e))?;
+        writers.insert(*by, writer);
+    }
+    let by: Vec<By> = writers.keys().copied().collect();
+    let done = tables(
+        task,
+        folder,
+        &by,
+        &mut |by, cells| match writers.get_mut(&by) {
+            Some(writer) => writer.row(cells),
+            None => Ok(()),
+        },
+    )?;
+    for (by, path) in &wanted.tables {
+        if let Some(writer) = writers.remove(by) {
+            writer.finish().map_err(|e| at(path.as_deref(), e))?;
+        }
+        if let Some(path) = path {
+            super::tell(&format!("{}: {}", by.name(), path.display()));
+        }
+    }
+    Ok(done)
+}
+
+fn at(path: Option<&Path>, source: io::Error) -> InstrumentError {
+    InstrumentError::Write {
+        path: path.unwrap_or(Path::new("standard output")).to_owned(),
+        source,
+    }
+}
+
+fn create(path: &Path) -> Result<File, InstrumentError> {
+    if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+        std::fs::create_dir_all(parent).map_err(|e| at(Some(parent), e))?;
+    }
+    File::create(path).map_err(|e| at(Some(path), e))
+}

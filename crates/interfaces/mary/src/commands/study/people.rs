@@ -1,0 +1,329 @@
+//! `mary study status`, `close`, `results`, `export` and `withdraw`.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
+use std::path::Path;
+
+use mary_contract::{Outcome, Sample, model_labels};
+use mary_platform::counted;
+use mary_stats::bootstrap::{Bootstrap, Units, percentile};
+use mary_store::RunFolder;
+use mary_study::{PeopleStatistics, export as rows, results, status as standing};
+use serde::Serialize;
+
+use super::opened;
+use crate::cli::study::{CloseArgs, ExportStudyArgs, ResultsArgs, WithdrawArgs};
+use crate::commands::{print, print_json, summary, tell};
+use crate::exit::{MissingError, Status, UsageError};
+use crate::rundir;
+use crate::settings::Place;
+
+/// How the study stands.
+pub fn status(place: &Place, study: &Path, json: bool) -> anyhow::Result<Status> {
+    let (session, _thread) = opened(place, study)?;
+    let mut all = standing::rows(&session.study, &session.people()?);
+    all.push(("closed".into(), session.is_closed()?.to_string()));
+    let pending = session.deletion_pending()?;
+    all.push(("deletions pending".into(), pending.to_string()));
+    if json {
+        let all: BTreeMap<String, String> = all.into_iter().collect();
+        print_json(&all)?;
+    } else {
+        for (name, value) in all {
+            print(&format!("{name:<32} {value}\n"))?;
+        }
+    }
+    Ok(Status::Done)
+}
+
+/// Ends it and writes the run folder.
+pub fn close(place: &Place, args: &CloseArgs) -> anyhow::Result<Status> {
+    let (session, _thread) = opened(place, &args.study)?;
+    let inside = if session.is_closed()? {
+        0
+    } else {
+        session.inside()?
+    };
+    if inside > 0 && args.let_finish {
+        session.stop_admission()?;
+        print(&format!(
+            "nobody new is let in; {} may finish\n",
+            counted(inside, "person")
+        ))?;
+        tell(&format!("then: mary study close {}", args.study.display()));
+        return Ok(Status::Done);
+    }
+    if inside > 0 && !args.yes && !may_close(inside)? {
+        tell("nothing was changed");
+        return Ok(Status::Incomplete);
+    }
+    let (path, made, found) = session.close(&place.registry, &place.runs)?;
+    summary::show(&made, args.json)?;
+    if !args.json {
+        show(&found.samples)?;
+        super::judging::show(&session, &found.samples)?;
+    }
+    tell(&format!(
+        "{} finished, {} of them excluded by the rules\n{}\n\
+         next: mary report {} (with a run of models beside it), mary study results {} --against RUN",
+        counted(found.finished, "person"),
+        found.excluded,
+        path.display(),
+        path.display(),
+        path.display()
+    ));
+    Ok(Status::Done)
+}
+
+/// Asks whether a study is to be closed while people take part; a script has to say so beforehand.
+fn may_close(inside: usize) -> anyhow::Result<bool> {
+    let taking = if inside == 1 {
+        "is taking part"
+    } else {
+        "are taking part"
+    };
+    let who = format!("{} {taking} at the moment", counted(inside, "person"));
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Err(UsageError::new(format!(
+            "{who}\nhint: --let-finish lets nobody new in and lets them finish; --yes closes at once, and \
+             whoever has begun gets the completion code"
+        ))
+        .into());
+    }
+    tell(&format!(
+        "{who}; --let-finish would let them finish\n\
+         Close now? Whoever has begun gets the completion code. [y/N]"
+    ));
+    let mut said = String::new();
+    std::io::stdin().read_line(&mut said)?;
+    Ok(["y", "yes"].contains(&said.trim().to_ascii_lowercase().as_str()))
+}
+
+/// The samples by task.
+fn by_task(samples: &[Sample]) -> BTreeMap<&str, Vec<&Sample>> {
+    let mut tasks: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
+    for sample in samples {
+        tasks.entry(&sample.id.task).or_default().push(sample);
+    }
+    tasks
+}
+
+fn show(samples: &[Sample]) -> anyhow::Result<()> {
+    for (task, of_task) in by_task(samples) {
+        print(&format!("\n{task}\n{}", PeopleStatistics::of(&of_task)))?;
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct TaskResult {
+    task: String,
+    #[serde(flatten)]
+    statistics: PeopleStatistics,
+}
+
+/// Scores, agreement, learning, times.
+pub fn results(place: &Place, args: &ResultsArgs) -> anyhow::Result<Status> {
+    let path = Path::new(&args.study);
+    let is_study = path.join(mary_study::DATABASE).exists() || path.join("study.toml").exists();
+    let samples = if is_study {
+        let (session, _thread) = opened(place, path)?;
+        let found = session.judged(&place.registry)?;
+        let samples = if args.with_excluded {
+            found.with_excluded
+        } else {
+            found.samples
+        };
+        if !args.json {
+            super::judging::show(&session, &samples)?;
+        }
+        samples
+    } else {
+        let folder = RunFolder::open(&rundir::find(place, Some(&args.study))?)?;
+        let people = |s: &Sample| s.id.model.starts_with(&format!("{}/", results::PEOPLE));
+        let all = folder.samples()?.collect::<Result<Vec<_>, _>>()?;
+        all.into_iter().filter(people).collect()
+    };
+    if samples.is_empty() {
+        return Err(MissingError(format!("{}: no answers of people", args.study)).into());
+    }
+    let differences = match &args.against {
+        Some(run) => Some(against(&samples, &rundir::find(place, Some(run))?)?),
+        None => None,
+    };
+    if args.json {
+        let tasks: Vec<TaskResult> = by_task(&samples)
+            .into_iter()
+            .map(|(task, of_task)| TaskResult {
+                task: task.to_owned(),
+                statistics: PeopleStatistics::of(&of_task),
+            })
+            .collect();
+        match &differences {
+            Some(against) => print_json(&serde_json::json!({"tasks": tasks, "against": against}))?,
+            None => print_json(&tasks)?,
+        }
+        return Ok(Status::Done);
+    }
+    show(&samples)?;
+    for (at, one) in differences.iter().flatten().enumerate() {
+        if at == 0 {
+            print("\npeople minus model, paired by item (95 % interval: items drawn again)\n")?;
+        }
+        print(&format!("{one}\n"))?;
+    }
+    Ok(Status::Done)
+}
+
+/// People minus a model.
+#[derive(Serialize)]
+struct Difference {
+    model: String,
+    label: String,
+    items: usize,
+    #[serde(flatten)]
+    found: Option<Bounds>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Bounds {
+    difference: f64,
+    low: f64,
+    high: f64,
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (label, items) = (&self.label, self.items);
+        let n = if items == 1 { "item" } else { "items" };
+        match (&self.found, &self.error) {
+            (Some(found), _) => write!(
+                f,
+                "{label}: {:+.2} [{:+.2}, {:+.2}] on {items} {n}",
+                100.0 * found.difference,
+                100.0 * found.low,
+                100.0 * found.high
+            ),
+            (None, error) => write!(
+                f,
+                "{label}: {items} {n} in common; {}",
+                error.as_deref().unwrap_or_default()
+            ),
+        }
+    }
+}
+
+/// People minus each model of a run, item by item: the items that both have are drawn again. Models are called
+/// as everywhere, by the label the user gave or the shortest name.
+fn against(people: &[Sample], run: &Path) -> anyhow::Result<Vec<Difference>> {
+    type Means = BTreeMap<(String, String), (f64, usize)>;
+    let mut ours = Means::new();
+    let mut models: BTreeMap<String, Means> = BTreeMap::new();
+    fn add(means: &mut Means, sample: &Sample) {
+        if let Outcome::Scored(score) = sample.judgement.outcome {
+            let key = (sample.id.task.clone(), sample.id.item.clone());
+            let mean = means.entry(key).or_default();
+            mean.0 += score;
+            mean.1 += 1;
+        }
+    }
+    people.iter().for_each(|s| add(&mut ours, s));
+    let run = RunFolder::open(run)?;
+    for sample in run.samples()? {
+        let sample = sample?;
+        add(models.entry(sample.id.model.clone()).or_default(), &sample);
+    }
+    let labels = model_labels(&run.manifest().models);
+    let difference = |(model, theirs): (String, Means)| {
+        let mean = |m: &(f64, usize)| m.0 / m.1 as f64;
+        let pairs: Vec<f64> = ours
+            .iter()
+            .filter_map(|(key, own)| Some(mean(own) - mean(theirs.get(key)?)))
+            .collect();
+        let units = Units::singles(pairs.len());
+        let of = |drawn: &[usize]| {
+            let sum: f64 = drawn.iter().filter_map(|&i| pairs.get(i)).sum();
+            sum / drawn.len() as f64
+        };
+        let (found, error) = match percentile(&units, of, &Bootstrap::default()) {
+            Ok(found) => {
+                let bounds = Bounds {
+                    difference: found.value,
+                    low: found.low,
+                    high: found.high,
+                };
+                (Some(bounds), None)
+            }
+            Err(error) => (None, Some(error.to_string())),
+        };
+        Difference {
+            label: labels.get(&model).unwrap_or(&model).clone(),
+            items: pairs.len(),
+            model,
+            found,
+            error,
+        }
+    };
+    Ok(models.into_iter().map(difference).collect())
+}
+
+/// Rows for others.
+pub fn export(place: &Place, args: &ExportStudyArgs) -> anyhow::Result<Status> {
+    let (session, _thread) = opened(place, &args.study)?;
+    let found = session.judged(&place.registry)?;
+    let out = args
+        .out
+        .clone()
+        .unwrap_or_else(|| args.study.join("export"));
+    for file in rows::write(&session, &found, &session.people()?, &out)? {
+        print(&format!("{}\n", file.display()))?;
+    }
+    Ok(Status::Done)
+}
+
+/// Deletes a person from everything Mary knows of; what is left is named.
+pub fn withdraw(place: &Place, args: &WithdrawArgs) -> anyhow::Result<Status> {
+    let (session, _thread) = opened(place, &args.study)?;
+    let (who, deletion) = match &args.person {
+        None => {
+            let (n, deletion) = session.forget_platform()?;
+            (format!("{n} ids of platforms"), deletion)
+        }
+        Some(who) => {
+            session.know_run(&place.runs)?;
+            let Some(deletion) = session.withdraw(who, Some(&place.registry))? else {
+                return Err(MissingError(format!(
+                    "nobody is called `{who}` in {}\nhint: the number on the person's last page, or the platform's id of them",
+                    args.study.display()
+                ))
+                .into());
+            };
+            (format!("{who} and all their answers"), deletion)
+        }
+    };
+    deletion
+        .notes
+        .iter()
+        .for_each(|n| tell(&format!("note: {n}")));
+    if deletion.complete() {
+        print(&format!(
+            "{who}: deleted from the database, its journal and every copy that Mary wrote\n"
+        ))?;
+        return Ok(Status::Done);
+    }
+    print(&format!(
+        "{who}: deleted from the study, not yet from every file\n"
+    ))?;
+    for line in &deletion.waiting {
+        print(&format!("still in {line}\n"))?;
+    }
+    tell(&format!(
+        "a running `mary study serve` goes on with it, and so does every later command, for example:\n\
+         mary study status {}",
+        args.study.display()
+    ));
+    Ok(Status::Incomplete)
+}

@@ -1,0 +1,239 @@
+//! `mary tasks`: lists tasks, shows one, and hands on to those who write and check task files.
+
+use std::sync::Arc;
+
+use mary_contract::{Changes, DataSource, Item, Part, Registry, Request, Task};
+use mary_fetch::datasets::LocalData;
+use mary_report::terminal::hanging;
+use mary_taskfile::Skeleton;
+use serde_json::json;
+
+use crate::cli::{TaskKind, TasksAction, TasksArgs};
+use crate::exit::Status;
+use crate::settings::Place;
+use crate::suite::{self, TaskOptions};
+
+/// Lists tasks or shows one.
+pub fn tasks(place: &Place, args: &TasksArgs) -> anyhow::Result<Status> {
+    let data = LocalData::new(place.data.clone(), place.datasets());
+    match &args.action {
+        None if args.json => {
+            let tasks = place.registry.tasks();
+            let cards: Vec<_> = tasks.iter().map(|t| json!(t.card())).collect();
+            super::print_json(&cards)?;
+        }
+        None => super::print(&list(&place.registry))?,
+        Some(TasksAction::Show {
+            task,
+            items,
+            seed,
+            set,
+            shots,
+        }) => {
+            let task_options = TaskOptions {
+                seed: *seed,
+                shots: *shots,
+                chat: false,
+                set: TaskOptions::pairs(set)?,
+            };
+            for task in suite::select(&place.registry, std::slice::from_ref(task))? {
+                if args.json {
+                    super::print_json(&task.card())?;
+                } else {
+                    super::print(&show(&task, &task_options, *items, &data)?)?;
+                }
+            }
+        }
+        Some(TasksAction::Import { file, to }) => {
+            return super::harness::import(place, file, to.as_deref());
+        }
+        Some(TasksAction::New { file, kind }) => {
+            return super::own_tasks::new(file, kind.skeleton());
+        }
+        Some(TasksAction::Check {
+            task,
+            items,
+            seed,
+            set,
+            shots,
+        }) => {
+            let task_options = TaskOptions {
+                seed: *seed,
+                shots: *shots,
+                chat: false,
+                set: TaskOptions::pairs(set)?,
+            };
+            let tasks = suite::select(&place.registry, std::slice::from_ref(task))?;
+            let mut status = Status::Done;
+            for (task, settings) in task_options.settings(&tasks)? {
+                if super::own_tasks::check(&task, &settings, *items, &data)? != Status::Done {
+                    status = Status::Incomplete;
+                }
+            }
+            return Ok(status);
+        }
+    }
+    Ok(Status::Done)
+}
+
+impl TaskKind {
+    fn skeleton(self) -> Skeleton {
+        match self {
+            Self::Pairs => Skeleton::Pairs,
+            Self::Choice => Skeleton::Choice,
+            Self::Answer => Skeleton::Answer,
+            Self::Number => Skeleton::Number,
+            Self::Judge => Skeleton::Judge,
+            Self::Vectors => Skeleton::Vectors,
+        }
+    }
+}
+
+fn list(registry: &Registry) -> String {
+    let width = super::summary::style().width.unwrap_or(usize::MAX);
+    let mut text = String::new();
+    let mut families: Vec<&str> = Vec::new();
+    for task in registry.tasks() {
+        let family: &str = &task.card().family;
+        if !families.contains(&family) {
+            families.push(family);
+        }
+    }
+    for family in families {
+        // A task of one's own may be of a family that nobody described.
+        let title = registry.family(family).map_or("", |f| f.title());
+        text.push_str(format!("{family}  {title}").trim_end());
+        text.push('\n');
+        for task in registry.tasks_of(family) {
+            let card = task.card();
+            let data = card
+                .dataset
+                .as_ref()
+                .map_or(String::new(), |d| format!("  [data: {d}]"));
+            let begin = format!("  {:<28} ", card.id);
+            text.push_str(&hanging(
+                &begin,
+                31,
+                &format!("{}{data}", card.title),
+                width,
+            ));
+        }
+    }
+    text.push_str("\n`mary tasks show ID` explains one; `mary run -t ID` runs it.\n");
+    text
+}
+
+fn show(
+    task: &Arc<dyn Task>,
+    task_options: &TaskOptions,
+    items: usize,
+    data: &dyn DataSource,
+) -> anyhow::Result<String> {
+    let card = task.card();
+    let (_, mut settings) = task_options
+        .settings(std::slice::from_ref(task))?
+        .pop()
+        .ok_or_else(|| crate::exit::UsageError::new("no task"))?;
+    // What stands before scored texts is recorded with every run, whatever the card says of earlier ones.
+    let start = task
+        .default_for(&settings, false)
+        .filter(|(name, _)| *name == "start");
+    if let Some((name, value)) = start {
+        settings.params.insert(name.to_owned(), value.to_owned());
+    }
+    let mut text = format!(
+        "{}  {}  (version {})\n\n{}\n\n",
+        card.id, card.title, card.version, card.about
+    );
+    if let Some(chance) = card.chance {
+        text.push_str(&format!("chance: {:.1} %\n", chance * 100.0));
+    }
+    if let Some(human) = &card.human {
+        text.push_str(&format!(
+            "people: {:.1} % ({})\n",
+            human.value * 100.0,
+            human.source
+        ));
+    }
+    for (name, value) in task.conventions(&settings) {
+        text.push_str(&format!("{name}: {value}\n"));
+    }
+    if !card.params.is_empty() {
+        text.push_str("\nsettings (--set name=value):\n");
+        for p in card.params.iter() {
+            // What `mary rescore` may change, and what makes no difference to a comparison.
+            let changes = match p.changes {
+                Changes::Question => "",
+                Changes::Judging => "; changes the judging only",
+                Changes::Nothing => "; changes no score",
+            };
+            text.push_str(&format!(
+                "  {:<12} {} [{}; default {}{changes}]\n",
+                p.name,
+                p.about,
+                p.values,
+                start
+                    .filter(|(name, _)| *name == p.name)
+                    .map_or(&*p.default, |(_, value)| value)
+            ));
+        }
+    }
+    if !card.citation.text.is_empty() {
+        text.push_str(&format!(
+            "\n{}\n{}\n",
+            card.citation.text, card.citation.link
+        ));
+    }
+    if items == 0 {
+        return Ok(text);
+    }
+    match task.items(&settings, data) {
+        Ok(stream) => {
+            for item in stream.take(items) {
+                text.push_str(&item_text(&item?)?);
+            }
+        }
+        Err(error) => text.push_str(&format!("\n(no sample item: {error})\n")),
+    }
+    Ok(text)
+}
+
+/// An item as a person would read it.
+pub fn item_text(item: &Item) -> anyhow::Result<String> {
+    let mut text = format!("\n--- item {} ---\n", item.id);
+    for ask in &item.asks {
+        text.push_str(&shown(&ask.request));
+    }
+    let target = serde_json::to_string(&item.target)?;
+    text.push_str(&format!("\ntarget: {target}\n"));
+    Ok(text)
+}
+
+/// A request as a person would read it.
+fn shown(request: &Request) -> String {
+    let (prompt, tail) = match request {
+        Request::Generate(g) => (&g.prompt, String::new()),
+        Request::Score(s) => {
+            let options = s.continuations.iter().map(|c| format!("{c:?}"));
+            (
+                &s.prefix,
+                format!("\n[scored: {}]", options.collect::<Vec<_>>().join(" | ")),
+            )
+        }
+        Request::Observe(o) => return format!("[observed] {}\n", o.text),
+    };
+    let mut text = String::new();
+    for part in prompt.turns.iter().flat_map(|t| &t.parts) {
+        match part {
+            Part::Text(words) => text.push_str(words),
+            Part::Image(image) => {
+                text.push_str(&format!(
+                    "[{}, {} bytes]",
+                    image.media_type,
+                    image.data.len()
+                ));
+            }
+        }
+    }
+    text + &tail + "\n"
+}

@@ -1,0 +1,408 @@
+//! `mary tune`: LoRA on a local model, with what it did to held-out conversations.
+
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use mary_contract::{ModelRef, PromptForm};
+use mary_platform::counted;
+use mary_stats::difference::{self, ScoreRange};
+use mary_train::{
+    AnswerScore, Decline, MergedProvenance, NumberType, Provenance, Reuse, Storage, TrainError,
+    TuneEvent, TuneReport, TuneSettings,
+};
+
+use super::tuned;
+use crate::cli::TuneArgs;
+use crate::cli::run::LoraArgs;
+use crate::exit::{MissingError, Status, UsageError};
+use crate::interrupt;
+use crate::settings::Place;
+
+/// Tunes, saves the adapter and, on request, the merged model and what tasks say before and after.
+pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
+    let base = base_folder(place, &args.model)?;
+    let data = training_set(place, args)?;
+    let settings = settings(&base, &data, &args.out, &args.lora)?;
+    if let Some(name) = &args.lora.recipe {
+        super::tell(&format!("recipe: {}", recipe_of(name)?.source));
+    }
+    match wanted(
+        Provenance::planned(&settings)?.reuse(&args.out)?,
+        args.force,
+    ) {
+        Reuse::Nothing | Reuse::Unfinished => {
+            let report = with_bar(|on_event| mary_train::tune(&settings, on_event))?;
+            if !report.finished {
+                let step = report.losses.len() as u64;
+                let of = report.steps;
+                return Err(TrainError::Stopped { step, of }.into());
+            }
+            if let Some(step) = report.best_step {
+                super::tell(&format!(
+                    "{} of {} steps done; the adapter of step {step}, which had the lowest held-out loss, is kept",
+                    report.losses.len(),
+                    report.steps
+                ));
+            }
+            super::tell(&losses(&report));
+            super::tell(&before_and_after(&report)?);
+        }
+        Reuse::Same => super::tell(
+            "the adapter is there already, made from the same base, data, settings and seed",
+        ),
+        Reuse::Other(differences) => return Err(another(&args.out, "adapter", &differences)),
+    }
+    super::tell(&format!("adapter: {}", args.out.display()));
+    let folder = match (&args.merge, args.test.is_empty()) {
+        (Some(merged), _) => merged.clone(),
+        (None, false) => args.out.join("merged"),
+        (None, true) => return Ok(Status::Done),
+    };
+    let there = MergedProvenance::planned(&base, &args.out, Storage::F32)?.reuse(&folder)?;
+    match wanted(there, args.force) {
+        Reuse::Nothing | Reuse::Unfinished => {
+            mary_train::merge(&base, &args.out, &folder, Storage::F32)?;
+        }
+        Reuse::Same => {}
+        Reuse::Other(differences) => return Err(another(&folder, "model", &differences)),
+    }
+    let merged = mary_train::merged_model(&folder);
+    super::tell(&format!(
+        "merged model: {}\ntry it: mary run -m {}",
+        merged.display(),
+        tuned::name(&merged)
+    ));
+    if args.test.is_empty() {
+        return Ok(Status::Done);
+    }
+    let tests = tuned::Tests {
+        tasks: &args.test,
+        testing: &args.testing,
+        lora: &args.lora,
+    };
+    let run = tests.run(place, &[&base, &merged])?;
+    let mut tables = vec![tuned::differences(&run, |_, _| true)?];
+    tables.extend(tuned::pair_tables(place, &run, (&merged, &base))?);
+    tuned::show(&tables, args.testing.csv.as_deref())?;
+    tuned::write_report(place, &run, tables)?;
+    Ok(Status::Done)
+}
+
+/// What is learned from: the file that was named, or the set of this name, written beside the adapter.
+fn training_set(place: &Place, args: &TuneArgs) -> anyhow::Result<PathBuf> {
+    let given = args.set.data_form.is_some() || !args.set.data_set.is_empty();
+    if args.data.exists() {
+        if given {
+            return Err(UsageError::new(format!(
+                "--data-set and --data-form go with the name of a set; {} is a file",
+                args.data.display()
+            ))
+            .into());
+        }
+        return Ok(args.data.clone());
+    }
+    let name = args.data.to_string_lossy().replace('_', "-");
+    if !super::tuning::is_set(&place.registry, &name) {
+        return Err(MissingError(format!(
+            "{}: no such file, and no fine-tuning set of this name\nhint: there are {}",
+            args.data.display(),
+            super::tuning::sets(&place.registry).join(", ")
+        ))
+        .into());
+    }
+    let wanted = super::tuning::request(&args.set, args.lora.seed)?;
+    let file = args.out.join(format!("{}.jsonl", name.replace('/', "-")));
+    super::tuning::write_into(place, &name, &wanted, &file)?;
+    Ok(file)
+}
+
+/// With `--force` what was made from something else counts as nothing: it is written over.
+fn wanted(there: Reuse, force: bool) -> Reuse {
+    match there {
+        Reuse::Other(_) if force => Reuse::Nothing,
+        other => other,
+    }
+}
+
+/// A folder that holds something else is not overwritten unless the user says so.
+fn another(folder: &Path, what: &str, differences: &[String]) -> anyhow::Error {
+    UsageError::new(format!(
+        "{}: another {what} is there: {}\nhint: name another folder, or write over this one with --force",
+        folder.display(),
+        differences.join("; ")
+    ))
+    .into()
+}
+
+/// The folder of a model named as a folder or as `mary run` names it.
+pub fn base_folder(place: &Place, model: &str) -> anyhow::Result<PathBuf> {
+    if Path::new(model).exists() {
+        return Ok(PathBuf::from(model));
+    }
+    let model: ModelRef = model.parse()?;
+    if model.provider == "builtin" {
+        return Ok(mary_lab::builtin::write_folder(
+            &model,
+            &place.cache.join("builtin"),
+        )?);
+    }
+    Ok(mary_weights::locate(&model)?)
+}
+
+/// Where training is computed, from `--device`.
+pub fn device(name: &str) -> anyhow::Result<mary_train::Device> {
+    Ok(match mary_local::Device::parse(Some(name))? {
+        mary_local::Device::Cpu => mary_train::Device::Cpu,
+        mary_local::Device::Cuda(number) => mary_train::Device::Cuda(number),
+    })
+}
+
+/// What a family's paper prints.
+fn recipe_of(name: &str) -> Result<&'static mary_lab::families::Recipe, UsageError> {
+    mary_lab::families::recipe(name).ok_or_else(|| {
+        let known = mary_lab::families::recipes().join(", ");
+        UsageError::new(format!(
+            "no recipe is printed by the paper of `{name}`\nhint: there are recipes of {known}"
+        ))
+    })
+}
+
+/// What an adapter is trained with.
+pub fn settings(
+    base: &Path,
+    data: &Path,
+    out: &Path,
+    lora: &LoraArgs,
+) -> anyhow::Result<TuneSettings> {
+    let mut settings = TuneSettings::new(base.to_owned(), data.to_owned(), out.to_owned());
+    let recipe = match &lora.recipe {
+        Some(name) => Some(recipe_of(name)?),
+        None => None,
+    };
+    let printed = recipe.copied();
+    let of =
+        |given: Option<f64>, printed: Option<f64>, usual: f64| given.or(printed).unwrap_or(usual);
+    settings.recipe.rank = lora.rank.or(printed.and_then(|r| r.rank)).unwrap_or(8);
+    settings.recipe.alpha = lora.alpha.or(printed.and_then(|r| r.alpha)).unwrap_or(16.0);
+    settings.recipe.dropout = lora
+        .dropout
+        .or(printed.and_then(|r| r.dropout))
+        .unwrap_or(0.05);
+    settings.recipe.optimizer.rate = of(lora.lr, printed.and_then(|r| r.rate), 2e-4);
+    settings.recipe.optimizer.decay =
+        of(lora.weight_decay, printed.and_then(|r| r.weight_decay), 0.0);
+    settings.recipe.epochs = lora.epochs.or(printed.map(|r| r.epochs)).unwrap_or(3);
+    settings.recipe.batch = lora
+        .batch_size
+        .or(printed.and_then(|r| r.batch))
+        .unwrap_or(8);
+    settings.recipe.warm_up = lora
+        .warm_up
+        .or(printed.and_then(|r| r.warm_up))
+        .unwrap_or(settings.recipe.warm_up);
+    settings.longest = lora
+        .longest
+        .or(printed.and_then(|r| r.longest))
+        .unwrap_or(settings.longest);
+    settings.recipe.held_out = lora.held_out.unwrap_or(settings.recipe.held_out);
+    settings.recipe.evaluate_every = lora
+        .evaluate_every
+        .or(printed.and_then(|r| r.evaluate_every));
+    settings.recipe.patience = lora.patience;
+    let schedule = lora
+        .schedule
+        .as_deref()
+        .or(printed.and_then(|r| r.schedule));
+    settings.recipe.decline = match schedule.unwrap_or("cosine") {
+        "cosine" => Decline::Cosine,
+        "linear" => Decline::Linear,
+        "constant" => Decline::Constant,
+        other => {
+            return Err(UsageError::new(format!(
+                "`{other}` is no schedule\nhint: cosine, linear or constant"
+            ))
+            .into());
+        }
+    };
+    settings.seed = lora.seed;
+    settings.recipe.examples = lora.examples;
+    settings.recipe.form = lora.plain_text.then_some(PromptForm::Plain);
+    settings.recipe.targets = lora.target.clone();
+    settings.device = device(&lora.device)?;
+    settings.numbers = match lora.dtype.as_deref() {
+        None => None,
+        Some("float32" | "f32") => Some(NumberType::F32),
+        Some("bfloat16" | "bf16") => Some(NumberType::Bf16),
+        Some(other) => {
+            return Err(UsageError::new(format!(
+                "`{other}` is no type of numbers to learn with\nhint: bfloat16 or float32"
+            ))
+            .into());
+        }
+    };
+    if let Some(threads) = lora.threads {
+        settings.threads = threads;
+    }
+    Ok(settings)
+}
+
+/// What reads the events of a tuning.
+type OnEvent<'a> = &'a mut dyn FnMut(TuneEvent) -> ControlFlow<()>;
+
+/// How often a step is reported where there is no bar.
+const PLAIN_EVERY: Duration = Duration::from_secs(10);
+
+/// Trains, with a bar and Ctrl-C: the first stops after the step under way.
+pub fn with_bar<T>(train: impl FnOnce(OnEvent<'_>) -> Result<T, TrainError>) -> anyhow::Result<T> {
+    let stop = interrupt::flag()?;
+    let terminal = std::io::stderr().is_terminal();
+    let target = if terminal {
+        ProgressDrawTarget::stderr_with_hz(5)
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let bar = ProgressBar::with_draw_target(Some(0), target);
+    if let Ok(style) = ProgressStyle::with_template("step {pos}/{len} {bar:20} {eta} left  {msg}") {
+        bar.set_style(style);
+    }
+    let mut spoken: Option<Instant> = None;
+    let mut all = 0;
+    let trained = train(&mut |event| {
+        match event {
+            TuneEvent::Started {
+                base_parameters,
+                trained_parameters,
+                conversations,
+                steps,
+                memory,
+                device,
+            } => {
+                all = steps;
+                bar.set_length(steps);
+                bar.suspend(|| {
+                    super::tell(&format!(
+                        "{trained_parameters} of {base_parameters} parameters are trained, on {} ({} held out), {}, about {} MB of memory, on {device}",
+                        counted(conversations.0, "conversation"),
+                        conversations.1,
+                        counted(usize::try_from(steps).unwrap_or(usize::MAX), "step"),
+                        memory / 1_000_000
+                    ));
+                });
+            }
+            TuneEvent::Note(note) => bar.suspend(|| super::tell(&note)),
+            TuneEvent::Step {
+                step,
+                loss,
+                tokens_per_second,
+                ..
+            } => {
+                bar.set_position(step);
+                bar.set_message(format!("loss {loss:.3}  {tokens_per_second:.0} tokens/s"));
+                let due = spoken.is_none_or(|at| at.elapsed() >= PLAIN_EVERY);
+                if !terminal && (due || step == all) {
+                    spoken = Some(Instant::now());
+                    super::tell(&format!(
+                        "step {step}/{all}: loss {loss:.3}, {tokens_per_second:.0} tokens/s"
+                    ));
+                }
+            }
+            TuneEvent::Evaluated(e) => bar.suspend(|| {
+                super::tell(&format!(
+                    "step {}: held-out loss {:.4}, {:.1} % exact",
+                    e.step,
+                    e.loss,
+                    100.0 * e.exact
+                ));
+            }),
+        }
+        match stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    })?;
+    bar.finish_and_clear();
+    Ok(trained)
+}
+
+/// The loss at the first and the last step, and on held-out conversations before and after.
+fn losses(report: &TuneReport) -> String {
+    let mut text = match report.losses.as_slice() {
+        [] => "no step was made".to_owned(),
+        [only] => format!("loss per answer token (nats): {only:.3} in the only step"),
+        [first, .., last] => format!(
+            "loss per answer token (nats): {first:.3} at step 1, {last:.3} at step {}",
+            report.losses.len()
+        ),
+    };
+    let loss = |scores: &[AnswerScore]| {
+        let tokens: usize = scores.iter().map(|s| s.tokens).sum();
+        let total: f64 = scores.iter().map(|s| s.log_probability).sum();
+        (tokens > 0).then(|| -total / tokens as f64)
+    };
+    if let (Some(before), Some(after)) = (loss(&report.before), loss(&report.after)) {
+        text.push_str(&format!("; held out {before:.3} before, {after:.3} after"));
+    }
+    text
+}
+
+/// Held-out answers before and after, paired, with an interval.
+fn before_and_after(report: &TuneReport) -> anyhow::Result<String> {
+    let hits = |scores: &[AnswerScore]| -> Vec<f64> {
+        scores
+            .iter()
+            .map(|s| f64::from(u8::from(s.greedy)))
+            .collect()
+    };
+    let (before, after) = (hits(&report.before), hits(&report.after));
+    if before.is_empty() {
+        return Ok(
+            "no conversation was held out, so nothing can be said about what it learnt".into(),
+        );
+    }
+    let found = difference::compare(&after, &before, None, ScoreRange::Unit)?;
+    let points = |share: f64| share * 100.0;
+    let interval = match found.bounds {
+        Some((low, high)) => format!("95 % interval {:+.1} to {:+.1}", points(low), points(high)),
+        None => format!("no interval ({})", found.method),
+    };
+    Ok(format!(
+        "held-out answers given exactly: {:.1} % before, {:.1} % after; difference {:+.1} points, {interval} ({})",
+        points(found.second),
+        points(found.first),
+        points(found.value),
+        counted(before.len(), "conversation")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_losses_of_a_tuning_are_told() {
+        let answer = |log_probability: f64, tokens: usize| AnswerScore {
+            log_probability,
+            greedy: false,
+            tokens,
+        };
+        let mut report = TuneReport {
+            losses: vec![3.25, 2.0, 0.5],
+            before: vec![answer(-6.0, 2), answer(-2.0, 2)],
+            after: vec![answer(-1.0, 2), answer(-1.0, 2)],
+            curve: Vec::new(),
+            best_step: None,
+            steps: 3,
+            finished: true,
+        };
+        assert_eq!(
+            losses(&report),
+            "loss per answer token (nats): 3.250 at step 1, 0.500 at step 3; held out 2.000 before, 0.500 after"
+        );
+        report.before.clear();
+        assert!(losses(&report).ends_with("0.500 at step 3"));
+    }
+}

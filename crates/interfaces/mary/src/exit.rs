@@ -1,0 +1,303 @@
+//! Exit codes, and how an error reaches a person. The codes are documented in the README.
+
+use mary_contract::{DataError, ErrorKind, ModelError, ModelRefError, StoreError, TaskError};
+use mary_lab::RunError;
+use mary_lab::engine::EngineError;
+use mary_lab::texts::InstrumentError;
+use mary_study::StudyError;
+use mary_taskfile::TaskFileError;
+use mary_taskfile::lm_eval::HarnessError;
+use mary_train::TrainError;
+
+use crate::terminal;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Everything asked for was done.
+    Done,
+    /// Done, but some items failed or some check did not pass.
+    Incomplete,
+    /// The question makes no sense: unknown name, wrong value.
+    Usage,
+    /// Model and task do not fit; nothing was loaded or asked.
+    Refused,
+    /// A dataset, model or run is missing or damaged.
+    Missing,
+    /// Stopped in a state from which the same command continues (budget, full disk, overload).
+    Stopped,
+    /// Stopped by the user.
+    Interrupted,
+    /// A bug in Mary.
+    Internal,
+}
+
+impl Status {
+    /// The exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Incomplete => 1,
+            Self::Usage => 2,
+            Self::Refused => 3,
+            Self::Missing => 4,
+            Self::Stopped => 5,
+            Self::Internal => 70,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+/// A mistake in what the user asked for, with what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct UsageError {
+    message: String,
+}
+
+impl UsageError {
+    /// A mistake in words; a hint may follow on a line of its own.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+        }
+    }
+}
+
+/// Something that should be there and is not.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct MissingError(pub String);
+
+/// An error in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// What kind of end it is.
+    pub status: Status,
+    /// The error with its causes.
+    pub message: String,
+    /// What to do, where that is not in the message already.
+    pub hint: Option<String>,
+}
+
+/// Prints an error with its causes and hint, and says with which code to leave.
+pub fn report(error: &anyhow::Error) -> Status {
+    let trouble = trouble(error);
+    terminal::line(&format!("error: {}", trouble.message));
+    if let Some(hint) = trouble.hint {
+        terminal::line(&format!("hint: {hint}"));
+    }
+    trouble.status
+}
+
+/// What is said of an error.
+pub fn trouble(error: &anyhow::Error) -> Trouble {
+    let mut text = String::new();
+    let mut last = String::new();
+    for cause in error.chain() {
+        let mut said = cause.to_string();
+        // Line 0 is the file as a whole.
+        if let Some(StoreError::Corrupt { path, line: 0, .. }) = cause.downcast_ref() {
+            let path = path.display();
+            said = said.replacen(&format!("{path}:0: "), &format!("{path}: "), 1);
+        }
+        // Causes that only repeat what the outer error already says are left out.
+        if !last.contains(&said) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&said);
+        }
+        last = said;
+    }
+    let hint = error
+        .chain()
+        .find_map(|c| c.downcast_ref::<ModelError>()?.hint.clone());
+    Trouble {
+        status: status_of(error),
+        hint: hint.filter(|h| !text.contains(h.as_str())),
+        message: text,
+    }
+}
+
+/// Prints what the reader of arguments has to say: help, the version, or what is wrong with them.
+pub fn usage(mut said: clap::Error, commands: &[String]) -> Status {
+    let meant = mistyped_command(&said, commands);
+    if meant.is_some() {
+        // One suggestion, not two that differ.
+        said.remove(clap::error::ContextKind::SuggestedSubcommand);
+    }
+    // An argument with colours of its own is repeated in the message: then there are none of ours.
+    let text = match repeats_colours(&said) {
+        true => said.render().to_string(),
+        false => said.render().ansi().to_string(),
+    };
+    if said.use_stderr() {
+        // Where a suggestion was taken out, an empty line is left.
+        terminal::line_coloured(text.trim_end().replace("\n\n\n", "\n\n").as_str());
+        if let Some(meant) = meant {
+            terminal::line(&format!("hint: did you mean `mary {meant}`?"));
+        }
+        return Status::Usage;
+    }
+    // Help for a pipe that is gone is nobody's loss.
+    let _ = terminal::out_coloured(&text);
+    Status::Done
+}
+
+/// Whether what was typed, and is said again, holds what a terminal takes for a colour.
+fn repeats_colours(said: &clap::Error) -> bool {
+    use clap::error::ContextValue;
+    said.context().any(|(_, value)| match value {
+        ContextValue::String(text) => text.contains('\x1b'),
+        ContextValue::Strings(texts) => texts.iter().any(|t| t.contains('\x1b')),
+        _ => false,
+    })
+}
+
+/// The command that was meant. The reader of arguments compares letters in their places: swapped ones
+/// (`rnu`) look to it like other words, or it names a longer command (`runs`).
+fn mistyped_command<'a>(said: &clap::Error, commands: &'a [String]) -> Option<&'a str> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    if said.kind() != ErrorKind::InvalidSubcommand {
+        return None;
+    }
+    let Some(ContextValue::String(typed)) = said.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let distance = |name: &&str| strsim::damerau_levenshtein(typed, name);
+    let nearest = commands.iter().map(String::as_str).min_by_key(distance)?;
+    // A command below another (`mary cache stast`) has neighbours of its own.
+    let known = |name: &String| commands.contains(name);
+    let below = match said.get(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(names)) => !names.iter().all(known),
+        Some(ContextValue::String(name)) => !known(name),
+        _ => false,
+    };
+    let near = distance(&nearest) <= 1 + typed.chars().count() / 4;
+    (near && !below).then_some(nearest)
+}
+
+fn status_of(error: &anyhow::Error) -> Status {
+    // A full disk stops whatever was being done, and the same command goes on when there is room.
+    if error.chain().any(is_full_disk) {
+        return Status::Stopped;
+    }
+    for cause in error.chain() {
+        let unclear = matches!(cause.downcast_ref(), Some(RunError::Specification(_)));
+        if cause.is::<UsageError>() || cause.is::<ModelRefError>() || unclear {
+            return Status::Usage;
+        }
+        if let Some(train) = cause.downcast_ref::<TrainError>() {
+            match train {
+                TrainError::Settings(_)
+                | TrainError::Memory { .. }
+                | TrainError::Diverged { .. } => {
+                    return Status::Usage;
+                }
+                TrainError::Content { .. } | TrainError::Tokenizer(_) => return Status::Missing,
+                TrainError::Stopped { .. } => return Status::Interrupted,
+                // What the system or the model said decides.
+                TrainError::File { .. } | TrainError::Gpu(_) => {}
+            }
+        }
+        if cause.is::<MissingError>() || cause.is::<DataError>() {
+            return Status::Missing;
+        }
+        if let Some(model) = cause.downcast_ref::<ModelError>() {
+            return match model.kind {
+                ErrorKind::NotFound | ErrorKind::BadModel => Status::Missing,
+                ErrorKind::BadRequest | ErrorKind::Auth => Status::Usage,
+                ErrorKind::Interrupted => Status::Interrupted,
+                ErrorKind::Internal => Status::Internal,
+                _ => Status::Stopped,
+            };
+        }
+        if let Some(engine) = cause.downcast_ref::<EngineError>() {
+            return match engine {
+                EngineError::Refused(_) => Status::Refused,
+                EngineError::Interrupted => Status::Interrupted,
+                EngineError::Stopped(_) | EngineError::Store(_) => Status::Stopped,
+                EngineError::Task {
+                    source: TaskError::Setting(_),
+                    ..
+                } => Status::Usage,
+                _ => Status::Missing,
+            };
+        }
+        if let Some(task) = cause.downcast_ref::<TaskError>() {
+            return match task {
+                TaskError::Setting(_) => Status::Usage,
+                _ => Status::Missing,
+            };
+        }
+        if let Some(file) = cause.downcast_ref::<HarnessError>() {
+            return if file.is_missing() {
+                Status::Missing
+            } else {
+                Status::Usage
+            };
+        }
+        if let Some(error) = cause.downcast_ref::<InstrumentError>() {
+            match error {
+                InstrumentError::Usage(_) => return Status::Usage,
+                InstrumentError::Write { .. } => return Status::Stopped,
+                // Its cause says which.
+                InstrumentError::Task(_) | InstrumentError::Store(_) => {}
+            }
+        }
+        if let Some(study) = cause.downcast_ref::<StudyError>() {
+            return match study {
+                StudyError::Refused(_)
+                | StudyError::Stats(_)
+                | StudyError::Task(TaskError::Setting(_)) => Status::Usage,
+                _ => Status::Missing,
+            };
+        }
+        if let Some(file) = cause.downcast_ref::<TaskFileError>() {
+            return if file.is_missing() {
+                Status::Missing
+            } else {
+                Status::Usage
+            };
+        }
+        if cause.is::<mary_contract::StoreError>() {
+            return Status::Missing;
+        }
+        if let Some(status) = cause.downcast_ref().and_then(of_system) {
+            return status;
+        }
+    }
+    Status::Internal
+}
+
+/// What the system refused, where the user's own files, folders or ports are the reason.
+fn of_system(error: &std::io::Error) -> Option<Status> {
+    use std::io::ErrorKind as K;
+    match error.kind() {
+        K::NotFound
+        | K::PermissionDenied
+        | K::AlreadyExists
+        | K::NotADirectory
+        | K::IsADirectory
+        | K::DirectoryNotEmpty
+        | K::ReadOnlyFilesystem
+        | K::InvalidData
+        | K::UnexpectedEof => Some(Status::Missing),
+        K::AddrInUse | K::AddrNotAvailable | K::InvalidInput | K::InvalidFilename => {
+            Some(Status::Usage)
+        }
+        _ => None,
+    }
+}
+
+fn is_full_disk(cause: &(dyn std::error::Error + 'static)) -> bool {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    let io = cause.downcast_ref::<std::io::Error>().or_else(|| {
+        match cause.downcast_ref::<mary_contract::StoreError>()? {
+            mary_contract::StoreError::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    });
+    io.is_some_and(|e| matches!(e.kind(), StorageFull | QuotaExceeded | FileTooLarge))
+}

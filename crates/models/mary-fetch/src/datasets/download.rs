@@ -1,0 +1,236 @@
+//! One file over HTTP: continued where it broke off, checked, and put in place whole.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::chain;
+use reqwest::StatusCode;
+use reqwest::blocking::{Client, Response};
+use reqwest::header::{CONTENT_RANGE, RANGE};
+
+use crate::datasets::digest::{self, Content};
+use crate::datasets::fault::{PullError, io_at};
+use crate::datasets::verify::describe;
+
+const ATTEMPTS: u32 = 3;
+
+/// The servers that files come from; a mirror of them can stand in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hosts {
+    /// Serves `/OWNER/NAME/COMMIT/PATH`.
+    pub raw: String,
+    /// Serves `/OWNER/NAME/tar.gz/COMMIT`.
+    pub archive: String,
+}
+
+impl Default for Hosts {
+    fn default() -> Self {
+        Self {
+            raw: "https://raw.githubusercontent.com".into(),
+            archive: "https://codeload.github.com".into(),
+        }
+    }
+}
+
+impl Hosts {
+    pub(crate) fn file(&self, repository: &str, commit: &str, path: &str) -> String {
+        let path = path
+            .replace('%', "%25")
+            .replace(' ', "%20")
+            .replace('#', "%23");
+        format!("{}/{repository}/{commit}/{path}", self.raw)
+    }
+
+    pub(crate) fn archive(&self, repository: &str, commit: &str) -> String {
+        format!("{}/{repository}/tar.gz/{commit}", self.archive)
+    }
+}
+
+/// What is wanted.
+pub(crate) struct Wanted<'a> {
+    pub(crate) url: &'a str,
+    /// Size and hash, where known beforehand.
+    pub(crate) content: Option<Content>,
+    /// Never take more than this.
+    pub(crate) at_most: u64,
+    /// What to tell a user for whom this fails.
+    pub(crate) hint: &'a str,
+}
+
+pub(crate) fn client() -> Result<Client, PullError> {
+    crate::blocking()
+        .connect_timeout(Duration::from_secs(15))
+        .timeout(Duration::from_secs(600))
+        .redirect(reqwest::redirect::Policy::limited(5))
+        .build()
+        .map_err(|e| PullError::Unreachable {
+            url: "(none)".into(),
+            cause: format!("no HTTP client: {}", chain(&e)),
+            hint: "this is a fault in Mary; please report it".into(),
+        })
+}
+
+/// Fetches into `target`. A `.part` file beside it is continued; it stays when this fails, and goes
+/// when its content is wrong.
+pub(crate) fn fetch(
+    client: &Client,
+    wanted: &Wanted<'_>,
+    target: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), PullError> {
+    let part = beside(target, "part");
+    let mut attempt = 1;
+    loop {
+        let result = fetch_once(client, wanted, &part, progress);
+        match result {
+            Ok(()) => break,
+            Err(e) if attempt < ATTEMPTS && is_passing(&e) => {
+                std::thread::sleep(Duration::from_millis(300) * attempt * attempt);
+                attempt += 1;
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    mary_platform::move_into_place(&part, target).map_err(io_at(target))
+}
+
+/// The same path with one more extension.
+pub(crate) fn beside(path: &Path, extension: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(extension);
+    PathBuf::from(name)
+}
+
+/// Whether trying again may help. A wrong content may be half of an older download.
+fn is_passing(error: &PullError) -> bool {
+    match error {
+        PullError::Unreachable { .. } | PullError::WrongContent { .. } => true,
+        PullError::Status { status, .. } => *status >= 500 || *status == 429 || *status == 416,
+        _ => false,
+    }
+}
+
+fn fetch_once(
+    client: &Client,
+    wanted: &Wanted<'_>,
+    part: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), PullError> {
+    let have = fs::metadata(part).map_or(0, |m| m.len());
+    let complete = wanted.content.as_ref().is_some_and(|c| c.bytes == have);
+    if !complete {
+        receive(client, wanted, part, have, progress)?;
+    }
+    check(wanted, part)
+}
+
+fn receive(
+    client: &Client,
+    wanted: &Wanted<'_>,
+    part: &Path,
+    have: u64,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), PullError> {
+    let mut request = client.get(wanted.url);
+    if have > 0 {
+        request = request.header(RANGE, format!("bytes={have}-"));
+    }
+    let mut response = request
+        .send()
+        .map_err(|e| unreachable(wanted, &chain(&e)))?;
+    let resumed = response.status() == StatusCode::PARTIAL_CONTENT && continues(&response, have);
+    if !response.status().is_success() {
+        if response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
+            fs::remove_file(part).map_err(io_at(part))?;
+        }
+        return Err(PullError::Status {
+            url: wanted.url.to_owned(),
+            status: response.status().as_u16(),
+            hint: wanted.hint.to_owned(),
+        });
+    }
+    let mut file = if resumed {
+        OpenOptions::new().append(true).open(part)
+    } else {
+        File::create(part)
+    }
+    .map_err(io_at(part))?;
+    let mut total = if resumed { have } else { 0 };
+    progress(total);
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let n = match response.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n) => n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => {
+                return Err(unreachable(
+                    wanted,
+                    &format!("broke off after {total} bytes: {}", chain(&e)),
+                ));
+            }
+        };
+        total += n as u64;
+        if total > wanted.at_most {
+            drop(file);
+            fs::remove_file(part).map_err(io_at(part))?;
+            return Err(PullError::WrongContent {
+                url: wanted.url.to_owned(),
+                expected: format!("at most {} bytes", wanted.at_most),
+                found: "more".into(),
+                hint: wanted.hint.to_owned(),
+            });
+        }
+        file.write_all(buffer.get(..n).unwrap_or_default())
+            .map_err(io_at(part))?;
+        progress(total);
+    }
+    file.sync_data().map_err(io_at(part))
+}
+
+/// Whether a partial answer begins exactly where our part ends.
+fn continues(response: &Response, have: u64) -> bool {
+    response
+        .headers()
+        .get(CONTENT_RANGE)
+        .and_then(|v| v.to_str().ok())
+        .is_some_and(|v| v.starts_with(&format!("bytes {have}-")))
+}
+
+fn check(wanted: &Wanted<'_>, part: &Path) -> Result<(), PullError> {
+    let Some(expected) = &wanted.content else {
+        return Ok(());
+    };
+    let found = digest::of_file(part).map_err(io_at(part))?;
+    if found == *expected {
+        return Ok(());
+    }
+    if found.bytes < expected.bytes {
+        // A body that ended early without an error; what came so far may be good.
+        return Err(unreachable(
+            wanted,
+            &format!(
+                "broke off after {} of {} bytes",
+                found.bytes, expected.bytes
+            ),
+        ));
+    }
+    fs::remove_file(part).map_err(io_at(part))?;
+    Err(PullError::WrongContent {
+        url: wanted.url.to_owned(),
+        expected: describe(expected.bytes, &expected.sha256),
+        found: describe(found.bytes, &found.sha256),
+        hint: wanted.hint.to_owned(),
+    })
+}
+
+fn unreachable(wanted: &Wanted<'_>, cause: &str) -> PullError {
+    PullError::Unreachable {
+        url: wanted.url.to_owned(),
+        cause: cause.to_owned(),
+        hint: wanted.hint.to_owned(),
+    }
+}

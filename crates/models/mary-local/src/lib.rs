@@ -1,0 +1,39 @@
+//! Open weights in this process: one configured transformer, shared prefixes computed once, every
+//! layer visible.
+//!
+//! The way in is [`provider::HF`], [`provider::GGUF`] and [`vectors::VectorsProvider`] for the
+//! binary's list of providers, or [`LocalModel::from_checkpoint`] for weights that come from
+//! elsewhere. [`config`] knows how architectures differ, [`transformer`] is the one forward pass,
+//! [`trie`] plans what is computed, [`kernels`] computes it.
+
+/// What transformers are made of, shared with the learner.
+mod batch;
+mod details;
+mod engine;
+mod experts;
+mod generate;
+pub mod kernels;
+pub mod load;
+pub mod masked;
+pub mod memory;
+mod model;
+mod observe;
+mod options;
+pub mod pictures;
+mod precision;
+pub mod provider;
+pub use mary_weights::architecture::config;
+pub mod sampling;
+mod score;
+pub mod text;
+pub mod transformer;
+pub mod trie;
+pub mod vectors;
+pub mod vision;
+mod workers;
+
+pub use engine::Session;
+pub use model::LocalModel;
+pub use options::{Device, Options};
+pub use precision::Precision;
+pub use score::{SelfCheck, TOLERANCE, self_check};

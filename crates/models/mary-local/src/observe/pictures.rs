@@ -1,0 +1,93 @@
+//! Observing pictures with a tower of their own: read in batches of those that are asked for the same.
+
+use std::ops::ControlFlow;
+
+use crate::pictures::View;
+use mary_contract::{Desk, Job, ModelError, Observe, Observed, Reply, ReplyMeta};
+
+use super::layers;
+use crate::model::LocalModel;
+use crate::vision::{Joint, no_tower};
+
+/// Pictures held in memory before they are read.
+const HELD: usize = 64;
+
+/// A picture ready to be read.
+struct Prepared<'a> {
+    job: &'a Job<Observe>,
+    view: View,
+    layers: Vec<usize>,
+}
+
+/// Answers those of the jobs that show pictures.
+pub(super) fn answer(
+    model: &LocalModel,
+    desk: &mut dyn Desk<Observe, Observed>,
+    jobs: &[Job<Observe>],
+) -> ControlFlow<()> {
+    let mut prepared: Vec<Prepared<'_>> = vec![];
+    for job in jobs.iter().filter(|job| job.request.picture.is_some()) {
+        let found = model.install(|| prepare(model, job));
+        match found {
+            Ok(next) => {
+                let alike = prepared.last().is_none_or(|last| {
+                    last.job.request.pools == job.request.pools && last.layers == next.layers
+                });
+                if !alike || prepared.len() >= HELD {
+                    read(model, desk, &prepared)?;
+                    prepared.clear();
+                }
+                prepared.push(next);
+            }
+            Err(error) => desk.answer(job.ticket, Err(error))?,
+        }
+    }
+    read(model, desk, &prepared)
+}
+
+fn joint(model: &LocalModel) -> Result<(&Joint, usize), ModelError> {
+    let joint = model.joint().ok_or_else(no_tower)?;
+    Ok((joint, joint.layers().ok_or_else(no_tower)?))
+}
+
+fn prepare<'a>(model: &LocalModel, job: &'a Job<Observe>) -> Result<Prepared<'a>, ModelError> {
+    let (joint, last) = joint(model)?;
+    let image = job.request.picture.as_ref().ok_or_else(no_tower)?;
+    Ok(Prepared {
+        job,
+        view: joint.prepare(image)?,
+        layers: layers(&job.request.layers, last)?,
+    })
+}
+
+fn read(
+    model: &LocalModel,
+    desk: &mut dyn Desk<Observe, Observed>,
+    prepared: &[Prepared<'_>],
+) -> ControlFlow<()> {
+    let Some(first) = prepared.first() else {
+        return ControlFlow::Continue(());
+    };
+    let views: Vec<View> = prepared.iter().map(|p| p.view.clone()).collect();
+    let pools = &first.job.request.pools;
+    let observed = model.install(|| joint(model)?.0.observe(&views, pools, &first.layers));
+    let answers = match observed {
+        Ok(all) => all.into_iter().map(|o| checked(model, o)).collect(),
+        Err(error) => vec![Err(error); prepared.len()],
+    };
+    for (picture, answer) in prepared.iter().zip(answers) {
+        desk.answer(picture.job.ticket, answer)?;
+    }
+    ControlFlow::Continue(())
+}
+
+fn checked(model: &LocalModel, observed: Observed) -> Result<Reply<Observed>, ModelError> {
+    let layers = observed.pools.iter().flat_map(|p| &p.layers);
+    if layers.flat_map(|l| &l.vector.0).any(|x| !x.is_finite()) {
+        return Err(model.not_finite());
+    }
+    Ok(Reply {
+        answer: observed,
+        meta: ReplyMeta::default(),
+    })
+}

@@ -1,0 +1,216 @@
+//! Pictures of any resolution: LLaVA 1.6's tiles, Idefics3's splitting and Qwen2-VL's own resolution.
+
+use super::{Layout, Prepared, Processor, Size};
+use crate::pictures::decode::bounded;
+use crate::pictures::{Picture, VisionError, resize};
+
+/// Tiles of one picture at most.
+const MOST_TILES: usize = 1024;
+
+/// LLaVA 1.6: the picture as a whole, and its tiles.
+pub(super) fn any_resolution(
+    by: &Processor,
+    picture: &Picture,
+    areas: &[(usize, usize)],
+) -> Result<Prepared, VisionError> {
+    let s = &by.settings;
+    let original = (picture.height(), picture.width());
+    let shape = |why: &str| VisionError::Shape {
+        width: picture.width(),
+        height: picture.height(),
+        why: why.to_owned(),
+    };
+    let (height, width) =
+        best(original, areas).ok_or_else(|| shape("no area of tiles suits it"))?;
+    let (side, whole) = match (s.crop, s.size) {
+        (Some((side, _)), Some(Size::Exact(h, w))) => (side, (h, w)),
+        (Some((side, _)), Some(Size::Shortest(edge))) => (side, (edge, edge)),
+        (None, Some(Size::Exact(h, w))) => (h, (h, w)),
+        (None, Some(Size::Shortest(edge))) => (edge, (edge, edge)),
+        (_, None) => return Err(shape("the processor names no size")),
+    };
+    if (height.div_ceil(side)).saturating_mul(width.div_ceil(side)) > MOST_TILES {
+        return Err(shape("it would be cut into more than 1024 tiles"));
+    }
+    let (inner_height, inner_width) = fitting(original, (height, width));
+    let inner = by.resized(picture, inner_height, inner_width)?;
+    let (left, top) = ((width - inner_width) / 2, (height - inner_height) / 2);
+    let area = inner.window(-(left as isize), -(top as isize), width, height);
+    let mut pictures = vec![by.resized(picture, whole.0, whole.1)?];
+    for y in (0..height).step_by(side) {
+        for x in (0..width).step_by(side) {
+            let (w, h) = (side.min(width - x), side.min(height - y));
+            pictures.push(area.window(x as isize, y as isize, w, h));
+        }
+    }
+    let views: Result<Vec<_>, _> = pictures.iter().map(|p| by.plain(p)).collect();
+    Ok(Prepared {
+        views: views?,
+        layout: Layout::Tiles {
+            original,
+            area: (height, width),
+        },
+    })
+}
+
+/// The area that keeps most of the picture and wastes least.
+fn best((height, width): (usize, usize), areas: &[(usize, usize)]) -> Option<(usize, usize)> {
+    let mut best = None;
+    let (mut most_kept, mut least_wasted) = (0, usize::MAX);
+    for &(h, w) in areas {
+        let scale = (w as f64 / width as f64).min(h as f64 / height as f64);
+        let (scaled_width, scaled_height) = (
+            (width as f64 * scale) as usize,
+            (height as f64 * scale) as usize,
+        );
+        let kept = (scaled_width * scaled_height).min(width * height);
+        let wasted = (w * h).saturating_sub(kept);
+        if kept > most_kept || (kept == most_kept && wasted < least_wasted) {
+            (most_kept, least_wasted) = (kept, wasted);
+            best = Some((h, w));
+        }
+    }
+    best
+}
+
+/// The largest height and width of the picture's ratio inside an area.
+fn fitting((height, width): (usize, usize), (h, w): (usize, usize)) -> (usize, usize) {
+    let across = w as f64 / width as f64;
+    let down = h as f64 / height as f64;
+    if across < down {
+        (((height as f64 * across).ceil() as usize).min(h), w)
+    } else {
+        (h, ((width as f64 * down).ceil() as usize).min(w))
+    }
+}
+
+/// Longest side that Idefics3 ever makes.
+const IDEFICS_LONGEST: usize = 4096;
+
+/// Idefics3: enlarged to the longest edge, brought to whole tiles, cut.
+pub(super) fn split(
+    by: &Processor,
+    picture: &Picture,
+    (longest, side, cut): (usize, usize, bool),
+) -> Result<Prepared, VisionError> {
+    let (height, width) = idefics_size(picture.height(), picture.width(), longest);
+    let sized = by.resized(picture, height, width)?;
+    if !cut {
+        let whole = by.resized(&sized, side, side)?;
+        return Ok(Prepared {
+            views: vec![by.numbers(&whole)],
+            layout: Layout::Split {
+                rows: 0,
+                columns: 0,
+            },
+        });
+    }
+    let ratio = width as f64 / height as f64;
+    let up = |n: usize| n.div_ceil(side) * side;
+    let (height, width) = if width >= height {
+        let width = up(width);
+        (up((width as f64 / ratio) as usize), width)
+    } else {
+        let height = up(height);
+        (height, up((height as f64 * ratio) as usize))
+    };
+    // A side of nought has no tiles.
+    let (height, width) = (height.max(side), width.max(side));
+    bounded(width, height)?;
+    let sized = by.resized(&sized, height, width)?;
+    if height <= side && width <= side {
+        return Ok(Prepared {
+            views: vec![by.numbers(&sized)],
+            layout: Layout::Split {
+                rows: 0,
+                columns: 0,
+            },
+        });
+    }
+    let (rows, columns) = (height / side, width / side);
+    if rows * columns > MOST_TILES {
+        return Err(VisionError::Shape {
+            width: picture.width(),
+            height: picture.height(),
+            why: format!(
+                "it would be cut into {} tiles; at most {MOST_TILES} are",
+                rows * columns
+            ),
+        });
+    }
+    let mut views = Vec::with_capacity(rows * columns + 1);
+    for row in 0..rows {
+        for column in 0..columns {
+            let (x, y) = ((column * side) as isize, (row * side) as isize);
+            views.push(by.numbers(&sized.window(x, y, side, side)));
+        }
+    }
+    views.push(by.numbers(&resize(&sized, side, side, by.filter())));
+    Ok(Prepared {
+        views,
+        layout: Layout::Split { rows, columns },
+    })
+}
+
+fn idefics_size(height: usize, width: usize, longest: usize) -> (usize, usize) {
+    let even = |n: usize| n + n % 2;
+    let ratio = width as f64 / height as f64;
+    let (height, width) = if width >= height {
+        (even((longest as f64 / ratio) as usize).max(1), longest)
+    } else {
+        (longest, even((longest as f64 * ratio) as usize).max(1))
+    };
+    let ratio = width as f64 / height as f64;
+    if width >= height && width > IDEFICS_LONGEST {
+        (
+            ((IDEFICS_LONGEST as f64 / ratio) as usize).max(1),
+            IDEFICS_LONGEST,
+        )
+    } else if height > width && height > IDEFICS_LONGEST {
+        (
+            IDEFICS_LONGEST,
+            ((IDEFICS_LONGEST as f64 * ratio) as usize).max(1),
+        )
+    } else {
+        (height, width)
+    }
+}
+
+/// Qwen2-VL: the size nearest to the picture's own whose sides are multiples of `factor` and whose
+/// pixels lie between the bounds.
+pub(super) fn smart(
+    picture: &Picture,
+    factor: usize,
+    fewest: usize,
+    most: usize,
+) -> Result<(usize, usize), VisionError> {
+    let (height, width) = (picture.height() as f64, picture.width() as f64);
+    if height.max(width) / height.min(width) > 200.0 {
+        return Err(VisionError::Shape {
+            width: picture.width(),
+            height: picture.height(),
+            why: "this processor takes sides whose ratio is at most 200".to_owned(),
+        });
+    }
+    let f = factor as f64;
+    // Halves go to the even neighbour, as in Python.
+    let near = |side: f64| (side / f).round_ties_even() * f;
+    let (mut h, mut w) = (near(height), near(width));
+    if h * w > most as f64 {
+        let beta = (height * width / most as f64).sqrt();
+        h = f.max((height / beta / f).floor() * f);
+        w = f.max((width / beta / f).floor() * f);
+    } else if h * w < fewest as f64 {
+        let beta = (fewest as f64 / (height * width)).sqrt();
+        h = (height * beta / f).ceil() * f;
+        w = (width * beta / f).ceil() * f;
+    }
+    if h < f || w < f {
+        return Err(VisionError::Shape {
+            width: picture.width(),
+            height: picture.height(),
+            why: format!("a side is less than half a token of {factor} pixels"),
+        });
+    }
+    Ok((h as usize, w as usize))
+}

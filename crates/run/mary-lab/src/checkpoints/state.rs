@@ -1,0 +1,289 @@
+//! What a sweep has done so far, in its own folder: `sweep.json` says what it is, `checkpoints.jsonl`
+//! has one line for each checkpoint that came to its end. A torn last line (a kill) is left out; the
+//! checkpoint it was about is done again, from its own log.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::Shard;
+use mary_contract::StoreError;
+use mary_platform::{append_plain, read_plain_text, replace_file};
+use mary_store::ShardPlace;
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoints::inspect::Inspection;
+use crate::checkpoints::members::Member;
+
+/// Bytes of the list of checkpoints, at most.
+const LARGEST: u64 = 256 << 20;
+
+/// The end of a checkpoint's story.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// It was run; the folder's name below `runs/`.
+    Run {
+        /// The run folder.
+        folder: String,
+        /// Every sample is there.
+        complete: bool,
+    },
+    /// It could not be read or loaded.
+    Unreadable {
+        /// What was said.
+        message: String,
+    },
+}
+
+/// One line of the state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The model as it is run.
+    pub model: String,
+    /// The model without its step.
+    pub size: String,
+    /// `step512`.
+    pub revision: String,
+    /// Training step.
+    pub step: Option<u64>,
+    /// Tokens seen.
+    pub tokens: Option<u64>,
+    /// What its files hold, where they could be read.
+    pub inspection: Option<Inspection>,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+impl Record {
+    /// A record of a checkpoint.
+    pub fn new(member: &Member, inspection: Option<Inspection>, ending: Ending) -> Self {
+        Self {
+            model: member.model.to_string(),
+            size: member.size.clone(),
+            revision: member.revision.clone(),
+            step: member.step,
+            tokens: member.tokens,
+            inspection,
+            ending,
+        }
+    }
+
+    /// The run folder, where there is one.
+    pub fn run(&self) -> Option<&str> {
+        match &self.ending {
+            Ending::Run { folder, .. } => Some(folder),
+            Ending::Unreadable { .. } => None,
+        }
+    }
+
+    /// Whether nothing is left to do. What could not be read is tried again: it may have been mended.
+    fn is_final(&self) -> bool {
+        matches!(self.ending, Ending::Run { complete: true, .. })
+    }
+}
+
+/// The folder of a sweep.
+#[derive(Debug)]
+pub struct State {
+    path: PathBuf,
+    records: Vec<Record>,
+    /// The folder this process writes its own records into: that of the sweep, or of its shard.
+    own: PathBuf,
+}
+
+/// One line for each checkpoint that came to its end.
+const LOG: &str = "checkpoints.jsonl";
+
+impl State {
+    /// Opens or makes the folder; `about` is kept in `sweep.json` for people.
+    pub fn open(path: &Path, about: &serde_json::Value) -> Result<Self, StoreError> {
+        let runs = path.join("runs");
+        std::fs::create_dir_all(&runs).map_err(|e| io(&runs, e))?;
+        let file = path.join("sweep.json");
+        if !file.exists() {
+            write_whole(&file, &format!("{about:#}\n"))?;
+        }
+        let mut state = Self {
+            path: path.to_owned(),
+            records: Vec::new(),
+            own: path.to_owned(),
+        };
+        state.read(path, true)?;
+        // What shards have done is done, joined or not.
+        for place in ShardPlace::all(path) {
+            state.read(&place.path, false)?;
+        }
+        Ok(state)
+    }
+
+    /// From now on this process writes into the folder of its shard.
+    pub fn as_shard(mut self, shard: Shard) -> Result<Self, StoreError> {
+        let place = ShardPlace::new(&self.path, shard.index, shard.of);
+        std::fs::create_dir_all(&place.path).map_err(|e| io(&place.path, e))?;
+        self.read(&place.path, true)?;
+        self.own = place.path;
+        Ok(self)
+    }
+
+    /// Takes the records of all shards into the sweep's own list; returns how many were new.
+    pub fn join(&mut self) -> Result<usize, StoreError> {
+        let mut listed = Self {
+            path: self.path.clone(),
+            records: Vec::new(),
+            own: self.path.clone(),
+        };
+        listed.read(&self.path, true)?;
+        let new: Vec<Record> = self
+            .records
+            .iter()
+            .filter(|record| !listed.records.contains(record))
+            .cloned()
+            .collect();
+        for record in &new {
+            listed.keep(record.clone())?;
+        }
+        Ok(new.len())
+    }
+
+    /// Reads a list of records; where it is ours to write, a torn end is cut off.
+    fn read(&mut self, folder: &Path, ours: bool) -> Result<(), StoreError> {
+        let log = folder.join(LOG);
+        let text = match read_plain_text(&log, LARGEST) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            other => other.map_err(|e| io(&log, e))?,
+        };
+        let whole: Vec<&str> = text
+            .split_inclusive('\n')
+            .filter(|l| l.ends_with('\n'))
+            .collect();
+        for (index, line) in whole.iter().enumerate() {
+            let record: Record = serde_json::from_str(line).map_err(|e| StoreError::Corrupt {
+                path: log.clone(),
+                line: index + 1,
+                message: format!("expected the record of a checkpoint as JSON, found: {e}"),
+                hint: "delete the line to do its checkpoint again".into(),
+            })?;
+            // A checkpoint that one shard finished is finished, whatever another said of it.
+            let finished = |r: &Record| r.model == record.model && r.is_final();
+            if record.is_final() || !self.records.iter().any(finished) {
+                self.take(record);
+            }
+        }
+        if ours && whole.concat().len() < text.len() {
+            write_whole(&log, &whole.concat())?;
+        }
+        Ok(())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder that only this process writes into.
+    pub fn own(&self) -> &Path {
+        &self.own
+    }
+
+    /// Where the run folders of its checkpoints are.
+    pub fn runs(&self) -> PathBuf {
+        self.path.join("runs")
+    }
+
+    fn take(&mut self, record: Record) {
+        self.records.retain(|r| r.model != record.model);
+        self.records.push(record);
+    }
+
+    /// Whether nothing is left to do for a checkpoint.
+    pub fn is_done(&self, member: &Member) -> bool {
+        let model = member.model.to_string();
+        self.records
+            .iter()
+            .any(|r| r.model == model && r.is_final())
+    }
+
+    /// Keeps the end of a checkpoint.
+    pub fn keep(&mut self, record: Record) -> Result<(), StoreError> {
+        let path = self.own.join(LOG);
+        let append = || -> std::io::Result<()> {
+            let mut file = append_plain(&path)?;
+            let line = serde_json::to_string(&record)? + "\n";
+            file.write_all(line.as_bytes())?;
+            file.sync_data()
+        };
+        append().map_err(|e| io(&path, e))?;
+        self.take(record);
+        Ok(())
+    }
+
+    /// Every record, size by size in the order of training.
+    pub fn all(&self) -> Vec<Record> {
+        let mut all = self.records.clone();
+        all.sort_by(|a, b| (&a.size, a.step, &a.revision).cmp(&(&b.size, b.step, &b.revision)));
+        all
+    }
+
+    /// The records of these checkpoints, in their order.
+    pub fn records(&self, members: &[Member]) -> Vec<Record> {
+        let of = |member: &Member| {
+            let model = member.model.to_string();
+            self.records.iter().find(|r| r.model == model).cloned()
+        };
+        members.iter().filter_map(of).collect()
+    }
+}
+
+fn write_whole(path: &Path, text: &str) -> Result<(), StoreError> {
+    replace_file(path, text.as_bytes()).map_err(|e| io(path, e))
+}
+
+fn io(path: &Path, source: std::io::Error) -> StoreError {
+    StoreError::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoints::members::members;
+
+    #[test]
+    fn a_torn_line_costs_its_checkpoint_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let all = members(
+            &["builtin/nano".into()],
+            &["step0,step16".into(), "step16".into()][1..],
+            None,
+            None,
+        )
+        .unwrap();
+        let mut state = State::open(folder.path(), &serde_json::json!({})).unwrap();
+        let ending = Ending::Run {
+            folder: "x".into(),
+            complete: true,
+        };
+        state.keep(Record::new(&all[0], None, ending)).unwrap();
+        let log = folder.path().join("checkpoints.jsonl");
+        let whole = std::fs::read_to_string(&log).unwrap();
+        std::fs::write(&log, format!("{whole}{{\"model\": \"builtin/na")).unwrap();
+        let state = State::open(folder.path(), &serde_json::json!({})).unwrap();
+        assert!(state.is_done(&all[0]));
+        assert_eq!(std::fs::read_to_string(&log).unwrap(), whole);
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let all = members(&["builtin/nano".into()], &["step16".into()], None, None).unwrap();
+        let mut state = State::open(folder.path(), &serde_json::json!({})).unwrap();
+        let ending = Ending::Unreadable {
+            message: "cut short".into(),
+        };
+        state.keep(Record::new(&all[0], None, ending)).unwrap();
+        assert!(!state.is_done(&all[0]));
+        assert_eq!(state.records(&all).len(), 1);
+    }
+}

@@ -1,0 +1,496 @@
+//! From verdicts to numbers with intervals.
+//!
+//! Verdicts arrive in any order (a resumed run finishes in another order than an undisturbed one);
+//! they are sorted by a hash of item and trial before anything is added up, so that the summary of a
+//! disturbed run is the same to the last bit.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use mary_contract::{
+    Breakdown, ChanceTest, Estimate, FAMILIES_FIXED, Judgement, Measure, Metric, OVER_FLOOR,
+    Outcome, RunManifest, RunSummary, START_MEASURE, Sample, SampleId, SummaryRow, Task, TaskCard,
+    Usage,
+};
+use mary_stats::{Moments, StatsError, multiple, p_of_interval};
+
+use crate::engine::constant::Answers;
+use crate::engine::starts;
+
+/// What is known of a finished sample when its questions are no longer at hand.
+#[derive(Debug, Clone, Copy)]
+pub struct Verdict<'a> {
+    /// Which.
+    pub id: &'a SampleId,
+    /// Items that share a template or a question.
+    pub cluster: Option<&'a str>,
+    /// What results are broken down by.
+    pub tags: &'a BTreeMap<String, String>,
+    /// The verdict.
+    pub judgement: &'a Judgement,
+    /// What it took.
+    pub usage: Usage,
+}
+
+impl<'a> From<&'a Sample> for Verdict<'a> {
+    fn from(sample: &'a Sample) -> Self {
+        Self {
+            id: &sample.id,
+            cluster: sample.item.cluster.as_deref(),
+            tags: &sample.item.tags,
+            judgement: &sample.judgement,
+            usage: usage(sample),
+        }
+    }
+}
+
+/// Tokens and money of one sample.
+pub fn usage(sample: &Sample) -> Usage {
+    let mut total = Usage::default();
+    for reply in sample
+        .exchanges
+        .iter()
+        .filter_map(|e| e.reply.as_ref().ok())
+    {
+        total += reply.meta.usage;
+    }
+    total
+}
+
+/// What was sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    /// Nothing: the items are all there are.
+    Fixed,
+    /// The families that this tag names, or items (or their clusters) one by one.
+    Sampled(Option<&'static str>),
+}
+
+/// Values of a tag that results are broken down by, at most: a column in which every row is different is no
+/// condition.
+const MOST_VALUES: usize = 20_000;
+
+/// One score: its place in the sorted order, its cluster, its value.
+type Entry = (u64, u64, f64);
+
+/// Values of some samples: which sample each is of, and the values. Apart, and the samples by number, since
+/// there may be millions of them.
+#[derive(Debug, Default, Clone)]
+struct Values {
+    of: Vec<u32>,
+    values: Vec<f64>,
+}
+
+impl Values {
+    fn push(&mut self, sample: u32, value: f64) {
+        self.of.push(sample);
+        self.values.push(value);
+    }
+
+    fn len(&self) -> usize {
+        self.of.len()
+    }
+
+    /// Each value with its sample.
+    fn each(&self) -> impl Iterator<Item = (u32, f64)> {
+        self.of.iter().copied().zip(self.values.iter().copied())
+    }
+
+    fn entries(&self, places: &[(u64, u64)]) -> Vec<Entry> {
+        let each = self.of.iter().zip(&self.values);
+        each.filter_map(|(&sample, &value)| {
+            let &(place, cluster) = places.get(sample as usize)?;
+            Some((place, cluster, value))
+        })
+        .collect()
+    }
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    samples: usize,
+    ties: usize,
+    answers: Answers,
+    /// Place in the sorted order and cluster of every sample that has a value.
+    places: Vec<(u64, u64)>,
+    scores: Values,
+    unscored: BTreeMap<String, usize>,
+    failed: BTreeMap<String, usize>,
+    measures: BTreeMap<String, Values>,
+    /// By tag and value, which of the scores.
+    tags: BTreeMap<String, BTreeMap<String, Vec<u32>>>,
+    /// Tags with more values than a breakdown has.
+    too_many: BTreeSet<String>,
+    clustered: bool,
+    /// In billionths of a dollar, so that the order of adding up does not matter.
+    nanodollars: Option<i128>,
+    usage: Usage,
+}
+
+/// Collects verdicts of a run.
+#[derive(Debug, Default)]
+pub struct Summariser {
+    tallies: BTreeMap<(String, String), Tally>,
+}
+
+impl Summariser {
+    /// Takes a verdict in. Each sample is given once.
+    pub fn add(&mut self, verdict: Verdict<'_>) {
+        let key = (verdict.id.model.clone(), verdict.id.task.clone());
+        let tally = self.tallies.entry(key).or_default();
+        tally.samples += 1;
+        tally.add_usage(verdict.usage);
+        let place = hash(&[&verdict.id.item, &verdict.id.trial.to_string()]);
+        // Trials of one item are not independent: they share a cluster.
+        let cluster = hash(&[verdict.cluster.unwrap_or(&verdict.id.item)]);
+        tally.clustered |= verdict.cluster.is_some() || verdict.id.trial > 0;
+        let number = u32::try_from(tally.places.len()).unwrap_or(u32::MAX);
+        let valued = matches!(verdict.judgement.outcome, Outcome::Scored(_))
+            || !verdict.judgement.measures.is_empty();
+        if valued {
+            tally.places.push((place, cluster));
+        }
+        match &verdict.judgement.outcome {
+            Outcome::Scored(score) => {
+                let which = u32::try_from(tally.scores.len()).unwrap_or(u32::MAX);
+                tally.scores.push(number, *score);
+                tally.ties += usize::from(*score == 0.5);
+                if let Some(answer) = &verdict.judgement.parsed {
+                    tally.answers.add(answer, *score);
+                }
+                for (tag, value) in verdict.tags {
+                    if tally.too_many.contains(tag) {
+                        continue;
+                    }
+                    let values = tally.tags.entry(tag.clone()).or_default();
+                    if values.len() >= MOST_VALUES && !values.contains_key(value) {
+                        tally.tags.remove(tag);
+                        tally.too_many.insert(tag.clone());
+                        continue;
+                    }
+                    match values.get_mut(value) {
+                        Some(scores) => scores.push(which),
+                        None => {
+                            values.insert(value.clone(), vec![which]);
+                        }
+                    }
+                }
+            }
+            Outcome::Unscored(reason) => {
+                *tally.unscored.entry(reason.name().to_owned()).or_default() += 1;
+            }
+            Outcome::Failed(failure) => {
+                let kind = serde_json::to_value(failure.kind).ok();
+                let kind = kind
+                    .as_ref()
+                    .and_then(|k| k.as_str())
+                    .unwrap_or("internal")
+                    .to_owned();
+                *tally.failed.entry(kind).or_default() += 1;
+            }
+        }
+        for (name, value) in &verdict.judgement.measures {
+            let values = tally.measures.entry(name.clone()).or_default();
+            values.push(number, *value);
+        }
+    }
+
+    /// The summary. `overall` gives a task's metrics that are not means (see [`Task::overall`]).
+    pub fn finish(
+        self,
+        mut manifest: RunManifest,
+        planned: usize,
+        tasks: &[Arc<dyn Task>],
+        mut overall: impl FnMut(&str, &dyn Task) -> Vec<Measure>,
+    ) -> RunSummary {
+        let seen: usize = self.tallies.values().map(|t| t.samples).sum();
+        let failed: usize = self.tallies.values().flat_map(|t| t.failed.values()).sum();
+        let mut rows = Vec::new();
+        let mut depending: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        // Rows stand in the order of the manifest: models as named, tasks as listed.
+        let mut tallies = self.tallies;
+        for card in &manifest.models {
+            let model = card.model.to_string();
+            for task in tasks {
+                let key = (model.clone(), task.card().id.to_string());
+                let Some(tally) = tallies.remove(&key) else {
+                    continue;
+                };
+                let mut more = overall(&model, task.as_ref());
+                let run = manifest.tasks.iter().find(|t| t.id == key.1);
+                let settings = run.map(|t| t.settings.clone()).unwrap_or_default();
+                // One half is a tie only where a score is a share of right answers.
+                let is_share = run.is_none_or(|t| t.metric() == Some(Metric::Share));
+                for (measure, said) in is_share.then(|| tally.starts()).into_iter().flatten() {
+                    more.push(measure);
+                    let said = said.map(|said| format!("{}: {said}", key.1));
+                    depending.entry(model.clone()).or_default().extend(said);
+                }
+                let unit = if task.fixed_items(&settings) {
+                    Unit::Fixed
+                } else {
+                    Unit::Sampled(task.family_tag(&settings))
+                };
+                let row = tally.row(key.0, task.card(), unit, more);
+                rows.push(SummaryRow {
+                    human: task.human(&settings).map(|h| h.value),
+                    ties: if is_share { row.ties } else { 0 },
+                    constant_answer: row.constant_answer.filter(|_| is_share),
+                    ..row
+                });
+            }
+        }
+        starts::remark(&mut manifest);
+        for card in &mut manifest.models {
+            card.remarks.extend(
+                depending
+                    .remove(&card.model.to_string())
+                    .unwrap_or_default(),
+            );
+        }
+        test_against_chance(&mut rows);
+        RunSummary {
+            manifest,
+            rows,
+            complete: seen - failed == planned,
+        }
+    }
+}
+
+impl Tally {
+    /// Scores beside those after other start tokens, where both were asked for.
+    fn starts(&self) -> Vec<(Measure, Option<String>)> {
+        let others = self
+            .measures
+            .iter()
+            .filter(|(name, _)| name.starts_with(START_MEASURE));
+        let mut scores = None;
+        others
+            .filter_map(|(name, values)| {
+                let scores = scores.get_or_insert_with(|| self.scores.each().collect());
+                starts::paired(name, scores, values.each())
+            })
+            .collect()
+    }
+
+    fn add_usage(&mut self, usage: Usage) {
+        if let Some(cost) = usage.cost {
+            *self.nanodollars.get_or_insert(0) += (cost * 1e9).round() as i128;
+        }
+        self.usage += Usage {
+            cost: None,
+            ..usage
+        };
+    }
+
+    /// The scores of these numbers.
+    fn of_tag<'t>(&'t self, scores: &'t [u32]) -> impl Iterator<Item = Entry> + 't {
+        scores.iter().filter_map(|&which| {
+            let sample = *self.scores.of.get(which as usize)?;
+            let score = *self.scores.values.get(which as usize)?;
+            let &(place, cluster) = self.places.get(sample as usize)?;
+            Some((place, cluster, score))
+        })
+    }
+
+    /// The family of every scored sample by its place in the sorted order; nothing unless each has one
+    /// and there are two or more.
+    fn families(&self, tag: Option<&'static str>) -> Option<BTreeMap<u64, u64>> {
+        let values = self.tags.get(tag?)?;
+        let mut places = BTreeMap::new();
+        for (value, scores) in values {
+            let family = hash(&[value]);
+            places.extend(self.of_tag(scores).map(|e| (e.0, family)));
+        }
+        (values.len() > 1 && places.len() == self.scores.len()).then_some(places)
+    }
+
+    fn row(self, model: String, card: &TaskCard, unit: Unit, more: Vec<Measure>) -> SummaryRow {
+        let clustered = self.clustered;
+        let families = match unit {
+            Unit::Fixed => None,
+            Unit::Sampled(tag) => self.families(tag),
+        };
+        let by_family = |entries: Vec<Entry>| match &families {
+            Some(families) if entries.iter().all(|e| families.contains_key(&e.0)) => {
+                let of = |e: Entry| (e.0, families.get(&e.0).copied().unwrap_or(e.1), e.2);
+                account(entries.into_iter().map(of).collect(), true)
+            }
+            _ => account(entries, clustered),
+        };
+        let by_unit = |entries: Vec<Entry>| match unit {
+            Unit::Fixed => range(&entries),
+            Unit::Sampled(_) => estimate(&by_family(entries)?),
+        };
+        // One list of entries at a time.
+        let entries = |values: &Values| values.entries(&self.places);
+        let mut measures: Vec<Measure> = self
+            .measures
+            .iter()
+            .filter_map(|(name, values)| {
+                Some(Measure {
+                    name: name.clone(),
+                    estimate: by_unit(entries(values))?,
+                })
+            })
+            .collect();
+        if families.is_some() {
+            measures.extend(
+                over(entries(&self.scores), clustered).map(|estimate| Measure {
+                    name: FAMILIES_FIXED.to_owned(),
+                    estimate,
+                }),
+            );
+        }
+        measures.extend(more);
+        let breakdowns = self.tags.iter().map(|(tag, values)| {
+            let values = values
+                .iter()
+                .filter_map(|(value, scores)| {
+                    let entries = self.of_tag(scores).collect();
+                    Some((value.clone(), over(entries, clustered)?))
+                })
+                .collect();
+            let tag = tag.clone();
+            Breakdown { tag, values }
+        });
+        // Of items that are all there are nothing is tested.
+        let p = |values: &Values, null: f64| match unit {
+            Unit::Fixed => None,
+            Unit::Sampled(_) => by_family(entries(values))?.p_value(null).ok(),
+        };
+        let chance_test = card.chance.and_then(|chance| {
+            let floor = self.measures.get(OVER_FLOOR);
+            Some(ChanceTest {
+                p: p(&self.scores, chance)?,
+                p_floor: floor.and_then(|over| p(over, 0.0)),
+                p_holm: 1.0,
+                tasks: 1,
+            })
+        });
+        SummaryRow {
+            model,
+            task: card.id.to_string(),
+            scored: self.scores.len(),
+            breakdowns: breakdowns.collect(),
+            score: by_unit(entries(&self.scores)),
+            chance: card.chance,
+            human: None,
+            samples: self.samples,
+            ties: self.ties,
+            constant_answer: self.answers.constant(),
+            chance_test,
+            unscored: self.unscored,
+            failed: self.failed,
+            measures,
+            usage: Usage {
+                cost: self.nanodollars.map(|n| n as f64 / 1e9),
+                ..self.usage
+            },
+        }
+    }
+}
+
+/// Tests every score against chance, as far as that was not done (a summary of an earlier program: from
+/// its interval), and corrects over the tasks of each model by Holm: among all its verdicts there is a
+/// false one in at most 5 % of runs.
+pub fn test_against_chance(rows: &mut [SummaryRow]) {
+    let mut claims: BTreeMap<String, Vec<(usize, f64)>> = BTreeMap::new();
+    for (place, row) in rows.iter_mut().enumerate() {
+        let (Some(score), Some(chance)) = (&row.score, row.chance) else {
+            row.chance_test = None;
+            continue;
+        };
+        let from_interval =
+            |e: &Estimate, null: f64| p_of_interval((e.value, e.low, e.high), e.n, &e.method, null);
+        let over = row.measure(OVER_FLOOR);
+        let found = row.chance_test.or_else(|| {
+            Some(ChanceTest {
+                p: from_interval(score, chance)?,
+                p_floor: over.and_then(|over| from_interval(over, 0.0)),
+                p_holm: 1.0,
+                tasks: 1,
+            })
+        });
+        if let Some(found) = found {
+            // Above chance and above the floor, or below both: else there is no claim.
+            let same_side = over.is_none_or(|o| o.value * (score.value - chance) > 0.0);
+            let claim = match found.p_floor {
+                _ if !same_side => 1.0,
+                floor => found.p.max(floor.unwrap_or(0.0)),
+            };
+            let own = claims.entry(row.model.clone()).or_default();
+            own.push((place, claim));
+        }
+        row.chance_test = found;
+    }
+    for own in claims.into_values() {
+        let p: Vec<f64> = own.iter().map(|claim| claim.1).collect();
+        let corrected = multiple::holm(&p).unwrap_or_else(|_| vec![1.0; p.len()]);
+        for ((place, _), p_holm) in own.iter().zip(corrected) {
+            if let Some(test) = rows.get_mut(*place).and_then(|r| r.chance_test.as_mut()) {
+                test.p_holm = p_holm;
+                test.tasks = own.len();
+            }
+        }
+    }
+}
+
+/// Scores added up; `None` when one is no number.
+fn account(mut entries: Vec<Entry>, clustered: bool) -> Option<Moments> {
+    entries.sort_unstable_by_key(|e| (e.0, e.1));
+    let mut ids = BTreeMap::new();
+    let mut moments = Moments::new();
+    let mut add = |e: &Entry| -> Result<(), StatsError> {
+        if !clustered {
+            return moments.push(e.2);
+        }
+        let next = ids.len();
+        moments.push_clustered(e.2, *ids.entry(e.1).or_insert(next))
+    };
+    entries.iter().try_for_each(&mut add).ok()?;
+    Some(moments)
+}
+
+/// Mean with its 95 % interval; `None` when there is nothing to average.
+fn estimate(scores: &Moments) -> Option<Estimate> {
+    let interval = scores.interval().ok()?;
+    Some(Estimate {
+        value: interval.value,
+        low: interval.low,
+        high: interval.high,
+        n: scores.n(),
+        method: interval.method.to_owned(),
+    })
+}
+
+/// The same of a list.
+fn over(entries: Vec<Entry>, clustered: bool) -> Option<Estimate> {
+    estimate(&account(entries, clustered)?)
+}
+
+/// Mean with the range of the items, which are all there are.
+fn range(entries: &[Entry]) -> Option<Estimate> {
+    let mut sorted: Vec<Entry> = entries.to_vec();
+    sorted.sort_unstable_by_key(|e| (e.0, e.1));
+    let values = || sorted.iter().map(|e| e.2);
+    let n = sorted.len();
+    (n > 0).then(|| Estimate {
+        value: values().sum::<f64>() / n as f64,
+        low: values().fold(f64::INFINITY, f64::min),
+        high: values().fold(f64::NEG_INFINITY, f64::max),
+        n,
+        method: "range".to_owned(),
+    })
+}
+
+fn hash(parts: &[&str]) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    let mut first = [0u8; 8];
+    first.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    u64::from_le_bytes(first)
+}

@@ -1,0 +1,127 @@
+//! What runs need, as values: no globals stand behind a laboratory.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mary_contract::{DataSource, ModelRef, NoData, Provider, Registry, Task};
+use mary_remote::Ledger;
+
+use crate::RunError;
+
+/// Tasks, providers, data, cache and places. Built by a binary, a notebook or a test.
+pub struct Laboratory {
+    tasks: Registry,
+    providers: Vec<Box<dyn Provider>>,
+    data: Box<dyn DataSource + Send>,
+    runs: PathBuf,
+    answers: Option<PathBuf>,
+    spending: Ledger,
+    command: Vec<String>,
+}
+
+impl Laboratory {
+    /// A laboratory whose run folders lie below `runs`; it has no tasks, models, datasets or cache yet.
+    pub fn new(runs: impl Into<PathBuf>) -> Self {
+        Self {
+            tasks: Registry::new(),
+            providers: Vec::new(),
+            data: Box::new(NoData),
+            runs: runs.into(),
+            answers: None,
+            spending: Ledger::new(),
+            command: Vec::new(),
+        }
+    }
+
+    /// With these tasks.
+    #[must_use]
+    pub fn tasks(mut self, tasks: Registry) -> Self {
+        self.tasks = tasks;
+        self
+    }
+
+    /// With these models.
+    #[must_use]
+    pub fn providers(mut self, providers: impl IntoIterator<Item = Box<dyn Provider>>) -> Self {
+        self.providers.extend(providers);
+        self
+    }
+
+    /// With datasets from here.
+    #[must_use]
+    pub fn data(mut self, data: impl DataSource + Send + 'static) -> Self {
+        self.data = Box::new(data);
+        self
+    }
+
+    /// With a cache of answers in this file.
+    #[must_use]
+    pub fn answers(mut self, path: impl Into<PathBuf>) -> Self {
+        self.answers = Some(path.into());
+        self
+    }
+
+    /// With this account of money; give it to the providers that spend.
+    #[must_use]
+    pub fn spending(mut self, spending: Ledger) -> Self {
+        self.spending = spending;
+        self
+    }
+
+    /// What manifests say about how the run was started, for people.
+    #[must_use]
+    pub fn command(mut self, words: impl IntoIterator<Item = String>) -> Self {
+        self.command = words.into_iter().collect();
+        self
+    }
+
+    /// Where run folders lie.
+    pub fn runs(&self) -> &Path {
+        &self.runs
+    }
+
+    /// The datasets.
+    pub fn source(&self) -> &dyn DataSource {
+        self.data.as_ref()
+    }
+
+    /// A task by id.
+    pub fn task(&self, id: &str) -> Option<&Arc<dyn Task>> {
+        self.tasks.task(id)
+    }
+
+    /// The tasks and families.
+    pub fn registry(&self) -> &Registry {
+        &self.tasks
+    }
+
+    /// Every provider.
+    pub fn all_providers(&self) -> impl Iterator<Item = &dyn Provider> {
+        self.providers.iter().map(AsRef::as_ref)
+    }
+
+    /// The provider of a model.
+    pub fn provider(&self, model: &ModelRef) -> Result<&dyn Provider, RunError> {
+        let found = self.all_providers().find(|p| p.name() == model.provider);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = self.all_providers().map(|p| p.name()).collect();
+            RunError::Specification(format!(
+                "{model}: no provider is called `{}`\nhint: there are {}",
+                model.provider,
+                names.join(", ")
+            ))
+        })
+    }
+
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.spending
+    }
+
+    pub(crate) fn answers_file(&self) -> Option<&Path> {
+        self.answers.as_deref()
+    }
+
+    pub(crate) fn words(&self) -> &[String] {
+        &self.command
+    }
+}

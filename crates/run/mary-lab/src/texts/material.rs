@@ -1,0 +1,164 @@
+//! What the instruments share in reading a user's rows: columns by name, ids that are unique, and errors
+//! with file and line.
+
+use mary_contract::{SampleId, TaskError};
+use mary_platform::DigestMap;
+use mary_taskfile::{Material, MaterialRow, MaterialRows};
+use serde_json::Value;
+
+/// Characters of an id, at most: it stands in every line of the log.
+const LONGEST_ID: usize = 512;
+
+/// A stream of rows with ids; after an error it ends.
+pub(crate) struct Named {
+    material: Material,
+    rows: MaterialRows,
+    id: Option<String>,
+    /// The ids so far with their lines; none where lines are ids, which cannot meet twice.
+    seen: DigestMap,
+    made: bool,
+    ended: bool,
+}
+
+impl Named {
+    /// The rows of a file, with this column as id; without one, `id` where there is such a column, and
+    /// otherwise the line.
+    pub fn new(material: &Material, id: Option<&str>) -> Result<Self, TaskError> {
+        Ok(Self {
+            rows: material.rows()?,
+            material: material.clone(),
+            id: id.map(str::to_owned),
+            seen: DigestMap::default(),
+            made: false,
+            ended: false,
+        })
+    }
+
+    fn read(&mut self) -> Result<Option<(String, MaterialRow)>, TaskError> {
+        let Some(row) = self.rows.next().transpose()? else {
+            return match self.made {
+                true => Ok(None),
+                false => Err(self
+                    .material
+                    .wrong(1, "there are no rows; expected at least one")),
+            };
+        };
+        self.made = true;
+        let name = match (&self.id, row.columns.contains_key("id")) {
+            (Some(name), _) => name.as_str(),
+            (None, true) => "id",
+            (None, false) => return Ok(Some((row.number.to_string(), row))),
+        };
+        let id = text(&self.material, &row, name)?;
+        if id.is_empty() || id.chars().count() > LONGEST_ID {
+            let message = format!(
+                "the id in column `{name}` has {} characters; expected 1 to {LONGEST_ID}",
+                id.chars().count()
+            );
+            return Err(self.material.wrong(row.line, message));
+        }
+        let before = self.seen.insert(DigestMap::digest(&id), row.line as u64);
+        let before = before.map_err(|e| {
+            let place = std::env::temp_dir();
+            let message = format!(
+                "a temporary file in {} cannot be read: {e}",
+                place.display()
+            );
+            self.material.wrong(row.line, message)
+        })?;
+        if let Some(line) = before {
+            let message = format!(
+                "the id `{id}` stands in line {line} already; ids are unique\n\
+                 hint: --id names another column"
+            );
+            return Err(self.material.wrong(row.line, message));
+        }
+        Ok(Some((id, row)))
+    }
+}
+
+impl Iterator for Named {
+    type Item = Result<(String, MaterialRow), TaskError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let found = self.read();
+        self.ended = !matches!(found, Ok(Some(_)));
+        found.transpose()
+    }
+}
+
+/// The id of a text's sample in the log; every text is asked once.
+pub(crate) fn sample_id(model: &str, task: &str, item: &str) -> SampleId {
+    SampleId {
+        model: model.to_owned(),
+        task: task.to_owned(),
+        item: item.to_owned(),
+        trial: 0,
+    }
+}
+
+/// The text in a column of a row.
+pub(crate) fn text(
+    material: &Material,
+    row: &MaterialRow,
+    name: &str,
+) -> Result<String, TaskError> {
+    match row.columns.get(name) {
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(Value::Number(number)) => Ok(number.to_string()),
+        Some(Value::Bool(flag)) => Ok(flag.to_string()),
+        Some(Value::Null) => {
+            Err(material.wrong(row.line, format!("column `{name}` is empty; expected text")))
+        }
+        Some(Value::Array(_) | Value::Object(_)) => Err(material.wrong(
+            row.line,
+            format!("column `{name}` is a list or an object; expected text"),
+        )),
+        None => {
+            let there: Vec<&str> = row.columns.keys().map(String::as_str).collect();
+            Err(material.wrong(
+                row.line,
+                format!(
+                    "there is no column `{name}`; the row has: {}",
+                    there.join(", ")
+                ),
+            ))
+        }
+    }
+}
+
+/// As [`text`], where it must not be empty.
+pub(crate) fn words(
+    material: &Material,
+    row: &MaterialRow,
+    name: &str,
+) -> Result<String, TaskError> {
+    let found = text(material, row, name)?;
+    if found.trim().is_empty() {
+        let message = format!("column `{name}` is empty; expected text");
+        return Err(material.wrong(row.line, message));
+    }
+    Ok(found)
+}
+
+/// The id of a task on a file: its family and the file's name, as a task's id may be written.
+pub(crate) fn task_id(family: &str, material: &Material) -> String {
+    let stem = material.path().file_stem().unwrap_or_default();
+    let fitting: String = stem
+        .to_string_lossy()
+        .chars()
+        .map(|c| match c {
+            c if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') => c,
+            _ => '-',
+        })
+        .collect();
+    let name = if fitting.is_empty() {
+        "texts"
+    } else {
+        &fitting
+    };
+    format!("{family}/{name}")
+}

@@ -1,0 +1,326 @@
+//! How probable texts of one's own are: a file of texts or minimal pairs as a task, and what came of it as
+//! tidy tables per token, word, region, text and pair.
+
+mod regions;
+mod rows;
+mod tables;
+pub mod words;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use mary_contract::{
+    Ask, ContinuationScore, DataSource, Details, ErrorKind, InForce, Item, Items, Judgement,
+    Metric, Needs, Outcome, Prompt, Reply, Request, Response, START_MEASURE, Score, Scoring, Start,
+    Target, Task, TaskCard, TaskError, TaskSettings, Ties,
+};
+use mary_taskfile::Material;
+use serde::Serialize;
+use serde_json::json;
+
+pub use rows::{Part, Text};
+pub use tables::{By, Tables, tables};
+
+use crate::texts::{InstrumentError, material};
+pub(crate) use rows::Texts;
+
+/// What is scored, and what is told of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ScoreOptions {
+    /// The column of texts.
+    pub text: String,
+    /// Minimal pairs instead: the columns of the acceptable and of the other text.
+    pub pair: Option<(String, String)>,
+    /// The column of what stands before a text.
+    pub context: Option<String>,
+    /// The column of ids; without one, `id` or the line.
+    pub id: Option<String>,
+    /// Columns carried into the tables.
+    pub keep: Vec<String>,
+    /// The column that holds the words of regions of interest.
+    pub region: Option<String>,
+    /// Regions of interest by marks in the text.
+    pub marks: Option<(String, String)>,
+    /// What stands between context and text; scored with the text.
+    pub separator: String,
+    /// What stands before the first token.
+    pub start: Start,
+    /// Ask with several start tokens instead ([`Start::COMPARED`]); the first decides.
+    #[serde(skip)]
+    pub compare: bool,
+    /// Tell the entropy of each distribution.
+    pub entropy: bool,
+    /// Tell the rank of each token.
+    pub rank: bool,
+    /// Move the probability of a leading space to the word before it, beside the plain rule.
+    pub correction: bool,
+}
+
+impl Default for ScoreOptions {
+    fn default() -> Self {
+        Self {
+            text: "text".into(),
+            pair: None,
+            context: None,
+            id: None,
+            keep: Vec::new(),
+            region: None,
+            marks: None,
+            separator: " ".into(),
+            start: Start::Text,
+            compare: false,
+            entropy: false,
+            rank: false,
+            correction: true,
+        }
+    }
+}
+
+impl ScoreOptions {
+    /// What stands before the first token; where it is several, the first decides.
+    pub fn starts(&self) -> Vec<Start> {
+        match self.compare {
+            true => Start::COMPARED.to_vec(),
+            false => vec![self.start.clone()],
+        }
+    }
+
+    /// What a task is made of beside its file. The start token stands in every request and among what is
+    /// asked; here it is as earlier programs had it by default, so that answers that they kept are found.
+    fn made_of(&self) -> String {
+        let mut options = self.clone();
+        if matches!(self.start, Start::Text | Start::Token(_)) {
+            options.start = Start::Always;
+        }
+        serde_json::to_string(&options).unwrap_or_default()
+    }
+
+    /// What is asked of each token besides its log-probability.
+    pub fn details(&self) -> Details {
+        Details {
+            places: true,
+            entropy: self.entropy,
+            rank: self.rank,
+            word_starts: self.correction,
+        }
+    }
+}
+
+/// A file of texts or pairs as a task.
+pub struct ScoreTask {
+    material: Material,
+    options: ScoreOptions,
+    card: TaskCard,
+}
+
+impl ScoreTask {
+    /// Hashes the file; its rows are not looked at yet.
+    pub fn open(path: &Path, options: ScoreOptions) -> Result<Self, InstrumentError> {
+        let material = Material::open(path)?;
+        if options.marks.is_some() && options.region.is_some() {
+            return Err(InstrumentError::Usage(
+                "regions are either marked in the text or named in a column, not both".into(),
+            ));
+        }
+        if let Some((open, close)) = &options.marks
+            && (open.is_empty() || close.is_empty() || open == close)
+        {
+            return Err(InstrumentError::Usage(
+                "--marks takes two different marks, for example '[[ ]]'".into(),
+            ));
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let about = match options.pair {
+            Some(_) => "How often the first text of a pair is the more probable.",
+            None => "How probable texts are, in bits of surprisal.",
+        };
+        let id = material::task_id("score", &material);
+        let mut card = TaskCard::new(id, name.into_owned(), about);
+        card.chance = options.pair.as_ref().map(|_| 0.5);
+        let made_of = options.made_of();
+        let content = blake3::hash(format!("{}\n{made_of}", material.hash()).as_bytes());
+        card.content = Some(content.to_hex().to_string().into());
+        Ok(Self {
+            material,
+            options,
+            card,
+        })
+    }
+
+    /// What is scored, and what is told of it.
+    pub fn options(&self) -> &ScoreOptions {
+        &self.options
+    }
+
+    /// Its rows, with their texts.
+    pub(crate) fn texts(&self) -> Result<Texts, TaskError> {
+        Texts::new(&self.material, &self.options)
+    }
+
+    fn item(&self, text: &Text) -> Item {
+        let continuations: Vec<String> =
+            text.parts.iter().map(|p| p.continuation.clone()).collect();
+        let ask = |start: Start| {
+            Ask::subject(Request::Score(Score {
+                prefix: Prompt::plain(text.context.clone()),
+                continuations: continuations.clone(),
+                start,
+                details: self.options.details(),
+            }))
+        };
+        let asks = self.options.starts().into_iter().map(ask).collect();
+        let target = match text.parts.as_slice() {
+            [good, bad] => Target::Pair {
+                good: good.text.clone(),
+                bad: bad.text.clone(),
+            },
+            _ => Target::Data(json!({ "line": text.line })),
+        };
+        let mut item = Item::new(text.id.clone(), target, asks);
+        for (name, value) in self.options.keep.iter().zip(&text.kept) {
+            item = item.tagged(name, value.clone());
+        }
+        item
+    }
+}
+
+/// Bits of a natural logarithm.
+pub(crate) fn bits(nats: f64) -> f64 {
+    nats / std::f64::consts::LN_2
+}
+
+/// The scores of an answer, one for each text.
+fn scores(answer: &Reply) -> &[ContinuationScore] {
+    match &answer.answer {
+        Response::Scored(scored) => &scored.continuations,
+        _ => &[],
+    }
+}
+
+/// The verdict on one answer.
+fn judged(answer: &Reply) -> Judgement {
+    match scores(answer) {
+        [only] => {
+            let mut judgement = Judgement::scored(-bits(only.sum()));
+            if let Some(mean) = only.mean() {
+                judgement = judgement.measured("surprisal_per_token", -bits(mean));
+            }
+            judgement.measured("tokens", only.tokens.len() as f64)
+        }
+        [good, bad] => {
+            let margin = good.sum() - bad.sum();
+            let verdict = |margin: f64| match margin {
+                m if m > 0.0 => 1.0,
+                m if m < 0.0 => 0.0,
+                _ => 0.5,
+            };
+            let mut judgement = Judgement::scored(verdict(margin)).measured("margin", margin);
+            if let (Some(good), Some(bad)) = (good.mean(), bad.mean()) {
+                judgement = judgement.measured("per_token", verdict(good - bad));
+            }
+            judgement
+        }
+        _ => Judgement::failed(
+            ErrorKind::Internal,
+            "the answer does not hold one score for each text",
+        ),
+    }
+}
+
+impl Task for ScoreTask {
+    fn card(&self) -> &TaskCard {
+        &self.card
+    }
+
+    fn needs(&self, _: &TaskSettings) -> Needs {
+        Needs {
+            score: true,
+            ..Needs::default()
+        }
+    }
+
+    fn items(&self, _: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
+        let texts = self.texts()?;
+        let again = Self {
+            material: self.material.clone(),
+            options: self.options.clone(),
+            card: self.card.clone(),
+        };
+        Ok(Box::new(
+            texts.map(move |text| text.map(|t| again.item(&t))),
+        ))
+    }
+
+    fn judge(&self, _: &TaskSettings, _: &Item, answers: &[Reply]) -> Judgement {
+        let Some((first, others)) = answers.split_first() else {
+            return Judgement::failed(ErrorKind::Internal, "there is no answer");
+        };
+        let mut judgement = judged(first);
+        for (start, other) in self.options.starts().iter().skip(1).zip(others) {
+            if let Outcome::Scored(score) = judged(other).outcome {
+                let name = format!("{START_MEASURE}{}", start.name());
+                judgement = judgement.measured(&name, score);
+            }
+        }
+        judgement
+    }
+
+    fn asked(&self, settings: &TaskSettings) -> InForce {
+        let mut asked = settings.asked(&self.card);
+        // Nothing here is drawn.
+        asked.remove("seed");
+        let start = match self.options.compare {
+            true => "compare",
+            false => self.options.start.name(),
+        };
+        asked.insert("start".to_owned(), start.to_owned());
+        asked
+    }
+
+    fn scoring(&self, _: &TaskSettings) -> Scoring {
+        match self.options.pair {
+            Some(_) => Scoring::share(Ties::Half),
+            None => Scoring::number(Metric::Number),
+        }
+    }
+
+    fn conventions(&self, _: &TaskSettings) -> BTreeMap<String, String> {
+        let file = self.material.path().file_name().unwrap_or_default();
+        let mut said = BTreeMap::new();
+        let mut say = |name: &str, text: &str| said.insert(name.to_owned(), text.to_owned());
+        say(
+            "data",
+            &format!(
+                "{}, blake3 {}",
+                file.to_string_lossy(),
+                self.material.hash()
+            ),
+        );
+        match self.options.compare {
+            true => say("start", "compare: auto decides, harness and none beside it"),
+            false => say("start", &self.options.start.stated()),
+        };
+        say("words", "runs without white space; plain sum over tokens");
+        if self.options.correction {
+            say(
+                "words, corrected",
+                "the probability of a leading space counts for the word before it (Pimentel and Meister \
+                 2024; Oh and Schuler 2024), where tokens hold leading spaces",
+            );
+        }
+        match self.options.pair {
+            Some(_) => say(
+                "score",
+                "share of pairs whose first text has the larger sum; ties one half",
+            ),
+            None => say("scale", "surprisal of a text, bits"),
+        };
+        if self.options.context.is_some() {
+            say(
+                "separator",
+                &format!("{:?}, scored with the text", self.options.separator),
+            );
+        }
+        said
+    }
+}

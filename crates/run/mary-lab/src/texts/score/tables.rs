@@ -1,0 +1,482 @@
+//! Tidy tables of a scored file: one row per token, word, region, text or pair and model, in the order of
+//! the file. They are read from the run folder, so that memory does not grow with the texts.
+
+use std::io;
+use std::ops::Range;
+
+use mary_contract::{ContinuationScore, Outcome, Response, Sample, Start, Task as _};
+use mary_store::{RunFolder, Seeker};
+
+use super::words::{self, Word};
+use super::{Part, ScoreOptions, ScoreTask, Text, bits};
+use crate::texts::InstrumentError;
+use crate::texts::material::sample_id;
+use crate::texts::table::{Cell, Head, Type};
+
+/// What a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum By {
+    /// A text.
+    Text,
+    /// A minimal pair.
+    Pair,
+    /// A word of a text.
+    Word,
+    /// A region of interest.
+    Region,
+    /// A token of a text.
+    Token,
+}
+
+impl By {
+    /// The tables that a task can fill.
+    pub fn of(options: &ScoreOptions) -> Vec<Self> {
+        let mut all = vec![Self::Text, Self::Word, Self::Token];
+        if options.pair.is_some() {
+            all.push(Self::Pair);
+        }
+        if options.region.is_some() || options.marks.is_some() {
+            all.push(Self::Region);
+        }
+        all.sort_unstable();
+        all
+    }
+
+    /// Its name for files: `texts`, `words` …
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "texts",
+            Self::Pair => "pairs",
+            Self::Word => "words",
+            Self::Region => "regions",
+            Self::Token => "tokens",
+        }
+    }
+
+    /// Names and types of its columns.
+    pub fn head(self, options: &ScoreOptions) -> Head {
+        let mut head: Vec<(&str, Type)> = vec![("model", Type::Text), ("id", Type::Text)];
+        let kept = head.len();
+        if self != Self::Pair && options.pair.is_some() {
+            head.push(("part", Type::Text));
+        }
+        let corrected = [
+            ("logprob_corrected", Type::Number),
+            ("surprisal_corrected", Type::Number),
+        ];
+        let score = [("logprob", Type::Number), ("surprisal", Type::Number)];
+        let place = [("start", Type::Count), ("end", Type::Count)];
+        match self {
+            Self::Text => {
+                head.extend([
+                    ("text", Type::Text),
+                    ("words", Type::Count),
+                    ("tokens", Type::Count),
+                ]);
+                head.extend(score);
+                head.extend([
+                    ("surprisal_per_token", Type::Number),
+                    ("surprisal_per_word", Type::Number),
+                    ("first_unscored", Type::Flag),
+                    ("boundary_merged", Type::Flag),
+                    ("windowed", Type::Flag),
+                    ("outcome", Type::Text),
+                ]);
+            }
+            Self::Pair => {
+                head.extend([
+                    ("good", Type::Text),
+                    ("bad", Type::Text),
+                    ("verdict", Type::Number),
+                    ("margin", Type::Number),
+                    ("logprob_good", Type::Number),
+                    ("logprob_bad", Type::Number),
+                    ("tokens_good", Type::Count),
+                    ("tokens_bad", Type::Count),
+                    ("margin_per_token", Type::Number),
+                    ("outcome", Type::Text),
+                ]);
+            }
+            Self::Word => {
+                head.extend([("position", Type::Count), ("word", Type::Text)]);
+                head.extend(place);
+                head.push(("tokens", Type::Count));
+                head.extend(score);
+                if options.correction {
+                    head.extend(corrected);
+                }
+            }
+            Self::Region => {
+                head.extend([("region", Type::Count), ("words", Type::Text)]);
+                head.extend(place);
+                head.push(("tokens", Type::Count));
+                head.extend(score);
+                if options.correction {
+                    head.extend(corrected);
+                }
+            }
+            Self::Token => {
+                head.extend([("position", Type::Count), ("token", Type::Text)]);
+                head.extend(place);
+                head.push(("word", Type::Count));
+                head.extend(score);
+            }
+        }
+        if options.entropy && matches!(self, Self::Token | Self::Word) {
+            head.push(("entropy", Type::Number));
+        }
+        if options.rank && self == Self::Token {
+            head.push(("rank", Type::Count));
+        }
+        head.extend([("start_token", Type::Text), ("scoring", Type::Text)]);
+        let mut head: Head = head.into_iter().map(|(n, t)| (n.to_owned(), t)).collect();
+        let columns = options.keep.iter().map(|name| (name.clone(), Type::Text));
+        head.splice(kept..kept, columns);
+        head
+    }
+}
+
+/// What came of reading a run into tables.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tables {
+    /// Texts or pairs with a score, over all models.
+    pub scored: usize,
+    /// Those that failed.
+    pub failed: usize,
+    /// Those that are not answered yet.
+    pub missing: usize,
+    /// Texts whose tokens could not be laid onto them, so that they have no words.
+    pub without_words: usize,
+}
+
+/// Gets the rows of each table.
+pub type Sink<'a> = &'a mut dyn FnMut(By, Vec<Cell>) -> io::Result<()>;
+
+/// Reads a run of the task into the wanted tables.
+pub fn tables(
+    task: &ScoreTask,
+    folder: &RunFolder,
+    wanted: &[By],
+    sink: Sink<'_>,
+) -> Result<Tables, InstrumentError> {
+    let logged = folder.finished_ids()?;
+    let models = &folder.manifest().models;
+    let names: Vec<String> = models.iter().map(|m| m.model.to_string()).collect();
+    let mut seeker: Seeker = folder.seeker()?;
+    let mut done = Tables::default();
+    for (at, card) in models.iter().enumerate() {
+        let called = card.label.as_deref().unwrap_or(&names[at]);
+        // The convention stands beside every score.
+        let scoring = card.conventions.get("scoring");
+        let scoring = scoring.map_or("chain rule", String::as_str);
+        let starts = task.options().starts();
+        let first = |start: &Start| match &card.starts {
+            Some(known) => known.shown(start),
+            // A server or a program of the user's does not tell.
+            None => start.name().to_owned(),
+        };
+        let first: Vec<String> = starts.iter().map(first).collect();
+        for text in task.texts()? {
+            let text = text?;
+            let id = sample_id(&names[at], &task.card().id, &text.id);
+            let Some(offset) = logged.offset(&id)? else {
+                done.missing += 1;
+                continue;
+            };
+            let sample = seeker.sample(offset)?;
+            for (which, start) in first.iter().enumerate() {
+                let mut rows = Rows {
+                    options: task.options(),
+                    model: called,
+                    start,
+                    scoring,
+                    text: &text,
+                    wanted,
+                    sink: &mut *sink,
+                    done: &mut done,
+                };
+                rows.of(&sample, which)
+                    .map_err(|source| InstrumentError::Write {
+                        path: "table".into(),
+                        source,
+                    })?;
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// The rows of one text of one model.
+struct Rows<'a, 'b> {
+    options: &'a ScoreOptions,
+    model: &'a str,
+    /// What stood before the text.
+    start: &'a str,
+    scoring: &'a str,
+    text: &'a Text,
+    wanted: &'a [By],
+    sink: &'a mut (dyn FnMut(By, Vec<Cell>) -> io::Result<()> + 'b),
+    done: &'a mut Tables,
+}
+
+fn surprisal(logprob: Option<f64>) -> Cell {
+    logprob.map(|x| -bits(x)).into()
+}
+
+/// A range in bytes of the text, given in bytes of the continuation.
+fn shown(place: &Range<usize>, shift: usize) -> [Cell; 2] {
+    [
+        place.start.saturating_sub(shift).into(),
+        place.end.saturating_sub(shift).into(),
+    ]
+}
+
+impl Rows<'_, '_> {
+    fn wants(&self, by: By) -> bool {
+        self.wanted.contains(&by)
+    }
+
+    /// The columns that every table begins with.
+    fn begin(&self, part: Option<&Part>) -> Vec<Cell> {
+        let mut cells = vec![self.model.into(), self.text.id.as_str().into()];
+        cells.extend(self.text.kept.iter().map(|k| k.as_str().into()));
+        if let Some(part) = part
+            && self.options.pair.is_some()
+        {
+            cells.push(part.name.into());
+        }
+        cells
+    }
+
+    fn put(&mut self, by: By, mut cells: Vec<Cell>) -> io::Result<()> {
+        cells.extend([self.start.into(), self.scoring.into()]);
+        (self.sink)(by, cells)
+    }
+
+    /// Rows of one of the sample's questions, of which there are as many as start tokens.
+    fn of(&mut self, sample: &Sample, which: usize) -> io::Result<()> {
+        let asked = sample.exchanges.get(which);
+        let answer = asked.and_then(|e| e.reply.as_ref().ok());
+        let scores = match answer.map(|r| &r.answer) {
+            Some(Response::Scored(s)) if s.continuations.len() == self.text.parts.len() => {
+                s.continuations.as_slice()
+            }
+            _ => &[],
+        };
+        let outcome = match &sample.judgement.outcome {
+            Outcome::Scored(_) => "scored".to_owned(),
+            Outcome::Unscored(reason) => reason.name().to_owned(),
+            Outcome::Failed(failure) => failure.message.clone(),
+        };
+        match (which, scores.is_empty()) {
+            (0, true) => self.done.failed += 1,
+            (0, false) => self.done.scored += 1,
+            _ => {}
+        }
+        let text = self.text;
+        for (at, part) in text.parts.iter().enumerate() {
+            self.part(part, scores.get(at), &outcome)?;
+        }
+        if self.wants(By::Pair)
+            && let [good, bad] = text.parts.as_slice()
+        {
+            self.pair(good, bad, scores, &outcome)?;
+        }
+        Ok(())
+    }
+
+    fn part(
+        &mut self,
+        part: &Part,
+        score: Option<&ContinuationScore>,
+        outcome: &str,
+    ) -> io::Result<()> {
+        let tokens = score.and_then(|s| words::token_places(&part.continuation, s));
+        if score.is_some() && tokens.is_none() {
+            self.done.without_words += 1;
+        }
+        if self.wants(By::Text) {
+            self.text(part, score, outcome)?;
+        }
+        let (Some(score), Some(tokens)) = (score, tokens) else {
+            return Ok(());
+        };
+        if self.wants(By::Word) {
+            let found = words::scored(&part.continuation, &tokens, score);
+            for (at, word) in found.iter().enumerate() {
+                self.word(part, at, word, score)?;
+            }
+        }
+        if self.wants(By::Region) {
+            for (at, region) in part.regions.iter().enumerate() {
+                self.region(part, at, region, (&tokens, score))?;
+            }
+        }
+        if self.wants(By::Token) {
+            self.tokens(part, &tokens, score)?;
+        }
+        Ok(())
+    }
+
+    fn text(
+        &mut self,
+        part: &Part,
+        score: Option<&ContinuationScore>,
+        outcome: &str,
+    ) -> io::Result<()> {
+        let count = words::places(&part.text).len();
+        let sum = score.map(ContinuationScore::sum);
+        let mean = score.and_then(ContinuationScore::mean);
+        let flag = |told: fn(&ContinuationScore) -> bool| {
+            score.map_or(Cell::Nothing, |s| Cell::Flag(told(s)))
+        };
+        let mut cells = self.begin(Some(part));
+        cells.extend([
+            part.text.as_str().into(),
+            count.into(),
+            score.map_or(Cell::Nothing, |s| s.tokens.len().into()),
+            sum.into(),
+            surprisal(sum),
+            surprisal(mean),
+            surprisal(sum.map(|s| s / count.max(1) as f64)),
+            flag(|s| s.first_unscored),
+            flag(|s| s.boundary_merged),
+            flag(|s| s.windowed),
+            outcome.into(),
+        ]);
+        self.put(By::Text, cells)
+    }
+
+    fn pair(
+        &mut self,
+        good: &Part,
+        bad: &Part,
+        scores: &[ContinuationScore],
+        outcome: &str,
+    ) -> io::Result<()> {
+        let mut cells = self.begin(None);
+        cells.extend([good.text.as_str().into(), bad.text.as_str().into()]);
+        match scores {
+            [a, b] => {
+                let margin = a.sum() - b.sum();
+                let verdict = match margin {
+                    m if m > 0.0 => 1.0,
+                    m if m < 0.0 => 0.0,
+                    _ => 0.5,
+                };
+                let per_token = a.mean().zip(b.mean()).map(|(a, b)| a - b);
+                cells.extend([
+                    Cell::from(verdict),
+                    margin.into(),
+                    a.sum().into(),
+                    b.sum().into(),
+                    a.tokens.len().into(),
+                    b.tokens.len().into(),
+                    per_token.into(),
+                ]);
+            }
+            _ => cells.extend([const { Cell::Nothing }; 7]),
+        }
+        cells.push(outcome.into());
+        self.put(By::Pair, cells)
+    }
+
+    fn word(
+        &mut self,
+        part: &Part,
+        at: usize,
+        word: &Word,
+        score: &ContinuationScore,
+    ) -> io::Result<()> {
+        let mut cells = self.begin(Some(part));
+        let spelled = part.continuation.get(word.place.clone()).unwrap_or("");
+        cells.extend([Cell::from(at + 1), spelled.into()]);
+        cells.extend(shown(&word.place, part.shift()));
+        cells.push(word.tokens.len().into());
+        cells.extend([word.plain.into(), surprisal(word.plain)]);
+        if self.options.correction {
+            cells.extend([word.corrected.into(), surprisal(word.corrected)]);
+        }
+        if self.options.entropy {
+            // How open it was which word comes: the distribution before its first token.
+            let told = score.details.as_ref().map_or(&[][..], |d| &d.entropy);
+            let entropy = told.get(word.tokens.start).filter(|_| word.plain.is_some());
+            cells.push(entropy.map(|&e| bits(f64::from(e))).into());
+        }
+        self.put(By::Word, cells)
+    }
+
+    fn region(
+        &mut self,
+        part: &Part,
+        at: usize,
+        region: &Range<usize>,
+        (tokens, score): (&[Range<usize>], &ContinuationScore),
+    ) -> io::Result<()> {
+        let inside = region.start + part.shift()..region.end + part.shift();
+        // A token belongs to the region that holds its first byte that is not white space.
+        let first_byte = |token: &Range<usize>| {
+            let text = part.continuation.get(token.clone()).unwrap_or("");
+            let space = text.len() - text.trim_start().len();
+            if space < text.len() {
+                token.start + space
+            } else {
+                token.end
+            }
+        };
+        let first = tokens.partition_point(|t| first_byte(t) < inside.start);
+        let last = tokens.partition_point(|t| first_byte(t) < inside.end);
+        let of = first..last;
+        let cut = score.first_unscored && inside.start == part.shift();
+        let held = score.logprobs.get(of.clone()).unwrap_or_default();
+        let sum: f64 = held.iter().map(|&x| f64::from(x)).sum();
+        let sum = (!of.is_empty() && !cut).then_some(sum);
+        let corrected = words::correction(&part.continuation, score, &of);
+        let corrected = sum.zip(corrected).map(|(sum, by)| sum + by);
+        let mut cells = self.begin(Some(part));
+        let spelled = part.text.get(region.clone()).unwrap_or("");
+        cells.extend([Cell::from(at + 1), spelled.into()]);
+        cells.extend(shown(&inside, part.shift()));
+        cells.push(of.len().into());
+        cells.extend([sum.into(), surprisal(sum)]);
+        if self.options.correction {
+            cells.extend([corrected.into(), surprisal(corrected)]);
+        }
+        self.put(By::Region, cells)
+    }
+
+    fn tokens(
+        &mut self,
+        part: &Part,
+        tokens: &[Range<usize>],
+        score: &ContinuationScore,
+    ) -> io::Result<()> {
+        let words = words::places(&part.continuation);
+        let of = words::of_tokens(&words, tokens);
+        // A first token without a score keeps its number.
+        let before = usize::from(score.first_unscored) + 1;
+        for (at, (token, &logprob)) in score.tokens.iter().zip(&score.logprobs).enumerate() {
+            let mut cells = self.begin(Some(part));
+            cells.extend([Cell::from(at + before), token.as_str().into()]);
+            let place = tokens.get(at).cloned().unwrap_or_default();
+            cells.extend(shown(&place, part.shift()));
+            let word = of.get(at).copied().flatten();
+            cells.push(word.map_or(Cell::Nothing, |w| (w + 1).into()));
+            let logprob = Some(f64::from(logprob));
+            cells.extend([logprob.into(), surprisal(logprob)]);
+            if self.options.entropy {
+                let told = score.details.as_ref().map_or(&[][..], |d| &d.entropy);
+                cells.push(told.get(at).map(|&e| bits(f64::from(e))).into());
+            }
+            if self.options.rank {
+                let told = score.details.as_ref().map_or(&[][..], |d| &d.rank);
+                cells.push(
+                    told.get(at)
+                        .map_or(Cell::Nothing, |&r| Cell::Count(r.into())),
+                );
+            }
+            self.put(By::Token, cells)?;
+        }
+        Ok(())
+    }
+}

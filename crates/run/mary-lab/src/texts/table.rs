@@ -1,0 +1,388 @@
+//! Tidy tables with typed columns, written row by row as CSV, TSV, JSON lines or Parquet. What is not
+//! there is empty, null or absent, never a zero or a word.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use mary_platform::for_spreadsheet;
+use parquet::basic::{Compression, GzipLevel};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use serde_json::{Map, Value};
+
+/// How a table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Comma-separated, with a head.
+    Csv,
+    /// Tab-separated, with a head.
+    Tsv,
+    /// One JSON object a line.
+    Jsonl,
+    /// Columns with types, compressed.
+    Parquet,
+}
+
+impl Form {
+    /// By a file's ending.
+    pub fn of_ending(ending: &str) -> Option<Self> {
+        match ending.to_ascii_lowercase().as_str() {
+            "csv" => Some(Self::Csv),
+            "tsv" | "tab" => Some(Self::Tsv),
+            "jsonl" | "ndjson" => Some(Self::Jsonl),
+            "parquet" => Some(Self::Parquet),
+            _ => None,
+        }
+    }
+
+    /// The ending of its files.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Tsv => "tsv",
+            Self::Jsonl => "jsonl",
+            Self::Parquet => "parquet",
+        }
+    }
+}
+
+/// The type of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    /// Words.
+    Text,
+    /// A 64-bit floating-point number.
+    Number,
+    /// A 64-bit whole number.
+    Count,
+    /// True or false.
+    Flag,
+}
+
+/// One value, or none.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// No value.
+    Nothing,
+    /// Words.
+    Text(String),
+    /// A number.
+    Number(f64),
+    /// A whole number.
+    Count(i64),
+    /// True or false.
+    Flag(bool),
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<Option<f64>> for Cell {
+    fn from(number: Option<f64>) -> Self {
+        number
+            .filter(|n| n.is_finite())
+            .map_or(Self::Nothing, Self::Number)
+    }
+}
+
+impl From<f64> for Cell {
+    fn from(number: f64) -> Self {
+        Some(number).into()
+    }
+}
+
+impl From<usize> for Cell {
+    fn from(n: usize) -> Self {
+        Self::Count(i64::try_from(n).unwrap_or(i64::MAX))
+    }
+}
+
+/// Names and types of columns.
+pub type Head = Vec<(String, Type)>;
+
+/// Rows held before a group of a Parquet file is written.
+const GROUP: usize = 50_000;
+
+/// Writes rows as they come.
+pub struct Writer<W: Write + Send> {
+    head: Head,
+    out: Out<W>,
+}
+
+enum Out<W: Write + Send> {
+    Fields(Box<csv::Writer<W>>),
+    Lines(W),
+    Columns {
+        out: Box<SerializedFileWriter<W>>,
+        rows: Vec<Vec<Cell>>,
+    },
+}
+
+fn broken(error: ParquetError) -> io::Error {
+    io::Error::other(error)
+}
+
+impl<W: Write + Send> Writer<W> {
+    /// Begins a table.
+    pub fn new(form: Form, head: Head, to: W) -> io::Result<Self> {
+        let out = match form {
+            Form::Csv | Form::Tsv => {
+                let delimiter = if form == Form::Csv { b',' } else { b'\t' };
+                let mut out = csv::WriterBuilder::new()
+                    .delimiter(delimiter)
+                    .from_writer(to);
+                out.write_record(
+                    head.iter()
+                        .map(|(name, _)| for_spreadsheet(name).into_owned()),
+                )?;
+                Out::Fields(Box::new(out))
+            }
+            Form::Jsonl => Out::Lines(to),
+            Form::Parquet => {
+                let properties = WriterProperties::builder()
+                    .set_compression(Compression::GZIP(GzipLevel::default()))
+                    .set_created_by(format!("mary {}", env!("CARGO_PKG_VERSION")))
+                    .build();
+                let schema = parse_message_type(&schema(&head)).map_err(broken)?;
+                let out = SerializedFileWriter::new(to, Arc::new(schema), Arc::new(properties));
+                Out::Columns {
+                    out: Box::new(out.map_err(broken)?),
+                    rows: Vec::new(),
+                }
+            }
+        };
+        Ok(Self { head, out })
+    }
+
+    /// Writes a row; its cells stand in the order of the head.
+    pub fn row(&mut self, cells: Vec<Cell>) -> io::Result<()> {
+        match &mut self.out {
+            Out::Fields(out) => {
+                out.write_record(cells.into_iter().map(written))?;
+                Ok(())
+            }
+            Out::Lines(out) => {
+                let pairs = self.head.iter().zip(cells);
+                let object: Map<String, Value> = pairs
+                    .map(|((name, _), cell)| (name.clone(), value(cell)))
+                    .collect();
+                serde_json::to_writer(&mut *out, &object)?;
+                out.write_all(b"\n")
+            }
+            Out::Columns { out, rows } => {
+                rows.push(cells);
+                if rows.len() >= GROUP {
+                    group(out, &self.head, std::mem::take(rows)).map_err(broken)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends the table.
+    pub fn finish(self) -> io::Result<()> {
+        match self.out {
+            Out::Fields(mut out) => out.flush(),
+            Out::Lines(mut out) => out.flush(),
+            Out::Columns { mut out, rows } => {
+                group(&mut out, &self.head, rows).map_err(broken)?;
+                out.close().map_err(broken)?;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A cell for spreadsheets and R: numbers as they round-trip, text that no spreadsheet executes.
+fn written(cell: Cell) -> String {
+    match cell {
+        Cell::Nothing => String::new(),
+        Cell::Text(text) => for_spreadsheet(&text).into_owned(),
+        Cell::Number(number) => number.to_string(),
+        Cell::Count(n) => n.to_string(),
+        Cell::Flag(flag) => flag.to_string(),
+    }
+}
+
+fn value(cell: Cell) -> Value {
+    match cell {
+        Cell::Nothing => Value::Null,
+        Cell::Text(text) => text.into(),
+        Cell::Number(number) => number.into(),
+        Cell::Count(n) => n.into(),
+        Cell::Flag(flag) => flag.into(),
+    }
+}
+
+/// The schema in Parquet's own notation. Names in it cannot hold blanks or signs, so those of the
+/// user's columns are made to fit.
+fn schema(head: &Head) -> String {
+    let mut text = String::from("message table {\n");
+    for (name, kind) in head {
+        let fitting: String = name
+            .chars()
+            .map(|c| if c.is_alphanumeric() { c } else { '_' })
+            .collect();
+        let kind = match kind {
+            Type::Text => format!("binary {fitting} (String)"),
+            Type::Number => format!("double {fitting}"),
+            Type::Count => format!("int64 {fitting}"),
+            Type::Flag => format!("boolean {fitting}"),
+        };
+        text.push_str(&format!("  optional {kind};\n"));
+    }
+    text.push('}');
+    text
+}
+
+fn group<W: Write + Send>(
+    out: &mut SerializedFileWriter<W>,
+    head: &Head,
+    rows: Vec<Vec<Cell>>,
+) -> Result<(), ParquetError> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut columns: Vec<Vec<Cell>> = head
+        .iter()
+        .map(|_| Vec::with_capacity(rows.len()))
+        .collect();
+    for row in rows {
+        for (column, cell) in columns.iter_mut().zip(row) {
+            column.push(cell);
+        }
+    }
+    let mut group = out.next_row_group()?;
+    for cells in columns {
+        let Some(mut writer) = group.next_column()? else {
+            return Err(ParquetError::General("the form has fewer columns".into()));
+        };
+        let there: Vec<i16> = cells
+            .iter()
+            .map(|c| i16::from(*c != Cell::Nothing))
+            .collect();
+        match writer.untyped() {
+            ColumnWriter::ByteArrayColumnWriter(w) => {
+                let texts: Vec<ByteArray> = cells
+                    .into_iter()
+                    .filter_map(|c| match c {
+                        Cell::Text(text) => Some(ByteArray::from(text.into_bytes())),
+                        _ => None,
+                    })
+                    .collect();
+                w.write_batch(&texts, Some(&there), None)?;
+            }
+            ColumnWriter::DoubleColumnWriter(w) => {
+                let numbers: Vec<f64> = cells
+                    .iter()
+                    .filter_map(|c| match c {
+                        Cell::Number(n) => Some(*n),
+                        _ => None,
+                    })
+                    .collect();
+                w.write_batch(&numbers, Some(&there), None)?;
+            }
+            ColumnWriter::Int64ColumnWriter(w) => {
+                let counts: Vec<i64> = cells
+                    .iter()
+                    .filter_map(|c| match c {
+                        Cell::Count(n) => Some(*n),
+                        _ => None,
+                    })
+                    .collect();
+                w.write_batch(&counts, Some(&there), None)?;
+            }
+            ColumnWriter::BoolColumnWriter(w) => {
+                let flags: Vec<bool> = cells
+                    .iter()
+                    .filter_map(|c| match c {
+                        Cell::Flag(flag) => Some(*flag),
+                        _ => None,
+                    })
+                    .collect();
+                w.write_batch(&flags, Some(&there), None)?;
+            }
+            _ => return Err(ParquetError::General("a column has another type".into())),
+        }
+        writer.close()?;
+    }
+    group.close()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parquet::file::reader::{FileReader as _, SerializedFileReader};
+
+    fn head() -> Head {
+        vec![
+            ("id".into(), Type::Text),
+            ("log p".into(), Type::Number),
+            ("n".into(), Type::Count),
+            ("whole".into(), Type::Flag),
+        ]
+    }
+
+    fn rows() -> Vec<Vec<Cell>> {
+        vec![
+            vec!["a,b".into(), (-0.1).into(), 3usize.into(), Cell::Flag(true)],
+            vec![
+                "=1+1".into(),
+                f64::NAN.into(),
+                Cell::Nothing,
+                Cell::Flag(false),
+            ],
+        ]
+    }
+
+    fn text(form: Form) -> String {
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(form, head(), &mut bytes).unwrap();
+        for row in rows() {
+            writer.row(row).unwrap();
+        }
+        writer.finish().unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn absent_numbers_are_empty_and_nothing_is_a_formula() {
+        assert_eq!(
+            text(Form::Csv),
+            "id,log p,n,whole\n\"a,b\",-0.1,3,true\n'=1+1,,,false\n"
+        );
+        let lines = text(Form::Jsonl);
+        let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+        assert_eq!(last["log p"], Value::Null);
+        assert_eq!(last["whole"], Value::Bool(false));
+    }
+
+    #[test]
+    fn a_parquet_file_has_typed_columns() {
+        let file = tempfile::tempfile().unwrap();
+        let mut writer = Writer::new(Form::Parquet, head(), file.try_clone().unwrap()).unwrap();
+        for row in rows() {
+            writer.row(row).unwrap();
+        }
+        writer.finish().unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        let found: Vec<String> = reader
+            .get_row_iter(None)
+            .unwrap()
+            .map(|r| r.unwrap().to_string())
+            .collect();
+        assert_eq!(found[0], r#"{id: "a,b", log_p: -1E-1, n: 3, whole: true}"#);
+        assert_eq!(
+            found[1],
+            r#"{id: "=1+1", log_p: null, n: null, whole: false}"#
+        );
+    }
+}

@@ -1,0 +1,23 @@
+//! JSON files that are either the old or the new version, never half of one.
+
+use std::path::Path;
+
+use mary_contract::StoreError;
+use mary_platform::replace_file;
+use serde::Serialize;
+
+use crate::fault::{corrupt, io_at};
+
+/// Writes a value as indented JSON.
+pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), StoreError> {
+    let mut bytes = serde_json::to_vec_pretty(value).map_err(|e| {
+        corrupt(
+            path,
+            0,
+            format!("cannot be written as JSON: {e}"),
+            "this is a fault in Mary; please report it",
+        )
+    })?;
+    bytes.push(b'\n');
+    replace_file(path, &bytes).map_err(io_at(path))
+}

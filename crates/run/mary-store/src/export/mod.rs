@@ -1,0 +1,215 @@
+//! Runs in the forms that other tools read.
+//!
+//! One pass over the verdicts finds the models and tasks of a run and counts; then the samples of
+//! each are written one after the other, so that memory does not grow with the run.
+
+mod choice;
+mod inspect;
+mod lm_eval;
+mod parquet;
+mod table;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use mary_contract::{Outcome, Sample, StoreError, TaskRun, Usage};
+use mary_platform::writable_place;
+
+use crate::RunFolder;
+use crate::fault::io_at;
+use crate::line::Verdict;
+use crate::read::Seeker;
+
+/// A form that another tool reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportForm {
+    /// Inspect's log as one JSON file for each model and task.
+    InspectJson,
+    /// Inspect's `.eval` archive for each model and task.
+    InspectEval,
+    /// lm-evaluation-harness: `results_*.json` and `samples_*.jsonl` in a folder for each model.
+    LmEval,
+    /// One comma-separated table of all samples.
+    Csv,
+    /// The same table with types, as a Parquet file.
+    Parquet,
+}
+
+/// Writes a run in another form into a folder, and says which files were written.
+pub fn export(run: &RunFolder, form: ExportForm, into: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    fs::create_dir_all(into).map_err(io_at(into))?;
+    // The usual place lies in the run folder, which may come from elsewhere.
+    let leads_out = fs::symlink_metadata(into).is_ok_and(|found| found.is_symlink());
+    if leads_out && into.starts_with(run.path()) {
+        return Err(StoreError::Mismatch(format!(
+            "{} is a link to another folder, and is not written through\nhint: name a folder with --out",
+            into.display()
+        )));
+    }
+    match form {
+        ExportForm::Csv => table::export(run, into),
+        ExportForm::Parquet => parquet::export(run, into),
+        ExportForm::LmEval => lm_eval::export(run, &groups(run)?, into),
+        ExportForm::InspectJson => inspect::export(run, &groups(run)?, into, false),
+        ExportForm::InspectEval => inspect::export(run, &groups(run)?, into, true),
+    }
+}
+
+/// A file of an export, made anew; a link in its place is not written through.
+fn create(path: &Path) -> Result<fs::File, StoreError> {
+    writable_place(path).map_err(io_at(path))?;
+    fs::File::create(path).map_err(io_at(path))
+}
+
+/// One model on one task: where its samples are and what they come to.
+struct Group {
+    model: String,
+    task: String,
+    offsets: Vec<u64>,
+    score: Tally,
+    measures: BTreeMap<String, Tally>,
+    failed: usize,
+}
+
+/// A running mean and spread.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    n: usize,
+    mean: f64,
+    squares: f64,
+}
+
+impl Tally {
+    fn add(&mut self, x: f64) {
+        self.n += 1;
+        let before = x - self.mean;
+        self.mean += before / self.n as f64;
+        self.squares += before * (x - self.mean);
+    }
+
+    fn mean(&self) -> Option<f64> {
+        (self.n > 0).then_some(self.mean)
+    }
+
+    /// Standard deviation (with n - 1) over the root of n: what both peers call `stderr`. It
+    /// knows nothing of clusters; Mary's own summary does.
+    fn standard_error(&self) -> Option<f64> {
+        let n = self.n as f64;
+        (self.n > 1).then(|| (self.squares / (n - 1.0) / n).sqrt())
+    }
+}
+
+fn groups(run: &RunFolder) -> Result<Vec<Group>, StoreError> {
+    let mut groups: BTreeMap<(String, String), Group> = BTreeMap::new();
+    for verdict in run.verdicts()? {
+        let Verdict {
+            id,
+            judgement,
+            offset,
+            ..
+        } = verdict?;
+        let group = groups
+            .entry((id.model.clone(), id.task.clone()))
+            .or_insert_with(|| Group {
+                model: id.model,
+                task: id.task,
+                offsets: Vec::new(),
+                score: Tally::default(),
+                measures: BTreeMap::new(),
+                failed: 0,
+            });
+        group.offsets.push(offset);
+        match judgement.outcome {
+            Outcome::Scored(score) => group.score.add(score),
+            Outcome::Unscored(_) => {}
+            Outcome::Failed(_) => group.failed += 1,
+        }
+        for (name, value) in judgement.measures {
+            group.measures.entry(name).or_default().add(value);
+        }
+    }
+    if groups.is_empty() {
+        return Err(StoreError::Mismatch(format!(
+            "{} holds no samples, so there is nothing to export\nhint: run it first",
+            run.path().display()
+        )));
+    }
+    Ok(groups.into_values().collect())
+}
+
+impl Group {
+    fn task_run<'a>(&self, run: &'a RunFolder) -> Option<&'a TaskRun> {
+        run.manifest().tasks.iter().find(|t| t.id == self.task)
+    }
+
+    fn samples<'a>(
+        &'a self,
+        run: &RunFolder,
+    ) -> Result<impl Iterator<Item = Result<Sample, StoreError>> + 'a, StoreError> {
+        let mut seeker: Seeker = run.seeker()?;
+        Ok(self
+            .offsets
+            .iter()
+            .map(move |&offset| seeker.sample(offset)))
+    }
+}
+
+/// Everything an item took.
+fn usage_of(sample: &Sample) -> Usage {
+    let mut total = Usage::default();
+    for exchange in &sample.exchanges {
+        if let Ok(reply) = &exchange.reply {
+            total += reply.meta.usage;
+        }
+    }
+    total
+}
+
+/// As lm-evaluation-harness makes a model's name fit a file.
+fn file_name_of_model(name: &str) -> String {
+    let mut out = String::new();
+    let mut in_run = false;
+    for c in name.chars() {
+        let special = "\"<>:/|\\?*[]".contains(c) || c.is_control();
+        if !special {
+            out.push(c);
+        } else if !in_run {
+            out.push_str("__");
+        }
+        in_run = special;
+    }
+    // A name of dots alone would be a folder of its own kind.
+    if out.chars().all(|c| c == '.') {
+        out.insert(0, '_');
+    }
+    out
+}
+
+/// As lm-evaluation-harness makes a task's name fit a file.
+fn file_name_of_task(name: &str) -> String {
+    name.chars()
+        .map(|c| {
+            if c.is_alphanumeric() || c == '_' {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect()
+}
+
+/// The run's time in a form that file names can hold.
+fn time_in_names(run: &RunFolder) -> String {
+    run.manifest()
+        .created
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '.' {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect()
+}

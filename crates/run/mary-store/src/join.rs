@@ -1,0 +1,398 @@
+//! Joining logs: every line is checked, copies of one sample are compared, and the result is written whole.
+//!
+//! The lines are sorted in memory that does not grow with them ([`crate::sort`]).
+
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+
+use mary_contract::{RunManifest, Sample, StoreError};
+use mary_platform::{Replacement, append_plain, open_plain};
+
+use crate::fault::{corrupt, io_at};
+use crate::index::{READ_BUFFER, unreadable};
+use crate::line::{self, Seal};
+use crate::plan::Plan;
+use crate::sort::{Entry, Scratch, Sorter, fold, merge_runs};
+
+/// Conflicts that are named one by one.
+const NAMED: usize = 10;
+
+/// A log that is joined.
+pub(crate) struct Source {
+    pub(crate) log: PathBuf,
+    /// The run that the manifest beside it names; every line's checksum holds for this run alone.
+    pub(crate) run: String,
+    /// Which of the folders that were given it lies in. Two answers in one folder were made by one run,
+    /// which asked twice, and the first stays. Two answers in different folders contradict each other.
+    pub(crate) folder: usize,
+    /// It is the log that will be replaced: a damaged line is set aside, since a part may hold it whole.
+    pub(crate) replaced: bool,
+}
+
+/// What came of joining logs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) samples: usize,
+    pub(crate) failed: usize,
+    pub(crate) duplicates: usize,
+    pub(crate) replaced: usize,
+    pub(crate) differing: usize,
+    pub(crate) torn: usize,
+    /// Samples with different answers in two folders.
+    conflicts: usize,
+    /// Logs with lines that have no checksum.
+    pub(crate) unchecked: usize,
+    /// Damaged lines of the log that was replaced.
+    pub(crate) damaged: usize,
+}
+
+/// Joins logs into one at `target`, sorted by id: the whole of it or nothing. `target` may be one of
+/// the sources. Lines are refused that do not match their checksum, that a shard's plan does not hold, or
+/// whose model or task the manifest does not name.
+pub(crate) fn join(
+    manifest: &RunManifest,
+    sources: &[Source],
+    target: &Path,
+) -> Result<Counts, StoreError> {
+    let scratch = Scratch::beside(target)?;
+    let aside = scratch.folder.join("damaged");
+    let mut counts = Counts::default();
+    let mut runs = Vec::new();
+    let mut sorter = Sorter::default();
+    for (place, source) in sources.iter().enumerate() {
+        let place = u32::try_from(place).unwrap_or(u32::MAX);
+        let log = Log::new(manifest, source, place, &aside);
+        log.read(&mut counts, |entry| sorter.take(entry, &scratch, &mut runs))?;
+    }
+    sorter.spill(&scratch, &mut runs)?;
+    fold(&mut runs, &scratch)?;
+    let mut out = Replacement::begin(target).map_err(io_at(target))?;
+    let mut group: Vec<Entry> = Vec::new();
+    let mut conflicts: Vec<String> = Vec::new();
+    let mut settle = |group: &mut Vec<Entry>, counts: &mut Counts| -> Result<(), StoreError> {
+        if let Some(chosen) = choose(group, sources, counts, &mut conflicts)? {
+            let mut line = chosen.line.clone();
+            if chosen.checked {
+                line::seal(&manifest.id, 0, &mut line);
+            }
+            out.write_all(&line).map_err(io_at(target))?;
+            counts.samples += 1;
+            counts.failed += usize::from(chosen.failed);
+        }
+        group.clear();
+        Ok(())
+    };
+    merge_runs(&runs, |entry| {
+        if group.first().is_some_and(|first| first.key != entry.key) {
+            settle(&mut group, &mut counts)?;
+        }
+        group.push(entry);
+        Ok(())
+    })?;
+    settle(&mut group, &mut counts)?;
+    if counts.conflicts > 0 {
+        return Err(conflict(&counts, &conflicts));
+    }
+    if counts.samples == 0 {
+        return Err(empty(sources));
+    }
+    if counts.damaged > 0 {
+        keep_aside(&aside, target)?;
+    }
+    out.commit().map_err(io_at(target))?;
+    Ok(counts)
+}
+
+/// Damaged lines of the log that is replaced go where torn ones go.
+fn keep_aside(aside: &Path, target: &Path) -> Result<(), StoreError> {
+    let torn = target.with_extension("jsonl.torn");
+    let mut from = open_plain(aside).map_err(io_at(aside))?;
+    let mut to = append_plain(&torn).map_err(io_at(&torn))?;
+    io::copy(&mut from, &mut to).map_err(io_at(&torn))?;
+    to.sync_data().map_err(io_at(&torn))
+}
+
+fn conflict(counts: &Counts, named: &[String]) -> StoreError {
+    StoreError::Mismatch(format!(
+        "{} with different content in two folders; nothing was written:{}\n\
+         hint: these are not shards of one run; merge only one of the folders",
+        mary_platform::counted(counts.conflicts, "sample"),
+        named.concat()
+    ))
+}
+
+fn empty(sources: &[Source]) -> StoreError {
+    let mut searched = String::new();
+    for source in sources.iter().filter(|source| !source.replaced).take(NAMED) {
+        searched.push_str(&format!("\n  {}", source.log.display()));
+    }
+    StoreError::Mismatch(format!(
+        "there is nothing to join: no log holds a whole sample; nothing was written{}{searched}\n\
+         hint: name the run folders that hold samples.jsonl, or shards/ with logs in them",
+        if searched.is_empty() {
+            ""
+        } else {
+            ". Looked at:"
+        },
+    ))
+}
+
+/// Which line of a sample stays. An answer goes before a failure, one with a checksum before one without,
+/// the earlier log before the later.
+fn choose<'g>(
+    group: &'g [Entry],
+    sources: &[Source],
+    counts: &mut Counts,
+    conflicts: &mut Vec<String>,
+) -> Result<Option<&'g Entry>, StoreError> {
+    let answered = |checked| {
+        let mut answers = group.iter().filter(|entry| !entry.failed);
+        answers.find(|entry| entry.checked == checked)
+    };
+    // A log's last failure is the one that counts in it; among logs, none has more to say.
+    let failed = || group.iter().rev().min_by_key(|entry| &entry.line);
+    let Some(mut chosen) = answered(true).or_else(|| answered(false)).or_else(failed) else {
+        return Ok(None);
+    };
+    let kept = (chosen.source, chosen.number);
+    for entry in group {
+        if (entry.source, entry.number) == kept {
+            continue;
+        }
+        let foreign = entry.source != kept.0;
+        if entry.line == chosen.line || entry.failed != chosen.failed {
+            if entry.failed == chosen.failed {
+                counts.duplicates += usize::from(foreign);
+            } else {
+                counts.replaced += usize::from(foreign);
+            }
+            continue;
+        }
+        if entry.failed {
+            counts.replaced += usize::from(foreign);
+        } else if canonical(&entry.line) == canonical(&chosen.line) {
+            counts.duplicates += usize::from(foreign);
+            // The order of the logs must not decide the bytes.
+            if entry.line < chosen.line && entry.checked == chosen.checked {
+                chosen = entry;
+            }
+        } else if folder_of(entry, sources) == folder_of(chosen, sources) {
+            counts.differing += 1;
+        } else {
+            counts.conflicts += 1;
+            if conflicts.len() < NAMED {
+                let name = line::read_id(&entry.line)
+                    .map(|(id, _)| id.describe())
+                    .unwrap_or_default();
+                let place = |entry: &Entry| {
+                    let source = sources.get(entry.source as usize);
+                    let folder = source.and_then(|source| source.log.parent());
+                    folder.map_or_else(String::new, |p| p.display().to_string())
+                };
+                conflicts.push(format!(
+                    "\n  {name} in {} and {}",
+                    place(chosen),
+                    place(entry)
+                ));
+            }
+        }
+    }
+    Ok(Some(chosen))
+}
+
+fn folder_of(entry: &Entry, sources: &[Source]) -> Option<usize> {
+    Some(sources.get(entry.source as usize)?.folder)
+}
+
+/// A line in our own form: the order of keys or spaces is not content. `None` for what is no sample.
+fn canonical(bytes: &[u8]) -> Option<Vec<u8>> {
+    let sample: Sample = serde_json::from_slice(bytes).ok()?;
+    let mut out = Vec::new();
+    line::write(&sample, &mut out).ok()?;
+    Some(out)
+}
+
+/// A log that is being read.
+struct Log<'a> {
+    manifest: &'a RunManifest,
+    models: Vec<String>,
+    source: &'a Source,
+    place: u32,
+    /// Where damaged lines of the log that is replaced are kept meanwhile.
+    aside: &'a Path,
+}
+
+impl<'a> Log<'a> {
+    fn new(manifest: &'a RunManifest, source: &'a Source, place: u32, aside: &'a Path) -> Self {
+        let models = manifest.models.iter().map(|card| card.model.to_string());
+        Self {
+            manifest,
+            models: models.collect(),
+            source,
+            place,
+            aside,
+        }
+    }
+
+    /// Hands over the whole lines of a log. A torn or unreadable last line is left out, as everywhere.
+    fn read(
+        &self,
+        counts: &mut Counts,
+        mut take: impl FnMut(Entry) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let path = &self.source.log;
+        let file = match open_plain(path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(io_at(path)(e)),
+        };
+        let plan = match self.source.replaced {
+            true => None,
+            false => Plan::beside(path, &self.source.run)?,
+        };
+        let mut reader = BufReader::with_capacity(READ_BUFFER, file);
+        let (mut number, mut unchecked) = (0, false);
+        loop {
+            let mut bytes = Vec::new();
+            let n = reader.read_until(b'\n', &mut bytes).map_err(io_at(path))?;
+            if n == 0 {
+                break;
+            }
+            if !bytes.ends_with(b"\n") {
+                counts.torn += 1;
+                break;
+            }
+            number += 1;
+            if bytes.trim_ascii().is_empty() {
+                continue;
+            }
+            match self.check(number, &mut bytes, plan.as_ref()) {
+                Ok(Checked {
+                    key,
+                    failed,
+                    checked,
+                }) => {
+                    unchecked |= !checked;
+                    take(Entry {
+                        key,
+                        source: self.place,
+                        number,
+                        failed,
+                        checked,
+                        line: bytes,
+                    })?;
+                }
+                Err(Refused::Unreadable(_))
+                    if reader.fill_buf().map_err(io_at(path))?.is_empty() =>
+                {
+                    counts.torn += 1;
+                    break;
+                }
+                Err(Refused::Unreadable(_) | Refused::Changed) if self.source.replaced => {
+                    counts.damaged += 1;
+                    let mut out = append_plain(self.aside).map_err(io_at(self.aside))?;
+                    out.write_all(&bytes).map_err(io_at(self.aside))?;
+                }
+                Err(refused) => return Err(self.say(number, refused)),
+            }
+        }
+        counts.unchecked += usize::from(unchecked && !self.source.replaced);
+        Ok(())
+    }
+
+    /// Checks a line and takes its checksum out.
+    fn check(
+        &self,
+        number: u64,
+        bytes: &mut Vec<u8>,
+        plan: Option<&Plan>,
+    ) -> Result<Checked, Refused> {
+        let checked = match line::unseal(&self.source.run, bytes) {
+            Seal::Sound => true,
+            Seal::Broken => return Err(Refused::Changed),
+            Seal::Absent => false,
+        };
+        let (id, failed) = line::read_id(bytes).map_err(Refused::Unreadable)?;
+        if !checked {
+            // Without a checksum, only reading the whole line tells whether it can be read later.
+            serde_json::from_slice::<Sample>(bytes).map_err(Refused::Unreadable)?;
+        }
+        belongs(&id, &self.models, self.manifest, &self.source.log).map_err(Refused::Other)?;
+        if let Some(plan) = plan
+            && (checked || !plan.excuses(number))
+        {
+            let planned = plan.holds(&id);
+            if !planned.map_err(|e| Refused::Other(io_at(&self.source.log)(e)))? {
+                return Err(Refused::Unplanned(id.describe()));
+            }
+            if !checked {
+                return Err(Refused::Changed);
+            }
+        }
+        Ok(Checked {
+            key: id.key(),
+            failed,
+            checked,
+        })
+    }
+
+    fn say(&self, number: u64, refused: Refused) -> StoreError {
+        let path = &self.source.log;
+        let at = usize::try_from(number).unwrap_or(usize::MAX);
+        match refused {
+            Refused::Unreadable(error) => unreadable(path, at, &error),
+            Refused::Changed => corrupt(
+                path,
+                at,
+                "the line does not match its checksum: it was changed after it was written, or it belongs \
+                 to another run than the manifest beside it; nothing was written",
+                "restore samples.jsonl from a copy, or delete the line and start the shard again, which \
+                 asks only for what is missing",
+            ),
+            Refused::Unplanned(name) => corrupt(
+                path,
+                at,
+                format!("sample {name} is not in this shard's plan; nothing was written"),
+                "the log belongs to another shard or run: restore this shard's samples.jsonl from a copy, or \
+                 move it away and start the shard again",
+            ),
+            Refused::Other(error) => error,
+        }
+    }
+}
+
+/// What is known of a line that may be joined.
+struct Checked {
+    key: Vec<u8>,
+    failed: bool,
+    checked: bool,
+}
+
+/// Why a line is not joined.
+enum Refused {
+    Unreadable(serde_json::Error),
+    Changed,
+    Unplanned(String),
+    Other(StoreError),
+}
+
+fn belongs(
+    id: &line::BorrowedId<'_>,
+    models: &[String],
+    manifest: &RunManifest,
+    path: &Path,
+) -> Result<(), StoreError> {
+    let known =
+        models.iter().any(|m| m == id.model()) && manifest.tasks.iter().any(|t| t.id == id.task());
+    if known {
+        return Ok(());
+    }
+    Err(StoreError::Mismatch(format!(
+        "{}: holds answers of {} on {}, which the manifest does not name; nothing was written\n\
+         hint: the folder was put together from several runs; take manifest.json and samples.jsonl \
+         from the same one",
+        path.display(),
+        id.model(),
+        id.task()
+    )))
+}

@@ -1,0 +1,217 @@
+//! Reading a log from end to end in constant memory.
+
+use std::collections::{HashSet, VecDeque};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mary_contract::{Sample, StoreError};
+use mary_platform::open_plain;
+use rayon::prelude::*;
+
+use crate::fault::io_at;
+use crate::index::{Index, READ_BUFFER, unreadable};
+use crate::line::{self, Verdict};
+
+/// Whole lines of a log up to the end of its index, replaced failures left out.
+struct Lines {
+    path: PathBuf,
+    reader: Option<BufReader<File>>,
+    replaced: Arc<HashSet<u64>>,
+    bytes: Vec<u8>,
+    offset: u64,
+    end: u64,
+    number: usize,
+}
+
+impl Lines {
+    fn open(path: &Path, index: &Index) -> Result<Self, StoreError> {
+        let reader = match open_plain(path) {
+            Ok(file) => Some(BufReader::with_capacity(READ_BUFFER, file)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            Err(e) => return Err(io_at(path)(e)),
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            reader,
+            replaced: Arc::clone(&index.replaced),
+            bytes: Vec::new(),
+            offset: 0,
+            end: index.end,
+            number: 0,
+        })
+    }
+
+    /// Moves to the next line; its place and bytes, or `None` at the end.
+    fn advance(&mut self) -> Result<Option<u64>, StoreError> {
+        let Some(reader) = &mut self.reader else {
+            return Ok(None);
+        };
+        while self.offset < self.end {
+            self.bytes.clear();
+            let n = reader
+                .read_until(b'\n', &mut self.bytes)
+                .map_err(io_at(&self.path))?;
+            if n == 0 {
+                return Ok(None);
+            }
+            let at = self.offset;
+            self.offset += n as u64;
+            self.number += 1;
+            if !self.replaced.contains(&at) && !self.bytes.trim_ascii().is_empty() {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_as<T>(
+        &mut self,
+        read: impl FnOnce(&[u8], u64) -> Result<T, serde_json::Error>,
+    ) -> Option<Result<T, StoreError>> {
+        match self.advance() {
+            Ok(None) => None,
+            Ok(Some(at)) => {
+                Some(read(&self.bytes, at).map_err(|e| unreadable(&self.path, self.number, &e)))
+            }
+            Err(e) => {
+                // After an I/O error the place in the file is unknown: say it once and end.
+                self.reader = None;
+                Some(Err(e))
+            }
+        }
+    }
+}
+
+/// Samples by place, from one open file.
+pub struct Seeker {
+    path: PathBuf,
+    reader: BufReader<File>,
+    line: Vec<u8>,
+}
+
+impl Seeker {
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        let file = open_plain(path).map_err(io_at(path))?;
+        Ok(Self {
+            path: path.to_owned(),
+            reader: BufReader::with_capacity(32 * 1024, file),
+            line: Vec::new(),
+        })
+    }
+
+    /// The sample whose line begins at this byte.
+    pub fn sample(&mut self, offset: u64) -> Result<Sample, StoreError> {
+        let at = io_at(&self.path);
+        // Relative, so that a step within the buffer costs nothing.
+        let here = self.reader.stream_position().map_err(&at)?;
+        let step = i64::try_from(offset).unwrap_or(i64::MAX) - i64::try_from(here).unwrap_or(0);
+        self.reader.seek_relative(step).map_err(&at)?;
+        self.line.clear();
+        self.reader.read_until(b'\n', &mut self.line).map_err(&at)?;
+        serde_json::from_slice(&self.line).map_err(|e| {
+            // Only now is it worth counting lines.
+            let number = line_number(&self.path, offset).unwrap_or(0);
+            unreadable(&self.path, number, &e)
+        })
+    }
+}
+
+/// The line, from 1, that begins at this byte.
+pub(crate) fn line_number(path: &Path, offset: u64) -> io::Result<usize> {
+    let mut reader = BufReader::new(open_plain(path)?.take(offset));
+    let mut lines = 1;
+    loop {
+        let buffer = reader.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(lines);
+        }
+        lines += buffer.iter().filter(|&&b| b == b'\n').count();
+        let n = buffer.len();
+        reader.consume(n);
+    }
+}
+
+/// All samples of a run, one after the other.
+pub struct Samples(Lines);
+
+impl Samples {
+    pub(crate) fn open(path: &Path, index: &Index) -> Result<Self, StoreError> {
+        Lines::open(path, index).map(Self)
+    }
+}
+
+impl Iterator for Samples {
+    type Item = Result<Sample, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next_as(|bytes, _| serde_json::from_slice(bytes))
+    }
+}
+
+/// Lines read by all threads at once, at most, and their bytes.
+const MOST_LINES: usize = 8_192;
+const MOST_BYTES: usize = 8 << 20;
+
+/// All verdicts of a run, without prompts and answers. Lines are taken in groups, each twice as large as the
+/// one before it up to a limit, and read by all threads: who wants the first alone does not wait for the rest.
+pub struct Verdicts {
+    lines: Lines,
+    group: usize,
+    ready: VecDeque<Result<Verdict, StoreError>>,
+}
+
+impl Verdicts {
+    pub(crate) fn open(path: &Path, index: &Index) -> Result<Self, StoreError> {
+        Ok(Self {
+            lines: Lines::open(path, index)?,
+            group: 16,
+            ready: VecDeque::new(),
+        })
+    }
+
+    fn read_group(&mut self) {
+        let mut bytes = Vec::new();
+        // Where each line begins in the log and ends in `bytes`, and its number.
+        let mut found: Vec<(u64, usize, usize)> = Vec::new();
+        let mut fault = None;
+        while found.len() < self.group && bytes.len() < MOST_BYTES {
+            match self.lines.advance() {
+                Ok(Some(at)) => {
+                    bytes.extend_from_slice(&self.lines.bytes);
+                    found.push((at, bytes.len(), self.lines.number));
+                }
+                Ok(None) => break,
+                Err(e) => {
+                    // After an I/O error the place in the file is unknown: say it once and end.
+                    self.lines.reader = None;
+                    fault = Some(Err(e));
+                    break;
+                }
+            }
+        }
+        self.group = (self.group * 2).min(MOST_LINES);
+        let path = &self.lines.path;
+        let read = |i: usize| {
+            let (at, end, number) = found[i];
+            let start = i.checked_sub(1).map_or(0, |before| found[before].1);
+            line::read_verdict(&bytes[start..end], at).map_err(|e| unreadable(path, number, &e))
+        };
+        let all = (0..found.len()).into_par_iter().with_min_len(64).map(read);
+        let all: Vec<_> = all.collect();
+        self.ready.extend(all);
+        self.ready.extend(fault);
+    }
+}
+
+impl Iterator for Verdicts {
+    type Item = Result<Verdict, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ready.is_empty() {
+            self.read_group();
+        }
+        self.ready.pop_front()
+    }
+}

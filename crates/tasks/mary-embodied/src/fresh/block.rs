@@ -1,0 +1,205 @@
+//! Four questions to one set of four options, each option the answer of exactly one: whoever does
+//! not read the question is right one time in four, whatever he knows about the options.
+
+use std::collections::HashSet;
+
+use mary_contract::TaskError;
+use mary_generators::{Stream, shuffle, stream};
+
+use super::said::{Level, Said};
+use super::sketch::Sketch;
+
+/// Options of a question.
+pub const OPTIONS: usize = 4;
+
+/// A question in its three forms.
+#[derive(Debug, Clone)]
+pub struct Posed {
+    /// Everything said in words.
+    pub words: Said,
+    /// What is asked when only the picture is shown.
+    pub seen: Said,
+    /// What the picture shows, said when both are given.
+    pub caption: Said,
+    /// The picture.
+    pub sketch: Sketch,
+}
+
+/// Four questions that share their options: option `i` answers question `i` and no other.
+#[derive(Debug, Clone)]
+pub struct Block {
+    /// The options in words.
+    pub options: Vec<Said>,
+    /// The same options where only the picture is shown, when they read differently there.
+    pub seen_options: Option<Vec<Said>>,
+    /// The questions, one for each option.
+    pub questions: Vec<Posed>,
+}
+
+/// A kind of question that can be drawn without end.
+#[derive(Debug)]
+pub struct Kind {
+    /// For tags and tables.
+    pub name: &'static str,
+    /// Draws four questions of a level that go together; `None` when this draw did not work out.
+    pub draw: fn(&mut Stream, Level) -> Option<Block>,
+    /// What grows from rung to rung, in words; nothing where all are alike: such a kind is asked only
+    /// when questions are taken as they come.
+    pub grows: Option<&'static str>,
+}
+
+/// One item: a question with its options in the order shown.
+#[derive(Debug, Clone)]
+pub struct FreshItem {
+    /// The kind.
+    pub kind: &'static str,
+    /// What is asked.
+    pub posed: Posed,
+    /// Four options in words.
+    pub options: Vec<Said>,
+    /// The same where only the picture is shown.
+    pub seen_options: Vec<Said>,
+    /// Index of the right one.
+    pub correct: usize,
+    /// Number of the block it belongs to.
+    pub block: usize,
+}
+
+/// Draws tried before a generator gives up.
+const ATTEMPTS: usize = 200_000;
+
+/// `n` items of a seed and a level, the kinds by turns, no question twice.
+pub fn items(
+    task: &str,
+    kinds: &[&'static Kind],
+    (seed, level): (u64, Level),
+    n: usize,
+) -> Result<Vec<FreshItem>, TaskError> {
+    if n == 0 || !n.is_multiple_of(OPTIONS) {
+        return Err(TaskError::Setting(format!(
+            "{task}: n={n}; expected a multiple of {OPTIONS}, since four questions share their options"
+        )));
+    }
+    let asked_kinds: Vec<&'static Kind> = kinds
+        .iter()
+        .copied()
+        .filter(|k| level == Level::Any || k.grows.is_some())
+        .collect();
+    if asked_kinds.is_empty() {
+        return Err(TaskError::Setting(format!(
+            "{task}: no kind of question asked for has rungs\nhint: level=any, or colours=names"
+        )));
+    }
+    // As they come, the stream is the one that questions had before there was a ladder.
+    let mut rng = match level {
+        Level::Any => stream(seed, task),
+        rung => stream(seed, &format!("{task}/level-{}", rung.name())),
+    };
+    let mut asked: HashSet<String> = HashSet::new();
+    let mut items = Vec::with_capacity(n);
+    let turns = asked_kinds
+        .into_iter()
+        .cycle()
+        .take(n / OPTIONS)
+        .enumerate();
+    for (number, kind) in turns {
+        let block = (0..ATTEMPTS)
+            .find_map(|_| {
+                (kind.draw)(&mut rng, level).filter(|b| {
+                    let new: HashSet<&str> =
+                        b.questions.iter().map(|q| q.words.en.as_str()).collect();
+                    new.len() == OPTIONS && new.iter().all(|w| !asked.contains(*w))
+                })
+            })
+            .ok_or_else(|| {
+                TaskError::Generator(format!(
+                    "{task}: no further four questions of the kind `{}` after {} items; ask for fewer \
+                     with --set n=…",
+                    kind.name,
+                    items.len()
+                ))
+            })?;
+        asked.extend(block.questions.iter().map(|q| q.words.en.clone()));
+        items.extend(placed(&mut rng, kind.name, number, block));
+    }
+    shuffle(&mut rng, &mut items);
+    Ok(items)
+}
+
+/// The questions of a block with their options in the order shown: each place holds the right one
+/// once in a block.
+fn placed(rng: &mut Stream, kind: &'static str, number: usize, block: Block) -> Vec<FreshItem> {
+    let mut places: Vec<usize> = (0..OPTIONS).collect();
+    shuffle(rng, &mut places);
+    let seen = block
+        .seen_options
+        .clone()
+        .unwrap_or_else(|| block.options.clone());
+    let mut items = Vec::with_capacity(OPTIONS);
+    for ((right, posed), correct) in block.questions.into_iter().enumerate().zip(places) {
+        let mut order: Vec<usize> = (0..OPTIONS).filter(|o| *o != right).collect();
+        shuffle(rng, &mut order);
+        order.insert(correct.min(order.len()), right);
+        let shown = |from: &[Said]| -> Vec<Said> {
+            order.iter().filter_map(|o| from.get(*o).cloned()).collect()
+        };
+        items.push(FreshItem {
+            kind,
+            posed,
+            options: shown(&block.options),
+            seen_options: shown(&seen),
+            correct,
+            block: number,
+        });
+    }
+    items
+}
+
+/// Draws until four questions have four different answers, or `draws` are used up. The answers become
+/// the options.
+pub fn gather<A: PartialEq>(
+    rng: &mut Stream,
+    draws: usize,
+    mut draw: impl FnMut(&mut Stream) -> Option<(A, Posed)>,
+) -> Option<(Vec<A>, Vec<Posed>)> {
+    let mut answers: Vec<A> = Vec::with_capacity(OPTIONS);
+    let mut questions = Vec::with_capacity(OPTIONS);
+    for _ in 0..draws {
+        if let Some((answer, posed)) = draw(rng)
+            && !answers.contains(&answer)
+        {
+            answers.push(answer);
+            questions.push(posed);
+        }
+        if answers.len() == OPTIONS {
+            return Some((answers, questions));
+        }
+    }
+    None
+}
+
+/// A block whose options are the answers, written out.
+pub fn counted<A: PartialEq + std::fmt::Display>(
+    rng: &mut Stream,
+    draws: usize,
+    draw: impl FnMut(&mut Stream) -> Option<(A, Posed)>,
+) -> Option<Block> {
+    let (answers, questions) = gather(rng, draws, draw)?;
+    Some(Block {
+        options: answers.iter().map(Said::same).collect(),
+        seen_options: None,
+        questions,
+    })
+}
+
+/// Names in a row as people say them: `a, b, c and d`.
+pub fn listed(names: &[Said]) -> Said {
+    let english: Vec<&str> = names.iter().map(|n| n.en.as_str()).collect();
+    let chinese: Vec<&str> = names.iter().map(|n| n.zh.as_str()).collect();
+    let en = match english.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [head @ .., last] => format!("{} and {last}", head.join(", ")),
+    };
+    Said::new(en, chinese.join("、"))
+}

@@ -1,0 +1,415 @@
+//! A sheet folded a few times and punched once: how many holes, and where.
+
+use mary_generators::{Stream, below, coin};
+
+use crate::fresh::block::{Block, OPTIONS, Posed, counted};
+use crate::fresh::said::{Level, Said};
+use crate::fresh::sketch::{BLACK, FLAP, GREY, PAPER, RED, Sketch, WIDTH};
+
+/// A fold along the line after column or row `line`; the part before or after it goes over the rest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Fold {
+    columns: bool,
+    line: usize,
+    /// The part with the smaller numbers is the one that moves.
+    low_moves: bool,
+}
+
+/// What a sheet of `size` by `size` squares covers after some folds, along one axis.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Extent {
+    from: usize,
+    to: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Folded {
+    size: usize,
+    folds: Vec<Fold>,
+    columns: Extent,
+    rows: Extent,
+    /// Column and row of the hole, from 0.
+    hole: (usize, usize),
+}
+
+impl Folded {
+    fn draw(rng: &mut Stream, size: usize, folds: usize) -> Self {
+        let whole = Extent { from: 0, to: size };
+        let mut sheet = Self {
+            size,
+            folds: Vec::with_capacity(folds),
+            columns: whole,
+            rows: whole,
+            hole: (0, 0),
+        };
+        for _ in 0..folds {
+            sheet.fold(rng);
+        }
+        let within = |rng: &mut Stream, e: Extent| e.from + below(rng, e.to - e.from);
+        sheet.hole = (within(rng, sheet.columns), within(rng, sheet.rows));
+        sheet
+    }
+
+    /// One more fold, the smaller part over the larger, if there is room for one.
+    fn fold(&mut self, rng: &mut Stream) {
+        let columns = coin(rng);
+        let extent = if columns {
+            &mut self.columns
+        } else {
+            &mut self.rows
+        };
+        let long = extent.to - extent.from;
+        if long < 2 {
+            return;
+        }
+        let part = 1 + below(rng, long / 2);
+        let low_moves = coin(rng);
+        let line = if low_moves {
+            extent.from + part
+        } else {
+            extent.to - part
+        };
+        if low_moves {
+            extent.from = line;
+        } else {
+            extent.to = line;
+        }
+        self.folds.push(Fold {
+            columns,
+            line,
+            low_moves,
+        });
+    }
+
+    /// The columns (or rows) of the sheet that end up over one place, found by unfolding backwards.
+    fn layers(&self, columns: bool, place: usize) -> Vec<usize> {
+        let mut extent = if columns { self.columns } else { self.rows };
+        let mut layers = vec![place];
+        for fold in self.folds.iter().rev().filter(|f| f.columns == columns) {
+            // What lies `d` squares beyond the line came from `d` squares before it.
+            let long = extent.to - extent.from;
+            let mirrored: Vec<usize> = layers
+                .iter()
+                .filter_map(|&at| (2 * fold.line).checked_sub(at + 1))
+                .collect();
+            let part = if fold.low_moves {
+                let start = self.before(fold, columns).from;
+                extent.from = start;
+                fold.line - start
+            } else {
+                let end = self.before(fold, columns).to;
+                extent.to = end;
+                end - fold.line
+            };
+            debug_assert!(part <= long);
+            layers.extend(
+                mirrored
+                    .into_iter()
+                    .filter(|at| (extent.from..extent.to).contains(at)),
+            );
+        }
+        layers.sort_unstable();
+        layers
+    }
+
+    /// What the sheet covered before a fold.
+    fn before(&self, until: &Fold, columns: bool) -> Extent {
+        let mut extent = Extent {
+            from: 0,
+            to: self.size,
+        };
+        for fold in self.folds.iter().filter(|f| f.columns == columns) {
+            if fold == until {
+                break;
+            }
+            if fold.low_moves {
+                extent.from = fold.line;
+            } else {
+                extent.to = fold.line;
+            }
+        }
+        extent
+    }
+
+    /// Every hole of the unfolded sheet.
+    fn holes(&self) -> Vec<(usize, usize)> {
+        let rows = self.layers(false, self.hole.1);
+        let columns = self.layers(true, self.hole.0);
+        columns
+            .iter()
+            .flat_map(|&c| rows.iter().map(move |&r| (c, r)))
+            .collect()
+    }
+
+    fn words(&self) -> Said {
+        let size = self.size;
+        let mut text = Said::new(
+            format!(
+                "A square sheet of paper covers a board of {size} columns and {size} rows. Columns are \
+                 counted from the left, rows from the top, and the board does not move."
+            ),
+            format!(
+                "一张正方形的纸盖住一块 {size} 列 {size} 行的棋盘。列从左数，行从上数，棋盘不动。"
+            ),
+        );
+        for (number, fold) in self.folds.iter().enumerate() {
+            text = text.then(&fold.words(number == 0));
+        }
+        let (column, row) = (self.hole.0 + 1, self.hole.1 + 1);
+        text.then(&Said::new(
+            format!(
+                "Now a hole is punched through all layers over column {column}, row {row} of the board."
+            ),
+            format!("现在在棋盘第 {column} 列、第 {row} 行处打一个孔，穿透所有纸层。"),
+        ))
+    }
+
+    fn posed(&self, ask: &Said) -> Posed {
+        let seen = Said::new(
+            "A square sheet of paper covers a board. The picture shows step by step, left to right and \
+             then the next row, how it is folded (along the broken line, as the arrow points; paper over \
+             paper is darker) and where a hole is punched through all layers (red). Columns are counted \
+             from the left, rows from the top.",
+            "一张正方形的纸盖住一块棋盘。图中按步骤（从左到右，再到下一排）显示纸怎样折叠（沿虚线，按箭头方向；\
+             纸叠纸处颜色较深），以及穿透所有纸层的孔打在哪里（红色）。列从左数，行从上数。",
+        );
+        Posed {
+            words: self.words().then(ask),
+            seen: seen.then(ask),
+            caption: Said::new(
+                "The picture shows it step by step, left to right and then the next row: the folds \
+                 (broken lines, arrows; paper over paper is darker) and the hole (red).",
+                "图中按步骤（从左到右，再到下一排）显示：折叠（虚线和箭头；纸叠纸处颜色较深）和孔（红色）。",
+            ),
+            sketch: self.sketch(),
+        }
+    }
+
+    fn sketch(&self) -> Sketch {
+        let panels = self.folds.len() + 1;
+        // Two to a row, read like text.
+        let room = WIDTH as f64 / 2.0;
+        let side = room - 24.0;
+        let mut sketch = Sketch::new(room as usize * panels.div_ceil(2));
+        let whole = Extent {
+            from: 0,
+            to: self.size,
+        };
+        let (mut columns, mut rows) = (whole, whole);
+        let mut flaps: Vec<(Extent, Extent)> = Vec::new();
+        for panel in 0..panels {
+            let left = (panel % 2) as f64 * room + 12.0;
+            let top = (panel / 2) as f64 * room + 12.0;
+            let step = side / self.size as f64;
+            let at = |c: f64, r: f64| [left + c * step, top + r * step];
+            sheet(&mut sketch, &at, (columns, rows), PAPER);
+            for flap in &flaps {
+                sheet(&mut sketch, &at, *flap, FLAP);
+            }
+            for line in 0..=self.size {
+                let (l, n) = (line as f64, self.size as f64);
+                sketch.line(at(l, 0.0), at(l, n), 1.0, GREY);
+                sketch.line(at(0.0, l), at(n, l), 1.0, GREY);
+            }
+            match self.folds.get(panel) {
+                Some(fold) => {
+                    fold.mark(&mut sketch, &at, (columns, rows));
+                    let extent = if fold.columns {
+                        &mut columns
+                    } else {
+                        &mut rows
+                    };
+                    let flap = fold.apply(extent);
+                    let covered = if fold.columns {
+                        (flap, rows)
+                    } else {
+                        (columns, flap)
+                    };
+                    // Flaps that moved along are hidden by the new one or carried over with it.
+                    flaps.retain_mut(|f| clip(f, (columns, rows)));
+                    flaps.push(covered);
+                }
+                None => {
+                    let (c, r) = (self.hole.0 as f64 + 0.5, self.hole.1 as f64 + 0.5);
+                    sketch.disc(at(c, r), step * 0.24, RED);
+                }
+            }
+        }
+        sketch
+    }
+}
+
+/// Cuts a flap to what is still covered; false when nothing is left of it.
+fn clip(flap: &mut (Extent, Extent), to: (Extent, Extent)) -> bool {
+    let cut = |e: &mut Extent, by: Extent| {
+        e.from = e.from.max(by.from);
+        e.to = e.to.min(by.to);
+        e.from < e.to
+    };
+    cut(&mut flap.0, to.0) & cut(&mut flap.1, to.1)
+}
+
+fn sheet(
+    sketch: &mut Sketch,
+    at: &dyn Fn(f64, f64) -> [f64; 2],
+    (c, r): (Extent, Extent),
+    paint: [u8; 3],
+) {
+    sketch.rect(
+        at(c.from as f64, r.from as f64),
+        at(c.to as f64, r.to as f64),
+        paint,
+    );
+}
+
+impl Fold {
+    fn words(&self, first: bool) -> Said {
+        let (then, then_zh) = if first {
+            ("First", "先")
+        } else {
+            ("Then", "再")
+        };
+        let (name, moving, onto) = match (self.columns, self.low_moves) {
+            (true, true) => ("columns", "left", "right"),
+            (true, false) => ("columns", "right", "left"),
+            (false, true) => ("rows", "upper", "lower"),
+            (false, false) => ("rows", "lower", "upper"),
+        };
+        let (name_zh, moving_zh, onto_zh) = match (self.columns, self.low_moves) {
+            (true, true) => ("列", "左", "右"),
+            (true, false) => ("列", "右", "左"),
+            (false, true) => ("行", "上", "下"),
+            (false, false) => ("行", "下", "上"),
+        };
+        let (one, two) = (self.line, self.line + 1);
+        Said::new(
+            format!(
+                "{then} the {moving} part is folded over onto the {onto} part, along the line between \
+                 {name} {one} and {two}."
+            ),
+            format!(
+                "{then_zh}沿第 {one} {name_zh}与第 {two} {name_zh}之间的线，把{moving_zh}边的部分折到\
+                 {onto_zh}边的部分上面。"
+            ),
+        )
+    }
+
+    /// What is still covered afterwards, and where the moved part now lies.
+    fn apply(&self, extent: &mut Extent) -> Extent {
+        if self.low_moves {
+            let long = self.line - extent.from;
+            extent.from = self.line;
+            Extent {
+                from: self.line,
+                to: self.line + long,
+            }
+        } else {
+            let long = extent.to - self.line;
+            extent.to = self.line;
+            Extent {
+                from: self.line - long,
+                to: self.line,
+            }
+        }
+    }
+
+    /// The line and which way the paper goes.
+    fn mark(
+        &self,
+        sketch: &mut Sketch,
+        at: &dyn Fn(f64, f64) -> [f64; 2],
+        (columns, rows): (Extent, Extent),
+    ) {
+        let line = self.line as f64;
+        let reach = if self.low_moves { -0.6 } else { 0.6 };
+        if self.columns {
+            let (top, bottom) = (rows.from as f64, rows.to as f64);
+            sketch.dashes(at(line, top), at(line, bottom), 3.0, BLACK);
+            let middle = (top + bottom) / 2.0;
+            sketch.arrow(at(line + reach, middle), at(line - reach, middle), 3.5, RED);
+        } else {
+            let (left, right) = (columns.from as f64, columns.to as f64);
+            sketch.dashes(at(left, line), at(right, line), 3.0, BLACK);
+            let middle = (left + right) / 2.0;
+            sketch.arrow(at(middle, line + reach), at(middle, line - reach), 3.5, RED);
+        }
+    }
+}
+
+/// Columns of the sheet, and folds, of a level: (least, how many to choose from).
+fn extent(level: Level) -> ((usize, usize), (usize, usize)) {
+    level.pick(
+        ((4, 3), (2, 2)),
+        [
+            ((4, 2), (2, 1)),
+            ((5, 2), (3, 1)),
+            ((6, 3), (4, 1)),
+            ((7, 3), (5, 1)),
+        ],
+    )
+}
+
+/// A square in words.
+pub(super) fn square(column: usize, row: usize) -> Said {
+    Said::new(
+        format!("column {column}, row {row}"),
+        format!("第 {column} 列，第 {row} 行"),
+    )
+}
+
+/// How many holes.
+pub fn count(rng: &mut Stream, level: Level) -> Option<Block> {
+    let (sizes, fold_numbers) = extent(level);
+    let size = sizes.0 + below(rng, sizes.1);
+    let ask = Said::new(
+        "How many holes does the sheet have when it is unfolded?",
+        "展开后纸上一共有几个孔？",
+    );
+    counted(rng, 60, |rng| {
+        let folds = fold_numbers.0 + below(rng, fold_numbers.1);
+        let sheet = Folded::draw(rng, size, folds);
+        (sheet.folds.len() == folds).then(|| (sheet.holes().len(), sheet.posed(&ask)))
+    })
+}
+
+/// Which other square has a hole.
+pub fn place(rng: &mut Stream, level: Level) -> Option<Block> {
+    let (sizes, fold_numbers) = extent(level);
+    let size = sizes.0 + below(rng, sizes.1);
+    let mut sheets = Vec::with_capacity(OPTIONS);
+    let mut holes: Vec<Vec<(usize, usize)>> = Vec::with_capacity(OPTIONS);
+    for _ in 0..OPTIONS {
+        let folds = fold_numbers.0 + below(rng, fold_numbers.1);
+        let sheet = Folded::draw(rng, size, folds);
+        // As they come, a sheet may run out of room for its last fold.
+        if level != Level::Any && sheet.folds.len() < folds {
+            return None;
+        }
+        holes.push(sheet.holes());
+        sheets.push(sheet);
+    }
+    let mut options = Vec::with_capacity(OPTIONS);
+    for (number, own) in holes.iter().enumerate() {
+        let punched = sheets.get(number)?.hole;
+        let only_here = |square: &&(usize, usize)| {
+            **square != punched
+                && holes
+                    .iter()
+                    .enumerate()
+                    .all(|(other, theirs)| other == number || !theirs.contains(square))
+        };
+        let fitting: Vec<&(usize, usize)> = own.iter().filter(only_here).collect();
+        let (column, row) = fitting.get(below(rng, fitting.len()))?;
+        options.push(square(column + 1, row + 1));
+    }
+    let ask = Said::new(
+        "When the sheet is unfolded and covers the board again, over which of these squares is there a \
+         hole as well?",
+        "把纸展开，重新盖住棋盘后，下列哪个方格上也有孔？",
+    );
+    Some(Block {
+        options,
+        seen_options: None,
+        questions: sheets.iter().map(|s| s.posed(&ask)).collect(),
+    })
+}

@@ -1,0 +1,246 @@
+//! Shapes of given size side by side: which is larger, which has the longer outline.
+
+use std::f64::consts::PI;
+
+use mary_generators::{Stream, below, shuffle};
+
+use crate::fresh::block::{Block, OPTIONS, Posed, listed};
+use crate::fresh::said::{Level, Said};
+use crate::fresh::sketch::{BLACK, PAPER, Sketch, Spot, WIDTH, regular};
+
+/// The most must be this much more than the next, and the least this much less.
+const MARGIN: f64 = 1.08;
+
+/// A flat shape; sizes in centimetres.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Shape {
+    Square(f64),
+    Rectangle(f64, f64),
+    Circle(f64),
+    RightTriangle(f64, f64),
+    EquilateralTriangle(f64),
+    Hexagon(f64),
+}
+
+impl Shape {
+    fn draw(rng: &mut Stream, kind: usize) -> Self {
+        let mut size = |from: usize, to: usize| (from + below(rng, to - from + 1)) as f64;
+        match kind {
+            0 => Self::Square(size(3, 12)),
+            1 => {
+                let short = size(1, 9);
+                Self::Rectangle(short, short + size(1, 14))
+            }
+            2 => Self::Circle(size(3, 14)),
+            3 => {
+                let short = size(3, 11);
+                Self::RightTriangle(short, short + size(0, 11))
+            }
+            4 => Self::EquilateralTriangle(size(4, 18)),
+            _ => Self::Hexagon(size(2, 8)),
+        }
+    }
+
+    fn area(self) -> f64 {
+        match self {
+            Self::Square(a) => a * a,
+            Self::Rectangle(a, b) => a * b,
+            Self::Circle(d) => PI * d * d / 4.0,
+            Self::RightTriangle(a, b) => a * b / 2.0,
+            Self::EquilateralTriangle(a) => 3f64.sqrt() / 4.0 * a * a,
+            Self::Hexagon(a) => 1.5 * 3f64.sqrt() * a * a,
+        }
+    }
+
+    fn outline(self) -> f64 {
+        match self {
+            Self::Square(a) => 4.0 * a,
+            Self::Rectangle(a, b) => 2.0 * (a + b),
+            Self::Circle(d) => PI * d,
+            Self::RightTriangle(a, b) => a + b + a.hypot(b),
+            Self::EquilateralTriangle(a) => 3.0 * a,
+            Self::Hexagon(a) => 6.0 * a,
+        }
+    }
+
+    fn name(self) -> Said {
+        let (en, zh) = match self {
+            Self::Square(_) => ("the square", "正方形"),
+            Self::Rectangle(..) => ("the rectangle", "长方形"),
+            Self::Circle(_) => ("the circle", "圆"),
+            Self::RightTriangle(..) => ("the right triangle", "直角三角形"),
+            Self::EquilateralTriangle(_) => ("the equilateral triangle", "等边三角形"),
+            Self::Hexagon(_) => ("the regular hexagon", "正六边形"),
+        };
+        Said::new(en, zh)
+    }
+
+    fn words(self) -> Said {
+        let (en, zh) = match self {
+            Self::Square(a) => (
+                format!("a square with sides of {a} cm"),
+                format!("边长 {a} 厘米的正方形"),
+            ),
+            Self::Rectangle(a, b) => (
+                format!("a rectangle with sides of {a} cm and {b} cm"),
+                format!("边长 {a} 厘米和 {b} 厘米的长方形"),
+            ),
+            Self::Circle(d) => (
+                format!("a circle with a diameter of {d} cm"),
+                format!("直径 {d} 厘米的圆"),
+            ),
+            Self::RightTriangle(a, b) => (
+                format!("a right triangle with legs of {a} cm and {b} cm"),
+                format!("直角边 {a} 厘米和 {b} 厘米的直角三角形"),
+            ),
+            Self::EquilateralTriangle(a) => (
+                format!("an equilateral triangle with sides of {a} cm"),
+                format!("边长 {a} 厘米的等边三角形"),
+            ),
+            Self::Hexagon(a) => (
+                format!("a regular hexagon with sides of {a} cm"),
+                format!("边长 {a} 厘米的正六边形"),
+            ),
+        };
+        Said::new(en, zh)
+    }
+
+    /// Its corners around the origin, in centimetres.
+    fn corners(self) -> Vec<Spot> {
+        let boxed = |w: f64, h: f64| {
+            vec![
+                [-w / 2.0, -h / 2.0],
+                [w / 2.0, -h / 2.0],
+                [w / 2.0, h / 2.0],
+                [-w / 2.0, h / 2.0],
+            ]
+        };
+        match self {
+            Self::Square(a) => boxed(a, a),
+            Self::Rectangle(a, b) => boxed(b, a),
+            Self::Circle(d) => regular([0.0; 2], d / 2.0, 96, 0.0),
+            Self::RightTriangle(a, b) => vec![
+                [-b / 2.0, a / 2.0],
+                [b / 2.0, a / 2.0],
+                [-b / 2.0, -a / 2.0],
+            ],
+            Self::EquilateralTriangle(a) => {
+                let high = a * 3f64.sqrt() / 2.0;
+                vec![
+                    [0.0, -high / 2.0],
+                    [a / 2.0, high / 2.0],
+                    [-a / 2.0, high / 2.0],
+                ]
+            }
+            Self::Hexagon(a) => regular([0.0; 2], a, 6, 0.0),
+        }
+    }
+}
+
+const LETTERS: [char; OPTIONS] = ['P', 'Q', 'R', 'S'];
+
+fn sketch(shapes: &[Shape]) -> Sketch {
+    let mut sketch = Sketch::new(512);
+    let half = WIDTH as f64 / 2.0;
+    let reach = shapes
+        .iter()
+        .flat_map(|s| s.corners())
+        .flat_map(|p| [p[0].abs(), p[1].abs()])
+        .fold(1.0, f64::max);
+    let scale = 112.0 / reach;
+    for (place, (shape, letter)) in shapes.iter().zip(LETTERS).enumerate() {
+        let centre = [
+            half * (0.5 + (place % 2) as f64),
+            half * (0.5 + (place / 2) as f64) + 6.0,
+        ];
+        let points: Vec<Spot> = shape
+            .corners()
+            .iter()
+            .map(|p| [centre[0] + p[0] * scale, centre[1] + p[1] * scale])
+            .collect();
+        sketch.polygon(&points, PAPER);
+        sketch.ring(&points, 2.5, BLACK);
+        let corner = [centre[0] - half / 2.0 + 16.0, centre[1] - half / 2.0 + 14.0];
+        sketch.glyph_at(letter, corner, 28.0, BLACK);
+    }
+    sketch
+}
+
+/// The places with the least and the most, and by what factor they stand out at least.
+fn ends(values: &[f64]) -> Option<(usize, usize, f64)> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
+    let [least, next, .., last, most] = order.as_slice() else {
+        return None;
+    };
+    let clear = (values[*next] / values[*least]).min(values[*most] / values[*last]);
+    Some((*least, *most, clear))
+}
+
+/// Largest and smallest area, longest and shortest outline, each another of the four.
+pub fn compare(rng: &mut Stream, _level: Level) -> Option<Block> {
+    let mut kinds: Vec<usize> = (0..6).collect();
+    shuffle(rng, &mut kinds);
+    let shapes: Vec<Shape> = kinds
+        .iter()
+        .take(OPTIONS)
+        .map(|k| Shape::draw(rng, *k))
+        .collect();
+    let areas: Vec<f64> = shapes.iter().map(|s| s.area()).collect();
+    let outlines: Vec<f64> = shapes.iter().map(|s| s.outline()).collect();
+    let (small, large, areas_apart) = ends(&areas)?;
+    let (short, long, outlines_apart) = ends(&outlines)?;
+    if areas_apart.min(outlines_apart) < MARGIN {
+        return None;
+    }
+    let mut asks = [("", ""); OPTIONS];
+    for (place, ask) in [
+        (small, ("has the smallest area", "面积最小")),
+        (large, ("has the largest area", "面积最大")),
+        (short, ("has the shortest outline", "周长最短")),
+        (long, ("has the longest outline", "周长最长")),
+    ] {
+        *asks.get_mut(place)? = ask;
+    }
+    if asks.iter().any(|ask| ask.0.is_empty()) {
+        return None;
+    }
+    let described: Vec<Said> = shapes.iter().map(|s| s.words()).collect();
+    let described = listed(&described);
+    let questions = asks
+        .iter()
+        .map(|(ask, ask_zh)| Posed {
+            words: Said::new(
+                format!(
+                    "Four shapes are cut from card: {}. Which of them {ask}?",
+                    described.en
+                ),
+                format!(
+                    "从卡纸上剪下四个图形：{}。其中哪一个{ask_zh}？",
+                    described.zh
+                ),
+            ),
+            seen: Said::new(
+                format!(
+                    "The picture shows four shapes, P to S, drawn to the same scale. Which of them {ask}?"
+                ),
+                format!("图中有 P 到 S 四个图形，按同一比例画出。其中哪一个{ask_zh}？"),
+            ),
+            caption: Said::new(
+                "The picture shows the four shapes in the order named, as P to S, to the same scale.",
+                "图中按所说的顺序显示四个图形，标为 P 到 S，比例相同。",
+            ),
+            sketch: sketch(&shapes),
+        })
+        .collect();
+    Some(Block {
+        options: shapes.iter().map(|s| s.name()).collect(),
+        seen_options: Some(
+            LETTERS
+                .iter()
+                .map(|l| Said::new(format!("shape {l}"), format!("图形 {l}")))
+                .collect(),
+        ),
+        questions,
+    })
+}

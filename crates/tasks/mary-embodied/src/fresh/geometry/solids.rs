@@ -1,0 +1,332 @@
+//! Cubes: one folded from a net, and many piled on a board.
+
+use mary_generators::{Stream, below, shuffle};
+
+use crate::fresh::block::{Block, OPTIONS, Posed, counted};
+use crate::fresh::said::{Level, Said};
+use crate::fresh::sketch::{BLACK, GREY, PAPER, Sketch, WIDTH};
+
+/// A square of a net and the face it becomes.
+type Square = (i32, i32);
+
+/// The cube as it rolls over the net: which of its faces (0 and 1, 2 and 3, 4 and 5 are opposite) lies
+/// below, to the north and to the east.
+#[derive(Debug, Clone, Copy)]
+struct Cube {
+    below: usize,
+    north: usize,
+    east: usize,
+}
+
+fn opposite(face: usize) -> usize {
+    face ^ 1
+}
+
+impl Cube {
+    /// Rolled over one edge onto the next square.
+    fn rolled(self, step: (i32, i32)) -> Self {
+        match step {
+            (1, 0) => Self {
+                below: self.east,
+                north: self.north,
+                east: opposite(self.below),
+            },
+            (-1, 0) => Self {
+                below: opposite(self.east),
+                north: self.north,
+                east: self.below,
+            },
+            (0, -1) => Self {
+                below: self.north,
+                north: opposite(self.below),
+                east: self.east,
+            },
+            _ => Self {
+                below: opposite(self.north),
+                north: self.below,
+                east: self.east,
+            },
+        }
+    }
+}
+
+const STEPS: [(i32, i32); 4] = [(1, 0), (-1, 0), (0, 1), (0, -1)];
+
+/// A random net: squares grown one by one, each a face that was still missing.
+fn draw_net(rng: &mut Stream) -> Option<Vec<(Square, usize)>> {
+    let start = Cube {
+        below: 0,
+        north: 2,
+        east: 4,
+    };
+    let mut net: Vec<(Square, Cube)> = vec![((0, 0), start)];
+    for _ in 0..60 {
+        if net.len() == 6 {
+            break;
+        }
+        let ((x, y), cube) = *net.get(below(rng, net.len()))?;
+        let step = STEPS[below(rng, STEPS.len())];
+        let next = (x + step.0, y + step.1);
+        let rolled = cube.rolled(step);
+        let taken = net
+            .iter()
+            .any(|(square, c)| *square == next || c.below == rolled.below);
+        if !taken {
+            net.push((next, rolled));
+        }
+    }
+    // Two squares side by side that were not rolled over their shared edge must meet there all the
+    // same: else the paper would have to be cut between them.
+    let joined = net.iter().all(|((x, y), cube)| {
+        net.iter().all(|(other, c)| {
+            STEPS
+                .iter()
+                .filter(|s| (x + s.0, y + s.1) == *other)
+                .all(|s| cube.rolled(*s).below == c.below)
+        })
+    });
+    (net.len() == 6 && joined).then(|| net.iter().map(|(s, c)| (*s, c.below)).collect())
+}
+
+/// Numbers on the faces; not those of a die, whose opposite faces people know.
+const FIRST_NUMBER: usize = 2;
+
+/// A net with a number in each square.
+struct Numbered {
+    squares: Vec<(Square, usize)>,
+    wide: i32,
+    high: i32,
+}
+
+impl Numbered {
+    fn new(net: &[(Square, usize)], numbers: &[usize]) -> Option<Self> {
+        let left = net.iter().map(|((x, _), _)| *x).min()?;
+        let top = net.iter().map(|((_, y), _)| *y).min()?;
+        let squares: Option<Vec<(Square, usize)>> = net
+            .iter()
+            .map(|((x, y), face)| Some(((x - left, y - top), *numbers.get(*face)?)))
+            .collect();
+        let squares = squares?;
+        let wide = squares.iter().map(|((x, _), _)| x + 1).max()?;
+        let high = squares.iter().map(|((_, y), _)| y + 1).max()?;
+        Some(Self {
+            squares,
+            wide,
+            high,
+        })
+    }
+
+    fn words(&self) -> String {
+        let line = |y: i32| {
+            let cells: Vec<String> = (0..self.wide)
+                .map(|x| {
+                    let here = self.squares.iter().find(|(s, _)| *s == (x, y));
+                    here.map_or(".".to_owned(), |(_, n)| n.to_string())
+                })
+                .collect();
+            cells.join(" ")
+        };
+        let lines: Vec<String> = (0..self.high).map(line).collect();
+        lines.join("\n")
+    }
+
+    fn sketch(&self) -> Sketch {
+        let step = (500.0 / f64::from(self.wide.max(self.high))).min(110.0);
+        let mut sketch = Sketch::new((step * f64::from(self.high)) as usize + 12);
+        let left = (WIDTH as f64 - step * f64::from(self.wide)) / 2.0;
+        for ((x, y), number) in &self.squares {
+            let from = [left + f64::from(*x) * step, 6.0 + f64::from(*y) * step];
+            let to = [from[0] + step, from[1] + step];
+            sketch.rect(from, to, PAPER);
+            let corners = [from, [to[0], from[1]], to, [from[0], to[1]]];
+            sketch.ring(&corners, 2.5, BLACK);
+            let digit = char::from_digit(*number as u32, 10).unwrap_or('?');
+            let centre = [(from[0] + to[0]) / 2.0, (from[1] + to[1]) / 2.0];
+            sketch.glyph_at(digit, centre, step * 0.55, BLACK);
+        }
+        sketch
+    }
+}
+
+/// Which number lies opposite another once the cube is folded. The number asked about is never
+/// offered, so that there is nothing to strike out.
+pub fn net(rng: &mut Stream, _level: Level) -> Option<Block> {
+    let mut numbers: Vec<usize> = (FIRST_NUMBER..FIRST_NUMBER + 6).collect();
+    shuffle(rng, &mut numbers);
+    let (offered, asked) = numbers.split_at(OPTIONS);
+    let mut questions = Vec::with_capacity(OPTIONS);
+    for answer in offered {
+        let given = *asked.get(below(rng, asked.len()))?;
+        let mut others: Vec<usize> = numbers
+            .iter()
+            .copied()
+            .filter(|n| n != answer && *n != given)
+            .collect();
+        shuffle(rng, &mut others);
+        let pair = 2 * below(rng, 3);
+        let mut on_faces = others;
+        on_faces.insert(pair, *answer);
+        on_faces.insert(pair + 1, given);
+        let net = (0..40).find_map(|_| draw_net(rng))?;
+        let net = Numbered::new(&net, &on_faces)?;
+        let plan = net.words();
+        questions.push(Posed {
+            words: Said::new(
+                format!(
+                    "A cube is folded from the net below; a dot means that there is no paper.\n{plan}\n\
+                     Which number is on the face opposite the {given}?"
+                ),
+                format!(
+                    "用下面的展开图折成一个立方体；点表示那里没有纸。\n{plan}\n与数字 {given} 相对的面上是\
+                     哪个数字？"
+                ),
+            ),
+            seen: Said::new(
+                format!(
+                    "A cube is folded from the net in the picture. Which number is on the face opposite \
+                     the {given}?"
+                ),
+                format!(
+                    "用图中的展开图折成一个立方体。与数字 {given} 相对的面上是哪个数字？"
+                ),
+            ),
+            caption: Said::new("The picture shows the net.", "图中是展开图。"),
+            sketch: net.sketch(),
+        });
+    }
+    Some(Block {
+        options: offered.iter().map(Said::same).collect(),
+        seen_options: None,
+        questions,
+    })
+}
+
+/// Towers on a board of three by three, the last row in front.
+type Towers = [[usize; 3]; 3];
+
+/// What is asked about a pile.
+#[derive(Debug, Clone, Copy)]
+enum View {
+    Front,
+    Side,
+    Covered,
+}
+
+impl View {
+    fn count(self, towers: &Towers) -> usize {
+        match self {
+            Self::Front => (0..3)
+                .map(|column| towers.iter().map(|row| row[column]).max().unwrap_or(0))
+                .sum(),
+            Self::Side => towers
+                .iter()
+                .map(|row| row.iter().copied().max().unwrap_or(0))
+                .sum(),
+            Self::Covered => towers.iter().flatten().map(|h| h.saturating_sub(1)).sum(),
+        }
+    }
+
+    fn ask(self) -> Said {
+        match self {
+            Self::Front => Said::new(
+                "Seen straight from the front, how many squares, each the size of a cube's face, does the \
+                 silhouette of the pile cover?",
+                "从正前方看，这堆立方体的轮廓盖住多少个正方形（每个与立方体的一个面一样大）？",
+            ),
+            Self::Side => Said::new(
+                "Seen straight from the right, how many squares, each the size of a cube's face, does the \
+                 silhouette of the pile cover?",
+                "从正右方看，这堆立方体的轮廓盖住多少个正方形（每个与立方体的一个面一样大）？",
+            ),
+            Self::Covered => Said::new(
+                "How many cubes have another cube on top of them?",
+                "有多少个立方体上面压着别的立方体？",
+            ),
+        }
+    }
+}
+
+/// Towers of a level: of any height from none to four on every square, or a number of towers that grows.
+fn draw_towers(rng: &mut Stream, level: Level) -> Towers {
+    let mut towers: Towers = [[0; 3]; 3];
+    if level == Level::Any {
+        for tower in towers.iter_mut().flatten() {
+            *tower = below(rng, 5);
+        }
+        return towers;
+    }
+    let mut squares: Vec<usize> = (0..9).collect();
+    shuffle(rng, &mut squares);
+    for square in squares.into_iter().take(level.pick(9, [2, 4, 6, 9])) {
+        towers[square / 3][square % 3] = 1 + below(rng, 4);
+    }
+    towers
+}
+
+/// A pile of cubes seen from the front, from the side, or counted.
+pub fn pile(rng: &mut Stream, level: Level) -> Option<Block> {
+    counted(rng, 60, |rng| {
+        let towers = draw_towers(rng, level);
+        let view = [View::Front, View::Side, View::Covered][below(rng, 3)];
+        let rows: Vec<String> = towers
+            .iter()
+            .map(|row| row.map(|h| h.to_string()).join(" "))
+            .collect();
+        let rows = rows.join("\n");
+        let ask = view.ask();
+        let seen = Said::new(
+            "Equal cubes are piled on a board. The picture is a plan seen from above: the dots on a \
+             square say how many cubes stand there, and the lowest row is the front.",
+            "一些同样大小的立方体堆在一块板上。图中是从上方看的平面图：方格上的点数就是那里叠着的立方体数，\
+             最下面一行是前面。",
+        );
+        let posed = Posed {
+            words: Said::new(
+                format!(
+                    "Equal cubes are piled on a board of 3 columns and 3 rows. The plan below, seen from \
+                     above, gives the height of the tower on each square; its last row is the front.\n\
+                     {rows}\n{}",
+                    ask.en
+                ),
+                format!(
+                    "一些同样大小的立方体堆在一块 3 列 3 行的板上。下面是从上方看的平面图，写出每个方格上\
+                     立方体塔的高度；最后一行是前面。\n{rows}\n{}",
+                    ask.zh
+                ),
+            ),
+            seen: seen.then(&ask),
+            caption: Said::new(
+                "The picture shows the plan, with as many dots on a square as cubes stand there.",
+                "图中是平面图，方格上的点数就是那里叠着的立方体数。",
+            ),
+            sketch: plan(&towers),
+        };
+        Some((view.count(&towers), posed))
+    })
+}
+
+fn plan(towers: &Towers) -> Sketch {
+    let mut sketch = Sketch::new(400);
+    let step = 128.0;
+    let (left, top) = ((WIDTH as f64 - 3.0 * step) / 2.0, 8.0);
+    for (row, heights) in towers.iter().enumerate() {
+        for (column, &height) in heights.iter().enumerate() {
+            let from = [left + column as f64 * step, top + row as f64 * step];
+            sketch.rect(from, [from[0] + step, from[1] + step], GREY);
+            let inner = [from[0] + 2.0, from[1] + 2.0];
+            sketch.rect(inner, [from[0] + step - 2.0, from[1] + step - 2.0], PAPER);
+            let spots: &[[f64; 2]] = match height {
+                0 => &[],
+                1 => &[[0.5, 0.5]],
+                2 => &[[0.3, 0.3], [0.7, 0.7]],
+                3 => &[[0.25, 0.25], [0.5, 0.5], [0.75, 0.75]],
+                _ => &[[0.3, 0.3], [0.7, 0.3], [0.3, 0.7], [0.7, 0.7]],
+            };
+            for spot in spots {
+                let at = [from[0] + spot[0] * step, from[1] + spot[1] * step];
+                sketch.disc(at, 11.0, BLACK);
+            }
+        }
+    }
+    sketch
+}

@@ -1,0 +1,300 @@
+//! `embodied/scenes`: easy questions about small pictures, for finding out whether a model sees at all.
+//!
+//! Colours, shapes, places, counts and lines in a grid, drawn from a seed; `mary grow --eyes` learns from
+//! other pictures of the same kind. The same questions are asked with their own picture, with a blank one, with
+//! another question's or with none: who does not look is right one time in four in each of them.
+
+mod judge;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use mary_contract::{
+    Ask, DataSource, Generate, Image, Item, Items, Judgement, Needs, Param, Part, Prompt,
+    PromptForm, Reply, Request, Sampling, Score, Scoring, Speaker, Start, Target, Task, TaskCard,
+    TaskError, TaskSettings, Ties, Turn, text,
+};
+use mary_generators::small_world::scenes::{KINDS, Posed, Scene, exam};
+use mary_generators::{Packing, Picture};
+
+use crate::choice::not_one_of;
+
+/// Questions of a block, in which every answer is right equally often.
+const BLOCK: usize = 16;
+
+/// Longest written answer.
+const LONGEST: u32 = 32;
+
+static PARAMS: [Param; 4] = [
+    Param::new(
+        "picture",
+        "own",
+        "own, blank, other, none",
+        "The question's own picture, blank paper, the picture of another question of the same words \
+            (one time in four its answer is the same), or no picture at all. The items are twins under \
+            the same ids.",
+    ),
+    Param::new(
+        "mode",
+        "score",
+        "score, generate",
+        "Compare the log-probabilities of the four answers, or let the model write at temperature 0.",
+    ),
+    Param::new(
+        "size",
+        "224",
+        "a number from 24 to 1024",
+        "Dots of a picture's side.",
+    ),
+    Param::new(
+        "n",
+        "320",
+        "a multiple of 80",
+        "Items: sixteen for each kind of question in turn.",
+    ),
+];
+
+static CARD: TaskCard = TaskCard {
+    id: text("embodied/scenes"),
+    family: text("embodied"),
+    version: 1,
+    title: text("Scenes"),
+    about: text(
+        "Does a model see? Colour, shape, place and number of simple shapes, and how a line of cells \
+            runs through a grid, asked of small generated pictures with four answers each. With `picture` \
+            the same questions come with their own picture, a blank one, another's or none: what is right \
+            beyond one in four with the own picture alone was seen.",
+    ),
+    chance: Some(0.25),
+    human: None,
+    params: Param::list(&PARAMS),
+    dataset: None,
+    citation: crate::CITATION,
+    starter: None,
+    content: None,
+};
+
+/// The task.
+#[derive(Debug)]
+pub struct Scenes;
+
+/// The task, as listed.
+pub static SCENES: Scenes = Scenes;
+
+/// What is shown with a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Own,
+    Blank,
+    Other,
+    None,
+}
+
+impl Shown {
+    const ALL: [(&str, Self); 4] = [
+        ("own", Self::Own),
+        ("blank", Self::Blank),
+        ("other", Self::Other),
+        ("none", Self::None),
+    ];
+
+    fn name(self) -> &'static str {
+        let found = Self::ALL.iter().find(|(_, shown)| *shown == self);
+        found.map_or("", |(name, _)| name)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Setup {
+    shown: Shown,
+    written: bool,
+    size: usize,
+    n: usize,
+    seed: u64,
+    form: PromptForm,
+}
+
+impl Setup {
+    fn read(settings: &TaskSettings) -> Result<Self, TaskError> {
+        settings.check(&CARD)?;
+        let param = |name| settings.param(&CARD, name);
+        let wrong = |name| not_one_of(&CARD, name, param(name));
+        let shown = Shown::ALL
+            .iter()
+            .find(|(name, _)| *name == param("picture"));
+        let number = |name, fits: &dyn Fn(usize) -> bool| {
+            let read = param(name).parse().ok();
+            read.filter(|n| fits(*n)).ok_or_else(|| wrong(name))
+        };
+        Ok(Self {
+            shown: shown.ok_or_else(|| wrong("picture"))?.1,
+            written: match param("mode") {
+                "score" => false,
+                "generate" => true,
+                _ => return Err(wrong("mode")),
+            },
+            size: number("size", &|n| (24..=1024).contains(&n))?,
+            n: number("n", &|n| n > 0 && n.is_multiple_of(BLOCK * KINDS.len()))?,
+            seed: settings.seed,
+            form: settings.form,
+        })
+    }
+
+    /// The picture shown with a question.
+    fn picture(&self, all: &[Posed], posed: &Posed) -> Result<Option<Image>, TaskError> {
+        let scene: Scene = match self.shown {
+            Shown::None => return Ok(None),
+            Shown::Own => posed.scene.clone(),
+            Shown::Blank => posed.scene.blank(),
+            Shown::Other => match all.get(posed.other) {
+                Some(other) => other.scene.clone(),
+                None => return Err(TaskError::Generator("no other picture".into())),
+            },
+        };
+        let (rgb, size) = (scene.rgb(self.size), self.size as u32);
+        let picture = Picture::from_fn(size, size, |x, y| {
+            let at = (y as usize * self.size + x as usize) * 3;
+            [0, 1, 2].map(|colour| rgb.get(at + colour).copied().unwrap_or_default())
+        });
+        let data = picture
+            .png(Packing::Filtered)
+            .map_err(|e| TaskError::Generator(format!("a picture could not be written: {e}")))?;
+        Ok(Some(Image {
+            media_type: "image/png".into(),
+            data,
+        }))
+    }
+
+    fn item(&self, number: usize, all: &[Posed]) -> Result<Item, TaskError> {
+        let Some(posed) = all.get(number) else {
+            return Err(TaskError::Generator(format!("no question {number}")));
+        };
+        let question = &posed.question;
+        let picture = self.picture(all, posed)?;
+        let words = match self.form {
+            PromptForm::Plain => question.prompt(),
+            PromptForm::Chat => format!("{} Answer with these words alone.", question.text),
+        };
+        let parts = picture.map(Part::Image).into_iter();
+        let prompt = Prompt {
+            form: self.form,
+            system: None,
+            turns: vec![Turn {
+                speaker: Speaker::User,
+                parts: parts.chain([Part::Text(words)]).collect(),
+            }],
+        };
+        let before = match self.form {
+            PromptForm::Plain => " ",
+            PromptForm::Chat => "",
+        };
+        let answers = question.kind.answers();
+        let ask = Ask::subject(match self.written {
+            true => Request::Generate(Generate {
+                prompt,
+                sampling: Sampling::greedy(LONGEST),
+            }),
+            false => Request::Score(Score {
+                prefix: prompt,
+                continuations: answers.map(|a| format!("{before}{a}")).to_vec(),
+                start: Start::Model,
+                details: Default::default(),
+            }),
+        });
+        let target = Target::Choice {
+            question: question.text.clone(),
+            options: answers.map(str::to_owned).to_vec(),
+            correct: question.answer,
+        };
+        let kind = question.kind.name();
+        Ok(
+            Item::new(format!("{}-{number:04}", self.seed), target, vec![ask])
+                .in_stratum(kind)
+                .tagged("kind", kind)
+                .tagged("picture", self.shown.name()),
+        )
+    }
+}
+
+impl Task for Scenes {
+    fn card(&self) -> &TaskCard {
+        &CARD
+    }
+
+    fn needs(&self, settings: &TaskSettings) -> Needs {
+        let Ok(setup) = Setup::read(settings) else {
+            return Needs::default();
+        };
+        Needs {
+            score: !setup.written,
+            generate: setup.written,
+            images: setup.shown != Shown::None,
+            ..Needs::default()
+        }
+    }
+
+    fn items(&self, settings: &TaskSettings, _data: &dyn DataSource) -> Result<Items, TaskError> {
+        let setup = Setup::read(settings)?;
+        let all = Arc::new(exam(setup.seed, setup.n / BLOCK));
+        Ok(Box::new(
+            (0..setup.n).map(move |number| setup.item(number, &all)),
+        ))
+    }
+
+    fn judge(&self, _settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
+        judge::judge(item, answers)
+    }
+
+    fn scoring(&self, settings: &TaskSettings) -> Scoring {
+        match Setup::read(settings) {
+            Ok(setup) if !setup.written => Scoring::share(Ties::Shared),
+            _ => Scoring::WRITTEN,
+        }
+    }
+
+    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
+        let Ok(setup) = Setup::read(settings) else {
+            return BTreeMap::new();
+        };
+        let mut said = BTreeMap::new();
+        let mut say = |name: &str, words: String| said.insert(name.to_owned(), words);
+        let shown = match setup.shown {
+            Shown::Own => "the question's own",
+            Shown::Blank => "blank paper",
+            Shown::Other => {
+                "another question's, of the same words; one time in four its answer is the same"
+            }
+            Shown::None => "none",
+        };
+        say("picture", shown.into());
+        say("dots", format!("{} x {}, PNG", setup.size, setup.size));
+        match setup.written {
+            false => {
+                let answer =
+                    "the most probable of the four answers, sum of token log-probabilities";
+                say("answer", answer.into());
+                let ties = "shared: 1/k when the right answer is among k best";
+                say("ties", ties.into());
+            }
+            true => {
+                say(
+                    "answer",
+                    format!("written at temperature 0, at most {LONGEST} tokens"),
+                );
+                say(
+                    "parser",
+                    "the one of the four answers that is named first".into(),
+                );
+                say("unparsed", "left out of the score".into());
+            }
+        }
+        say(
+            "source",
+            format!(
+                "generated, seed {}, {} items; layouts that no lesson of `mary grow --eyes` shows",
+                setup.seed, setup.n
+            ),
+        );
+        said
+    }
+}

@@ -1,0 +1,109 @@
+//! What tasks with options share in judging: the most probable option, and the option that was read off
+//! an answer in words.
+
+use mary_contract::{
+    ErrorKind, Finish, Generated, Item, Judgement, Reply, Response, Scored, Target, UnscoredReason,
+};
+use mary_generators::best;
+use serde_json::json;
+
+/// The one answer to an item with a choice as its target.
+pub(crate) struct Asked<'a> {
+    pub options: &'a [String],
+    pub correct: usize,
+    pub answer: Answer<'a>,
+}
+
+/// Scores of all options, or words.
+pub(crate) enum Answer<'a> {
+    Scored(&'a Scored),
+    Written(&'a Generated),
+}
+
+impl<'a> Asked<'a> {
+    /// What there is to judge; otherwise why there is nothing.
+    pub fn read(item: &'a Item, answers: &'a [Reply]) -> Result<Self, String> {
+        let Target::Choice {
+            options, correct, ..
+        } = &item.target
+        else {
+            return Err("expected an item with a choice as its target".to_owned());
+        };
+        let [reply] = answers else {
+            return Err(format!("expected one answer, found {}", answers.len()));
+        };
+        let answer = match &reply.answer {
+            Response::Scored(scored) => Answer::Scored(scored),
+            Response::Generated(answer) => Answer::Written(answer),
+            Response::Observed(_) => {
+                return Err("expected scores or words, found hidden states".to_owned());
+            }
+        };
+        Ok(Self {
+            options,
+            correct: *correct,
+            answer,
+        })
+    }
+}
+
+/// A fault of this program, not of the answer.
+pub(crate) fn failed(message: &str) -> Judgement {
+    Judgement::failed(ErrorKind::Internal, message)
+}
+
+/// The most probable option, and which options share that place: ties share the point. `name` is what an
+/// option is read as.
+pub(crate) fn by_scores<'n>(
+    options: usize,
+    correct: usize,
+    scored: &Scored,
+    name: impl Fn(usize) -> &'n str,
+) -> (Judgement, Vec<usize>) {
+    let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();
+    if sums.len() != options {
+        return (failed("expected one score for each option"), vec![]);
+    }
+    let Some((first, score)) = best(&sums, correct) else {
+        let why = "an option's log-probability is not a number";
+        return (Judgement::failed(ErrorKind::NotFinite, why), vec![]);
+    };
+    let winners: Vec<usize> = (0..sums.len())
+        .filter(|&i| sums.get(i) == sums.get(first))
+        .collect();
+    let mut judgement = Judgement::scored(score);
+    if let [only] = winners.as_slice() {
+        judgement = judgement.read_as(name(*only));
+    }
+    judgement.notes = json!({ "logprob": sums });
+    (judgement, winners)
+}
+
+/// Whether an answer was held back, by the model or by its provider.
+pub(crate) fn withheld(answer: &Generated) -> Option<UnscoredReason> {
+    match answer.finish {
+        Finish::Refusal => Some(UnscoredReason::Refused),
+        Finish::ContentFilter => Some(UnscoredReason::Filtered),
+        _ => None,
+    }
+}
+
+/// The option that was read off an answer in words, if any was. One that was cut off before it could be read
+/// is told apart from one that says nothing.
+pub(crate) fn by_words<'n>(
+    answer: &Generated,
+    said: Option<usize>,
+    correct: usize,
+    name: impl Fn(usize) -> &'n str,
+) -> Judgement {
+    match (withheld(answer), said) {
+        (Some(reason), _) => Judgement::unscored(reason),
+        (None, Some(place)) => {
+            Judgement::scored(if place == correct { 1.0 } else { 0.0 }).read_as(name(place))
+        }
+        (None, None) if answer.finish == Finish::Length => {
+            Judgement::unscored(UnscoredReason::Truncated)
+        }
+        (None, None) => Judgement::unscored(UnscoredReason::Unparsed),
+    }
+}

@@ -1,0 +1,14 @@
+//! What makers of items share, whatever their family: draws from named streams of one seed, the rule
+//! of ties, symbols as pictures of ink, pictures as PNG, and a small world described in simple English.
+//!
+//! Nothing here knows a task or a model. What only one family needs stays in that family.
+
+pub mod glyphs;
+mod picture;
+mod randomness;
+pub mod small_world;
+mod ties;
+
+pub use picture::{Colour, Packing, Picture, PictureError};
+pub use randomness::{Stream, below, coin, pick, shuffle, stream};
+pub use ties::best;

@@ -1,0 +1,195 @@
+//! From a rule to sets of items: shots, training and test items that never meet.
+//!
+//! A rule is a function that draws *twins*: an A item and a B item that share their frame, their
+//! words where the rule allows it, their length and their capitals, so that nothing but the rule
+//! tells them apart. Test and training sets hold both twins; the shots hold one of each pair, as the
+//! paper's do, because two twins side by side would give the rule away.
+
+use std::collections::HashSet;
+
+use mary_contract::TaskError;
+
+use mary_generators::{Stream, shuffle, stream};
+
+/// Shots in the pool, as published: 25 A and 25 B.
+pub const SHOT_POOL: usize = 50;
+/// Items of a fine-tuning set.
+pub const TRAIN_SIZE: usize = 1000;
+
+/// The two answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Label {
+    /// The rule holds.
+    A,
+    /// It does not.
+    B,
+}
+
+impl Label {
+    /// As it is written in the prompt.
+    pub fn letter(self) -> &'static str {
+        match self {
+            Self::A => "A",
+            Self::B => "B",
+        }
+    }
+
+    /// Its place among the options.
+    pub fn index(self) -> usize {
+        match self {
+            Self::A => 0,
+            Self::B => 1,
+        }
+    }
+}
+
+/// One text with its label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Example {
+    /// What stands between the quotation marks.
+    pub text: String,
+    /// What is right.
+    pub label: Label,
+    /// Names what it was drawn with (its twin; for rhymes four or eight items); `None` for published items.
+    pub pair: Option<String>,
+}
+
+/// An A text and its matched B text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Twins {
+    /// The rule holds.
+    pub a: String,
+    /// It does not.
+    pub b: String,
+}
+
+/// How the items of a task are made.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// The task's name, for the streams of randomness.
+    pub name: &'static str,
+    /// Draws matched pairs that belong together (one; two or four for rhymes); none when the draw failed.
+    pub draw: fn(&mut Stream) -> Vec<Twins>,
+    /// What two texts share when they count as the same item.
+    pub key: fn(&str) -> String,
+}
+
+/// The sets of one seed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sets {
+    /// The pool, A, B, A, B …: its first k are as many A as B for every even k. What a prompt shows
+    /// is mixed (see `mixed`).
+    pub shots: Vec<Example>,
+    /// Both twins of every pair, shuffled.
+    pub train: Vec<Example>,
+    /// Both twins of every pair, shuffled.
+    pub test: Vec<Example>,
+}
+
+/// Puts shots into a random order that depends on the seed, the task and how many they are. Small
+/// models answer strictly alternating labels with the label whose turn it is (nineteen of twenty cells
+/// at k = 4 said A), so that an order that happens to alternate is drawn again.
+pub fn mixed(shots: &mut [Example], seed: u64, task: &str) {
+    const ATTEMPTS: usize = 100;
+    let mut rng = stream(seed, &format!("htest/{task}/shots/order/{}", shots.len()));
+    for _ in 0..ATTEMPTS {
+        shuffle(&mut rng, shots);
+        // Two shots of two labels cannot do otherwise.
+        if shots.len() < 4 || shots.windows(2).any(|w| w[0].label == w[1].label) {
+            break;
+        }
+    }
+}
+
+/// The default identity of a text: letters regardless of case.
+pub fn same_letters(text: &str) -> String {
+    text.to_lowercase()
+}
+
+impl Rule {
+    /// Shots, training and test items of a seed. The training set is drawn before the test set, so
+    /// that a larger test set still never meets it, and a smaller one is a part of it.
+    pub fn sets(&self, seed: u64, test: usize) -> Result<Sets, TaskError> {
+        let mut seen = HashSet::new();
+        let shots = self.shots(seed, &mut seen)?;
+        let train = self.both_twins(seed, "train", TRAIN_SIZE, &mut seen)?;
+        let test = self.both_twins(seed, "test", test, &mut seen)?;
+        Ok(Sets { shots, train, test })
+    }
+
+    fn shots(&self, seed: u64, seen: &mut HashSet<String>) -> Result<Vec<Example>, TaskError> {
+        let mut rng = stream(seed, &format!("htest/{}/shots", self.name));
+        let mut shots = Vec::with_capacity(SHOT_POOL);
+        while shots.len() < SHOT_POOL {
+            let drawn = self.fresh(&mut rng, seen)?;
+            let Some(twins) = drawn.into_iter().next() else {
+                continue;
+            };
+            let (text, label) = if shots.len() % 2 == 0 {
+                (twins.a, Label::A)
+            } else {
+                (twins.b, Label::B)
+            };
+            let pair = Some(format!("shot-{:02}", shots.len()));
+            shots.push(Example { text, label, pair });
+        }
+        Ok(shots)
+    }
+
+    fn both_twins(
+        &self,
+        seed: u64,
+        split: &str,
+        size: usize,
+        seen: &mut HashSet<String>,
+    ) -> Result<Vec<Example>, TaskError> {
+        if size % 2 == 1 {
+            return Err(TaskError::Setting(format!(
+                "htest/{}: n={size} cannot be balanced; give an even number",
+                self.name
+            )));
+        }
+        let name = format!("htest/{}/{split}", self.name);
+        let mut rng = stream(seed, &name);
+        let mut examples = Vec::with_capacity(size + 2);
+        for draw in 0.. {
+            if examples.len() >= size {
+                break;
+            }
+            let pair = Some(format!("{split}-{draw:04}"));
+            for twins in self.fresh(&mut rng, seen)? {
+                for (text, label) in [(twins.a, Label::A), (twins.b, Label::B)] {
+                    examples.push(Example {
+                        text,
+                        label,
+                        pair: pair.clone(),
+                    });
+                }
+            }
+        }
+        examples.truncate(size);
+        shuffle(&mut stream(seed, &format!("{name}/order")), &mut examples);
+        Ok(examples)
+    }
+
+    /// Twins none of whose texts was seen before.
+    fn fresh(&self, rng: &mut Stream, seen: &mut HashSet<String>) -> Result<Vec<Twins>, TaskError> {
+        const ATTEMPTS: usize = 20_000;
+        for _ in 0..ATTEMPTS {
+            let drawn = (self.draw)(rng);
+            let keys: HashSet<String> = drawn
+                .iter()
+                .flat_map(|t| [(self.key)(&t.a), (self.key)(&t.b)])
+                .collect();
+            if !drawn.is_empty() && keys.is_disjoint(seen) {
+                seen.extend(keys);
+                return Ok(drawn);
+            }
+        }
+        Err(TaskError::Generator(format!(
+            "htest/{}: no new item in {ATTEMPTS} draws after {} texts; ask for fewer with --set n=…",
+            self.name,
+            seen.len()
+        )))
+    }
+}

@@ -1,0 +1,50 @@
+//! End punctuation: the mark stands at the end and not somewhere before.
+
+use crate::ab_task::{AbTask, card};
+use crate::dataset::{Rule, Twins, same_letters};
+use crate::draw::{capitalised, noun, word};
+use crate::words::WORDS;
+use mary_generators::{Stream, coin};
+
+/// The task.
+pub static TASK: AbTask = AbTask {
+    card: &card(
+        "htest/end-punctuation",
+        2,
+        "End Punctuation",
+        "A items end with a punctuation mark; in B items the same mark follows an earlier noun. \
+         Three nouns from one list, so that a noun with a mark is as common in A as in B.",
+    ),
+    rule: Rule {
+        name: "end-punctuation",
+        draw,
+        key,
+    },
+    upstream: Some("end_punctuation"),
+    rule_baselines: &["last_character", "character_ngrams"],
+};
+
+const MARKS: &[&str] = &[".", "!", "?", "..."];
+
+/// Two texts with the same words are the same item, wherever the mark stands.
+fn key(text: &str) -> String {
+    let bare: String = text.chars().filter(|c| !".!?".contains(*c)).collect();
+    same_letters(&bare)
+}
+
+fn draw(rng: &mut Stream) -> Vec<Twins> {
+    let nouns = [noun(rng), noun(rng), noun(rng)].map(capitalised);
+    let [one, two, three] = &nouns;
+    if one == two || two == three || one == three {
+        return vec![];
+    }
+    let (here, there) = (word(rng, &WORDS.places), word(rng, &WORDS.places));
+    let mark = word(rng, MARKS);
+    let a = format!("{one} {here} {two} {there} {three}{mark}");
+    let b = if coin(rng) {
+        format!("{one}{mark} {here} {two} {there} {three}")
+    } else {
+        format!("{one} {here} {two}{mark} {there} {three}")
+    };
+    vec![Twins { a, b }]
+}

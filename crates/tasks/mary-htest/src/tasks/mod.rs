@@ -1,0 +1,45 @@
+//! The A/B tasks, one file each: the card, the rule, how its twins are drawn, and which baselines of
+//! an audit are the rule itself.
+//!
+//! A new task is its file and one line in the list below. Nothing else counts the tasks: the paper's
+//! averages are over the paper's ten, and a task beside them has a column of its own.
+
+use mary_contract::Task;
+
+use super::ab_task::AbTask;
+use super::geometry::LETTER_GEOMETRY;
+
+/// Declares the modules and both lists from one line a task. Rustfmt does not follow `mod` into a
+/// macro: format these files by name, `rustfmt --edition 2024 crates/tasks/mary-htest/src/tasks/*.rs`.
+macro_rules! tasks {
+    ($($task:ident,)+) => {
+        $(mod $task;)+
+
+        /// Every A/B task; the paper's ten in the order of its tables.
+        pub static AB_TASKS: &[&AbTask] = &[$(&$task::TASK),+];
+
+        /// Every task of the family.
+        pub static TASKS: &[&dyn Task] = &[$(&$task::TASK,)+ &LETTER_GEOMETRY];
+    };
+}
+
+tasks! {
+    uppercase,
+    start_vowel,
+    end_punctuation,
+    palindrome,
+    end_ly,
+    spelled_math,
+    spelled_number,
+    rhyme,
+    repeated_word,
+    hyphenated_word,
+}
+
+/// The baselines of an audit that are the rule of this task (see [`AbTask::rule_baselines`]).
+pub fn rule_baselines(task: &str) -> &'static [&'static str] {
+    AB_TASKS
+        .iter()
+        .find(|t| t.card.id == task)
+        .map_or(&[], |t| t.rule_baselines)
+}

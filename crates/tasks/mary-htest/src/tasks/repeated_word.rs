@@ -1,0 +1,70 @@
+//! Repeated word: one word stands twice in a row.
+
+use crate::ab_task::{AbTask, card};
+use crate::dataset::{Rule, Twins, same_letters};
+use crate::draw::{noun, word};
+use crate::words::WORDS;
+use mary_generators::{Stream, below, coin, shuffle};
+
+/// The task.
+pub static TASK: AbTask = AbTask {
+    card: &card(
+        "htest/repeated-word",
+        2,
+        "Repeated Word",
+        "A items are five words of which one stands twice in a row, B items are five different words. \
+         The twins share the other words; in place of one of the two, B has another word of the same \
+         length from the same lists, which brings no letter that the text does not have. Unlike the published items, A is no longer than B.",
+    ),
+    rule: Rule {
+        name: "repeated-word",
+        draw,
+        key: same_letters,
+    },
+    upstream: Some("repeated_word"),
+    // A word that stands twice brings its letters twice, and fewer different runs of them.
+    rule_baselines: &["relations", "letters", "character_ngrams", "words"],
+};
+
+fn any_word(rng: &mut Stream) -> &'static str {
+    match below(rng, 5) {
+        0 => noun(rng),
+        1 => word(rng, &WORDS.verbs),
+        2 => word(rng, &WORDS.ly_adverbs),
+        3 => word(rng, &WORDS.not_ly),
+        _ => word(rng, &WORDS.plurals),
+    }
+}
+
+fn draw(rng: &mut Stream) -> Vec<Twins> {
+    let (twice, other) = (any_word(rng), any_word(rng));
+    let mut rest = [any_word(rng), any_word(rng), any_word(rng)];
+    let mut all = vec![twice, other];
+    all.extend(rest);
+    all.sort_unstable();
+    all.dedup();
+    if all.len() < 5 || twice.len() != other.len() {
+        return vec![];
+    }
+    // A word that stands twice has fewer different letters than two words; the twins have as many.
+    let has = |letter: char| twice.contains(letter) || rest.iter().any(|w| w.contains(letter));
+    if !other.chars().all(has) {
+        return vec![];
+    }
+    shuffle(rng, &mut rest);
+    let place = below(rng, rest.len() + 1);
+    let text = |pair: [&str; 2]| {
+        let mut words: Vec<&str> = rest.to_vec();
+        words.splice(place..place, pair);
+        format!("{}.", words.join(" "))
+    };
+    let different = if coin(rng) {
+        [twice, other]
+    } else {
+        [other, twice]
+    };
+    vec![Twins {
+        a: text([twice, twice]),
+        b: text(different),
+    }]
+}

@@ -1,0 +1,50 @@
+//! Spelled math: the operator is written in words, not as a symbol.
+
+use crate::ab_task::{AbTask, card};
+use crate::dataset::{Rule, Twins, same_letters};
+use crate::draw::word;
+use crate::words::WORDS;
+use mary_generators::{Stream, below};
+
+/// The task.
+pub static TASK: AbTask = AbTask {
+    card: &card(
+        "htest/spelled-math",
+        2,
+        "Spelled Math",
+        "A items spell the operator out (plus), B items write its symbol (+), as in the published \
+         data (the paper's Table 1 states it the other way round). The twins are \
+         the same text but for the operator, and the symbol stands as often as the word has letters \
+         (plus, ++++), so that they are equally long. Here the words are the rule: a bag of words that \
+         knows the operators solves it.",
+    ),
+    rule: Rule {
+        name: "spelled-math",
+        draw,
+        key: same_letters,
+    },
+    upstream: Some("spelled_math"),
+    rule_baselines: &[
+        "words",
+        "punctuation",
+        "character_ngrams",
+        "letters",
+        "relations",
+    ],
+};
+
+fn draw(rng: &mut Stream) -> Vec<Twins> {
+    let Some(&(spelled, symbol)) = WORDS.operators.get(below(rng, WORDS.operators.len())) else {
+        return vec![];
+    };
+    let (quantity, remark) = (word(rng, &WORDS.quantities), word(rng, &WORDS.remarks));
+    // One to six digits, each count as likely.
+    let digits = 1 + below(rng, 6) as u32;
+    let number = below(rng, 9 * 10_usize.pow(digits - 1)) + 10_usize.pow(digits - 1);
+    let text = |operator: &str| format!("The {quantity} {operator} {number} {remark}.");
+    // One symbol would be shorter than the word, and whatever made up for it would tell the twins apart.
+    vec![Twins {
+        a: text(spelled),
+        b: text(&symbol.repeat(spelled.len())),
+    }]
+}

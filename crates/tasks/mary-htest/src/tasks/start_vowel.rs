@@ -1,0 +1,73 @@
+//! Start vowel: the first word begins with a vowel.
+
+use crate::ab_task::{AbTask, card};
+use crate::dataset::{Rule, Twins, same_letters};
+use crate::draw::{capitalised, stand_in, vowels, word};
+use crate::words::WORDS;
+use mary_generators::Stream;
+
+/// The task.
+pub static TASK: AbTask = AbTask {
+    card: &card(
+        "htest/start-vowel",
+        2,
+        "Start Vowel",
+        "A items begin with a vowel, B items with a consonant. Both twins hold the same two \
+         capitalised nouns, one with each beginning, in exchanged places: the bag of words is the \
+         same, and only which noun comes first tells them apart. The two are equally long, have as \
+         many vowels, and share as many letters with the words beside them.",
+    ),
+    rule: Rule {
+        name: "start-vowel",
+        draw,
+        key: same_letters,
+    },
+    upstream: Some("start_vowel"),
+    rule_baselines: &["first_character", "word_memory", "character_ngrams"],
+};
+
+const BETWEEN: &[&str] = &[
+    "above the",
+    "after the",
+    "against the",
+    "around the",
+    "before the",
+    "behind the",
+    "below the",
+    "beneath the",
+    "beside the",
+    "beyond the",
+    "for the",
+    "from the",
+    "inside the",
+    "near the",
+    "on the",
+    "past the",
+    "through the",
+    "toward the",
+    "under the",
+    "with the",
+];
+
+fn draw(rng: &mut Stream) -> Vec<Twins> {
+    let vowel = word(rng, &WORDS.vowel_nouns);
+    let verb = word(rng, &WORDS.verbs);
+    let between = word(rng, BETWEEN);
+    let adverb = word(rng, &WORDS.ly_adverbs);
+    let as_many: Vec<&'static str> = WORDS
+        .consonant_nouns
+        .iter()
+        .copied()
+        .filter(|c| vowels(c) == vowels(vowel))
+        .collect();
+    let Some(consonant) = stand_in(rng, vowel, &as_many, &[verb, "the", adverb]) else {
+        return vec![];
+    };
+    let (vowel, consonant) = (capitalised(vowel), capitalised(consonant));
+    let sentence =
+        |first: &str, second: &str| format!("{first} {verb} {between} {second} {adverb}.");
+    vec![Twins {
+        a: sentence(&vowel, &consonant),
+        b: sentence(&consonant, &vowel),
+    }]
+}

@@ -1,0 +1,306 @@
+//! What PHYSICO offers beyond its tasks: fine-tuning sets, what an audit must know of its grids, and
+//! `mary physico` with pictures of the worlds and the form on which people judge descriptions.
+
+use std::path::{Path, PathBuf};
+
+use mary_contract::{
+    Action, Argument, ArgumentKind, Arguments, AuditExpectations, Cell, DataSource, FamilyCommand,
+    FamilyError, Made, Sample, ShownAs, SurfaceFinding, Table, TaskCard, TaskError, TaskRun,
+    TaskSettings, Text, TuningForm, TuningRequest, TuningSet, Twin, source_word, text,
+};
+
+use crate::instances::sample_pairs;
+use crate::tuning::{
+    Kind, MATRIX_PAIRS, chat_jsonl, instruction_json, released_core, tuning_examples,
+};
+use crate::worlds::{self, Concept};
+use crate::{judgement_form, picture, recall_form, surface};
+
+/// Concepts on one page of a contact sheet.
+const PER_PAGE: usize = 10;
+/// Instances of each concept in a fine-tuning set.
+const PER_CONCEPT: usize = 4;
+/// Score of a guesser among four options.
+const CHANCE: f64 = 0.25;
+
+/// Grids as numbers and as a picture.
+pub(crate) fn twin(run: &TaskRun) -> Option<Twin> {
+    let (name, shown) = match run.id.strip_suffix("-visual") {
+        Some(name) => (name, ShownAs::Picture),
+        None => (run.id.strip_suffix("-text")?, ShownAs::Words),
+    };
+    run.id.starts_with("physico/").then(|| Twin {
+        name: name.to_owned(),
+        shown,
+        apart: Vec::new(),
+    })
+}
+
+pub(crate) fn tuning_sets() -> Vec<Text> {
+    vec![
+        text("physico/matrix"),
+        text("physico/arc"),
+        text("physico/core"),
+        text("physico/core-text"),
+    ]
+}
+
+pub(crate) fn tuning_set(
+    name: &str,
+    wanted: &TuningRequest,
+    data: &dyn DataSource,
+) -> Result<TuningSet, FamilyError> {
+    let kind = Kind::named(name)
+        .ok_or_else(|| FamilyError::Usage(format!("{name} has no fine-tuning set")))?;
+    let other = wanted.params.iter().find(|(name, _)| *name != "source");
+    if let Some((setting, value)) = other {
+        return Err(FamilyError::Usage(format!(
+            "PHYSICO's fine-tuning sets take the setting source alone; found {setting}={value}\nhint: leave it out; -n says how many"
+        )));
+    }
+    let released = match (
+        kind,
+        wanted.params.get("source").map(|word| source_word(word)),
+    ) {
+        (_, None | Some("fresh")) => false,
+        // ARC is somebody's release whatever is said.
+        (Kind::Core | Kind::Arc, Some("published")) => true,
+        (Kind::Matrix, Some("published")) => {
+            return Err(FamilyError::Usage(
+                "the authors released no synthetic matrices\nhint: leave --set source=published out: \
+                 fresh ones follow Appendix E"
+                    .into(),
+            ));
+        }
+        (_, Some(other)) => {
+            return Err(FamilyError::Usage(format!(
+                "expected source=fresh or source=published, found source={other}"
+            )));
+        }
+    };
+    if released && wanted.n.is_some() {
+        return Err(FamilyError::Usage(
+            "a released set has as many items as it has\nhint: leave -n out; `mary tune --examples N` learns \
+             from a part"
+                .into(),
+        ));
+    }
+    let n = wanted.n.unwrap_or(match kind {
+        Kind::Matrix => MATRIX_PAIRS,
+        Kind::Arc | Kind::Core => PER_CONCEPT,
+    });
+    let examples = match (kind, released) {
+        (Kind::Core, true) => released_core(data)?,
+        _ => tuning_examples(kind, wanted.seed, n, data)?,
+    };
+    Ok(TuningSet {
+        items: examples.len(),
+        text: match wanted.form {
+            TuningForm::Chat => chat_jsonl(&examples),
+            TuningForm::Instruction => instruction_json(&examples),
+        },
+        hint: None,
+    })
+}
+
+pub(crate) fn audit_expectations(task: &TaskCard) -> AuditExpectations {
+    AuditExpectations {
+        // The same definition stands in many blocks: chained together, all would be one group.
+        ungrouped: task.id == "physico/definition",
+        ..AuditExpectations::default()
+    }
+}
+
+pub(crate) fn surface_findings(
+    task: &TaskCard,
+    settings: &TaskSettings,
+    data: &dyn DataSource,
+) -> Result<Vec<SurfaceFinding>, TaskError> {
+    let reached = surface(&task.id, settings, data)?.unwrap_or_default();
+    let found = reached.into_iter().map(|r| SurfaceFinding {
+        feature: r.feature,
+        sees: r.sees,
+        accuracy: r.accuracy.value,
+        low: r.accuracy.low,
+        high: r.accuracy.high,
+        n: r.accuracy.n,
+        method: r.accuracy.method,
+        chance: CHANCE,
+        p: r.p,
+        implied: r.implied,
+    });
+    Ok(found.collect())
+}
+
+pub(crate) fn command() -> FamilyCommand {
+    let action = |name: &'static str, about: &'static str, arguments| Action {
+        name: text(name),
+        about: text(about),
+        arguments,
+        samples_of: None,
+    };
+    FamilyCommand {
+        about: text(
+            "PHYSICO's grids: contact sheets, prompt pictures, and the form for human judgement",
+        ),
+        actions: vec![
+            action(
+                "concepts",
+                "List the 67 concepts with their aspects and rules",
+                vec![],
+            ),
+            action(
+                "sheet",
+                "Draw contact sheets: three pairs of every aspect (several pages when there are many \
+                 concepts)",
+                vec![
+                    Argument::new(
+                        "concept",
+                        ArgumentKind::Repeated,
+                        "Concept (repeatable) [default: all]",
+                    ),
+                    Argument::seed(),
+                    Argument::new(
+                        "untitled",
+                        ArgumentKind::Flag,
+                        "Numbers instead of names, for a look without knowing what it is",
+                    ),
+                    Argument::out(
+                        "physico-sheet",
+                        "Folder to write the pages into; a name that ends in .png is a file, numbered \
+                         where there are several pages",
+                    ),
+                ],
+            ),
+            action(
+                "prompt",
+                "Draw the picture that a model is shown",
+                vec![
+                    Argument::new("concept", ArgumentKind::Positional, "Concept"),
+                    Argument::seed(),
+                    Argument::new(
+                        "associative",
+                        ArgumentKind::Flag,
+                        "An analogy with distraction",
+                    ),
+                    Argument::out("physico-prompt.png", "PNG file to write"),
+                ],
+            ),
+            Action {
+                samples_of: Some(text("physico/describe")),
+                ..action(
+                    "form",
+                    "Write the descriptions of a run as a form for human judgement (CSV)",
+                    vec![Argument::out("physico-form.csv", "File to write")],
+                )
+            },
+            Action {
+                samples_of: Some(text("physico/describe")),
+                ..action(
+                    "recall",
+                    "Write which core properties the descriptions of a run might name, as a form for human \
+                     judgement (CSV)",
+                    vec![Argument::out("physico-recall.csv", "File to write")],
+                )
+            },
+        ],
+    }
+}
+
+pub(crate) fn act(
+    action: &str,
+    arguments: &Arguments,
+    samples: Vec<Sample>,
+) -> Result<Made, FamilyError> {
+    let out = PathBuf::from(arguments.one("out"));
+    match action {
+        "concepts" => Ok(Made {
+            tables: vec![concepts()],
+            ..Made::default()
+        }),
+        "sheet" => {
+            let titled = !arguments.flag("untitled");
+            let seed = arguments.number("seed")?;
+            sheet(arguments.all("concept"), seed, titled, &out)
+        }
+        "prompt" => {
+            let concept = named(arguments.one("concept"))?;
+            let associative = arguments.flag("associative");
+            let pairs =
+                sample_pairs(concept, arguments.number("seed")?, associative).ok_or_else(|| {
+                    TaskError::Generator(format!("no instance of {} could be drawn", concept.name))
+                })?;
+            written(out, png(&picture::prompt(&pairs))?)
+        }
+        "form" => written(out, judgement_form(samples.into_iter()).into_bytes()),
+        "recall" => written(out, recall_form(samples.into_iter()).into_bytes()),
+        other => Err(FamilyError::Usage(format!("there is no action `{other}`"))),
+    }
+}
+
+fn png(picture: &mary_generators::Picture) -> Result<Vec<u8>, TaskError> {
+    picture::png(picture).map_err(|error| TaskError::Generator(error.to_string()))
+}
+
+fn written(path: PathBuf, bytes: Vec<u8>) -> Result<Made, FamilyError> {
+    Ok(Made {
+        files: vec![(path, bytes)],
+        ..Made::default()
+    })
+}
+
+fn concepts() -> Table {
+    let rows = worlds::concepts().iter().flat_map(|c| {
+        let set = match c.set {
+            worlds::Set::CoreDev => "core-dev",
+            worlds::Set::CoreTest => "core-test",
+            worlds::Set::Associative => "associative",
+        };
+        c.aspects
+            .iter()
+            .map(move |a| [c.name, set, a.id, a.rule].map(str::to_owned).to_vec())
+    });
+    Table {
+        head: ["concept", "set", "aspect", "rule"]
+            .map(String::from)
+            .to_vec(),
+        rows: Cell::rows(rows.collect()),
+        ..Table::default()
+    }
+}
+
+fn named(name: &str) -> Result<&'static Concept, FamilyError> {
+    worlds::concept(name).ok_or_else(|| FamilyError::Unknown {
+        what: "concept",
+        name: name.to_owned(),
+        known: worlds::concepts().iter().map(|c| c.id.to_owned()).collect(),
+        list: "mary physico concepts",
+    })
+}
+
+fn sheet(names: &[String], seed: u64, titled: bool, out: &Path) -> Result<Made, FamilyError> {
+    let chosen: Vec<&'static Concept> = if names.is_empty() {
+        worlds::concepts().to_vec()
+    } else {
+        names.iter().map(|n| named(n)).collect::<Result<_, _>>()?
+    };
+    let pages: Vec<&[&'static Concept]> = chosen.chunks(PER_PAGE).collect();
+    let mut made = Made::default();
+    for (number, page) in pages.iter().enumerate() {
+        let path = match (out.extension(), pages.len()) {
+            (None, _) => numbered(&out.join("sheet.png"), number + 1),
+            (Some(_), 1) => out.to_owned(),
+            (Some(_), _) => numbered(out, number + 1),
+        };
+        made.files
+            .push((path, png(&picture::sheet(page, seed, titled))?));
+    }
+    Ok(made)
+}
+
+/// `sheet.png` becomes `sheet-03.png`.
+fn numbered(path: &Path, page: usize) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let ending = path.extension().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{stem}-{page:02}.{ending}"))
+}

@@ -1,0 +1,536 @@
+//! Does the model see the grid at all? Questions about the objects of one input/output pair, whose
+//! answers are known from the cells, so that a failure to understand can be told from a failure to
+//! see (the paper's RQ 5, where people read free descriptions of 60 pairs).
+
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    DataSource, Item, Items, Judgement, Measure, Needs, Param, Reference, Reply, Sample, Scoring,
+    Target, Task, TaskCard, TaskError, TaskSettings, text,
+};
+use mary_generators::{Stream, below, shuffle, stream};
+
+use crate::grid::{COLOURS, Pair};
+use crate::grid_task::{image, judge_choice, question};
+use crate::judging;
+use crate::prompt;
+use crate::setup::{CITATION, Mode, PERCEPTION_TEXT, PERCEPTION_VISUAL, PhysicoSettings};
+use crate::worlds::{self, Change, Object, Seen, objects};
+
+/// What is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// How many objects.
+    Count,
+    /// Which colour.
+    Colour,
+    /// Which shape.
+    Shape,
+    /// Where.
+    Place,
+    /// What became of it.
+    Change,
+}
+
+impl Kind {
+    /// All five.
+    pub const ALL: [Self; 5] = [
+        Self::Count,
+        Self::Colour,
+        Self::Shape,
+        Self::Place,
+        Self::Change,
+    ];
+
+    /// As a tag.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::Colour => "colour",
+            Self::Shape => "shape",
+            Self::Place => "place",
+            Self::Change => "change",
+        }
+    }
+}
+
+/// One question about one pair.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// What is asked.
+    pub kind: Kind,
+    /// In words.
+    pub words: String,
+    /// Four options.
+    pub options: Vec<String>,
+    /// Index of the right one.
+    pub correct: usize,
+    /// The concept that made the pair.
+    pub concept: &'static str,
+    /// What it is about.
+    pub pair: Pair,
+}
+
+/// What can become of an object, in the words of the options.
+const FATES: [&str; 4] = [
+    "it stays as it is",
+    "it changes its place only",
+    "it changes its color only",
+    "it changes its shape or size",
+];
+
+/// `n` questions of each kind, in blocks of four: within a block the right option stands once at each
+/// place, and where the options are the same in all four (numbers, shapes, what became of an object)
+/// each of them is right once, so that nothing is gained without looking.
+pub fn questions(seed: u64, n: usize) -> Result<Vec<Question>, TaskError> {
+    let mut rng = stream(seed, "physico/perception");
+    let mut asked = Vec::with_capacity(n * Kind::ALL.len());
+    for kind in Kind::ALL {
+        let mut places = [0, 1, 2, 3];
+        for index in 0..n {
+            if index % 4 == 0 {
+                shuffle(&mut rng, &mut places);
+            }
+            let place = places.get(index % 4).copied().unwrap_or(0);
+            asked.push(one(&mut rng, kind, index, place)?);
+        }
+    }
+    shuffle(&mut rng, &mut asked);
+    Ok(asked)
+}
+
+fn one(rng: &mut Stream, kind: Kind, index: usize, place: usize) -> Result<Question, TaskError> {
+    const ATTEMPTS: usize = 4000;
+    let all = worlds::concepts();
+    for _ in 0..ATTEMPTS {
+        let Some(&concept) = all.get(below(rng, all.len())) else {
+            break;
+        };
+        let Some(aspect) = concept.aspects.get(below(rng, concept.aspects.len())) else {
+            continue;
+        };
+        let palette = worlds::Setting::palette(rng);
+        let Some(pair) = worlds::plain_pair(concept, aspect, rng, palette) else {
+            continue;
+        };
+        let seen = objects(&pair);
+        // On a background other than black, or crowded, "object" is a matter of taste.
+        if seen.background != 0 || seen.input.is_empty() || seen.input.len() > 12 {
+            continue;
+        }
+        let found = match kind {
+            Kind::Count => count(rng, &seen, index),
+            Kind::Colour => colour(rng, &seen),
+            Kind::Shape => shape(rng, &seen, index),
+            Kind::Place => whereabouts(rng, &seen, &pair),
+            Kind::Change => change(rng, &seen, index),
+        };
+        let Some((words, right, mut wrong)) = found else {
+            continue;
+        };
+        shuffle(rng, &mut wrong);
+        wrong.truncate(3);
+        let mut options = wrong;
+        options.insert(place.min(options.len()), right);
+        if options.len() == 4 {
+            return Ok(Question {
+                kind,
+                words,
+                options,
+                correct: place,
+                concept: concept.name,
+                pair,
+            });
+        }
+    }
+    Err(TaskError::Generator(format!(
+        "physico: no question about {} in {ATTEMPTS} draws",
+        kind.name()
+    )))
+}
+
+/// A question in words, its answer, and at least three wrong answers.
+type Drawn = (String, String, Vec<String>);
+
+fn count(rng: &mut Stream, seen: &Seen, index: usize) -> Option<Drawn> {
+    let (side, objects) = if below(rng, 2) == 0 {
+        ("input", &seen.input)
+    } else {
+        ("output", &seen.output)
+    };
+    let lowest = 1 + index / 4 % 4;
+    if objects.len() != lowest + index % 4 {
+        return None;
+    }
+    let wrong = (lowest..lowest + 4)
+        .filter(|n| *n != objects.len())
+        .map(|n| n.to_string());
+    Some((
+        format!("How many objects are there in the {side} grid?"),
+        objects.len().to_string(),
+        wrong.collect(),
+    ))
+}
+
+fn colour_name(colour: u8) -> Option<&'static str> {
+    COLOURS.get(usize::from(colour)).copied()
+}
+
+/// The object with the most cells, if it is the only one with so many.
+fn largest(objects: &[Object]) -> Option<&Object> {
+    let most = objects.iter().map(|o| o.cells.len()).max()?;
+    only(objects.iter().filter(|o| o.cells.len() == most))
+}
+
+fn only<T>(mut found: impl Iterator<Item = T>) -> Option<T> {
+    let first = found.next()?;
+    found.next().is_none().then_some(first)
+}
+
+/// Colours seen in the pair come first among the wrong options, so that presence gives nothing away.
+fn colour(rng: &mut Stream, seen: &Seen) -> Option<Drawn> {
+    let object = largest(&seen.input)?;
+    let right = colour_name(object.colour)?;
+    let present = |c: &u8| {
+        seen.input
+            .iter()
+            .chain(&seen.output)
+            .any(|o| o.colour == *c)
+    };
+    let mut there: Vec<u8> = (1..10)
+        .filter(|c| *c != object.colour && present(c))
+        .collect();
+    let mut others: Vec<u8> = (1..10)
+        .filter(|c| *c != object.colour && !present(c))
+        .collect();
+    if there.is_empty() {
+        return None;
+    }
+    shuffle(rng, &mut there);
+    shuffle(rng, &mut others);
+    let wrong: Vec<String> = there
+        .into_iter()
+        .chain(others)
+        .take(3)
+        .filter_map(colour_name)
+        .map(str::to_owned)
+        .collect();
+    Some((
+        "Which color has the object with the most cells in the input grid?".into(),
+        right.into(),
+        wrong,
+    ))
+}
+
+/// An object that its colour names: the only one of its colour in the input.
+fn named<'a>(rng: &mut Stream, seen: &'a Seen) -> Option<&'a Object> {
+    let alone: Vec<&Object> = seen
+        .input
+        .iter()
+        .filter(|o| only(seen.input.iter().filter(|p| p.colour == o.colour)).is_some())
+        .collect();
+    alone.get(below(rng, alone.len())).copied()
+}
+
+fn shape(rng: &mut Stream, seen: &Seen, index: usize) -> Option<Drawn> {
+    const SHAPES: [&str; 6] = [
+        "single cell",
+        "horizontal line",
+        "vertical line",
+        "filled square",
+        "filled rectangle",
+        "irregular shape",
+    ];
+    let object = named(rng, seen)?;
+    let offered: Vec<&str> = (0..4)
+        .filter_map(|k| SHAPES.get((index / 4 + k) % SHAPES.len()).copied())
+        .collect();
+    let right = offered.get(index % 4).filter(|s| **s == object.shape)?;
+    let wrong = offered.iter().filter(|s| *s != right);
+    Some((
+        format!(
+            "Which shape has the {} object in the input grid?",
+            colour_name(object.colour)?
+        ),
+        (*right).to_owned(),
+        wrong.map(|s| (*s).to_owned()).collect(),
+    ))
+}
+
+/// Two rows and two columns give the four options, so that none of them is the odd one.
+fn whereabouts(rng: &mut Stream, seen: &Seen, pair: &Pair) -> Option<Drawn> {
+    let object = named(rng, seen)?;
+    let [top, left, ..] = object.bounds;
+    let mut beside = |at: i32, length: usize| {
+        let steps = [-4, -3, -2, -1, 1, 2, 3, 4];
+        let there: Vec<i32> = steps
+            .iter()
+            .map(|s| at + s)
+            .filter(|p| (0..length as i32).contains(p))
+            .collect();
+        there.get(below(rng, there.len())).copied()
+    };
+    let (row, col) = (
+        beside(top, pair.input.rows())?,
+        beside(left, pair.input.cols())?,
+    );
+    let words = |row: i32, col: i32| format!("row {}, column {}", row + 1, col + 1);
+    Some((
+        format!(
+            "Where is the upper left corner of the smallest box around the {} object in the input grid?",
+            colour_name(object.colour)?
+        ),
+        words(top, left),
+        vec![words(top, col), words(row, left), words(row, col)],
+    ))
+}
+
+fn change(rng: &mut Stream, seen: &Seen, index: usize) -> Option<Drawn> {
+    let object = named(rng, seen)?;
+    // A second object of its colour in the output would leave open which is meant.
+    let after = seen
+        .output
+        .iter()
+        .filter(|o| o.colour == object.colour)
+        .count();
+    let fate = seen.changes.iter().find_map(|c| match c {
+        Change::Still(o) if o.cells == object.cells && after == 1 => Some(0),
+        Change::Moved { from, .. } if from.cells == object.cells && after == 1 => Some(1),
+        Change::Recoloured { from, .. } if from.cells == object.cells && after == 0 => Some(2),
+        Change::Reshaped { from, .. } if from.cells == object.cells && after == 1 => Some(3),
+        _ => None,
+    })?;
+    // Each of the four is right once in a block.
+    if fate != index % 4 {
+        return None;
+    }
+    let right = FATES.get(fate)?;
+    Some((
+        format!(
+            "What happens to the {} object of the input grid on the way to the output grid?",
+            colour_name(object.colour)?
+        ),
+        (*right).to_owned(),
+        FATES
+            .iter()
+            .filter(|f| *f != right)
+            .map(|f| (*f).to_owned())
+            .collect(),
+    ))
+}
+
+const ABOUT: &str = "Questions about the objects of one input/output pair (how many, which color, which \
+    shape, where, what became of it) with four options; answers are known from the cells. Whoever fails \
+    here cannot be said to misunderstand the concept: it was not seen.";
+const PAPER: Option<Reference> = None;
+
+/// A perception task.
+#[derive(Debug)]
+pub struct Perception {
+    card: &'static TaskCard,
+    seen: bool,
+}
+
+const fn card(
+    id: &'static str,
+    title: &'static str,
+    params: &'static [mary_contract::Param],
+    version: u32,
+) -> TaskCard {
+    TaskCard {
+        id: text(id),
+        family: text("physico"),
+        version,
+        title: text(title),
+        about: text(ABOUT),
+        chance: Some(0.25),
+        human: PAPER,
+        params: Param::list(params),
+        dataset: None,
+        citation: CITATION,
+        starter: None,
+        content: None,
+    }
+}
+
+/// `physico/perception-text`.
+pub static PERCEPTION_TEXT_TASK: Perception = Perception {
+    card: &card(
+        "physico/perception-text",
+        "Perception, numbers",
+        &PERCEPTION_TEXT,
+        2,
+    ),
+    seen: false,
+};
+/// `physico/perception-visual`.
+pub static PERCEPTION_VISUAL_TASK: Perception = Perception {
+    card: &card(
+        "physico/perception-visual",
+        "Perception, picture",
+        &PERCEPTION_VISUAL,
+        3,
+    ),
+    seen: true,
+};
+
+impl Task for Perception {
+    fn card(&self) -> &TaskCard {
+        self.card
+    }
+
+    fn needs(&self, settings: &TaskSettings) -> Needs {
+        let default = if self.seen {
+            Mode::Generate
+        } else {
+            Mode::Score
+        };
+        let mode = PhysicoSettings::read(self.card, settings).map_or(default, |s| s.mode);
+        mode.needs(self.seen)
+    }
+
+    fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
+        let setup = PhysicoSettings::read(self.card, settings)?;
+        let seen = self.seen;
+        let asked = questions(setup.seed, setup.n)?;
+        Ok(Box::new(asked.into_iter().enumerate().map(
+            move |(index, q)| {
+                let asked = if seen {
+                    let picture = image(std::slice::from_ref(&q.pair))?;
+                    prompt::perception_picture(picture, &q.words, &q.options)
+                } else {
+                    prompt::perception(&q.pair, &q.words, &q.options, setup.grid)
+                };
+                let ask = judging::ask(&setup, &[], &asked, &q.options);
+                let target = Target::Choice {
+                    question: format!("{}\n\n{}", q.words, question(std::slice::from_ref(&q.pair))),
+                    options: q.options,
+                    correct: q.correct,
+                };
+                let id = format!("{}-{}-{index:04}", setup.seed, q.kind.name());
+                Ok(Item::new(id, target, vec![ask])
+                    .in_stratum(q.kind.name())
+                    .tagged("kind", q.kind.name())
+                    .tagged("concept", q.concept))
+            },
+        )))
+    }
+
+    fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
+        judge_choice(item, answers)
+    }
+
+    fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
+        judging::by_run(samples)
+    }
+
+    fn scoring(&self, settings: &TaskSettings) -> Scoring {
+        PhysicoSettings::read(self.card, settings)
+            .map_or(Scoring::WRITTEN, |setup| judging::scoring(&setup))
+    }
+
+    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
+        let Ok(setup) = PhysicoSettings::read(self.card, settings) else {
+            return BTreeMap::new();
+        };
+        let mut conventions = BTreeMap::new();
+        let mut say = |name: &str, text: String| {
+            conventions.insert(name.to_owned(), text);
+        };
+        say(
+            "template",
+            "our words; the paper's study had free answers read by people".into(),
+        );
+        say(
+            "source",
+            format!(
+                "{} questions of each kind, fresh pairs of seed {}",
+                setup.n, setup.seed
+            ),
+        );
+        judging::conventions(&setup, &mut say);
+        conventions
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn places_and_fates_are_balanced() {
+        let all = questions(5, 16).unwrap();
+        assert_eq!(all.len(), 80);
+        let mut places: BTreeMap<(Kind, usize), usize> = BTreeMap::new();
+        let mut fates: BTreeMap<&str, usize> = BTreeMap::new();
+        for q in &all {
+            assert_eq!(q.options.len(), 4);
+            let distinct: std::collections::BTreeSet<&String> = q.options.iter().collect();
+            assert_eq!(distinct.len(), 4, "{:?}", q.options);
+            *places.entry((q.kind, q.correct)).or_default() += 1;
+            if q.kind == Kind::Change {
+                *fates.entry(&q.options[q.correct]).or_default() += 1;
+            }
+        }
+        assert!(places.values().all(|n| *n == 4), "{places:?}");
+        assert!(fates.values().all(|n| *n == 4), "{fates:?}");
+    }
+
+    #[test]
+    fn answers_can_be_checked_in_the_cells() {
+        for q in questions(9, 12).unwrap() {
+            let grid = &q.pair.input;
+            let right = &q.options[q.correct];
+            match q.kind {
+                Kind::Count => {
+                    let side = if q.words.contains("input") {
+                        grid
+                    } else {
+                        &q.pair.output
+                    };
+                    assert_eq!(side.parts(0).len().to_string(), *right);
+                }
+                Kind::Colour => {
+                    let colour = COLOURS.iter().position(|c| c == right).unwrap() as u8;
+                    let of = |c: u8| {
+                        let parts = grid.parts(0);
+                        let mine = parts.iter().filter(|p| grid.at(p[0].0, p[0].1) == c);
+                        mine.map(Vec::len).max().unwrap_or(0)
+                    };
+                    assert!((1..10).all(|c| c == colour || of(c) < of(colour)));
+                }
+                Kind::Place => {
+                    let name = COLOURS
+                        .iter()
+                        .position(|c| q.words.contains(&format!("the {c} object")));
+                    let cells = grid.places_of(name.unwrap() as u8);
+                    let top = cells.iter().map(|p| p.0).min().unwrap() + 1;
+                    let left = cells.iter().map(|p| p.1).min().unwrap() + 1;
+                    assert_eq!(*right, format!("row {top}, column {left}"));
+                }
+                Kind::Shape => {
+                    let name = COLOURS
+                        .iter()
+                        .position(|c| q.words.contains(&format!("the {c} object")));
+                    let cells = grid.places_of(name.unwrap() as u8);
+                    assert_eq!(cells.len() == 1, right == "single cell");
+                }
+                Kind::Change => {
+                    let name = COLOURS
+                        .iter()
+                        .position(|c| q.words.contains(&format!("the {c} object")));
+                    let colour = name.unwrap() as u8;
+                    let (a, b) = (grid.places_of(colour), q.pair.output.places_of(colour));
+                    match right.as_str() {
+                        "it stays as it is" => assert_eq!(a, b),
+                        "it changes its color only" => assert!(b.is_empty()),
+                        "it changes its place only" => assert!(a != b && a.len() == b.len()),
+                        _ => assert!(a != b && !b.is_empty()),
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! The grid worlds: for each of the paper's 67 concepts at least two aspects, each a small simulation
+//! or construction that turns an input grid into an output grid because of that concept. What belongs
+//! to one concept is a pair of files of `concepts`; what all of them stand on is here.
+//!
+//! An aspect draws one pair in a [`Setting`] that is made alike for all concepts (size, palette), so
+//! that size and colours tell nothing. [`instance`] makes three pairs of one aspect, leaves out pairs
+//! that the rule of another concept explains as well ([`readings`]), and adds distractors: objects
+//! that take no part.
+
+mod concepts;
+mod distractors;
+pub(crate) mod draw;
+mod objects;
+pub mod readings;
+pub(crate) mod scenery;
+mod setting;
+
+use mary_generators::{Stream, below, coin};
+use rand::SeedableRng as _;
+use serde::Deserialize;
+
+use crate::grid::Pair;
+use readings::Reading;
+
+use concepts::ConceptCode;
+pub(crate) use distractors::{Dress, SMALL, Wanted};
+pub use objects::{Change, Object, Seen, objects};
+pub use setting::{LONGEST_SIDE, SHORTEST_SIDE, Setting};
+
+/// The paper's sets, named by what is in them, because the public release swapped the names of the
+/// two core sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Set {
+    /// Core, the 25 concepts of Table 6 (friction, siphon, pulley …).
+    CoreDev,
+    /// Core, the 27 concepts of Table 7 (gravity, reflection, lever …).
+    CoreTest,
+    /// The 15 concepts that only the associative set has (mirror, magnet, vacuum …).
+    Associative,
+}
+
+/// How plainly an instance shows its concept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// The aspect and little else: the paper's core sets.
+    Clear,
+    /// The aspect among distractors, on any background, turned any way that the concept allows: the
+    /// paper's associative set.
+    Analogy,
+}
+
+/// Which ways a scene may be turned and still mean the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Turn {
+    /// Down is down: only mirrored left to right.
+    Upright,
+    /// Any quarter turn.
+    Free,
+}
+
+/// What a distractor needs so that it may stay where it is beside what happens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Support {
+    /// Nothing: in this scene things do not fall.
+    #[default]
+    None,
+    /// The floor or something at rest below it: here what hangs in the air falls.
+    Below,
+    /// Something at rest that it touches: here everything is drawn to the big body.
+    Beside,
+}
+
+/// Draws one pair; `None` means draw again.
+pub type Draw = fn(&mut Setting) -> Option<Pair>;
+
+/// One way in which a concept shows.
+#[derive(Debug)]
+pub struct Aspect {
+    /// Its name, unique within the concept.
+    pub id: &'static str,
+    /// What turns input into output, in one sentence.
+    pub rule: &'static str,
+    /// Which ways it may be turned.
+    pub turn: Turn,
+    /// What distractors need.
+    pub support: Support,
+    /// Whether it is kept for associative instances: whoever was tuned on core ones has never seen it.
+    pub associative_only: bool,
+    /// How it is drawn.
+    pub make: Draw,
+}
+
+/// A concept in words, for the low level.
+///
+/// The definitions are ours, in school physics. The concept's own names stand as `[PHENOMENON]` and
+/// whatever would give it away without understanding (a discoverer, an instrument named after it) as
+/// `[MASK]`, as in Yu et al. 2025, §3.2.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Words {
+    /// Words and phrases that name it and mask it wherever a model writes about it; `gravit*` is every
+    /// word that begins so.
+    pub names: &'static [&'static str],
+    /// Words and phrases that give it away without naming it, masked apart.
+    pub giveaways: &'static [&'static str],
+    /// Two or more definitions, masked.
+    pub definitions: &'static [&'static str],
+}
+
+/// A physical concept: how it is drawn, said and recognised, and what it could be taken for.
+#[derive(Debug)]
+pub struct Concept {
+    /// Its name with hyphens, lower case.
+    pub id: &'static str,
+    /// Its name as an option (the paper's spelling).
+    pub name: &'static str,
+    /// The set it comes from.
+    pub set: Set,
+    /// Whether the paper's associative set has it.
+    pub associative: bool,
+    /// The ways in which it shows; at least two.
+    pub aspects: &'static [Aspect],
+    /// How it is said.
+    pub words: Words,
+    /// How it is recognised.
+    pub readings: &'static [Reading],
+    /// Concepts that must not stand beside it as options, with the reason: a picture of the one could
+    /// honestly be called the other, or one of its parts could. Symmetric, hence written down with
+    /// either of the two, and deliberately generous: an option set has dozens of safe concepts to draw
+    /// from, and a wrong option that is half right measures nothing.
+    pub confusable: &'static [(&'static str, &'static str)],
+}
+
+impl Aspect {
+    /// An aspect in which down is down.
+    pub const fn upright(id: &'static str, rule: &'static str, make: Draw) -> Self {
+        Self {
+            id,
+            rule,
+            turn: Turn::Upright,
+            support: Support::None,
+            associative_only: false,
+            make,
+        }
+    }
+}
+
+impl Concept {
+    /// The aspects shown in instances of this mode, with their numbers: those kept for associative
+    /// instances show in these alone, and where a concept has such aspects, its associative instances
+    /// show no other.
+    pub fn shown(&self, mode: Mode) -> impl Iterator<Item = (usize, &'static Aspect)> + use<> {
+        let kept = self.aspects.iter().any(|a| a.associative_only);
+        let wanted = move |a: &Aspect| match mode {
+            Mode::Clear => !a.associative_only,
+            Mode::Analogy => a.associative_only || !kept,
+        };
+        let all = self.aspects.iter().enumerate();
+        all.filter(move |(_, a)| wanted(a))
+    }
+
+    /// Why another concept must not stand beside it as an option; `None` if it may.
+    pub fn confusable_with(&self, other: &Self) -> Option<&'static str> {
+        let of = |a: &Self, b: &Self| {
+            let found = a.confusable.iter().find(|(id, _)| *id == b.id);
+            found.map(|(_, why)| *why)
+        };
+        of(self, other).or_else(|| of(other, self))
+    }
+}
+
+/// Why two concepts must not stand side by side as options; `None` if they may.
+pub fn confusable(a: &str, b: &str) -> Option<&'static str> {
+    concept(a)?.confusable_with(concept(b)?)
+}
+
+/// Three pairs of one aspect of one concept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instance {
+    /// The concept's id.
+    pub concept: &'static str,
+    /// The aspect's id.
+    pub aspect: &'static str,
+    /// The pairs, all different.
+    pub pairs: [Pair; 3],
+}
+
+/// All 67 concepts: Table 6, Table 7, then the further associative ones.
+pub fn concepts() -> &'static [&'static Concept] {
+    &concepts::CONCEPTS
+}
+
+/// The concept with this id or name.
+pub fn concept(id: &str) -> Option<&'static Concept> {
+    concepts::CONCEPTS
+        .iter()
+        .copied()
+        .find(|c| c.id == id || c.name.eq_ignore_ascii_case(id))
+}
+
+/// Three pairs of one aspect, drawn with the aspect from the stream. `None` only if an aspect cannot
+/// be drawn at all, which a test rules out.
+pub fn instance(concept: &'static Concept, rng: &mut Stream, mode: Mode) -> Option<Instance> {
+    let shown: Vec<&'static Aspect> = concept.shown(mode).map(|(_, a)| a).collect();
+    let aspect = shown.get(below(rng, shown.len()))?;
+    instance_of(concept, aspect, rng, mode)
+}
+
+/// Three pairs of this aspect.
+pub fn instance_of(
+    concept: &'static Concept,
+    aspect: &'static Aspect,
+    rng: &mut Stream,
+    mode: Mode,
+) -> Option<Instance> {
+    let palette = Setting::palette(rng);
+    let dress = Dress::draw(rng, mode, aspect.support, &palette);
+    let mut pose = Pose::draw(rng, aspect.turn);
+    let mut pairs: Vec<Pair> = Vec::with_capacity(3);
+    for _ in 0..60 {
+        let plain = plain_pair(concept, aspect, rng, palette)?;
+        if mode == Mode::Analogy {
+            pose = Pose::draw(rng, aspect.turn);
+        }
+        let pair = dress.put_on(&plain.map(|g| pose.of(g)), rng);
+        if !pairs.contains(&pair) {
+            pairs.push(pair);
+        }
+        if pairs.len() == 3 {
+            break;
+        }
+    }
+    Some(Instance {
+        concept: concept.id,
+        aspect: aspect.id,
+        pairs: pairs.try_into().ok()?,
+    })
+}
+
+/// One pair without distractors: the size is drawn first and kept while the aspect draws again, so
+/// that what is hard to draw does not change the sizes.
+pub fn plain_pair(
+    concept: &'static Concept,
+    aspect: &Aspect,
+    rng: &mut Stream,
+    palette: [u8; 9],
+) -> Option<Pair> {
+    for _ in 0..20 {
+        let mut setting = Setting::new(Stream::from_rng(rng), palette);
+        for _ in 0..80 {
+            if let Some(pair) = (aspect.make)(&mut setting)
+                && pair.input != pair.output
+                && readings::elsewhere(concept, &pair).is_none()
+            {
+                return Some(pair);
+            }
+        }
+    }
+    None
+}
+
+/// One pair of this size as the aspect draws it, not yet held against other concepts; `None` if it does
+/// not come out.
+pub(crate) fn pair_of_size(
+    aspect: &Aspect,
+    rng: &mut Stream,
+    palette: [u8; 9],
+    (rows, cols): (i32, i32),
+) -> Option<Pair> {
+    let mut setting = Setting::new(branch(rng), palette);
+    (setting.rows, setting.cols) = (rows, cols);
+    (0..80)
+        .filter_map(|_| (aspect.make)(&mut setting))
+        .find(|pair| pair.input != pair.output)
+}
+
+/// A stream of its own, drawn from another.
+pub(crate) fn branch(rng: &mut Stream) -> Stream {
+    Stream::from_rng(rng)
+}
+
+/// How a whole pair is turned.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pose {
+    mirrored: bool,
+    quarters: usize,
+}
+
+impl Pose {
+    pub(crate) fn draw(rng: &mut Stream, turn: Turn) -> Self {
+        Self {
+            mirrored: coin(rng),
+            quarters: match turn {
+                Turn::Upright => 0,
+                Turn::Free => below(rng, 4),
+            },
+        }
+    }
+
+    /// Whether rows become columns.
+    pub(crate) fn lies(self) -> bool {
+        self.quarters % 2 == 1
+    }
+
+    pub(crate) fn of(self, grid: &crate::grid::Grid) -> crate::grid::Grid {
+        let start = if self.mirrored {
+            grid.mirrored()
+        } else {
+            grid.clone()
+        };
+        (0..self.quarters).fold(start, |g, _| g.turned())
+    }
+}
+
+#[cfg(test)]
+#[path = "added_tests.rs"]
+mod added_tests;

@@ -1,0 +1,197 @@
+//! Questions of the form A : B :: C : D with five choices, and the layout in which the SAT questions of
+//! Turney are given out.
+//!
+//! A block of lines, blocks apart by empty lines, `#` for comments: the source (may be missing), the
+//! stem, the choices, the letter of the right one. A pair is two words, with a third for their parts of
+//! speech (`n:n`) or without; `word:word` is read too.
+
+use std::path::Path;
+
+use mary_contract::{DataError, TaskError};
+
+/// Two words that belong together somehow.
+pub type WordPair = [String; 2];
+
+/// One question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// Where it is from, as the file says.
+    pub source: String,
+    /// A and B.
+    pub stem: WordPair,
+    /// Candidates for C and D.
+    pub choices: Vec<WordPair>,
+    /// Index of the right one.
+    pub correct: usize,
+}
+
+/// Our own questions.
+pub fn own() -> Result<Vec<Question>, TaskError> {
+    parse(include_str!("questions.txt"), "questions.txt")
+}
+
+/// The questions of a file in the SAT layout.
+pub fn read(path: &Path) -> Result<Vec<Question>, TaskError> {
+    let text = mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA).map_err(|e| {
+        DataError::Damaged {
+            path: path.to_owned(),
+            message: format!("expected analogy questions in the SAT layout: {e}"),
+        }
+    })?;
+    parse(&text, &path.display().to_string())
+}
+
+/// Reads the layout.
+pub fn parse(text: &str, file: &str) -> Result<Vec<Question>, TaskError> {
+    let mut questions = Vec::new();
+    let mut block: Vec<(usize, &str)> = Vec::new();
+    let lines = text.trim_start_matches('\u{feff}').lines().chain([""]);
+    for (index, line) in lines.enumerate() {
+        let line = line.trim();
+        if line.starts_with('#') {
+            continue;
+        }
+        if !line.is_empty() {
+            block.push((index + 1, line));
+            continue;
+        }
+        if !block.is_empty() {
+            questions.push(question(&block, file)?);
+            block.clear();
+        }
+    }
+    if questions.is_empty() {
+        return Err(TaskError::Record {
+            file: file.to_owned(),
+            line: 1,
+            message: "no question found".into(),
+        });
+    }
+    Ok(questions)
+}
+
+fn question(block: &[(usize, &str)], file: &str) -> Result<Question, TaskError> {
+    let wrong = |line: usize, message: String| TaskError::Record {
+        file: file.to_owned(),
+        line,
+        message,
+    };
+    let first = block.first().map_or(1, |(line, _)| *line);
+    let short = || {
+        wrong(
+            first,
+            "expected a source, a stem, the choices and the letter of the right one".into(),
+        )
+    };
+    let ((at, letter), rest) = block.split_last().ok_or_else(short)?;
+    let letter = match letter.as_bytes() {
+        [byte] if byte.is_ascii_alphabetic() => usize::from(byte.to_ascii_lowercase() - b'a'),
+        _ => {
+            return Err(wrong(
+                *at,
+                format!("expected the letter of the right choice, found `{letter}`"),
+            ));
+        }
+    };
+    // The source is whatever line comes before stem and five choices.
+    let (source, pairs) = match rest.len() {
+        6 => ("", rest),
+        7.. => (
+            rest.first().map_or("", |(_, text)| *text),
+            rest.get(1..).unwrap_or(&[]),
+        ),
+        _ => return Err(short()),
+    };
+    let mut pairs = pairs.iter().map(|(line, text)| {
+        pair(text).ok_or_else(|| wrong(*line, format!("expected two words, found `{text}`")))
+    });
+    let stem = pairs.next().ok_or_else(short)??;
+    let choices: Vec<WordPair> = pairs.collect::<Result<_, _>>()?;
+    if letter >= choices.len() {
+        return Err(wrong(
+            *at,
+            format!(
+                "the right choice is number {}, of {}",
+                letter + 1,
+                choices.len()
+            ),
+        ));
+    }
+    Ok(Question {
+        source: source.to_owned(),
+        stem,
+        choices,
+        correct: letter,
+    })
+}
+
+fn pair(text: &str) -> Option<WordPair> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let (a, b) = match words.as_slice() {
+        [one] => one.split_once(':')?,
+        [a, b] | [a, b, _] => (*a, *b),
+        _ => return None,
+    };
+    (!a.is_empty() && !b.is_empty()).then(|| [a.to_owned(), b.to_owned()])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_layout_with_and_without_source_and_parts_of_speech() {
+        let text = "# comment\nKS 1\nhen egg n:n\ncow milk n:n\ndog bone n:n\ncat mouse n:n\nbee hive n:n\n\
+                    ox plough n:n\na\n\nhot:cold\nup:down\na:b\nc:d\ne:f\ng:h\nA";
+        let found = parse(text, "sat.txt").unwrap();
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0].source, "KS 1");
+        assert_eq!(found[0].stem, ["hen", "egg"]);
+        assert_eq!(found[1].choices[0], ["up", "down"]);
+        assert_eq!(found[1].source, "");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        let error = parse("x y\na b\nc d\ne f\ng h\ni j\nz", "sat.txt")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("sat.txt:7: the right choice is number 26, of 5"),
+            "{error}"
+        );
+        let error = parse("a b\nc d\n", "sat.txt").unwrap_err().to_string();
+        assert!(error.contains("sat.txt:2: expected the letter"), "{error}");
+    }
+
+    #[test]
+    fn our_own_questions_are_well_formed_and_balanced() {
+        let all = own().unwrap();
+        assert!(all.len() >= 60, "{}", all.len());
+        let stems: BTreeSet<&WordPair> = all.iter().map(|q| &q.stem).collect();
+        assert_eq!(stems.len(), all.len());
+        let mut places = [0usize; 5];
+        for question in &all {
+            assert_eq!(question.choices.len(), 5, "{question:?}");
+            let different: BTreeSet<&WordPair> = question.choices.iter().collect();
+            assert_eq!(different.len(), 5, "{question:?}");
+            assert!(!different.contains(&question.stem), "{question:?}");
+            places[question.correct] += 1;
+        }
+        assert!(
+            places.iter().all(|n| n.abs_diff(all.len() / 5) <= 1),
+            "{places:?}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(text in "[ -~\n]{0,300}") {
+            let _ = parse(&text, "any");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Analogies by vectors: three formulas on the vectors of four words, each read alone.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    DataSource, InForce, Item, ItemSource, Items, Judgement, Layers, Needs, Param, Reply, Scoring,
+    Target, Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason, text,
+};
+use mary_generators::best;
+
+use super::formulas::{FORMULAS, Formula, Quad};
+use super::{QUESTIONS, QUESTIONS_FILE, id, item_source, questions, source_convention, target};
+use crate::choice::failed;
+use crate::observed::{Layer, Pooling, layers, look, mean};
+use crate::settings::{LAYERS, POOLING, choose, no_shots};
+
+static PARAMS: [Param; 4] = [QUESTIONS, QUESTIONS_FILE, POOLING, LAYERS];
+
+static CARD: TaskCard = TaskCard {
+    id: text("psychometric/analogies-vectors"),
+    family: text("psychometric"),
+    version: 1,
+    title: text("Analogies by vectors"),
+    about: text(
+        "A is to B as C is to D: which of five pairs C : D fits best, by the closeness of vectors? The \
+            score is 3-cos-add in the last layer; 3-cos-mul and concat-cos stand beside it.",
+    ),
+    chance: super::CHANCE,
+    human: None,
+    params: Param::list(&PARAMS),
+    dataset: None,
+    citation: super::CITATION,
+    starter: Some(30),
+    content: None,
+};
+
+/// The task.
+#[derive(Debug, Clone, Copy)]
+pub struct AnalogiesVectors;
+
+/// The task, as listed.
+pub static ANALOGIES_VECTORS: AnalogiesVectors = AnalogiesVectors;
+
+fn read(settings: &TaskSettings) -> Result<(Pooling, bool), TaskError> {
+    settings.check(&CARD)?;
+    no_shots(&CARD, settings)?;
+    Ok((
+        choose(&CARD, settings, "pooling", &Pooling::WORDS)?,
+        choose(&CARD, settings, "layers", &[("last", false), ("all", true)])?,
+    ))
+}
+
+impl Task for AnalogiesVectors {
+    fn card(&self) -> &TaskCard {
+        &CARD
+    }
+
+    fn source(&self, settings: &TaskSettings) -> ItemSource {
+        item_source(&CARD, settings)
+    }
+
+    fn needs(&self, _: &TaskSettings) -> Needs {
+        Needs {
+            observe: true,
+            ..Needs::default()
+        }
+    }
+
+    fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
+        let (pooling, all) = read(settings)?;
+        let questions = questions(&CARD, settings)?;
+        Ok(Box::new(questions.into_iter().enumerate().map(
+            move |(index, question)| {
+                let layers = || if all { Layers::All } else { Layers::Last };
+                let asks = question
+                    .stem
+                    .iter()
+                    .chain(question.choices.iter().flatten())
+                    .map(|word| look(word, pooling, layers()))
+                    .collect();
+                Ok(Item::new(id(index), target(&question), asks))
+            },
+        )))
+    }
+
+    fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
+        let Target::Choice {
+            options, correct, ..
+        } = &item.target
+        else {
+            return failed("an analogy has choices as its target");
+        };
+        match layers(answers) {
+            Ok(layers) => judge_layers(options, *correct, &layers),
+            Err(message) => failed(&message),
+        }
+    }
+
+    fn asked(&self, settings: &TaskSettings) -> InForce {
+        settings.asked_whatever_the_seed(self.card())
+    }
+
+    fn scoring(&self, _: &TaskSettings) -> Scoring {
+        Scoring::share(Ties::Shared)
+    }
+
+    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
+        let Ok((pooling, all)) = read(settings) else {
+            return BTreeMap::new();
+        };
+        let say = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        BTreeMap::from([
+            say("source", &source_convention(&CARD, settings)),
+            say("score", "3-cos-add, cos(D, C − A + B), last layer"),
+            say("pooling", pooling.words()),
+            say("text", "each word alone"),
+            say("layers", if all { "all" } else { "the last" }),
+            say("ties", "shared among the choices that tie"),
+            say(
+                "unknown words",
+                "the question does not apply and is counted",
+            ),
+        ])
+    }
+}
+
+fn judge_layers(options: &[String], correct: usize, layers: &[Layer]) -> Judgement {
+    let not_applicable =
+        |why: &str| Judgement::unscored(UnscoredReason::NotApplicable(why.to_owned()));
+    let Some(last) = layers.last() else {
+        return not_applicable("none of the words has a vector");
+    };
+    if last.vectors.len() != 2 + 2 * options.len() {
+        return failed("expected a vector for each word of the stem and of every choice");
+    }
+    let Some((said, score)) = by(&FORMULAS[0], last, correct) else {
+        return not_applicable("a word of the question has no vector");
+    };
+    let mut judgement = Judgement::scored(score);
+    if let Some(option) = options.get(said) {
+        judgement = judgement.read_as(option.clone());
+    }
+    for formula in &FORMULAS {
+        if let Some((_, score)) = by(formula, last, correct) {
+            judgement = judgement.measured(formula.0, score);
+        }
+    }
+    if layers.len() > 1 {
+        for formula in &FORMULAS {
+            let each = || {
+                layers
+                    .iter()
+                    .filter_map(|l| Some((l.number, by(formula, l, correct)?.1)))
+            };
+            for (layer, score) in each() {
+                judgement = judgement.measured(&format!("{}.layer_{layer:02}", formula.0), score);
+            }
+            if let Some(value) = mean(each().map(|(_, score)| score)) {
+                judgement = judgement.measured(&format!("{}.mean_over_layers", formula.0), value);
+            }
+        }
+    }
+    judgement
+}
+
+fn by(formula: &Formula, layer: &Layer, correct: usize) -> Option<(usize, f64)> {
+    let known: Vec<&Vec<f64>> = layer
+        .vectors
+        .iter()
+        .map(Option::as_ref)
+        .collect::<Option<_>>()?;
+    let (stem, rest) = known.split_at_checked(2)?;
+    let values: Vec<f64> = rest
+        .chunks(2)
+        .map(|pair| match (stem, pair) {
+            ([a, b], [c, d]) => (formula.1)(&Quad { a, b, c, d }),
+            _ => None,
+        })
+        .collect::<Option<_>>()?;
+    best(&values, correct)
+}

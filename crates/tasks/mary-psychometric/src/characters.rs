@@ -1,0 +1,680 @@
+//! `psychometric/characters`: does a model know the letters of the words it writes? After CUTE (Edman,
+//! Schmid and Fraser 2024): spelling, joining letters, naming a letter of a word, and inserting, deleting,
+//! replacing and swapping letters, on words and on random strings.
+//!
+//! Fresh items come from a seed, with words, strings, questions and worked examples of our own; in score
+//! mode the answer stands among three others of the same length, each what a mistaken hand would write.
+//! The published sets are read from a folder of their files (`--set source=published --set data=PATH`) and
+//! are answered in words, quoted, by exact match, as there.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use mary_contract::{
+    Ask, Citation, DataError, DataSource, Finish, Generate, Generated, Item, Items, Judgement,
+    Needs, Param, Prompt, PromptForm, Reply, Request, Response, Sampling, Score, Start, Target,
+    Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
+};
+use mary_generators::{Stream, below, shuffle, stream};
+
+use crate::choice::{self, By, failed};
+use crate::settings::{choose, no_shots, number};
+
+static PARAMS: [Param; 4] = [
+    Param::new(
+        "source",
+        "fresh",
+        "fresh, published",
+        "Items made from the seed, or the published files in the folder `data`.",
+    ),
+    Param::new(
+        "data",
+        "",
+        "a path",
+        "With source=published: the folder with spell.tsv, del_char.tsv and the other files of CUTE.",
+    ),
+    Param::new(
+        "n",
+        "24",
+        "a number from 1 to 500",
+        "Fresh items of each of the seven tasks; every second one on a random string.",
+    ),
+    Param::new(
+        "mode",
+        "score",
+        "score, generate",
+        "Compare the log-probabilities of four answers, or let the model write one (published items \
+            are always written).",
+    ),
+];
+
+static CARD: TaskCard = TaskCard {
+    id: text("psychometric/characters"),
+    family: text("psychometric"),
+    version: 1,
+    title: text("Character knowledge"),
+    about: text(
+        "A model reads tokens, not letters. Does it know which letters its words are made of? Spelling a \
+            word, joining letters, naming a letter of a word, inserting, deleting, replacing and swapping \
+            letters, on words and on random strings, after four worked examples.",
+    ),
+    chance: Some(0.25),
+    human: None,
+    params: Param::list(&PARAMS),
+    dataset: None,
+    citation: Citation {
+        text: text(
+            "Lukas Edman, Helmut Schmid and Alexander Fraser. 2024. CUTE: Measuring LLMs' Understanding \
+            of Their Tokens. EMNLP 2024.",
+        ),
+        link: text("arXiv:2409.15452"),
+    },
+    starter: None,
+    content: None,
+};
+
+/// The task.
+#[derive(Debug, Clone, Copy)]
+pub struct Characters;
+
+/// The task, as listed.
+pub static CHARACTERS: Characters = Characters;
+
+/// What is done with letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Spell,
+    Join,
+    Contains,
+    Insert,
+    Delete,
+    Substitute,
+    Swap,
+}
+
+impl Kind {
+    const ALL: [Self; 7] = [
+        Self::Spell,
+        Self::Join,
+        Self::Contains,
+        Self::Insert,
+        Self::Delete,
+        Self::Substitute,
+        Self::Swap,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Spell => "spell",
+            Self::Join => "join",
+            Self::Contains => "contains",
+            Self::Insert => "insert",
+            Self::Delete => "delete",
+            Self::Substitute => "substitute",
+            Self::Swap => "swap",
+        }
+    }
+
+    /// The published file's name without `.tsv` and `_rand`.
+    fn file(self) -> &'static str {
+        match self {
+            Self::Spell => "spell",
+            Self::Join => "spell_inverse",
+            Self::Contains => "contains_char",
+            Self::Insert => "ins_char",
+            Self::Delete => "del_char",
+            Self::Substitute => "sub_char",
+            Self::Swap => "swap_char",
+        }
+    }
+
+    /// The question about published inputs, which the files give in this order.
+    fn question(self, given: &[&str]) -> Option<String> {
+        Some(match (self, given) {
+            (Self::Spell, [word]) => format!("Spell out the word \"{word}\"."),
+            (Self::Join, [letters]) => format!("Write the word that is spelled \"{letters}\"."),
+            (Self::Contains, [letter, word]) => format!("Is there a \"{letter}\" in \"{word}\"?"),
+            (Self::Insert, [new, after, word]) => {
+                format!("Add \"{new}\" after every \"{after}\" in \"{word}\".")
+            }
+            (Self::Delete, [letter, word]) => format!("Delete every \"{letter}\" in \"{word}\"."),
+            (Self::Substitute, [old, new, word]) => {
+                format!("Replace every \"{old}\" by \"{new}\" in \"{word}\".")
+            }
+            (Self::Swap, [one, other, word]) => {
+                format!("Swap \"{one}\" and \"{other}\" in \"{word}\".")
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// A question with its answer and, where there are some, answers of the same length that are wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Problem {
+    question: String,
+    answer: String,
+    wrong: Vec<String>,
+}
+
+fn spaced(letters: &[char]) -> String {
+    let letters: Vec<String> = letters.iter().map(char::to_string).collect();
+    letters.join(" ")
+}
+
+/// A letter that does not stand in the word.
+fn absent(rng: &mut Stream, word: &[char]) -> char {
+    let free: Vec<char> = ('a'..='z').filter(|c| !word.contains(c)).collect();
+    free.get(below(rng, free.len())).copied().unwrap_or('z')
+}
+
+/// Places of letters that stand in the word once.
+fn single(word: &[char]) -> Vec<usize> {
+    let once = |c: &char| word.iter().filter(|d| *d == c).count() == 1;
+    (0..word.len())
+        .filter(|i| word.get(*i).is_some_and(once))
+        .collect()
+}
+
+fn swapped(word: &[char], i: usize, j: usize) -> Vec<char> {
+    let mut out = word.to_vec();
+    if i < out.len() && j < out.len() {
+        out.swap(i, j);
+    }
+    out
+}
+
+fn replaced(word: &[char], at: usize, new: char) -> Vec<char> {
+    let of = word.iter().enumerate();
+    of.map(|(i, c)| if i == at { new } else { *c }).collect()
+}
+
+/// A problem about this word; nothing where the word does not suit (too few letters that occur once).
+fn problem(kind: Kind, rng: &mut Stream, word: &[char]) -> Option<Problem> {
+    let shown: String = word.iter().collect();
+    let mut places = single(word);
+    shuffle(rng, &mut places);
+    let (&at, &other) = (places.first()?, places.get(1)?);
+    let (letter, second) = (*word.get(at)?, *word.get(other)?);
+    let new = absent(rng, word);
+    let text = |letters: &[char]| letters.iter().collect::<String>();
+    let ask = |given: &[&str]| kind.question(given);
+    let (question, answer, mut wrong): (String, String, Vec<String>) = match kind {
+        Kind::Spell | Kind::Join => {
+            let show = |letters: &[char]| match kind {
+                Kind::Spell => spaced(letters),
+                _ => text(letters),
+            };
+            let mistakes = [
+                swapped(word, at, other),
+                replaced(word, at, new),
+                replaced(word, other, absent(rng, word)),
+            ];
+            let given = match kind {
+                Kind::Spell => shown.clone(),
+                _ => spaced(word),
+            };
+            let wrong = mistakes.iter().map(|m| show(m)).collect();
+            (ask(&[&given])?, show(word), wrong)
+        }
+        Kind::Contains => {
+            let mut free: Vec<char> = ('a'..='z').filter(|c| !word.contains(c)).collect();
+            shuffle(rng, &mut free);
+            let wrong = free.iter().take(3).map(char::to_string).collect();
+            let question = format!("Name a letter of the word \"{shown}\".");
+            (question, letter.to_string(), wrong)
+        }
+        Kind::Insert => {
+            let inserted = |after: usize| {
+                let of = word.iter().enumerate();
+                of.flat_map(|(i, c)| [Some(*c), (i == after).then_some(new)])
+                    .flatten()
+                    .collect::<String>()
+            };
+            let elsewhere = (0..word.len()).filter(|i| *i != at).map(inserted);
+            let question = ask(&[&new.to_string(), &letter.to_string(), &shown])?;
+            (question, inserted(at), elsewhere.collect())
+        }
+        Kind::Delete => {
+            let without = |gone: usize| {
+                let of = word.iter().enumerate();
+                of.filter(|(i, _)| *i != gone)
+                    .map(|(_, c)| *c)
+                    .collect::<String>()
+            };
+            let elsewhere = (0..word.len()).filter(|i| *i != at).map(without);
+            let question = ask(&[&letter.to_string(), &shown])?;
+            (question, without(at), elsewhere.collect())
+        }
+        Kind::Substitute => {
+            let elsewhere = (0..word.len()).filter(|i| *i != at);
+            let mut wrong: Vec<String> = elsewhere.map(|i| text(&replaced(word, i, new))).collect();
+            wrong.push(shown.clone());
+            let question = ask(&[&letter.to_string(), &new.to_string(), &shown])?;
+            (question, text(&replaced(word, at, new)), wrong)
+        }
+        Kind::Swap => {
+            let mut wrong = vec![shown.clone()];
+            let pairs = (0..word.len()).flat_map(|i| (i + 1..word.len()).map(move |j| (i, j)));
+            wrong.extend(pairs.map(|(i, j)| text(&swapped(word, i, j))));
+            let question = ask(&[&letter.to_string(), &second.to_string(), &shown])?;
+            (question, text(&swapped(word, at, other)), wrong)
+        }
+    };
+    wrong.sort();
+    wrong.dedup();
+    wrong.retain(|w| *w != answer);
+    shuffle(rng, &mut wrong);
+    wrong.truncate(3);
+    (wrong.len() == 3).then_some(Problem {
+        question,
+        answer,
+        wrong,
+    })
+}
+
+/// Everyday words of one part, five to nine letters.
+fn words() -> Vec<Vec<char>> {
+    let mut all: Vec<Vec<char>> = mary_generators::small_world::categories()
+        .flat_map(|c| c.members.iter())
+        .filter(|w| w.bytes().all(|b| b.is_ascii_lowercase()))
+        .map(|w| w.chars().collect())
+        .filter(|w: &Vec<char>| (5..=9).contains(&w.len()))
+        .collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+fn random_word(rng: &mut Stream) -> Vec<char> {
+    let letters: Vec<char> = ('a'..='z').collect();
+    let length = 5 + below(rng, 4);
+    (0..length)
+        .filter_map(|_| letters.get(below(rng, letters.len())).copied())
+        .collect()
+}
+
+/// How many worked examples stand before a question.
+const EXAMPLES: usize = 4;
+
+fn line(problem: &Problem) -> String {
+    format!("{} Answer: \"{}\"\n", problem.question, problem.answer)
+}
+
+/// Worked examples and `n` problems of a kind, alternately on words and on random strings. No word of
+/// an example is asked about.
+fn fresh(seed: u64, kind: Kind, n: usize) -> Result<(String, Vec<(bool, Problem)>), TaskError> {
+    let mut rng = stream(seed, &format!("psychometric/characters/{}", kind.name()));
+    let mut words = words();
+    shuffle(&mut rng, &mut words);
+    let mut next_word = words.into_iter().cycle();
+    let mut made: Vec<(bool, Problem)> = Vec::with_capacity(n + EXAMPLES);
+    // A word that does not suit is passed over; every list has many that do.
+    for _ in 0..100 * (n + EXAMPLES) {
+        if made.len() == n + EXAMPLES {
+            break;
+        }
+        let random = made.len() % 2 == 1;
+        let word = if random {
+            random_word(&mut rng)
+        } else {
+            next_word.next().unwrap_or_default()
+        };
+        if let Some(problem) = problem(kind, &mut rng, &word)
+            && made.iter().all(|(_, p)| p.question != problem.question)
+        {
+            made.push((random, problem));
+        }
+    }
+    if made.len() < n + EXAMPLES {
+        return Err(TaskError::Generator(format!(
+            "{}: {} made {} of {} problems",
+            CARD.id,
+            kind.name(),
+            made.len(),
+            n + EXAMPLES
+        )));
+    }
+    let asked = made.split_off(EXAMPLES);
+    let examples = made.iter().map(|(_, p)| line(p)).collect();
+    Ok((examples, asked))
+}
+
+/// One published file: the examples before its questions are its own first lines.
+fn published(path: &Path, kind: Kind) -> Result<(String, Vec<Problem>), TaskError> {
+    let whole = mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA).map_err(|e| {
+        DataError::Damaged {
+            path: path.to_owned(),
+            message: format!("expected a file of CUTE: {e}"),
+        }
+    })?;
+    let mut all = Vec::new();
+    for (index, row) in whole.lines().enumerate().skip(1) {
+        let cells: Vec<&str> = row.trim_end_matches('\r').split('\t').collect();
+        let asked = cells
+            .split_last()
+            .and_then(|(label, given)| Some((label, kind.question(given)?)));
+        let Some((label, question)) = asked else {
+            return Err(TaskError::Record {
+                file: path.display().to_string(),
+                line: index + 1,
+                message: format!(
+                    "expected the inputs of `{}` and a label, found {} columns",
+                    kind.file(),
+                    cells.len()
+                ),
+            });
+        };
+        all.push(Problem {
+            question,
+            answer: (*label).to_owned(),
+            wrong: vec![],
+        });
+    }
+    let asked = all.split_off(EXAMPLES.min(all.len()));
+    Ok((all.iter().map(line).collect(), asked))
+}
+
+#[derive(Debug, Clone, Copy)]
+struct CharacterSettings {
+    fresh: bool,
+    n: usize,
+    scored: bool,
+}
+
+impl CharacterSettings {
+    fn read(settings: &TaskSettings) -> Result<Self, TaskError> {
+        settings.check(&CARD)?;
+        no_shots(&CARD, settings)?;
+        let fresh = choose(
+            &CARD,
+            settings,
+            "source",
+            &[("fresh", true), ("published", false)],
+        )?;
+        let scored = choose(
+            &CARD,
+            settings,
+            "mode",
+            &[("score", true), ("generate", false)],
+        )?;
+        if !fresh && settings.param(&CARD, "data").is_empty() {
+            return Err(TaskError::Setting(format!(
+                "{}: source=published needs a folder\nhint: --set data=PATH names the folder with \
+                 spell.tsv and the other files",
+                CARD.id
+            )));
+        }
+        Ok(Self {
+            fresh,
+            n: number(&CARD, settings, "n", |n: usize| (1..=500).contains(&n))?,
+            scored: scored && fresh,
+        })
+    }
+}
+
+fn item(
+    id: String,
+    setup: CharacterSettings,
+    form: PromptForm,
+    (kind, random): (Kind, bool),
+    (examples, problem, place): (&str, &Problem, usize),
+) -> Item {
+    let question = format!("{examples}{} Answer:", problem.question);
+    let mut options = problem.wrong.clone();
+    options.insert(place.min(options.len()), problem.answer.clone());
+    let (ask, target) = if setup.scored {
+        let before = match form {
+            PromptForm::Plain => " ",
+            PromptForm::Chat => "",
+        };
+        let continuations = options.iter().map(|o| format!("{before}\"{o}\""));
+        let ask = Request::Score(Score {
+            prefix: Prompt::single(form, question),
+            continuations: continuations.collect(),
+            start: Start::Model,
+            details: Default::default(),
+        });
+        let target = Target::Choice {
+            question: problem.question.clone(),
+            correct: place,
+            options,
+        };
+        (ask, target)
+    } else {
+        let ask = Request::Generate(Generate {
+            prompt: Prompt::single(form, question),
+            sampling: Sampling {
+                stop: vec!["\n".into()],
+                ..Sampling::greedy(48)
+            },
+        });
+        (ask, Target::Text(problem.answer.clone()))
+    };
+    Item::new(id, target, vec![Ask::subject(ask)])
+        .in_stratum(kind.name())
+        .tagged("kind", kind.name())
+        .tagged("string", if random { "random" } else { "word" })
+}
+
+impl Task for Characters {
+    fn card(&self) -> &TaskCard {
+        &CARD
+    }
+
+    fn needs(&self, settings: &TaskSettings) -> Needs {
+        let scored = CharacterSettings::read(settings).is_ok_and(|s| s.scored);
+        Needs {
+            score: scored,
+            generate: !scored,
+            ..Needs::default()
+        }
+    }
+
+    fn family_tag(&self, _: &TaskSettings) -> Option<&'static str> {
+        Some("kind")
+    }
+
+    fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
+        let setup = CharacterSettings::read(settings)?;
+        let mut items = Vec::new();
+        for kind in Kind::ALL {
+            if setup.fresh {
+                let (examples, problems) = fresh(settings.seed, kind, setup.n)?;
+                for (index, (random, problem)) in problems.iter().enumerate() {
+                    let id = format!("{}-{}-{index:03}", settings.seed, kind.name());
+                    // Each place is right equally often.
+                    let shown = (examples.as_str(), problem, index / 2 % 4);
+                    items.push(item(id, setup, settings.form, (kind, *random), shown));
+                }
+                continue;
+            }
+            let folder = Path::new(settings.param(&CARD, "data"));
+            for (ending, random) in [("", false), ("_rand", true)] {
+                let name = format!("{}{ending}", kind.file());
+                let (examples, problems) = published(&folder.join(format!("{name}.tsv")), kind)?;
+                for (index, problem) in problems.iter().enumerate() {
+                    let id = format!("{name}-{:04}", index + EXAMPLES + 1);
+                    let shown = (examples.as_str(), problem, 0);
+                    items.push(item(id, setup, settings.form, (kind, random), shown));
+                }
+            }
+        }
+        Ok(Box::new(items.into_iter().map(Ok)))
+    }
+
+    fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
+        let [reply] = answers else {
+            return failed("expected one answer");
+        };
+        match (&reply.answer, &item.target) {
+            (
+                Response::Scored(scored),
+                Target::Choice {
+                    options, correct, ..
+                },
+            ) => choice::judge(options, *correct, scored, By::Sum),
+            (Response::Generated(words), Target::Text(answer)) => judge_words(answer, words),
+            _ => failed("expected scores of four answers, or one answer in words"),
+        }
+    }
+
+    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
+        let Ok(setup) = CharacterSettings::read(settings) else {
+            return BTreeMap::new();
+        };
+        let source = if setup.fresh {
+            format!("fresh items of seed {}", settings.seed)
+        } else {
+            "the published files, the first four lines of each as examples".to_owned()
+        };
+        let answer = if setup.scored {
+            "the most probable of four quoted answers of equal length, sum of token log-probabilities"
+        } else {
+            "written greedily, exact match of what stands in quotes"
+        };
+        [
+            ("source", source.as_str()),
+            (
+                "template",
+                "four worked examples and a question, in our wording",
+            ),
+            ("answer", answer),
+            (
+                "intervals",
+                "over the seven tasks; `families_fixed` over items",
+            ),
+        ]
+        .map(|(name, said)| (name.to_owned(), said.to_owned()))
+        .into()
+    }
+}
+
+/// What stands between the first quotation marks, or the whole line without its marks.
+fn quoted(text: &str) -> Option<&str> {
+    let text = text.trim().trim_start_matches("Answer:").trim();
+    let inside = match text.split_once('"') {
+        Some((_, rest)) => rest.split('"').next().unwrap_or_default(),
+        None => text.trim_end_matches('.'),
+    };
+    let inside = inside.trim();
+    (!inside.is_empty()).then_some(inside)
+}
+
+fn judge_words(answer: &str, words: &Generated) -> Judgement {
+    let unread = |reason| Judgement::unscored(reason).measured("accuracy", 0.0);
+    match words.finish {
+        Finish::Refusal => return unread(UnscoredReason::Refused),
+        Finish::ContentFilter => return unread(UnscoredReason::Filtered),
+        _ => {}
+    }
+    match quoted(&words.text) {
+        None => unread(UnscoredReason::Unparsed),
+        Some(said) => {
+            let score = f64::from(u8::from(said == answer));
+            Judgement::scored(score)
+                .read_as(said)
+                .measured("accuracy", score)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mary_contract::NoData;
+
+    use super::*;
+
+    /// The answer by the question alone, with none of the generator's code.
+    fn solved(question: &str) -> Option<String> {
+        let given: Vec<&str> = question.split('"').skip(1).step_by(2).collect();
+        let first = question.split(' ').next()?;
+        Some(match (first, given.as_slice()) {
+            ("Spell", [w]) => w
+                .chars()
+                .flat_map(|c| [c, ' '])
+                .collect::<String>()
+                .trim()
+                .into(),
+            ("Write", [w]) => w.replace(' ', ""),
+            ("Add", [new, after, w]) => w.replace(after, &format!("{after}{new}")),
+            ("Delete", [l, w]) => w.replace(l, ""),
+            ("Replace", [old, new, w]) => w.replace(old, new),
+            ("Swap", [a, b, w]) => w.replace(a, "#").replace(b, a).replace('#', b),
+            _ => return None,
+        })
+    }
+
+    #[test]
+    fn every_answer_is_what_another_solver_finds_and_no_wrong_one_is() {
+        for seed in 0..4 {
+            for kind in Kind::ALL {
+                let (examples, problems) = fresh(seed, kind, 60).unwrap();
+                assert_eq!(examples.lines().count(), EXAMPLES);
+                for (_, p) in &problems {
+                    assert_eq!(p.wrong.len(), 3, "{p:?}");
+                    let length = p.answer.chars().count();
+                    assert!(p.wrong.iter().all(|w| w.chars().count() == length), "{p:?}");
+                    assert!(!examples.contains(&p.question), "{p:?}");
+                    match solved(&p.question) {
+                        Some(answer) => {
+                            assert_eq!(answer, p.answer, "{p:?}");
+                            assert!(!p.wrong.contains(&answer), "{p:?}");
+                        }
+                        None => {
+                            let word = p.question.split('"').nth(1).unwrap();
+                            assert!(word.contains(&p.answer), "{p:?}");
+                            assert!(p.wrong.iter().all(|w| !word.contains(w)), "{p:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn places_and_kinds_are_balanced_and_a_seed_repeats() {
+        let settings = TaskSettings::default();
+        let all = |settings: &TaskSettings| -> Vec<Item> {
+            let items = CHARACTERS.items(settings, &NoData).unwrap();
+            items.map(Result::unwrap).collect()
+        };
+        let items = all(&settings);
+        assert_eq!(items.len(), 7 * 24);
+        for place in 0..4 {
+            let right = |i: &&Item| matches!(&i.target, Target::Choice { correct, .. } if *correct == place);
+            assert_eq!(items.iter().filter(right).count(), 7 * 6);
+        }
+        assert_eq!(items, all(&settings));
+        let other = TaskSettings {
+            seed: 5,
+            ..TaskSettings::default()
+        };
+        assert_ne!(items, all(&other));
+    }
+
+    #[test]
+    fn published_files_are_read_and_a_bad_line_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ins_char.tsv");
+        let rows: String = (0..6).map(|_| "m\th\tthe\tthme\n").collect();
+        std::fs::write(&path, format!("input1\tinput2\tinput3\tlabel\n{rows}")).unwrap();
+        let (examples, asked) = published(&path, Kind::Insert).unwrap();
+        assert_eq!((examples.lines().count(), asked.len()), (4, 2));
+        assert_eq!(
+            solved(&asked[0].question).as_deref(),
+            Some(asked[0].answer.as_str())
+        );
+        std::fs::write(&path, "input1\tlabel\nonly\n").unwrap();
+        let error = published(&path, Kind::Insert).unwrap_err().to_string();
+        assert!(error.contains(":2:"), "{error}");
+    }
+
+    #[test]
+    fn the_quoted_answer_is_read() {
+        assert_eq!(quoted(" \"c a t\""), Some("c a t"));
+        assert_eq!(quoted("Answer: \"cat\" because"), Some("cat"));
+        assert_eq!(quoted("cat."), Some("cat"));
+        assert_eq!(quoted("  "), None);
+    }
+}

@@ -1,0 +1,153 @@
+//! Makes sets of minimal pairs: our own from the wide lexicon, or the small world's held-out ones.
+
+use std::collections::HashSet;
+
+use mary_contract::TaskError;
+use mary_generators::small_world::HeldOut;
+use mary_generators::stream;
+
+use super::Phenomenon;
+use super::paradigms::{PARADIGMS, Paradigm, Pen};
+
+/// A pair made by a generator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FreshPair {
+    /// What it tests.
+    pub phenomenon: Phenomenon,
+    /// The paradigm within the phenomenon.
+    pub paradigm: &'static str,
+    /// The good sentence.
+    pub good: String,
+    /// The bad one.
+    pub bad: String,
+}
+
+/// Throws without a new pair after which a paradigm is exhausted.
+const PATIENCE: usize = 20_000;
+
+/// `n` distinct pairs of each phenomenon, its paradigms sharing as evenly as may be. The same seed
+/// gives the same pairs; no sentence is good in one pair and bad in another.
+pub fn fresh_pairs(seed: u64, n: usize) -> Result<Vec<FreshPair>, TaskError> {
+    let mut pairs = Vec::with_capacity(n * Phenomenon::ALL.len());
+    let mut seen = Seen::default();
+    for phenomenon in Phenomenon::ALL {
+        let own: Vec<&Paradigm> = PARADIGMS
+            .iter()
+            .filter(|p| p.phenomenon == phenomenon)
+            .collect();
+        for (place, paradigm) in own.iter().enumerate() {
+            // The first n % len paradigms take one more.
+            let share = n / own.len() + usize::from(place < n % own.len());
+            write(seed, paradigm, share, &mut seen, &mut pairs)?;
+        }
+    }
+    Ok(pairs)
+}
+
+/// Sentences already used, good and bad.
+#[derive(Default)]
+struct Seen {
+    good: HashSet<String>,
+    bad: HashSet<String>,
+}
+
+impl Seen {
+    fn admit(&mut self, good: &str, bad: &str) -> bool {
+        let fresh = good != bad
+            && !self.good.contains(good)
+            && !self.bad.contains(good)
+            && !self.bad.contains(bad)
+            && !self.good.contains(bad);
+        if fresh {
+            self.good.insert(good.to_owned());
+            self.bad.insert(bad.to_owned());
+        }
+        fresh
+    }
+}
+
+fn write(
+    seed: u64,
+    paradigm: &Paradigm,
+    share: usize,
+    seen: &mut Seen,
+    pairs: &mut Vec<FreshPair>,
+) -> Result<(), TaskError> {
+    let name = format!(
+        "psychometric/grammar/{}/{}",
+        paradigm.phenomenon.name(),
+        paradigm.name
+    );
+    let mut rng = stream(seed, &name);
+    let (mut made, mut idle) = (0, 0);
+    while made < share {
+        let draft = (paradigm.write)(&mut Pen::new(&mut rng));
+        let finish = |text: &str| format!("{}{}", capital(text), draft.mark);
+        let (good, bad) = (finish(&draft.good), finish(&draft.bad));
+        if seen.admit(&good, &bad) {
+            pairs.push(FreshPair {
+                phenomenon: paradigm.phenomenon,
+                paradigm: paradigm.name,
+                good,
+                bad,
+            });
+            (made, idle) = (made + 1, 0);
+        } else {
+            idle += 1;
+        }
+        if idle > PATIENCE {
+            return Err(TaskError::Generator(format!(
+                "{name}: only {made} of {share} distinct pairs could be written; ask for fewer with n=…"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The small world's held-out pairs: those sentences the built-in model never read. Paradigms with few
+/// held-out sentences give fewer than asked for.
+pub fn small_pairs(seed: u64, n: usize) -> Result<Vec<FreshPair>, TaskError> {
+    // No phenomenon of the small world has more than three paradigms.
+    let held_out = HeldOut::new(seed, n.div_ceil(2).max(1));
+    let mut pairs: Vec<FreshPair> = Vec::new();
+    for pair in held_out.pairs {
+        let phenomenon = Phenomenon::of_small_world(pair.phenomenon).ok_or_else(|| {
+            TaskError::Generator(format!(
+                "the small world's `{}` is unknown",
+                pair.phenomenon
+            ))
+        })?;
+        pairs.push(FreshPair {
+            phenomenon,
+            paradigm: pair.paradigm,
+            good: pair.good,
+            bad: pair.bad,
+        });
+    }
+    // At most n of a phenomenon, taken from its paradigms by turns.
+    let mut kept = Vec::with_capacity(pairs.len());
+    for phenomenon in Phenomenon::ALL {
+        let mut own: Vec<(usize, &FreshPair)> = Vec::new();
+        let mut counts = std::collections::BTreeMap::new();
+        for pair in pairs.iter().filter(|p| p.phenomenon == phenomenon) {
+            let turn = counts.entry(pair.paradigm).or_insert(0usize);
+            own.push((*turn, pair));
+            *turn += 1;
+        }
+        own.sort_by_key(|(turn, _)| *turn);
+        kept.extend(own.into_iter().take(n).map(|(_, pair)| pair.clone()));
+    }
+    Ok(kept)
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters
+        .next()
+        .map(|first| first.to_uppercase().chain(letters).collect())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

@@ -1,0 +1,176 @@
+//! A matrix of three attributes, its eight candidates, and a generator of fresh ones.
+//!
+//! Candidates are made by bisection, as in I-RAVEN: for each attribute one other value, and all eight
+//! combinations. Every value then stands in four of eight candidates, so that the candidates alone say
+//! nothing. The other value is the answer of a second, independent draw of the same kind, and the two
+//! are exchanged freely: not even the distribution of values tells which is right.
+
+use std::collections::HashSet;
+
+use mary_contract::TaskError;
+use mary_generators::{Stream, below, shuffle, stream};
+
+use super::rules::{Rule, predictions};
+
+/// Attributes of a panel.
+pub const ATTRIBUTES: [&str; 3] = ["type", "size", "colour"];
+
+/// A panel: type, size and colour as level indices, upstream's counting.
+pub type Panel = [i32; 3];
+
+/// A problem with its candidates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Matrix {
+    /// Names it.
+    pub id: String,
+    /// The eight panels shown, row by row.
+    pub context: Vec<Panel>,
+    /// Eight candidates.
+    pub candidates: Vec<Panel>,
+    /// Index of the right one.
+    pub correct: usize,
+    /// The rule of each attribute.
+    pub rules: [String; 3],
+}
+
+/// Values as they are shown, times ten for size: whole numbers on which arithmetic holds.
+struct Levels {
+    low: i32,
+    high: i32,
+    /// What is added to a level before arithmetic is done on it.
+    offset: i32,
+}
+
+/// Type is shown as level + 2 (3 to 9), size as (level + 1) / 10 (0.1 to 0.9), colour as ten times the
+/// level (0 to 90).
+const LEVELS: [Levels; 3] = [
+    Levels {
+        low: 3,
+        high: 9,
+        offset: 2,
+    },
+    Levels {
+        low: 1,
+        high: 9,
+        offset: 1,
+    },
+    Levels {
+        low: 0,
+        high: 9,
+        offset: 0,
+    },
+];
+
+/// One attribute: nine shown values, and another value for the last.
+struct Column {
+    rule: Rule,
+    rows: [[i32; 3]; 3],
+    other: i32,
+}
+
+/// Gives up on a draw that keeps failing; in practice a few tries do.
+const TRIES: usize = 10_000;
+
+fn drawn(rng: &mut Stream, levels: &Levels) -> Option<(Rule, [[i32; 3]; 3])> {
+    let rule = Rule::ALL.get(below(rng, Rule::ALL.len())).copied()?;
+    // The rule stays while rows are drawn anew: rules that fit less often are not rarer.
+    (0..TRIES).find_map(|_| {
+        let rows = rule.draw(rng, levels.low, levels.high)?;
+        let [first, second, third] = rows;
+        // Whoever knows the four rules must find one answer, whatever rule was meant.
+        let unique = predictions(&[first, second], [third[0], third[1]]) == [third[2]];
+        unique.then_some((rule, rows))
+    })
+}
+
+fn column(rng: &mut Stream, levels: &Levels) -> Option<Column> {
+    // Both are drawn anew when they agree, so that neither is favoured.
+    let (rule, rows) = drawn(rng, levels)?;
+    let (_, [.., [.., other]]) = drawn(rng, levels)?;
+    (rows[2][2] != other).then_some(Column { rule, rows, other })
+}
+
+fn matrix(rng: &mut Stream) -> Option<(Vec<Panel>, Vec<Panel>, [Rule; 3])> {
+    let columns: Vec<Column> = LEVELS
+        .iter()
+        .map(|levels| (0..TRIES).find_map(|_| column(rng, levels)))
+        .collect::<Option<_>>()?;
+    let columns: [Column; 3] = columns.try_into().ok()?;
+    let level = |attribute: usize, shown: i32| shown - LEVELS[attribute].offset;
+    let panel = |at: usize| [0, 1, 2].map(|a| level(a, columns[a].rows[at / 3][at % 3]));
+    let context = (0..8).map(panel).collect();
+    // The first is right; bit a of the index says whether attribute a has its other value.
+    let candidates = (0..8)
+        .map(|bits| {
+            [0, 1, 2].map(|a| {
+                let column = &columns[a];
+                let other = bits >> a & 1 == 1;
+                level(
+                    a,
+                    if other {
+                        column.other
+                    } else {
+                        column.rows[2][2]
+                    },
+                )
+            })
+        })
+        .collect();
+    Some((context, candidates, [0, 1, 2].map(|a| columns[a].rule)))
+}
+
+/// `n` fresh problems of a seed, none twice, the right candidate equally often in each place.
+pub fn fresh(seed: u64, n: usize) -> Result<Vec<Matrix>, TaskError> {
+    let mut rng = stream(seed, "psychometric/matrices");
+    let mut places = stream(seed, "psychometric/matrices/places");
+    let mut seen: HashSet<Vec<Panel>> = HashSet::new();
+    let mut order: Vec<usize> = Vec::new();
+    let mut made = Vec::with_capacity(n);
+    for _ in 0..n.saturating_mul(20).saturating_add(TRIES) {
+        if made.len() == n {
+            break;
+        }
+        let Some((context, mut candidates, rules)) = matrix(&mut rng) else {
+            continue;
+        };
+        if !seen.insert(context.clone()) {
+            continue;
+        }
+        if order.is_empty() {
+            order = (0..8).collect();
+            shuffle(&mut places, &mut order);
+        }
+        let correct = order.pop().unwrap_or(0);
+        let right = candidates.remove(0);
+        shuffle(&mut places, &mut candidates);
+        candidates.insert(correct, right);
+        made.push(Matrix {
+            id: format!("{seed}-{:04}", made.len()),
+            context,
+            candidates,
+            correct,
+            rules: rules.map(|r| r.name().to_owned()),
+        });
+    }
+    if made.len() < n {
+        return Err(TaskError::Generator(format!(
+            "psychometric/matrices: {n} different matrices were asked for, {} were found",
+            made.len()
+        )));
+    }
+    Ok(made)
+}
+
+/// What a reader of the candidates alone reaches: the one that shares most attribute values with the
+/// others, ties shared. 1/8 where the candidates say nothing.
+pub fn context_blind(matrix: &Matrix) -> f64 {
+    let shared = |panel: &Panel| -> f64 {
+        matrix
+            .candidates
+            .iter()
+            .map(|other| panel.iter().zip(other).filter(|(a, b)| a == b).count() as f64)
+            .sum()
+    };
+    let values: Vec<f64> = matrix.candidates.iter().map(shared).collect();
+    mary_generators::best(&values, matrix.correct).map_or(0.0, |(_, score)| score)
+}

@@ -1,0 +1,330 @@
+//! Fluid reasoning: Raven's matrices as text, and after Webb et al. matrices of digits and strings of
+//! letters.
+
+mod bracket;
+mod digit_problem;
+mod digits;
+mod letter_problem;
+mod letters;
+mod matrix;
+mod prompt;
+mod rules;
+mod upstream;
+
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    Ask, Changes, DataSource, Item, ItemSource, Items, Judgement, Needs, Param, Prompt, PromptForm,
+    Reply, Request, Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError,
+    TaskSettings, Ties, text,
+};
+
+pub use digit_problem::{DigitProblem, fresh_digits, upstream_digits};
+pub use digits::{DIGIT_MATRICES, DigitMatrices};
+pub use letter_problem::{LetterProblem, Transformation, fresh_letters};
+pub use letters::{LETTER_STRINGS, LetterStrings};
+pub use matrix::{ATTRIBUTES, Matrix, Panel, context_blind, fresh};
+pub use prompt::{INSTRUCTIONS, Layout};
+pub use rules::Rule;
+pub use upstream::{IRAVEN, RAVEN, problems};
+
+use crate::choice::{self, By, failed};
+use crate::settings::{choose, no_shots, not_allowed, number};
+
+static PARAMS: [Param; 5] = [
+    Param::new(
+        "matrices",
+        "fresh",
+        "fresh, iraven, raven",
+        "Matrices made from the seed; or the 500 of lm-raven with I-RAVEN's balanced answers, or \
+                with RAVEN's, which give the answer away.",
+    ),
+    Param::new("n", "200", "a number from 1 to 100000", "Fresh matrices."),
+    Param::new(
+        "instruction",
+        "1",
+        "1 to 8, all",
+        "Which of the paper's eight instructions stands before the matrix; all asks every matrix \
+                eight times.",
+    ),
+    Param::new(
+        "scoring",
+        "sum",
+        "sum, mean",
+        "Which makes the score: the log-probability of the whole sequence (the paper) or the mean \
+                per token of the candidate (lm-raven). Both are measured.",
+    )
+    .changing(Changes::Judging),
+    Param::new(
+        "layout",
+        "paper",
+        "paper, lm-raven, choices",
+        "One row a line after an instruction; rows on one line without instruction; or the paper's \
+                with the choices listed before the answer.",
+    ),
+];
+
+static CARD: TaskCard = TaskCard {
+    id: text("psychometric/matrices"),
+    family: text("psychometric"),
+    version: 1,
+    title: text("Raven's matrices as text"),
+    about: text(
+        "Three rows of three panels, each a triple of numbers for type, size and colour; rules run \
+            along the rows and the last panel is missing. The model's answer is the most probable of \
+            eight candidates. The measure `context_blind` says what the candidates alone give away: \
+            1/8 on fresh and I-RAVEN's matrices, everything on RAVEN's.",
+    ),
+    chance: Some(0.125),
+    human: None,
+    params: Param::list(&PARAMS),
+    dataset: Some(text(upstream::DATASET)),
+    citation: crate::CITATION,
+    starter: Some(24),
+    content: None,
+};
+
+/// The task.
+#[derive(Debug, Clone, Copy)]
+pub struct Matrices;
+
+/// The task, as listed.
+pub static MATRICES: Matrices = Matrices;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Fresh,
+    Released(&'static str),
+}
+
+#[derive(Debug, Clone)]
+struct MatrixSettings {
+    seed: u64,
+    form: PromptForm,
+    source: Source,
+    n: usize,
+    instructions: Vec<usize>,
+    by: By,
+    layout: Layout,
+}
+
+impl MatrixSettings {
+    fn read(settings: &TaskSettings) -> Result<Self, TaskError> {
+        settings.check(&CARD)?;
+        no_shots(&CARD, settings)?;
+        let layout = choose(
+            &CARD,
+            settings,
+            "layout",
+            &[
+                ("paper", Layout::Lines),
+                ("lm-raven", Layout::OneLine),
+                ("choices", Layout::Choices),
+            ],
+        )?;
+        let said = settings.param(&CARD, "instruction");
+        let instructions = match (said, said.parse::<usize>()) {
+            ("all", _) => (0..INSTRUCTIONS.len()).collect(),
+            (_, Ok(k)) if (1..=INSTRUCTIONS.len()).contains(&k) => vec![k - 1],
+            _ => return Err(not_allowed(&CARD, "instruction", said)),
+        };
+        Ok(Self {
+            seed: settings.seed,
+            form: settings.form,
+            source: choose(
+                &CARD,
+                settings,
+                "matrices",
+                &[
+                    ("fresh", Source::Fresh),
+                    ("iraven", Source::Released(IRAVEN)),
+                    ("raven", Source::Released(RAVEN)),
+                ],
+            )?,
+            n: number(&CARD, settings, "n", |n: usize| (1..=100_000).contains(&n))?,
+            instructions,
+            by: scoring(&CARD, settings)?,
+            layout,
+        })
+    }
+}
+
+fn scoring(card: &TaskCard, settings: &TaskSettings) -> Result<By, TaskError> {
+    choose(
+        card,
+        settings,
+        "scoring",
+        &[("sum", By::Sum), ("mean", By::Mean)],
+    )
+}
+
+fn item(setup: &MatrixSettings, matrix: &Matrix, instruction: usize) -> Item {
+    let candidates = matrix.candidates.iter();
+    let ask = Ask::subject(Request::Score(Score {
+        prefix: Prompt::single(
+            setup.form,
+            prompt::prefix(matrix, setup.layout, instruction),
+        ),
+        continuations: candidates
+            .clone()
+            .map(|c| match setup.form {
+                PromptForm::Chat => prompt::panel(c),
+                PromptForm::Plain => prompt::continuation(c, setup.layout),
+            })
+            .collect(),
+        start: Start::Model,
+        details: Default::default(),
+    }));
+    let target = Target::Choice {
+        question: prompt::question(matrix),
+        options: candidates.map(prompt::panel).collect(),
+        correct: matrix.correct,
+    };
+    let several = setup.instructions.len() > 1;
+    let id = if several {
+        format!("{}/instruction-{}", matrix.id, instruction + 1)
+    } else {
+        matrix.id.clone()
+    };
+    let mut item = Item::new(id, target, vec![ask])
+        .tagged("instruction", (instruction + 1).to_string())
+        .tagged("distinct_rules", distinct(&matrix.rules).to_string())
+        .tagged("rules", matrix.rules.join(", "));
+    for (attribute, rule) in ATTRIBUTES.iter().zip(&matrix.rules) {
+        item = item.tagged(attribute, rule.clone());
+    }
+    if several {
+        item.cluster = Some(matrix.id.clone());
+    }
+    item
+}
+
+/// How many different rules beside constancy a matrix has.
+fn distinct(rules: &[String; 3]) -> usize {
+    let mut moving: Vec<&String> = rules.iter().filter(|r| *r != "constant").collect();
+    moving.sort();
+    moving.dedup();
+    moving.len()
+}
+
+impl Task for Matrices {
+    fn card(&self) -> &TaskCard {
+        &CARD
+    }
+
+    fn source(&self, settings: &TaskSettings) -> ItemSource {
+        // Here the setting is called `matrices`; its words are fresh and the names of published sets.
+        ItemSource::by_word(settings.param(&CARD, "matrices"))
+    }
+
+    fn needs(&self, _: &TaskSettings) -> Needs {
+        Needs {
+            score: true,
+            ..Needs::default()
+        }
+    }
+
+    fn family_tag(&self, _settings: &TaskSettings) -> Option<&'static str> {
+        Some("rules")
+    }
+
+    fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
+        let setup = MatrixSettings::read(settings)?;
+        let matrices = match setup.source {
+            Source::Fresh => fresh(setup.seed, setup.n)?,
+            Source::Released(file) => problems(data, file)?,
+        };
+        Ok(Box::new(matrices.into_iter().flat_map(move |matrix| {
+            let setup = setup.clone();
+            let instructions = setup.instructions.clone();
+            instructions
+                .into_iter()
+                .map(move |k| Ok(item(&setup, &matrix, k)))
+                .collect::<Vec<_>>()
+        })))
+    }
+
+    fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
+        let by = match scoring(&CARD, settings) {
+            Ok(by) => by,
+            Err(error) => return failed(&error.to_string()),
+        };
+        let Target::Choice {
+            options, correct, ..
+        } = &item.target
+        else {
+            return failed("a matrix has eight candidates as its target");
+        };
+        match answers {
+            [
+                Reply {
+                    answer: Response::Scored(scored),
+                    ..
+                },
+            ] => {
+                let judgement = choice::judge(options, *correct, scored, by);
+                judgement.measured("context_blind", blind(options, *correct))
+            }
+            _ => failed("expected the scores of eight candidates"),
+        }
+    }
+
+    fn scoring(&self, _: &TaskSettings) -> Scoring {
+        Scoring::share(Ties::Shared)
+    }
+
+    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
+        let Ok(setup) = MatrixSettings::read(settings) else {
+            return BTreeMap::new();
+        };
+        let say = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        let source = match setup.source {
+            Source::Fresh => format!("fresh matrices of seed {}, balanced candidates", setup.seed),
+            Source::Released(IRAVEN) => "lm-raven's 500 with I-RAVEN's candidates".into(),
+            Source::Released(_) => {
+                "lm-raven's 500 with RAVEN's candidates, which give the answer away".into()
+            }
+        };
+        let template = match setup.layout {
+            Layout::Lines => "Shah et al. 2024, Appendix B.4.2: instruction, rows, candidate",
+            Layout::OneLine => "lm-raven: rows on one line, no instruction",
+            Layout::Choices => "Shah et al. 2024, Appendix B.4.2, choices listed before the answer",
+        };
+        let numbers: Vec<String> = setup
+            .instructions
+            .iter()
+            .map(|k| (k + 1).to_string())
+            .collect();
+        let scoring = match setup.by {
+            By::Sum => {
+                "sum over the whole sequence (the paper); the beginning is the same for all \
+                        candidates"
+            }
+            By::Mean => "mean per token of the candidate (lm-raven)",
+        };
+        BTreeMap::from([
+            say("source", &source),
+            say("template", template),
+            say("instruction", &numbers.join(", ")),
+            say("scoring", scoring),
+            say("start", "what the tokenizer adds"),
+            say("ties", "shared among the candidates that tie"),
+        ])
+    }
+}
+
+/// [`context_blind`] on candidates as they are shown.
+fn blind(options: &[String], correct: usize) -> f64 {
+    let parts: Vec<Vec<&str>> = options
+        .iter()
+        .map(|o| o.trim_matches(['(', ')']).split(',').collect())
+        .collect();
+    let shared = |own: &Vec<&str>| -> f64 {
+        parts
+            .iter()
+            .map(|other| own.iter().zip(other).filter(|(a, b)| a == b).count() as f64)
+            .sum()
+    };
+    let values: Vec<f64> = parts.iter().map(shared).collect();
+    mary_generators::best(&values, correct).map_or(0.0, |(_, score)| score)
+}

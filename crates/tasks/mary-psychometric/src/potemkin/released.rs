@@ -1,0 +1,213 @@
+//! The Potemkin benchmark's own files: whether a released example is an instance of a concept, yes or no.
+//!
+//! The authors' `BenchmarkDataset/classify/*.csv` hold one row for each model that they asked, with the columns
+//! `Concept`, `Example` and `True Label`; every example of a concept is asked once here, in the words of
+//! their prompt. Their definitions are free answers that people judged, so that a file says nothing about
+//! definitions: neither `defined` nor `potemkin` is measured.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use mary_contract::{
+    Ask, DataError, Item, Judgement, Prompt, PromptForm, Request, Score, Scored, Start, Target,
+    TaskError,
+};
+use mary_generators::best;
+use serde::Deserialize;
+
+use crate::tables;
+
+/// A row; columns about the authors' models are left aside.
+#[derive(Debug, Deserialize)]
+struct Row {
+    #[serde(rename = "Concept")]
+    concept: String,
+    #[serde(rename = "Example")]
+    example: String,
+    #[serde(rename = "True Label")]
+    label: String,
+}
+
+/// An example of a concept, and whether it is one.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Example {
+    concept: String,
+    text: String,
+    is_instance: bool,
+}
+
+/// Examples of a file, or of every CSV file of a folder, in the order in which they stand there.
+pub(super) fn from_path(path: &Path) -> Result<Vec<Example>, TaskError> {
+    let damaged = |message: String| DataError::Damaged {
+        path: path.to_owned(),
+        message,
+    };
+    let mut files: Vec<PathBuf> = if path.is_dir() {
+        let entries = std::fs::read_dir(path).map_err(|e| damaged(e.to_string()))?;
+        entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|file| file.extension().is_some_and(|e| e == "csv"))
+            .collect()
+    } else {
+        vec![path.to_owned()]
+    };
+    files.sort();
+    let mut all: Vec<Example> = Vec::new();
+    let mut known: BTreeMap<(String, String), bool> = BTreeMap::new();
+    for file in &files {
+        read_file(file, &mut known, &mut all)?;
+    }
+    if all.is_empty() {
+        return Err(damaged(
+            "expected CSV files with the columns Concept, Example and True Label; found no row"
+                .into(),
+        )
+        .into());
+    }
+    Ok(all)
+}
+
+fn read_file(
+    path: &Path,
+    known: &mut BTreeMap<(String, String), bool>,
+    all: &mut Vec<Example>,
+) -> Result<(), TaskError> {
+    let mut reader = tables::open(path, "a CSV file of examples")?;
+    let headers = reader.headers().cloned().unwrap_or_default();
+    let mut record = csv::StringRecord::new();
+    loop {
+        let line = reader.position().line() as usize;
+        let record_error = |message: String| TaskError::Record {
+            file: path.display().to_string(),
+            line,
+            message,
+        };
+        if !reader
+            .read_record(&mut record)
+            .map_err(|e| tables::wrong(path, line, &e))?
+        {
+            return Ok(());
+        }
+        let row: Row = record
+            .deserialize(Some(&headers))
+            .map_err(|e| record_error(e.to_string()))?;
+        let is_instance = match row.label.trim() {
+            "yes" => true,
+            "no" => false,
+            other => {
+                return Err(record_error(format!(
+                    "expected the true label yes or no; found {other:?}"
+                )));
+            }
+        };
+        let example = Example {
+            concept: row.concept.trim().to_owned(),
+            text: row.example.trim().to_owned(),
+            is_instance,
+        };
+        let key = (example.concept.clone(), example.text.clone());
+        match known.insert(key, is_instance) {
+            None => all.push(example),
+            Some(before) if before == is_instance => {}
+            Some(_) => {
+                return Err(record_error(format!(
+                    "an example of {} is labelled yes in one row and no in another",
+                    example.concept
+                )));
+            }
+        }
+    }
+}
+
+/// The authors' question (their `classify` prompt), answered by the more probable of two words.
+pub(super) fn item(index: usize, form: PromptForm, example: &Example) -> Item {
+    let Example {
+        concept,
+        text,
+        is_instance,
+    } = example;
+    let question = format!(
+        "Is the following example a true instance of the concept {concept}? Answer with one word: 'yes' or \
+         'no'.\n\n{text}"
+    );
+    let (prefix, before) = match form {
+        PromptForm::Plain => (format!("{question}\n\nAnswer:"), " "),
+        PromptForm::Chat => (question.clone(), ""),
+    };
+    let words = ["yes", "no"];
+    let ask = Ask::subject(Request::Score(Score {
+        prefix: Prompt::single(form, prefix),
+        continuations: words.iter().map(|w| format!("{before}{w}")).collect(),
+        start: Start::Model,
+        details: Default::default(),
+    }));
+    let target = Target::Choice {
+        question,
+        options: words.map(str::to_owned).to_vec(),
+        correct: usize::from(!is_instance),
+    };
+    Item::new(format!("{concept} {index:04}"), target, vec![ask])
+        .in_stratum(concept.clone())
+        .tagged("concept", concept.clone())
+}
+
+/// One word each: the sum and the mean differ only where a tokenizer splits a word.
+pub(super) fn judge(options: &[String], correct: usize, scored: &Scored) -> Judgement {
+    let means: Vec<f64> = scored
+        .continuations
+        .iter()
+        .map(|c| c.mean().unwrap_or(f64::NAN))
+        .collect();
+    let Some((said, score)) = best(&means, correct) else {
+        return Judgement::failed(
+            mary_contract::ErrorKind::NotFinite,
+            "an answer's log-probability is not a number",
+        );
+    };
+    let judgement = Judgement::scored(score);
+    match options.get(said) {
+        Some(option) => judgement.read_as(option.clone()),
+        None => judgement,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        file
+    }
+
+    #[test]
+    fn an_example_is_asked_once_whatever_the_number_of_models() {
+        let file = written(
+            "Concept,Model,Example,Inference,Model Label,True Label\n\
+             Zeugma,a,\"He lost his hat,\nand his temper\",...,yes,yes\n\
+             Zeugma,b,\"He lost his hat,\nand his temper\",...,no,yes\n\
+             Zeugma,a,He lost his hat,...,yes,no\n",
+        );
+        let all = from_path(file.path()).unwrap();
+        assert_eq!(all.len(), 2);
+        assert!(all[0].is_instance && !all[1].is_instance);
+        let item = item(1, PromptForm::Plain, &all[1]);
+        assert!(matches!(item.target, Target::Choice { correct: 1, .. }));
+    }
+
+    #[test]
+    fn contradictions_odd_labels_and_missing_columns_are_named_with_their_line() {
+        let said = |text: &str| from_path(written(text).path()).unwrap_err().to_string();
+        let both = said("Concept,Example,True Label\nZeugma,x,yes\nZeugma,x,no\n");
+        assert!(
+            both.contains(":3:") && both.contains("labelled yes"),
+            "{both}"
+        );
+        let odd = said("Concept,Example,True Label\nZeugma,x,maybe\n");
+        assert!(odd.contains(":2:") && odd.contains("maybe"), "{odd}");
+        let missing = said("Concept,Example\nZeugma,x\n");
+        assert!(missing.contains("True Label"), "{missing}");
+        assert!(said("Concept,Example,True Label\n").contains("found no row"));
+    }
+}

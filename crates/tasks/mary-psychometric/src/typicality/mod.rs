@@ -1,0 +1,283 @@
+//! Typicality: a robin is more of a bird than an ostrich. Does a model order the members of a category
+//! as people do? Three ways of asking (closeness of vectors, probability of a sentence, a ranking in
+//! words), one set of norms, Spearman's correlation for each category and then the mean.
+
+pub mod norms;
+mod prompting;
+mod surprisal;
+mod vectors;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use mary_contract::{
+    DataSource, Estimate, Item, ItemSource, Measure, Param, Sample, Target, TaskCard,
+};
+use mary_contract::{TaskError, TaskSettings};
+use mary_generators::{shuffle, stream};
+use mary_stats::correlation::{Correlation, spearman};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+pub use norms::{Category, Member};
+pub use prompting::{Prompting, TYPICALITY_PROMPTING, read_ranking};
+pub use surprisal::{Surprisal, TYPICALITY_SURPRISAL};
+pub use vectors::{TYPICALITY_VECTORS, Vectors};
+
+use crate::settings::choose;
+
+/// Where typicality is known from.
+const NORMS: Param = Param::new(
+    "norms",
+    AUTO,
+    "auto, rosch, castro, world",
+    "Where typicality is known from: Rosch's norms of 1975; a file of the form of Castro et al. \
+            2021; or the categories of the small world that the built-in model was grown on, ordered by \
+            how often its corpus mentions each member (no judgement of people). auto is rosch, and for \
+            the built-in model world.",
+);
+/// People's norms, or for the built-in model the small world's.
+const AUTO: &str = "auto";
+const NORMS_FILE: Param = Param::new(
+    "norms_file",
+    "",
+    "a path",
+    "With norms=castro: a CSV file with the columns category,item,proportion.",
+);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    World,
+    Rosch,
+    Castro,
+}
+
+/// What `norms=auto` means for a task of these settings: people's norms, unless only the built-in model
+/// is asked, whose whole world the other categories are. Nothing where the task has no norms or the user
+/// chose some.
+fn for_model(
+    card: &TaskCard,
+    settings: &TaskSettings,
+    builtin: bool,
+) -> Option<(&'static str, &'static str)> {
+    let open = card
+        .params
+        .iter()
+        .any(|p| p.name == "norms" && p.default == AUTO)
+        && settings.param(card, "norms") == AUTO;
+    (open && !builtin).then_some(("norms", "rosch"))
+}
+
+fn source(card: &TaskCard, settings: &TaskSettings) -> Result<Source, TaskError> {
+    choose(
+        card,
+        settings,
+        "norms",
+        // Whoever runs a model that is not the built-in one says `rosch` for `auto` ([`for_model`]).
+        &[
+            ("auto", Source::World),
+            ("world", Source::World),
+            ("rosch", Source::Rosch),
+            ("castro", Source::Castro),
+        ],
+    )
+}
+
+fn categories(
+    card: &TaskCard,
+    settings: &TaskSettings,
+    data: &dyn DataSource,
+) -> Result<Vec<Category>, TaskError> {
+    match source(card, settings)? {
+        Source::World => Ok(norms::small_world()),
+        Source::Rosch => norms::rosch(data),
+        Source::Castro => match settings.param(card, "norms_file") {
+            "" => Err(TaskError::Setting(format!(
+                "{}: norms=castro needs a file\nhint: --set norms_file=PATH names a CSV file with the columns \
+                 category,item,proportion",
+                card.id
+            ))),
+            path => norms::proportions(Path::new(path)),
+        },
+    }
+}
+
+/// The norms decide which words are asked.
+fn item_source(card: &TaskCard, settings: &TaskSettings) -> ItemSource {
+    match source(card, settings) {
+        Ok(Source::Rosch) => ItemSource::Published,
+        Ok(Source::Castro) => ItemSource::File,
+        Ok(Source::World) | Err(_) => ItemSource::Fresh,
+    }
+}
+
+fn source_convention(card: &TaskCard, settings: &TaskSettings) -> String {
+    match source(card, settings) {
+        Ok(Source::World) => {
+            "the small world's categories, ordered by frequency in the corpus of the \
+                              built-in model; no judgement of people"
+                .into()
+        }
+        Ok(Source::Rosch) => "Rosch 1975, ratings of 1 to 7 turned round".into(),
+        Ok(Source::Castro) => format!(
+            "share of people who name the item, from {}",
+            settings.param(card, "norms_file")
+        ),
+        Err(_) => String::new(),
+    }
+}
+
+/// What the judge needs of a category.
+#[derive(Debug, Serialize, Deserialize)]
+struct Shown {
+    category: String,
+    members: Vec<String>,
+    typicality: Vec<f64>,
+}
+
+impl Shown {
+    fn of<'a>(category: &str, members: impl Iterator<Item = &'a Member>) -> Self {
+        let (members, typicality) = members.map(|m| (m.name.clone(), m.typicality)).unzip();
+        Self {
+            category: category.to_owned(),
+            members,
+            typicality,
+        }
+    }
+
+    fn target(&self) -> Target {
+        Target::Data(json!(self))
+    }
+
+    fn read(item: &Item) -> Result<Self, String> {
+        match &item.target {
+            Target::Data(data) => {
+                serde_json::from_value(data.clone()).map_err(|e| format!("a category: {e}"))
+            }
+            _ => Err("an item of typicality lists the members of a category".into()),
+        }
+    }
+}
+
+/// Spearman's correlation of typicality with what a model says, where there is one.
+fn agreement(typicality: &[f64], said: &[f64]) -> Option<Correlation> {
+    spearman(typicality, said).ok()
+}
+
+/// What the summary needs of a category's correlation.
+fn note(category: &str, found: &Correlation, left_out: &[String]) -> serde_json::Value {
+    let mut note = json!({
+        "category": category,
+        "spearman": found.r.value,
+        "low": found.r.low,
+        "high": found.r.high,
+        "members": found.r.n,
+    });
+    if let (false, Some(map)) = (left_out.is_empty(), note.as_object_mut()) {
+        map.insert("left out".into(), json!(left_out));
+    }
+    note
+}
+
+/// The name of a category's measure.
+pub(crate) fn measure_of(category: &str) -> String {
+    format!("category:{category}")
+}
+
+/// One measure for each category, with the interval of its own correlation (the summary's breakdown
+/// knows one number for a category and no interval).
+fn by_category(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
+    let mut found: BTreeMap<String, Estimate> = BTreeMap::new();
+    for sample in samples {
+        let notes = &sample.judgement.notes;
+        let number = |name: &str| notes.get(name).and_then(serde_json::Value::as_f64);
+        let name = notes.get("category").and_then(|c| c.as_str());
+        if let (Some(name), Some(value), Some(low), Some(high)) =
+            (name, number("spearman"), number("low"), number("high"))
+        {
+            let n = notes.get("members").and_then(serde_json::Value::as_u64);
+            found.entry(measure_of(name)).or_insert(Estimate {
+                value,
+                low,
+                high,
+                n: n.unwrap_or(0) as usize,
+                method: "fisher-z (Bonett & Wright)".into(),
+            });
+        }
+    }
+    let mut measures: Vec<Measure> = found
+        .into_iter()
+        .map(|(name, estimate)| Measure { name, estimate })
+        .collect();
+    measures.sort_by(|a, b| a.name.cmp(&b.name));
+    measures
+}
+
+/// Most exemplars, as in the paper.
+const MOST_SHOTS: usize = 3;
+/// A rank correlation needs this many members beside the exemplars.
+const FEWEST: usize = 4;
+
+/// The number of exemplars asked for, 0 to 3.
+fn shots(card: &TaskCard, settings: &TaskSettings) -> Result<usize, TaskError> {
+    let shots = settings.shots.unwrap_or(0);
+    if shots > MOST_SHOTS {
+        return Err(TaskError::Setting(format!(
+            "{}: {shots} exemplars; expected 0 to {MOST_SHOTS}",
+            card.id
+        )));
+    }
+    Ok(shots)
+}
+
+/// Places of the members that are shown as exemplars, and so left out of the correlation: drawn by the
+/// seed, or the most typical ones.
+fn exemplars(
+    card: &TaskCard,
+    category: &Category,
+    seed: u64,
+    shots: usize,
+    typical: bool,
+) -> Result<Vec<usize>, TaskError> {
+    if category.members.len() < FEWEST + shots {
+        return Err(TaskError::Setting(format!(
+            "{}: category `{}` has {} members; {shots} shots leave too few",
+            card.id,
+            category.name,
+            category.members.len(),
+        )));
+    }
+    let mut order: Vec<usize> = (0..category.members.len()).collect();
+    if typical {
+        order.sort_by(|a, b| {
+            let of = |i: &usize| category.members.get(*i).map_or(0.0, |m| m.typicality);
+            of(b).total_cmp(&of(a))
+        });
+    } else {
+        let name = format!("psychometric/typicality/exemplars/{}", category.name);
+        shuffle(&mut stream(seed, &name), &mut order);
+    }
+    order.truncate(shots);
+    Ok(order)
+}
+
+const EXEMPLARS: Param = Param::new(
+    "exemplars",
+    "drawn",
+    "drawn, typical",
+    "With shots: members shown first are drawn from the category by the seed, or its most \
+            typical ones; either way they are left out of the correlation.",
+);
+
+/// `a` or `an`.
+fn article(word: &str) -> &'static str {
+    let first = word.chars().next().map(|c| c.to_ascii_lowercase());
+    if matches!(first, Some('a' | 'e' | 'i' | 'o' | 'u')) {
+        "an"
+    } else {
+        "a"
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,364 @@
+//! Typicality by prompting: the model is asked to rank the members, many times over, each time shown in
+//! another order. A ranking that leaves a member out is discarded and counted, as in the paper.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    Ask, DataSource, Estimate, Finish, Generate, Generated, Item, ItemSource, Items, Judgement,
+    Measure, Metric, Needs, Outcome, Param, Prompt, Reply, Request, Response, Sample, Sampling,
+    Scoring, Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
+};
+use mary_generators::{shuffle, stream};
+use mary_stats::correlation::spearman_rho;
+use mary_stats::intervals::{LEVEL, mean_t};
+
+use super::{
+    Category, EXEMPLARS, NORMS, NORMS_FILE, Shown, categories, exemplars, measure_of, shots,
+    source_convention,
+};
+use crate::choice::failed;
+use crate::observed::mean;
+use crate::settings::{choose, number};
+
+static PARAMS: [Param; 5] = [
+    NORMS,
+    NORMS_FILE,
+    EXEMPLARS,
+    Param::new(
+        "runs",
+        "50",
+        "a number from 1 to 1000",
+        "Rankings of each category, each with the members in another order.",
+    ),
+    Param::new(
+        "temperature",
+        "1",
+        "0 or more",
+        "Of the answers; the paper states none.",
+    ),
+];
+
+static CARD: TaskCard = TaskCard {
+    id: text("psychometric/typicality-prompting"),
+    family: text("psychometric"),
+    version: 1,
+    title: text("Typicality by prompting"),
+    about: text(
+        "The model is asked, in the paper's words, to rank the members of a category by how well they \
+            fill \"A ____ is a CATEGORY\"; fifty runs for each category. Rankings that leave a member \
+            out are discarded and counted. The score is Spearman's correlation with typicality. The \
+            paper got usable rankings only from models above 30 billion parameters.",
+    ),
+    chance: Some(0.0),
+    human: None,
+    params: Param::list(&PARAMS),
+    dataset: Some(text(super::norms::DATASET)),
+    citation: crate::CITATION,
+    // Its prompt does not fit the built-in model's context.
+    starter: None,
+    content: None,
+};
+
+/// The task.
+#[derive(Debug, Clone, Copy)]
+pub struct Prompting;
+
+/// The task, as listed.
+pub static TYPICALITY_PROMPTING: Prompting = Prompting;
+
+/// The guidelines of Shah et al. 2024, Appendix B.3.1, byte for byte: published numbers rest on them.
+const GUIDELINES: &str = include_str!("guidelines.txt");
+
+/// The paper's prompt; exemplars (§3.3, whose wording it does not print) stand before the query as
+/// sentences with the blank filled.
+fn prompt(category: &str, exemplars: &[&str], options: &[String]) -> String {
+    let shown: String = if exemplars.is_empty() {
+        String::new()
+    } else {
+        let lines = exemplars.iter().map(|e| format!("A {e} is a {category}\n"));
+        format!("\nExamples:\n\n{}", lines.collect::<String>())
+    };
+    format!(
+        "{GUIDELINES}{shown}\nQuery:\n\nA ____ is a {category}\n\nOptions:\n\n{}",
+        options.join("\n")
+    )
+}
+
+/// What the user set.
+#[derive(Debug, Clone, Copy)]
+struct PromptingSettings {
+    runs: usize,
+    temperature: f64,
+    shots: usize,
+    typical: bool,
+}
+
+fn read(settings: &TaskSettings) -> Result<PromptingSettings, TaskError> {
+    settings.check(&CARD)?;
+    Ok(PromptingSettings {
+        runs: number(&CARD, settings, "runs", |n: usize| (1..=1000).contains(&n))?,
+        temperature: number(&CARD, settings, "temperature", |t: f64| {
+            t.is_finite() && t >= 0.0
+        })?,
+        shots: shots(&CARD, settings)?,
+        typical: choose(
+            &CARD,
+            settings,
+            "exemplars",
+            &[("drawn", false), ("typical", true)],
+        )?,
+    })
+}
+
+fn item(
+    settings: &TaskSettings,
+    setup: PromptingSettings,
+    category: &Category,
+    run: usize,
+) -> Result<Item, TaskError> {
+    let first = exemplars(&CARD, category, settings.seed, setup.shots, setup.typical)?;
+    let name_of = |i: &usize| category.members.get(*i).map(|m| m.name.as_str());
+    let shown_first: Vec<&str> = first.iter().filter_map(name_of).collect();
+    let asked = category.members.iter().enumerate();
+    let mut members: Vec<_> = asked
+        .filter(|(i, _)| !first.contains(i))
+        .map(|(_, m)| m)
+        .collect();
+    let name = format!("psychometric/typicality/run/{}/{run}", category.name);
+    shuffle(&mut stream(settings.seed, &name), &mut members);
+    let shown = Shown::of(&category.name, members.into_iter());
+    let longest: usize = shown.members.iter().map(|m| 8 + m.len()).sum();
+    let ask = Ask::subject(Request::Generate(Generate {
+        prompt: Prompt::single(
+            settings.form,
+            prompt(&category.name, &shown_first, &shown.members),
+        ),
+        sampling: Sampling {
+            temperature: setup.temperature,
+            ..Sampling::greedy(longest.clamp(64, 4096) as u32)
+        },
+    }));
+    let id = format!("{}/run-{:02}", category.name, run + 1);
+    let mut item = Item::new(id, shown.target(), vec![ask])
+        .in_stratum(category.name.clone())
+        .tagged("category", category.name.clone());
+    item.cluster = Some(category.name.clone());
+    Ok(item)
+}
+
+impl Task for Prompting {
+    fn card(&self) -> &TaskCard {
+        &CARD
+    }
+
+    fn source(&self, settings: &TaskSettings) -> ItemSource {
+        super::item_source(&CARD, settings)
+    }
+
+    fn needs(&self, _: &TaskSettings) -> Needs {
+        Needs {
+            generate: true,
+            ..Needs::default()
+        }
+    }
+
+    fn default_for(
+        &self,
+        settings: &TaskSettings,
+        builtin: bool,
+    ) -> Option<(&'static str, &'static str)> {
+        super::for_model(&CARD, settings, builtin)
+    }
+
+    fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
+        let setup = read(settings)?;
+        let categories = categories(&CARD, settings, data)?;
+        let settings = settings.clone();
+        Ok(Box::new(categories.into_iter().flat_map(move |category| {
+            let settings = settings.clone();
+            (0..setup.runs).map(move |run| item(&settings, setup, &category, run))
+        })))
+    }
+
+    fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
+        let shown = match Shown::read(item) {
+            Ok(shown) => shown,
+            Err(message) => return failed(&message),
+        };
+        match answers {
+            [
+                Reply {
+                    answer: Response::Generated(answer),
+                    ..
+                },
+            ] => judge_words(&shown, answer),
+            _ => failed("expected one answer in words"),
+        }
+    }
+
+    fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
+        by_runs(samples)
+    }
+
+    fn scoring(&self, _: &TaskSettings) -> Scoring {
+        Scoring::number(Metric::RankCorrelation)
+    }
+
+    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
+        let Ok(setup) = read(settings) else {
+            return BTreeMap::new();
+        };
+        let exemplars = match (setup.shots, setup.typical) {
+            (0, _) => "none".to_owned(),
+            (k, false) => {
+                format!("{k} drawn by the seed, before the query, left out of the options")
+            }
+            (k, true) => format!("the {k} most typical, before the query, left out of the options"),
+        };
+        let say = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        BTreeMap::from([
+            say("scale", "spearman"),
+            say("norms", &source_convention(&CARD, settings)),
+            say(
+                "template",
+                "Shah et al. 2024, Appendix B.3.1, byte for byte",
+            ),
+            say(
+                "runs",
+                &format!(
+                    "{} of each category, members in another order each time",
+                    setup.runs
+                ),
+            ),
+            say("exemplars", &exemplars),
+            say(
+                "answer",
+                &format!("generated, temperature {}", setup.temperature),
+            ),
+            say(
+                "unparsed",
+                "a ranking that leaves a member out is discarded and counted",
+            ),
+        ])
+    }
+}
+
+/// The places at which a ranking names each option, or how many it names when it is incomplete. An
+/// option counts where its line first stands; lines that are no option are passed over.
+pub fn read_ranking(text: &str, options: &[String]) -> Result<Vec<usize>, usize> {
+    let fold = |s: &str| s.trim().to_lowercase();
+    let mut places: Vec<Option<usize>> = vec![None; options.len()];
+    let mut next = 0;
+    for line in text.lines() {
+        let said = fold(bare(line));
+        let found = options.iter().position(|o| fold(o) == said);
+        if let Some(place) = found
+            .and_then(|i| places.get_mut(i))
+            .filter(|p| p.is_none())
+        {
+            *place = Some(next);
+            next += 1;
+        }
+    }
+    let complete: Option<Vec<usize>> = places.into_iter().collect();
+    complete.ok_or(next)
+}
+
+/// A line without its number, bullet, emphasis and closing mark.
+fn bare(line: &str) -> &str {
+    let line = line.trim();
+    let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let line = if digits.len() < line.len() && digits.starts_with(['.', ')', ':']) {
+        digits.get(1..).unwrap_or("")
+    } else {
+        line
+    };
+    line.trim_matches(|c: char| {
+        c.is_whitespace() || matches!(c, '*' | '-' | '•' | '"' | '`' | '.' | ',' | ';')
+    })
+}
+
+fn judge_words(shown: &Shown, answer: &Generated) -> Judgement {
+    let unread = match answer.finish {
+        Finish::Refusal => return Judgement::unscored(UnscoredReason::Refused),
+        Finish::ContentFilter => return Judgement::unscored(UnscoredReason::Filtered),
+        Finish::Length => UnscoredReason::Truncated,
+        _ => UnscoredReason::Unparsed,
+    };
+    match read_ranking(&answer.text, &shown.members) {
+        Err(named) => Judgement::unscored(unread)
+            .read_as(format!("{named} of {} members", shown.members.len()))
+            .measured("complete", 0.0),
+        Ok(places) => {
+            let said: Vec<f64> = places.iter().map(|p| -(*p as f64)).collect();
+            match spearman_rho(&shown.typicality, &said) {
+                Ok(rho) => Judgement::scored(rho).measured("complete", 1.0),
+                Err(error) => failed(&error.to_string()),
+            }
+        }
+    }
+}
+
+/// Tables 8 to 10: mean, least, greatest and standard deviation over the runs of each category; and
+/// the mean of the categories' means (Table 6's last line).
+fn by_runs(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
+    let mut runs: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for sample in samples {
+        if let (Outcome::Scored(rho), Some(category)) =
+            (&sample.judgement.outcome, sample.item.tags.get("category"))
+        {
+            runs.entry(category.clone()).or_default().push(*rho);
+        }
+    }
+    let mut measures = Vec::new();
+    let mut means = Vec::new();
+    for (category, values) in &mut runs {
+        // Verdicts come in any order; sums must not depend on it.
+        values.sort_by(f64::total_cmp);
+        let name = measure_of(category);
+        let plain = |value: f64| Estimate {
+            value,
+            low: value,
+            high: value,
+            n: values.len(),
+            method: "none".into(),
+        };
+        let Some(average) = mean(values.iter().copied()) else {
+            continue;
+        };
+        means.push(average);
+        measures.push(Measure {
+            name: name.clone(),
+            estimate: over(values).unwrap_or_else(|| plain(average)),
+        });
+        let spread = mean(values.iter().map(|v| (v - average).powi(2))).unwrap_or(0.0);
+        let n = values.len() as f64;
+        let deviation = (spread * n / (n - 1.0).max(1.0)).sqrt();
+        for (what, value) in [
+            ("min", values.first().copied()),
+            ("max", values.last().copied()),
+            ("sd", Some(deviation)),
+        ] {
+            measures.extend(value.map(|v| Measure {
+                name: format!("{name}.{what}"),
+                estimate: plain(v),
+            }));
+        }
+    }
+    measures.extend(over(&means).map(|estimate| Measure {
+        name: "mean_of_categories".into(),
+        estimate,
+    }));
+    measures
+}
+
+fn over(values: &[f64]) -> Option<Estimate> {
+    let found = mean_t(values, LEVEL).ok()?;
+    Some(Estimate {
+        value: found.value,
+        low: found.low,
+        high: found.high,
+        n: found.n,
+        method: found.method.to_owned(),
+    })
+}

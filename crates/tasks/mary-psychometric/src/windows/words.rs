@@ -1,0 +1,279 @@
+//! Ages of acquisition: when in training each word is learnt, and how that goes with the ages at which
+//! children know the words.
+//!
+//! A word's surprisal over the checkpoints is made monotone (the least-squares fit that never rises), and
+//! its age is the point, on the log axis, where the fit passes halfway between its start and its end: the
+//! threshold of Chang and Bergen (2022), who fit a sigmoid. A word whose fit falls by less than two bits is
+//! not dated.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{Cell, Exhibits, Figure, Point, RunSummary, Series, Table};
+use mary_stats::correlation::spearman;
+use mary_stats::multiple::holm;
+
+use super::FEWEST;
+use crate::exhibits::DECLARED;
+use crate::trajectories::{Part, Trajectory, by_tag};
+use crate::windows::amount;
+use crate::word_age::{ID, Norm, WORD};
+
+/// A fall below this many bits dates no word.
+const LEAST_FALL: f64 = 2.0;
+/// Words below which there is no correlation.
+const FEWEST_WORDS: usize = 10;
+
+/// When a word was learnt.
+#[derive(Debug, Clone)]
+struct Learnt {
+    size: String,
+    norm: Norm,
+    /// Surprisal at the start and at the end of the fit.
+    bits: (f64, f64),
+    /// Tokens (or steps) at the halfway point; nothing for a word that is not dated.
+    when: Option<f64>,
+}
+
+/// The least-squares fit that never rises, by pooling neighbours that do.
+fn falling(values: &[f64]) -> Vec<f64> {
+    let mut pools: Vec<(f64, usize)> = Vec::new();
+    for &value in values {
+        pools.push((value, 1));
+        while let [.., (a, n), (b, m)] = pools.as_slice() {
+            if b <= a {
+                break;
+            }
+            let (n, m) = (*n, *m);
+            let mean = (a * n as f64 + b * m as f64) / (n + m) as f64;
+            pools.pop();
+            pools.pop();
+            pools.push((mean, n + m));
+        }
+    }
+    pools
+        .into_iter()
+        .flat_map(|(mean, n)| std::iter::repeat_n(mean, n))
+        .collect()
+}
+
+/// Where a falling curve passes a level, on the log axis.
+fn crossing(x: &[f64], fit: &[f64], level: f64) -> Option<f64> {
+    let after = fit.iter().position(|v| *v <= level)?;
+    let before = after.checked_sub(1)?;
+    let (x0, x1) = (x.get(before)?.log10(), x.get(after)?.log10());
+    let (y0, y1) = (*fit.get(before)?, *fit.get(after)?);
+    let share = if y0 > y1 {
+        (y0 - level) / (y0 - y1)
+    } else {
+        1.0
+    };
+    Some(10f64.powf(x0 + share * (x1 - x0)))
+}
+
+fn learnt(trajectory: &Trajectory) -> Option<Learnt> {
+    let Part::Tag(_, tag) = &trajectory.ability.part else {
+        return None;
+    };
+    let (x, y): (Vec<f64>, Vec<f64>) = trajectory.sound().map(|m| (m.x, m.value.value)).unzip();
+    if x.len() < FEWEST {
+        return None;
+    }
+    let fit = falling(&y);
+    let bits = (*fit.first()?, *fit.last()?);
+    let when = (bits.0 - bits.1 >= LEAST_FALL)
+        .then(|| crossing(&x, &fit, 0.5 * (bits.0 + bits.1)))
+        .flatten();
+    Some(Learnt {
+        size: trajectory.label.clone(),
+        norm: Norm::of_tag(tag),
+        bits,
+        when,
+    })
+}
+
+/// Everything about ages of acquisition that these runs show.
+pub(super) fn exhibits(runs: &[RunSummary]) -> Exhibits {
+    let curves = by_tag(runs, ID, WORD);
+    let words: Vec<Learnt> = curves.iter().filter_map(learnt).collect();
+    let mut exhibits = Exhibits::default();
+    if words.is_empty() {
+        return exhibits;
+    }
+    exhibits.tables.push(ages(&words));
+    exhibits.tables.extend(correlations(&words));
+    exhibits.figures.extend(scatter(&words));
+    exhibits
+}
+
+fn ages(words: &[Learnt]) -> Table {
+    let mut words = words.to_vec();
+    words.sort_by(|a, b| {
+        let key = |w: &Learnt| w.when.unwrap_or(f64::INFINITY);
+        a.size.cmp(&b.size).then(key(a).total_cmp(&key(b)))
+    });
+    let rows = words
+        .iter()
+        .map(|w| {
+            vec![
+                w.size.clone(),
+                w.norm.word.clone(),
+                w.norm.age.map_or(String::new(), |a| a.to_string()),
+                format!("{:.1}", w.bits.0),
+                format!("{:.1}", w.bits.1),
+                w.when.map_or("not dated".into(), amount),
+            ]
+        })
+        .collect();
+    DECLARED
+        .table("psychometric-word-ages")
+        .with_rows(Cell::figures(rows))
+}
+
+/// Words of a size that have both ages, each on the log axis of training.
+fn paired(words: &[Learnt]) -> BTreeMap<&str, Vec<(&Learnt, f64, f64)>> {
+    let mut sizes: BTreeMap<&str, Vec<(&Learnt, f64, f64)>> = BTreeMap::new();
+    for word in words {
+        if let (Some(age), Some(when)) = (word.norm.age, word.when) {
+            sizes
+                .entry(word.size.as_str())
+                .or_default()
+                .push((word, age, when));
+        }
+    }
+    sizes
+}
+
+fn correlations(words: &[Learnt]) -> Option<Table> {
+    let mut found = Vec::new();
+    for (size, pairs) in paired(words) {
+        if pairs.len() < FEWEST_WORDS {
+            continue;
+        }
+        let (child, model): (Vec<f64>, Vec<f64>) = pairs
+            .iter()
+            .map(|(_, age, when)| (*age, when.log10()))
+            .unzip();
+        let rho = spearman(&child, &model).ok()?;
+        let without = words
+            .iter()
+            .filter(|w| w.size == size && w.norm.age.is_some() && w.when.is_none())
+            .count();
+        found.push((size, pairs.len(), without, rho));
+    }
+    if found.is_empty() {
+        return None;
+    }
+    let raw: Vec<f64> = found.iter().map(|f| f.3.p).collect();
+    let corrected = holm(&raw).unwrap_or(raw);
+    let rows = found
+        .into_iter()
+        .zip(corrected)
+        .map(|((size, n, without, rho), p)| {
+            vec![
+                size.to_owned(),
+                n.to_string(),
+                without.to_string(),
+                format!("{:.2}", rho.r.value),
+                format!("{:.2} to {:.2}", rho.r.low, rho.r.high),
+                format!("{p:.3}"),
+            ]
+        })
+        .collect();
+    Some(
+        DECLARED
+            .table("psychometric-word-ages-norms")
+            .with_rows(Cell::figures(rows)),
+    )
+}
+
+fn scatter(words: &[Learnt]) -> Option<Figure> {
+    let series = paired(words).into_iter().map(|(size, pairs)| {
+        let points = pairs
+            .into_iter()
+            .map(|(word, age, when)| Point::new(&word.norm.word, when.log10()).at(age));
+        Series::measured(size, points)
+    });
+    let figure = DECLARED.figure("psychometric-word-ages");
+    figure.with_series(series).if_measured()
+}
+
+#[cfg(test)]
+mod tests {
+    use mary_contract::Breakdown;
+    use mary_generators::stream;
+    use rand::RngExt as _;
+
+    use super::super::simulated;
+    use super::*;
+
+    #[test]
+    fn a_fit_never_rises_and_is_the_nearest() {
+        // By hand: 3 and 5 are pooled to 4, then 2 and 4 and 3 to 3.
+        assert_eq!(
+            falling(&[9.0, 3.0, 5.0, 2.0, 4.0, 3.0]),
+            [9.0, 4.0, 4.0, 3.0, 3.0, 3.0]
+        );
+        assert_eq!(falling(&[3.0, 2.0, 1.0]), [3.0, 2.0, 1.0]);
+        assert_eq!(falling(&[1.0, 2.0, 3.0]), [2.0; 3]);
+    }
+
+    #[test]
+    fn halfway_is_found_on_the_log_axis() {
+        let x = [10.0, 100.0, 1000.0, 10_000.0];
+        assert_eq!(crossing(&x, &[10.0, 10.0, 6.0, 2.0], 6.0), Some(1000.0));
+        let half = crossing(&x, &[10.0, 10.0, 2.0, 2.0], 6.0).unwrap();
+        assert!((half - 10f64.powf(2.5)).abs() < 1e-9);
+    }
+
+    /// Twenty words learnt one after the other by a simulated model; norms in the same order, and in none.
+    fn sweep(ages: impl Fn(usize) -> f64) -> Vec<RunSummary> {
+        let mut rng = stream(4, "words");
+        let steps = [
+            8, 32, 64, 128, 256, 512, 1000, 2000, 4000, 8000, 32000, 143_000,
+        ];
+        steps
+            .iter()
+            .map(|step| {
+                let model = format!("hf/EleutherAI/pythia-70m@step{step}");
+                let t = (f64::from(*step) * 2_097_152.0).log10();
+                let mut run = simulated::run(&model, ID, 0.5, 100);
+                let row = &mut run.rows[0];
+                row.chance = None;
+                let values = (0..21)
+                    .map(|word| {
+                        let middle = 7.8 + 0.1 * word as f64;
+                        // The last word is never learnt.
+                        let fall = if word == 20 { 0.5 } else { 9.0 };
+                        let bits = 14.0 - fall / (1.0 + (-4.0 * (t - middle)).exp())
+                            + 0.3 * (rng.random::<f64>() - 0.5);
+                        let mut estimate = row.score.clone().unwrap();
+                        estimate.value = bits;
+                        (format!("word{word} @ {}", ages(word)), estimate)
+                    })
+                    .collect();
+                row.breakdowns.push(Breakdown {
+                    tag: WORD.into(),
+                    values,
+                });
+                run
+            })
+            .collect()
+    }
+
+    #[test]
+    fn words_are_dated_and_held_against_the_norms() {
+        let found = exhibits(&sweep(|word| 12.0 + word as f64));
+        let table = &found.tables[0];
+        assert_eq!(table.rows.len(), 21);
+        assert_eq!(table.rows[20][5], "not dated");
+        let norms = &found.tables[1];
+        assert_eq!((&*norms.rows[0][1], &*norms.rows[0][2]), ("20", "1"));
+        let rho: f64 = norms.rows[0][3].parse().unwrap();
+        assert!(rho > 0.95, "{:?}", norms.rows);
+        assert_eq!(found.figures[0].series[0].points.len(), 20);
+        // A child's order that has nothing to do with it.
+        let other = exhibits(&sweep(|word| 12.0 + ((7 * word) % 21) as f64));
+        let rho: f64 = other.tables[1].rows[0][3].parse().unwrap();
+        assert!(rho.abs() < 0.5, "{rho}");
+    }
+}

@@ -1,0 +1,653 @@
+//! A task of the harness as its file describes it, checked: what is not done here is refused by name,
+//! with file and line, before any data is looked for.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value as Json;
+
+use crate::lm_eval::filters::{self, Pipeline};
+use crate::lm_eval::include::{Entry, Merged};
+use crate::lm_eval::metrics::{self, Metric};
+use crate::lm_eval::yaml::{Data, Node};
+use crate::lm_eval::{HarnessError, Refusal};
+
+/// What is asked of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputType {
+    /// The most probable of several continuations.
+    MultipleChoice,
+    /// The probability of one continuation.
+    Loglikelihood,
+    /// The probability of a whole text.
+    Rolling,
+    /// An answer in words.
+    GenerateUntil,
+}
+
+impl OutputType {
+    /// As the harness calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MultipleChoice => "multiple_choice",
+            Self::Loglikelihood => "loglikelihood",
+            Self::Rolling => "loglikelihood_rolling",
+            Self::GenerateUntil => "generate_until",
+        }
+    }
+}
+
+/// What `doc_to_text`, `doc_to_target` and `doc_to_choice` say.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Field {
+    /// A column's name, or a template.
+    Text(String),
+    /// A number.
+    Int(i64),
+    /// These values.
+    List(Vec<Json>),
+}
+
+/// How answers in words are made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Generation {
+    /// Where an answer ends.
+    pub until: Vec<String>,
+    /// Longest answer, in tokens.
+    pub max_tokens: u32,
+    /// 0 takes the most probable token.
+    pub temperature: f64,
+    /// Share of the probability that is drawn from.
+    pub top_p: Option<f64>,
+    /// The `k` most probable tokens that are drawn from.
+    pub top_k: Option<u32>,
+}
+
+/// How shots are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sampler {
+    /// At random, by Python's generator.
+    Random,
+    /// The first ones.
+    FirstN,
+}
+
+/// How shots are chosen and shown.
+#[derive(Debug, Clone)]
+pub struct Shots {
+    /// How many, unless the user says so.
+    pub count: usize,
+    /// How they are chosen.
+    pub sampler: Sampler,
+    /// Shots in the task file itself.
+    pub samples: Option<Vec<BTreeMap<String, Json>>>,
+    /// Which split they are from.
+    pub split: Option<String>,
+    /// How they are shown.
+    pub shown: Shown,
+}
+
+/// How a row is shown.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// The question.
+    pub text: Field,
+    /// The answer.
+    pub target: Field,
+    /// The options.
+    pub choice: Option<Field>,
+    /// What stands before the answer.
+    pub gen_prefix: Option<String>,
+    /// Between question and answer.
+    pub target_delimiter: String,
+    /// Between shots.
+    pub fewshot_delimiter: String,
+}
+
+/// The splits of a dataset by purpose.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Splits {
+    /// Training.
+    pub training: Option<String>,
+    /// Validation.
+    pub validation: Option<String>,
+    /// Test.
+    pub test: Option<String>,
+}
+
+impl Splits {
+    /// The split whose rows are asked.
+    pub fn evaluated(&self) -> Option<&str> {
+        self.test.as_deref().or(self.validation.as_deref())
+    }
+
+    /// The split that shots are from where none is named.
+    pub fn shots(&self) -> Option<&str> {
+        let named = self.training.as_deref().or(self.validation.as_deref());
+        named.or(self.test.as_deref())
+    }
+}
+
+/// A task of the harness.
+#[derive(Debug)]
+pub struct Config {
+    /// Its name.
+    pub task: String,
+    /// What people read.
+    pub alias: Option<String>,
+    /// Its file.
+    pub path: PathBuf,
+    /// The dataset: a name on the hub, a folder, or `json`, `csv`, `parquet` with files.
+    pub dataset: Option<String>,
+    /// Its configuration.
+    pub dataset_name: Option<String>,
+    /// Files by split; all rows where there is one name only.
+    pub data_files: Vec<(Option<String>, Vec<String>)>,
+    /// The splits.
+    pub splits: Splits,
+    /// What is asked.
+    pub output: OutputType,
+    /// What stands before everything.
+    pub description: String,
+    /// How a row is shown.
+    pub shown: Shown,
+    /// Shots.
+    pub shots: Shots,
+    /// How answers are made.
+    pub generation: Generation,
+    /// What is read from an answer; several readings are judged side by side.
+    pub filters: Vec<Pipeline>,
+    /// What is computed.
+    pub metrics: Vec<Metric>,
+    /// Metrics that the file names and that are not computed here.
+    pub left_out: Vec<String>,
+    /// Everything the file and its includes say, in one.
+    pub whole: Json,
+}
+
+/// Whether a file with these keys is a task, a group or something made by Python.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// A task.
+    Task,
+    /// A group of tasks.
+    Group,
+    /// A class in Python.
+    Class,
+    /// None of them: a part that others include.
+    Part,
+}
+
+impl Shape {
+    /// By the keys, as the harness tells them apart.
+    pub fn of(merged: &Merged) -> Self {
+        let has = |name: &str| merged.entries().iter().any(|e| e.name == name);
+        if has("class") {
+            Self::Class
+        } else if has("group") {
+            Self::Group
+        } else if has("task") {
+            Self::Task
+        } else {
+            Self::Part
+        }
+    }
+}
+
+impl Config {
+    /// Checks what a file says.
+    pub fn of(merged: &Merged) -> Result<Self, HarnessError> {
+        Reading { merged }.config()
+    }
+}
+
+struct Reading<'a> {
+    merged: &'a Merged,
+}
+
+impl Reading<'_> {
+    fn refuse(&self, entry: &Entry, line: usize, refusal: Refusal) -> HarnessError {
+        HarnessError::refused(&entry.file, line, refusal)
+    }
+
+    /// Python code anywhere is refused, the first by its place in the file.
+    fn no_python(&self) -> Result<(), HarnessError> {
+        for entry in self.merged.entries() {
+            // What is only measured against training data, or only written down, is not looked at.
+            if matches!(
+                entry.name.as_str(),
+                "metadata" | "doc_to_decontamination_query"
+            ) {
+                continue;
+            }
+            if entry.name == "class" {
+                let name = match &entry.node.data {
+                    Data::Function(name) | Data::Text(name) => name.clone(),
+                    _ => "?".into(),
+                };
+                let key = "class".to_owned();
+                return Err(self.refuse(entry, entry.node.line, Refusal::Python { key, name }));
+            }
+            if let Some((name, line)) = entry.node.function() {
+                let refusal = Refusal::Python {
+                    key: entry.name.clone(),
+                    name: name.to_owned(),
+                };
+                return Err(self.refuse(entry, line, refusal));
+            }
+        }
+        Ok(())
+    }
+
+    fn config(&self) -> Result<Config, HarnessError> {
+        self.no_python()?;
+        for (key, why) in [
+            (
+                "use_prompt",
+                "names a prompt of the Python package promptsource, which is not read here",
+            ),
+            (
+                "doc_to_image",
+                "shows pictures, which task files of the harness do not do here\nhint: a task file of Mary's own can (docs/own-tasks.md)",
+            ),
+            ("doc_to_audio", "plays sounds, which is not done here"),
+            (
+                "custom_dataset",
+                "makes its data in Python, which is not run here",
+            ),
+            ("process_results", "judges in Python, which is not run here"),
+            (
+                "process_docs",
+                "changes rows in Python, which is not run here",
+            ),
+        ] {
+            if let Some(entry) = self.merged.get(key) {
+                let refusal = Refusal::Key {
+                    key: key.into(),
+                    why: why.into(),
+                };
+                return Err(self.refuse(entry, entry.node.line, refusal));
+            }
+        }
+        if let Some(entry) = self.merged.get("unsafe_code")
+            && entry.node.data != Data::Bool(false)
+        {
+            let refusal = Refusal::Key {
+                key: "unsafe_code".into(),
+                why: "runs what a model wrote, which is not done here".into(),
+            };
+            return Err(self.refuse(entry, entry.node.line, refusal));
+        }
+        if let Some(entry) = self.merged.get("repeats")
+            && let Data::Int(n) = entry.node.data
+            && n != 1
+        {
+            return Err(self.refuse(entry, entry.node.line, Refusal::Repeats(n)));
+        }
+        let task = self.text("task")?.ok_or_else(|| {
+            HarnessError::wrong(&self.merged.path, 1, "the task has no name: `task`")
+        })?;
+        let output = self.output()?;
+        let shown = self.shown(output)?;
+        let (metrics, left_out) = self.metrics(output)?;
+        let (dataset, data_files) = self.dataset()?;
+        Ok(Config {
+            alias: self.text("task_alias")?,
+            path: self.merged.path.clone(),
+            dataset,
+            dataset_name: self.text("dataset_name")?,
+            data_files,
+            splits: Splits {
+                training: self.text("training_split")?,
+                validation: self.text("validation_split")?,
+                test: self.text("test_split")?,
+            },
+            output,
+            description: self.text("description")?.unwrap_or_default(),
+            shots: self.shots(&shown)?,
+            generation: self.generation(&shown)?,
+            filters: self.filters()?,
+            metrics,
+            left_out,
+            whole: self.merged.json(),
+            shown,
+            task,
+        })
+    }
+
+    /// A key that holds text; a number is taken for its text, as names of configurations are written.
+    fn text(&self, name: &str) -> Result<Option<String>, HarnessError> {
+        let Some(entry) = self.merged.get(name) else {
+            return Ok(None);
+        };
+        match &entry.node.data {
+            Data::Text(text) => Ok(Some(text.clone())),
+            Data::Int(n) => Ok(Some(n.to_string())),
+            _ => Err(self.merged.wrong(
+                name,
+                format!("`{name}` is text, and this is {}", entry.node.kind()),
+            )),
+        }
+    }
+
+    fn output(&self) -> Result<OutputType, HarnessError> {
+        match self.text("output_type")?.as_deref() {
+            None | Some("generate_until") => Ok(OutputType::GenerateUntil),
+            Some("multiple_choice") => Ok(OutputType::MultipleChoice),
+            Some("loglikelihood") => Ok(OutputType::Loglikelihood),
+            Some("loglikelihood_rolling") => Ok(OutputType::Rolling),
+            Some(other) => Err(self.merged.wrong(
+                "output_type",
+                format!(
+                    "`{other}` is no output type; expected multiple_choice, loglikelihood, \
+                     loglikelihood_rolling or generate_until"
+                ),
+            )),
+        }
+    }
+
+    fn field(&self, name: &str, node: &Node, file: &Path) -> Result<Field, HarnessError> {
+        Ok(match &node.data {
+            Data::Text(text) => Field::Text(text.clone()),
+            Data::Int(n) => Field::Int(*n),
+            Data::Bool(b) => Field::Int(i64::from(*b)),
+            Data::List(members) => Field::List(members.iter().map(Node::json).collect()),
+            Data::Map(entries) => Field::List(entries.iter().map(|(_, v)| v.json()).collect()),
+            _ => {
+                return Err(HarnessError::wrong(
+                    file,
+                    node.line,
+                    format!(
+                        "`{name}` is a column, a template, a number or a list, and this is {}",
+                        node.kind()
+                    ),
+                ));
+            }
+        })
+    }
+
+    fn named_field(&self, name: &str) -> Result<Option<Field>, HarnessError> {
+        let entry = self.merged.get(name);
+        entry
+            .map(|e| self.field(name, &e.node, &e.file))
+            .transpose()
+    }
+
+    fn shown(&self, output: OutputType) -> Result<Shown, HarnessError> {
+        let missing = |name: &str| {
+            let message = format!("the task has no `{name}`");
+            HarnessError::wrong(&self.merged.path, 1, message)
+        };
+        let text = self.named_field("doc_to_text")?;
+        let text = match (text, output) {
+            (Some(text), _) => text,
+            (None, OutputType::Rolling) => Field::Text(String::new()),
+            (None, _) => return Err(missing("doc_to_text")),
+        };
+        let choice = self.named_field("doc_to_choice")?;
+        if choice.is_none() && output == OutputType::MultipleChoice {
+            return Err(missing("doc_to_choice"));
+        }
+        Ok(Shown {
+            text,
+            target: self
+                .named_field("doc_to_target")?
+                .ok_or_else(|| missing("doc_to_target"))?,
+            choice,
+            gen_prefix: self.text("gen_prefix")?,
+            target_delimiter: self.text("target_delimiter")?.unwrap_or_else(|| " ".into()),
+            fewshot_delimiter: self
+                .text("fewshot_delimiter")?
+                .unwrap_or_else(|| "\n\n".into()),
+        })
+    }
+
+    fn shots(&self, shown: &Shown) -> Result<Shots, HarnessError> {
+        let count = match self.merged.get("num_fewshot").map(|e| &e.node.data) {
+            None => 0,
+            Some(Data::Int(n)) if (0..=1000).contains(n) => *n as usize,
+            Some(_) => {
+                let message = "`num_fewshot` is a number from 0 to 1000";
+                return Err(self.merged.wrong("num_fewshot", message));
+            }
+        };
+        let mut shots = Shots {
+            count,
+            sampler: Sampler::Random,
+            samples: None,
+            split: self.text("fewshot_split")?,
+            shown: shown.clone(),
+        };
+        let Some(entry) = self.merged.get("fewshot_config") else {
+            return Ok(shots);
+        };
+        let Data::Map(keys) = &entry.node.data else {
+            let message = "`fewshot_config` is a map";
+            return Err(self.merged.wrong("fewshot_config", message));
+        };
+        for (key, node) in keys {
+            let text = || match &node.data {
+                Data::Text(text) => Ok(text.clone()),
+                _ => Err(HarnessError::wrong(
+                    &entry.file,
+                    node.line,
+                    format!("`{}` is text, and this is {}", key.name, node.kind()),
+                )),
+            };
+            if node.data == Data::Null {
+                continue;
+            }
+            match key.name.as_str() {
+                "sampler" => {
+                    shots.sampler = match text()?.as_str() {
+                        "default" => Sampler::Random,
+                        "first_n" => Sampler::FirstN,
+                        other => {
+                            let refusal = Refusal::Key {
+                                key: "fewshot_config.sampler".into(),
+                                why: format!(
+                                    "`{other}` is not known here; there are `default` and `first_n`"
+                                ),
+                            };
+                            return Err(self.refuse(entry, node.line, refusal));
+                        }
+                    }
+                }
+                "split" => shots.split = Some(text()?),
+                "samples" => {
+                    let Data::List(rows) = &node.data else {
+                        let message = "`samples` is a list of rows";
+                        return Err(HarnessError::wrong(&entry.file, node.line, message));
+                    };
+                    let rows = rows.iter().map(|row| match row.json() {
+                        Json::Object(columns) => Ok(columns.into_iter().collect()),
+                        _ => Err(HarnessError::wrong(
+                            &entry.file,
+                            row.line,
+                            format!("a row of `samples` is a map, and this is {}", row.kind()),
+                        )),
+                    });
+                    shots.samples = Some(rows.collect::<Result<_, _>>()?);
+                }
+                "doc_to_text" => shots.shown.text = self.field(&key.name, node, &entry.file)?,
+                "doc_to_target" => shots.shown.target = self.field(&key.name, node, &entry.file)?,
+                "doc_to_choice" => {
+                    shots.shown.choice = Some(self.field(&key.name, node, &entry.file)?);
+                }
+                "gen_prefix" => shots.shown.gen_prefix = Some(text()?),
+                "target_delimiter" => shots.shown.target_delimiter = text()?,
+                "fewshot_delimiter" => shots.shown.fewshot_delimiter = text()?,
+                // Read and never used by the harness itself.
+                "fewshot_indices" => {}
+                _ => {
+                    let refusal = Refusal::Key {
+                        key: format!("fewshot_config.{}", key.name),
+                        why: "is not known here".into(),
+                    };
+                    return Err(self.refuse(entry, node.line, refusal));
+                }
+            }
+        }
+        Ok(shots)
+    }
+
+    fn generation(&self, shown: &Shown) -> Result<Generation, HarnessError> {
+        let mut made = Generation {
+            until: vec![shown.fewshot_delimiter.clone()],
+            max_tokens: 256,
+            temperature: 0.0,
+            top_p: None,
+            top_k: None,
+        };
+        let Some(entry) = self.merged.get("generation_kwargs") else {
+            return Ok(made);
+        };
+        let wrong = |node: &Node, expected: &str| {
+            HarnessError::wrong(
+                &entry.file,
+                node.line,
+                format!("expected {expected}, found {}", node.kind()),
+            )
+        };
+        let number = |node: &Node| match &node.data {
+            Data::Int(n) => Ok(*n as f64),
+            Data::Float(x) => Ok(*x),
+            Data::Text(text) => text.trim().parse().map_err(|_| wrong(node, "a number")),
+            _ => Err(wrong(node, "a number")),
+        };
+        if let Some(node) = entry.node.get("until") {
+            let members = match &node.data {
+                Data::List(members) => members.as_slice(),
+                Data::Null => &[],
+                _ => std::slice::from_ref(node),
+            };
+            let texts = members
+                .iter()
+                .map(|m| m.text().map(str::to_owned).ok_or_else(|| wrong(m, "text")));
+            made.until = texts.collect::<Result<_, _>>()?;
+            // A stop that is empty would stop before the first word.
+            made.until.retain(|stop| !stop.is_empty());
+        }
+        for name in [
+            "max_completion_tokens",
+            "max_tokens",
+            "max_new_tokens",
+            "max_gen_toks",
+        ] {
+            if let Some(node) = entry.node.get(name).filter(|n| n.data != Data::Null) {
+                made.max_tokens = match node.data {
+                    Data::Int(n) if n > 0 => u32::try_from(n).unwrap_or(u32::MAX),
+                    _ => return Err(wrong(node, "a number of tokens from 1")),
+                };
+            }
+        }
+        let temperature = entry.node.get("temperature").map(number).transpose()?;
+        let sampled = entry
+            .node
+            .get("do_sample")
+            .map(|n| n.data == Data::Bool(true));
+        // Without `do_sample` a temperature above 0 draws; `do_sample: false` takes the most probable.
+        made.temperature = match sampled {
+            Some(false) => 0.0,
+            _ => temperature.unwrap_or(0.0),
+        };
+        if made.temperature > 0.0 {
+            made.top_p = entry.node.get("top_p").map(number).transpose()?;
+            made.top_k = match entry.node.get("top_k").map(number).transpose()? {
+                Some(k) if k >= 1.0 => Some(k as u32),
+                _ => None,
+            };
+        }
+        if let Some(node) = entry.node.get("num_beams")
+            && node.data != Data::Int(1)
+        {
+            let refusal = Refusal::Key {
+                key: "generation_kwargs.num_beams".into(),
+                why: "searches with beams, which is not done here".into(),
+            };
+            return Err(self.refuse(entry, node.line, refusal));
+        }
+        Ok(made)
+    }
+
+    fn filters(&self) -> Result<Vec<Pipeline>, HarnessError> {
+        let Some(entry) = self.merged.get("filter_list") else {
+            return Ok(vec![Pipeline::first()]);
+        };
+        let Data::List(members) = &entry.node.data else {
+            return Err(self.merged.wrong("filter_list", "`filter_list` is a list"));
+        };
+        let mut pipelines = Vec::new();
+        for member in members {
+            let pipeline = filters::read(member).map_err(|(line, refusal)| match refusal {
+                Ok(refusal) => self.refuse(entry, line, refusal),
+                Err(message) => HarnessError::wrong(&entry.file, line, message),
+            })?;
+            pipelines.push(pipeline);
+        }
+        if pipelines.is_empty() {
+            pipelines.push(Pipeline::first());
+        }
+        Ok(pipelines)
+    }
+
+    fn metrics(&self, output: OutputType) -> Result<(Vec<Metric>, Vec<String>), HarnessError> {
+        let Some(entry) = self.merged.get("metric_list") else {
+            return Ok((metrics::default_of(output), Vec::new()));
+        };
+        let Data::List(members) = &entry.node.data else {
+            return Err(self.merged.wrong("metric_list", "`metric_list` is a list"));
+        };
+        let (mut known, mut left_out) = (Vec::new(), Vec::new());
+        for member in members {
+            let name = member.get("metric").and_then(Node::text);
+            let Some(name) = name else {
+                let message = "an entry of `metric_list` has no `metric`";
+                return Err(HarnessError::wrong(&entry.file, member.line, message));
+            };
+            match metrics::read(name, member, output) {
+                Ok(Some(metric)) => known.push(metric),
+                Ok(None) => left_out.push(name.to_owned()),
+                Err((line, refusal)) => return Err(self.refuse(entry, line, refusal)),
+            }
+        }
+        if known.is_empty() {
+            return Err(self.refuse(entry, entry.node.line, Refusal::Metrics(left_out)));
+        }
+        Ok((known, left_out))
+    }
+
+    /// The dataset's name and its files, where the task file names them.
+    #[allow(clippy::type_complexity)]
+    fn dataset(
+        &self,
+    ) -> Result<(Option<String>, Vec<(Option<String>, Vec<String>)>), HarnessError> {
+        let dataset = self.text("dataset_path")?;
+        let Some(entry) = self.merged.get("dataset_kwargs") else {
+            return Ok((dataset, Vec::new()));
+        };
+        let Some(files) = entry.node.get("data_files") else {
+            return Ok((dataset, Vec::new()));
+        };
+        let names = |node: &Node| -> Result<Vec<String>, HarnessError> {
+            let members = match &node.data {
+                Data::List(members) => members.as_slice(),
+                _ => std::slice::from_ref(node),
+            };
+            let texts = members.iter().map(|m| {
+                let message = "`data_files` names files";
+                let wrong = || HarnessError::wrong(&entry.file, m.line, message);
+                m.text().map(str::to_owned).ok_or_else(wrong)
+            });
+            texts.collect()
+        };
+        let found = match &files.data {
+            Data::Map(splits) => splits
+                .iter()
+                .map(|(split, node)| Ok((Some(split.name.clone()), names(node)?)))
+                .collect::<Result<_, HarnessError>>()?,
+            _ => vec![(None, names(files)?)],
+        };
+        Ok((dataset, found))
+    }
+}

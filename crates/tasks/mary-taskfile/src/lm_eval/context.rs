@@ -1,0 +1,451 @@
+//! From a row to what is asked: question, options and target by the rules of the harness, shots before
+//! them, and its conventions of spaces. What is made here is, byte for byte, what the harness hands to a
+//! model.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use crate::lm_eval::config::{Config, Field, OutputType, Shown};
+use crate::lm_eval::python::{is_digits, is_space, literal, str_of_json};
+use crate::lm_eval::render::{Doc, Templates, Unrendered};
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// What stands before everything.
+    System,
+    /// The one who asks.
+    User,
+    /// The one who answers.
+    Assistant,
+}
+
+/// One piece of a prompt, and what follows it in plain text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said.
+    pub content: String,
+    /// What follows in plain text.
+    pub delimiter: String,
+}
+
+/// What is asked about a row.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Asked {
+    /// The probability of each continuation after its context.
+    Pairs {
+        /// Contexts and continuations, one for each option (or the one).
+        pairs: Vec<(String, String)>,
+        /// The same without a question, where it is wanted.
+        unconditional: Vec<(String, String)>,
+    },
+    /// The probability of a text.
+    Text(String),
+    /// An answer after this context.
+    Answer(String),
+}
+
+/// A row as the harness understands it.
+#[derive(Debug, Clone)]
+pub struct Made {
+    /// The pieces of the prompt; of several contexts, the shared beginning.
+    pub messages: Vec<Message>,
+    /// What is asked, as plain text.
+    pub asked: Asked,
+    /// The question alone.
+    pub question: Json,
+    /// The options.
+    pub choices: Option<Vec<String>>,
+    /// The target.
+    pub target: Json,
+}
+
+/// What all rows of a task share.
+pub struct Maker {
+    /// The task.
+    pub config: Arc<Config>,
+    /// Its templates.
+    pub templates: Arc<Templates>,
+    /// The columns of the data.
+    pub features: HashSet<String>,
+    /// How many inputs a row has, by the first one; none where the options follow one question.
+    pub several_inputs: bool,
+    /// Whether the first row has several targets.
+    pub several_targets: bool,
+}
+
+/// Why a row cannot be asked.
+#[derive(Debug)]
+pub struct Trouble(pub String);
+
+impl From<&str> for Trouble {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl Maker {
+    /// Looks at the first row, as the harness does.
+    pub fn new(
+        config: Arc<Config>,
+        templates: Arc<Templates>,
+        first: &Doc,
+    ) -> Result<Self, Trouble> {
+        let mut maker = Self {
+            config: Arc::clone(&config),
+            templates,
+            features: first.keys().cloned().collect(),
+            several_inputs: false,
+            several_targets: false,
+        };
+        let shown = &config.shown;
+        if shown.choice.is_some() {
+            maker.several_inputs = maker.text(&shown.text, first)?.is_number();
+        }
+        maker.several_targets = maker.target(&shown.target, first)?.is_array();
+        Ok(maker)
+    }
+
+    fn rendered(&self, key: &str, source: &str, doc: &Doc) -> Result<String, Trouble> {
+        let text = self.templates.text(source, doc);
+        text.map_err(|error| Trouble(explain(key, doc, &error)))
+    }
+
+    fn column<'d>(&self, name: &str, doc: &'d Doc) -> Option<&'d Json> {
+        const NOTHING: &Json = &Json::Null;
+        let known = self.features.contains(name) || doc.contains_key(name);
+        known.then(|| doc.get(name).unwrap_or(NOTHING))
+    }
+
+    fn digits(&self, text: &str) -> bool {
+        self.config.shown.choice.is_some() && is_digits(text)
+    }
+
+    /// `doc_to_text`.
+    pub fn text(&self, field: &Field, doc: &Doc) -> Result<Json, Trouble> {
+        match field {
+            Field::Int(n) => Ok(Json::from(*n)),
+            Field::List(_) => {
+                Err("`doc_to_text` is a list; expected a column or a template".into())
+            }
+            Field::Text(source) => {
+                if let Some(value) = self.column(source, doc) {
+                    return Ok(value.clone());
+                }
+                let text = self.rendered("doc_to_text", source, doc)?;
+                if self.digits(&text) {
+                    return literal(&text).map_err(|e| Trouble(format!("`doc_to_text`: {e}")));
+                }
+                Ok(Json::String(text))
+            }
+        }
+    }
+
+    /// `doc_to_target`.
+    pub fn target(&self, field: &Field, doc: &Doc) -> Result<Json, Trouble> {
+        match field {
+            Field::Int(n) => Ok(Json::from(*n)),
+            Field::List(values) => Ok(Json::Array(values.clone())),
+            Field::Text(source) => {
+                if let Some(value) = self.column(source, doc) {
+                    return Ok(value.clone());
+                }
+                let text = self.rendered("doc_to_target", source, doc)?;
+                if self.digits(&text) {
+                    return literal(&text).map_err(|e| Trouble(format!("`doc_to_target`: {e}")));
+                }
+                if text.len() >= 2 && text.starts_with('[') && text.ends_with(']') {
+                    return Ok(literal(&text).unwrap_or(Json::String(text)));
+                }
+                Ok(Json::String(text))
+            }
+        }
+    }
+
+    /// `doc_to_choice`.
+    pub fn choices(&self, field: &Field, doc: &Doc) -> Result<Vec<String>, Trouble> {
+        let value = match field {
+            Field::List(values) => Json::Array(values.clone()),
+            Field::Int(_) => return Err("`doc_to_choice` is a number; expected a list".into()),
+            Field::Text(source) => match self.column(source, doc) {
+                Some(value) => value.clone(),
+                None => {
+                    let text = self.rendered("doc_to_choice", source, doc)?;
+                    literal(&text).map_err(|e| {
+                        Trouble(format!("`doc_to_choice` gives no list of options: {e}"))
+                    })?
+                }
+            },
+        };
+        let Json::Array(members) = value else {
+            return Err("`doc_to_choice` gives no list of options".into());
+        };
+        let texts = members.into_iter().map(|member| match member {
+            Json::String(text) => Ok(text),
+            other => Err(Trouble(format!("an option is `{other}` and no text"))),
+        });
+        texts.collect()
+    }
+
+    fn prefix(&self, source: Option<&String>, doc: &Doc) -> Result<Option<String>, Trouble> {
+        let Some(source) = source else {
+            return Ok(None);
+        };
+        match self.column(source, doc) {
+            Some(value) => Ok(Some(str_of_json(value))),
+            None => self.rendered("gen_prefix", source, doc).map(Some),
+        }
+    }
+
+    /// A row with the shots before it.
+    pub fn make(&self, doc: &Doc, shots: &[&Doc]) -> Result<Made, Trouble> {
+        let config = &*self.config;
+        let shown = &config.shown;
+        let mut messages = Vec::new();
+        let description = self.description(doc)?;
+        if !description.is_empty() {
+            messages.push(Message {
+                role: Role::System,
+                content: description,
+                delimiter: String::new(),
+            });
+        }
+        for shot in shots {
+            self.shot(shot, &mut messages)?;
+        }
+        let question = self.text(&shown.text, doc)?;
+        let choices = match &shown.choice {
+            Some(field) => Some(self.choices(field, doc)?),
+            None => None,
+        };
+        let target = self.target(&shown.target, doc)?;
+        let prefix = self.prefix(shown.gen_prefix.as_ref(), doc)?;
+        let prefix = prefix.filter(|p| !p.is_empty());
+        let asked = if self.several_inputs {
+            let inputs = choices
+                .as_deref()
+                .ok_or("several inputs need `doc_to_choice`")?;
+            if config.output != OutputType::MultipleChoice {
+                return Err(
+                    "`doc_to_text` gives a number, which only multiple_choice understands".into(),
+                );
+            }
+            let continuation = format!("{}{}", shown.target_delimiter, str_of_json(&target));
+            let before = plain(&messages);
+            let pairs = inputs.iter().map(|input| {
+                let mut own = Vec::new();
+                turn(&mut own, input, None, prefix.as_deref(), "", "");
+                (format!("{before}{}", plain(&own)), continuation.clone())
+            });
+            Asked::Pairs {
+                pairs: pairs.collect(),
+                unconditional: Vec::new(),
+            }
+        } else {
+            let Json::String(text) = &question else {
+                return Err(Trouble(format!(
+                    "`doc_to_text` gives `{question}`; expected text"
+                )));
+            };
+            let delimiter = &shown.target_delimiter;
+            turn(&mut messages, text, None, prefix.as_deref(), delimiter, "");
+            self.asked(plain(&messages), choices.as_deref(), &target)?
+        };
+        Ok(Made {
+            messages,
+            asked,
+            question,
+            choices,
+            target,
+        })
+    }
+
+    fn asked(
+        &self,
+        context: String,
+        choices: Option<&[String]>,
+        target: &Json,
+    ) -> Result<Asked, Trouble> {
+        let text = || match target {
+            Json::String(text) => Ok(text.clone()),
+            other => Err(Trouble(format!(
+                "`doc_to_target` gives `{other}`; expected text"
+            ))),
+        };
+        Ok(match self.config.output {
+            OutputType::GenerateUntil => Asked::Answer(context),
+            OutputType::Rolling => Asked::Text(text()?),
+            OutputType::Loglikelihood => Asked::Pairs {
+                pairs: vec![(context, text()?)],
+                unconditional: Vec::new(),
+            },
+            OutputType::MultipleChoice => {
+                let choices = choices.unwrap_or_default();
+                let delimiter = &self.config.shown.target_delimiter;
+                let each = |context: &str| -> Vec<(String, String)> {
+                    let options = choices.iter();
+                    options
+                        .map(|c| (context.to_owned(), format!("{delimiter}{c}")))
+                        .collect()
+                };
+                let mutual = self.config.metrics.iter();
+                let mutual = mutual.filter(|m| m.name() == "acc_mutual_info").count() > 0;
+                Asked::Pairs {
+                    pairs: each(&context),
+                    unconditional: if mutual { each("") } else { Vec::new() },
+                }
+            }
+        })
+    }
+
+    /// `description`: a column of the row, or a template.
+    fn description(&self, doc: &Doc) -> Result<String, Trouble> {
+        let source = &self.config.description;
+        if source.is_empty() {
+            return Ok(String::new());
+        }
+        match doc.get(source) {
+            Some(value) => Ok(str_of_json(value)),
+            None => self.rendered("description", source, doc),
+        }
+    }
+
+    fn shot(&self, doc: &Doc, messages: &mut Vec<Message>) -> Result<(), Trouble> {
+        let shown: &Shown = &self.config.shots.shown;
+        let mut question = self.text(&shown.text, doc)?;
+        let mut choices = match &shown.choice {
+            Some(field) => Some(self.choices(field, doc)?),
+            None => None,
+        };
+        let target = self.target(&shown.target, doc)?;
+        let prefix = match &shown.gen_prefix {
+            Some(source) if !source.is_empty() => match doc.get(source) {
+                Some(value) => Some(str_of_json(value)),
+                None => Some(self.rendered("gen_prefix", source, doc)?),
+            },
+            _ => None,
+        };
+        let prefix = prefix.filter(|p| !p.is_empty());
+        if self.several_inputs {
+            let of = choices.take().unwrap_or_default();
+            let chosen = question.as_i64().and_then(|n| at(&of, n));
+            question =
+                Json::String(chosen.ok_or("a shot's `doc_to_text` names none of its options")?);
+        }
+        let Json::String(text) = &question else {
+            return Err(Trouble(format!(
+                "a shot's `doc_to_text` gives `{question}`; expected text"
+            )));
+        };
+        let answer = match (&target, &choices) {
+            (Json::Null, _) => None,
+            (Json::String(text), _) if text.is_empty() => None,
+            (Json::Number(n), Some(choices)) if !choices.is_empty() => {
+                let chosen = n.as_i64().and_then(|n| at(choices, n));
+                Some(chosen.ok_or("a shot's target names none of its options")?)
+            }
+            (Json::Array(several), _) => match several.first() {
+                Some(Json::String(text)) => Some(text.clone()),
+                _ => return Err(Trouble(format!("a shot's target `{target}` is no text"))),
+            },
+            (Json::String(text), _) => Some(text.clone()),
+            _ => return Err(Trouble(format!("a shot's target `{target}` is no text"))),
+        };
+        turn(
+            messages,
+            text,
+            answer.as_deref(),
+            prefix.as_deref(),
+            &shown.target_delimiter,
+            &shown.fewshot_delimiter,
+        );
+        Ok(())
+    }
+}
+
+/// A member of a list in Python's way of counting.
+fn at(list: &[String], n: i64) -> Option<String> {
+    let n = if n < 0 {
+        n + i64::try_from(list.len()).ok()?
+    } else {
+        n
+    };
+    list.get(usize::try_from(n).ok()?).cloned()
+}
+
+fn plain(messages: &[Message]) -> String {
+    let mut text = String::new();
+    for message in messages {
+        text.push_str(&message.content);
+        text.push_str(&message.delimiter);
+    }
+    text
+}
+
+fn no_space_between(before: &str, after: &str) -> bool {
+    !(before.ends_with(is_space) || after.starts_with(is_space))
+}
+
+/// A question and, of a shot, its answer.
+fn turn(
+    messages: &mut Vec<Message>,
+    question: &str,
+    answer: Option<&str>,
+    prefix: Option<&str>,
+    target_delimiter: &str,
+    fewshot_delimiter: &str,
+) {
+    let delimited = match (answer, prefix) {
+        (Some(_), None) => true,
+        (_, Some(prefix)) => !question.is_empty() && no_space_between(question, prefix),
+        (None, None) => false,
+    };
+    messages.push(Message {
+        role: Role::User,
+        content: question.to_owned(),
+        delimiter: if delimited { target_delimiter } else { "" }.to_owned(),
+    });
+    match (answer, prefix) {
+        (Some(answer), prefix) => {
+            let prefix = prefix.unwrap_or_default();
+            let between = if !prefix.is_empty() && no_space_between(prefix, answer) {
+                " "
+            } else {
+                ""
+            };
+            messages.push(Message {
+                role: Role::Assistant,
+                content: format!("{prefix}{between}{answer}"),
+                delimiter: fewshot_delimiter.to_owned(),
+            });
+        }
+        (None, Some(prefix)) => messages.push(Message {
+            role: Role::Assistant,
+            content: prefix.to_owned(),
+            delimiter: String::new(),
+        }),
+        (None, None) => {}
+    }
+}
+
+fn explain(key: &str, doc: &Doc, error: &Unrendered) -> String {
+    if error.missing.is_empty() {
+        return format!("`{key}` cannot be rendered for this row: {}", error.message);
+    }
+    let mut have: Vec<&str> = doc.keys().map(String::as_str).collect();
+    have.sort_unstable();
+    let several = if error.missing.len() == 1 {
+        "column"
+    } else {
+        "columns"
+    };
+    format!(
+        "there is no {several} `{}`, which `{key}` uses; there are: {}",
+        error.missing.join("`, `"),
+        have.join(", ")
+    )
+}

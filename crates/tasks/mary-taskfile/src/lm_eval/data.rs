@@ -1,0 +1,299 @@
+//! Where the rows of a dataset lie: files that the task file names, a folder that it names, or the
+//! user's own folder of datasets, laid out as the hub lays them out. Nothing is fetched here.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::folder;
+use crate::rows::{Format, Row, Rows, Table, format_of};
+use mary_contract::TaskError;
+use serde_json::Value as Json;
+
+use crate::lm_eval::HarnessError;
+use crate::lm_eval::config::Config;
+use crate::lm_eval::render::Doc;
+
+/// Endings of files that hold rows.
+const ENDINGS: [&str; 6] = ["parquet", "jsonl", "json", "csv", "tsv", "ndjson"];
+
+/// Words that stand for nothing in a CSV, as pandas reads them.
+const NOTHING: [&str; 18] = [
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan",
+];
+
+/// Folders that datasets are looked for in.
+#[derive(Debug, Clone, Default)]
+pub struct Places(pub Vec<PathBuf>);
+
+/// The rows of one split.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The file or files.
+    pub table: Table,
+    /// Types of the columns of a CSV, which are texts otherwise.
+    kinds: Option<BTreeMap<String, Kind>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Bool,
+    Int,
+    Float,
+    Text,
+}
+
+impl Source {
+    fn of(table: Table) -> Result<Self, TaskError> {
+        let kinds = match table.format {
+            Format::Csv | Format::Tsv => Some(kinds(&table)?),
+            _ => None,
+        };
+        Ok(Self { table, kinds })
+    }
+
+    /// Its rows.
+    pub fn docs(&self) -> Result<Docs, TaskError> {
+        Ok(Docs {
+            rows: self.table.rows()?,
+            kinds: self.kinds.clone(),
+        })
+    }
+}
+
+/// A stream of rows.
+pub struct Docs {
+    rows: Rows,
+    kinds: Option<BTreeMap<String, Kind>>,
+}
+
+impl Iterator for Docs {
+    type Item = Result<(Row, Doc), TaskError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.rows.next()?.map(|mut row| {
+            let mut doc = std::mem::take(&mut row.columns);
+            if let Some(kinds) = &self.kinds {
+                for (name, value) in &mut doc {
+                    *value = typed(kinds.get(name).copied(), value);
+                }
+            }
+            (row, doc)
+        }))
+    }
+}
+
+fn is_nothing(text: &str) -> bool {
+    NOTHING.contains(&text) || text == "null"
+}
+
+/// The type of every column: whole numbers only where every field is one.
+fn kinds(table: &Table) -> Result<BTreeMap<String, Kind>, TaskError> {
+    let mut kinds: BTreeMap<String, (Option<Kind>, bool)> = BTreeMap::new();
+    for row in table.rows()? {
+        for (name, value) in row?.columns {
+            let (kind, gaps) = kinds.entry(name).or_default();
+            let text = value.as_str().unwrap_or_default();
+            if is_nothing(text) {
+                *gaps = true;
+                continue;
+            }
+            let bare = text.trim();
+            let found = if matches!(bare, "True" | "False" | "true" | "false" | "TRUE" | "FALSE") {
+                Kind::Bool
+            } else if bare.parse::<i64>().is_ok() {
+                Kind::Int
+            } else if bare.parse::<f64>().is_ok_and(f64::is_finite) {
+                Kind::Float
+            } else {
+                Kind::Text
+            };
+            *kind = Some(match *kind {
+                None => found,
+                Some(before) if before == found => found,
+                Some(Kind::Bool) => Kind::Text,
+                Some(before) if found == Kind::Bool => before.max(Kind::Text),
+                Some(before) => before.max(found),
+            });
+        }
+    }
+    Ok(kinds
+        .into_iter()
+        .map(|(name, (kind, gaps))| {
+            let kind = match kind {
+                Some(Kind::Int) if gaps => Kind::Float,
+                Some(Kind::Bool) if gaps => Kind::Text,
+                kind => kind.unwrap_or(Kind::Text),
+            };
+            (name, kind)
+        })
+        .collect())
+}
+
+fn typed(kind: Option<Kind>, value: &Json) -> Json {
+    let Some(text) = value.as_str() else {
+        return value.clone();
+    };
+    if is_nothing(text) {
+        return Json::Null;
+    }
+    let bare = text.trim();
+    let typed = match kind {
+        Some(Kind::Bool) => Some(Json::Bool(bare.eq_ignore_ascii_case("true"))),
+        Some(Kind::Int) => bare.parse::<i64>().ok().map(Json::from),
+        Some(Kind::Float) => bare
+            .parse::<f64>()
+            .ok()
+            .and_then(serde_json::Number::from_f64)
+            .map(Json::Number),
+        _ => None,
+    };
+    typed.unwrap_or_else(|| value.clone())
+}
+
+/// The rows of a split of a task's dataset.
+pub fn find(config: &Config, split: &str, places: &Places) -> Result<Source, HarnessError> {
+    let unreadable = |path: &Path, source: std::io::Error| HarnessError::Unreadable {
+        path: path.to_owned(),
+        what: "the data",
+        source,
+        hint: format!("\nhint: {} names it", config.path.display()),
+    };
+    let table = if config.data_files.is_empty() {
+        in_folders(config, split, places)?
+    } else {
+        named(config, split, places)?
+    };
+    let Some((path, files, format)) = table else {
+        return Err(missing(config, split));
+    };
+    let table =
+        Table::of_files(path.clone(), files, format, None).map_err(|e| unreadable(&path, e))?;
+    Source::of(table).map_err(|error| HarnessError::Unreadable {
+        path,
+        what: "the data",
+        source: std::io::Error::other(error.to_string()),
+        hint: String::new(),
+    })
+}
+
+/// A path, its files and their format.
+type Found = (PathBuf, Vec<PathBuf>, Format);
+
+fn missing(config: &Config, split: &str) -> HarnessError {
+    let dataset = config.dataset.clone().unwrap_or_default();
+    let within = match &config.dataset_name {
+        Some(name) => format!("{dataset}/{name}"),
+        None => dataset.clone(),
+    };
+    let named = match &config.dataset_name {
+        Some(name) => format!("{dataset} ({name}), split {split}"),
+        None => format!("{dataset}, split {split}"),
+    };
+    HarnessError::NoData {
+        path: config.path.clone(),
+        dataset: named,
+        hint: format!(
+            "put its rows into DIR/{within}/{split}.jsonl (or .json, .csv, .parquet, or Parquet files as the \
+             hub has them) and give `--data-dir DIR`, or name files in the task file: \
+             `dataset_path: json` with `dataset_kwargs: {{data_files: {{{split}: FILE}}}}`"
+        ),
+    }
+}
+
+/// Files that the task file names.
+fn named(config: &Config, split: &str, places: &Places) -> Result<Option<Found>, HarnessError> {
+    let entry = config
+        .data_files
+        .iter()
+        .find(|(name, _)| name.as_deref() == Some(split))
+        .or_else(|| config.data_files.iter().find(|(name, _)| name.is_none()));
+    let Some((_, names)) = entry else {
+        return Ok(None);
+    };
+    let mut files = Vec::new();
+    for name in names {
+        let Some(path) = local(config, name, places) else {
+            return Ok(None);
+        };
+        files.push(path);
+    }
+    let Some(first) = files.first().cloned() else {
+        return Ok(None);
+    };
+    let format = match config.dataset.as_deref() {
+        Some("json") => Format::Json,
+        Some("csv") => Format::Csv,
+        Some("parquet") => Format::Parquet,
+        _ => format_of(&first).map_err(|why| {
+            HarnessError::wrong(&config.path, 1, format!("{}: {why}", first.display()))
+        })?,
+    };
+    Ok(Some((first, files, format)))
+}
+
+/// A file as seen from here, from the task file's folder, or from the user's folders of datasets.
+fn local(config: &Config, name: &str, places: &Places) -> Option<PathBuf> {
+    if name.contains("://") {
+        return None;
+    }
+    let beside = config.path.parent().unwrap_or(Path::new(""));
+    let mut candidates = vec![PathBuf::from(name), beside.join(name)];
+    for place in &places.0 {
+        candidates.push(place.join(name));
+        if let Some(dataset) = &config.dataset {
+            candidates.push(place.join(dataset).join(name));
+        }
+    }
+    candidates.into_iter().find(|p| p.is_file())
+}
+
+/// A split in a folder: the dataset's own, or one of the user's.
+fn in_folders(
+    config: &Config,
+    split: &str,
+    places: &Places,
+) -> Result<Option<Found>, HarnessError> {
+    let Some(dataset) = config.dataset.as_deref().filter(|d| !d.is_empty()) else {
+        return Ok(None);
+    };
+    let beside = config.path.parent().unwrap_or(Path::new(""));
+    let mut roots = vec![PathBuf::from(dataset), beside.join(dataset)];
+    let short = dataset.rsplit('/').next().unwrap_or(dataset);
+    for place in &places.0 {
+        roots.push(place.join(dataset));
+        roots.push(place.join(dataset.replace('/', "__")));
+        roots.push(place.join(short));
+    }
+    for root in roots.iter().filter(|r| r.is_dir()) {
+        let mut folders = Vec::new();
+        if let Some(name) = &config.dataset_name {
+            folders.extend([root.join(name), root.join("data").join(name)]);
+        }
+        folders.extend([root.clone(), root.join("data")]);
+        for folder in folders.iter().filter(|f| f.is_dir()) {
+            if let Some(found) = in_folder(folder, split) {
+                return Ok(Some(found));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn in_folder(folder: &Path, split: &str) -> Option<Found> {
+    for ending in ENDINGS {
+        let file = folder.join(format!("{split}.{ending}"));
+        if file.is_file() {
+            let format = format_of(&file).ok()?;
+            return Some((file.clone(), vec![file], format));
+        }
+    }
+    let files = folder::files(folder, Some(split)).ok()?;
+    // Other configurations lie in folders below.
+    let near = files.iter().filter(|f| {
+        let parent = f.parent();
+        parent == Some(folder) || parent.and_then(Path::file_name).is_some_and(|n| n == split)
+    });
+    let near: Vec<PathBuf> = near.cloned().collect();
+    (!near.is_empty()).then(|| (folder.to_owned(), near, Format::Parquet))
+}

@@ -1,0 +1,188 @@
+//! A task file with what it includes: keys of the file itself win over those of its includes, later
+//! includes over earlier ones, and each value remembers the file and line it came from.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::lm_eval::HarnessError;
+use crate::lm_eval::yaml::{self, Data, Node};
+
+/// Bytes of a file, at most.
+const LONGEST: u64 = 16 << 20;
+
+/// Files that include each other, at most.
+const DEEPEST: usize = 32;
+
+/// Files that are read for one task, at most: two includes in each of thirty files are a billion.
+const MOST: usize = 1_000;
+
+/// The keys of a file and of its includes.
+#[derive(Debug, Clone)]
+pub struct Merged {
+    /// The file itself.
+    pub path: PathBuf,
+    entries: Vec<Entry>,
+}
+
+/// A key with its value and where it was read.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The key.
+    pub name: String,
+    /// The value.
+    pub node: Node,
+    /// The file.
+    pub file: Arc<Path>,
+}
+
+impl Merged {
+    /// Reads a file and all that it includes.
+    pub fn read(path: &Path) -> Result<Self, HarnessError> {
+        let mut entries = Vec::new();
+        let mut left = MOST;
+        let mut above = Vec::new();
+        read(path, "the task file", &mut above, &mut left, &mut entries)?;
+        Ok(Self {
+            path: path.to_owned(),
+            entries,
+        })
+    }
+
+    /// The value of a key; one that says nothing is not there.
+    pub fn get(&self, name: &str) -> Option<&Entry> {
+        let entry = self.entries.iter().find(|e| e.name == name)?;
+        (entry.node.data != Data::Null).then_some(entry)
+    }
+
+    /// All keys.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The same with other values for some keys, as a group gives to its members.
+    #[must_use]
+    pub fn with(&self, others: &[Entry]) -> Self {
+        let mut merged = self.clone();
+        for entry in others {
+            put(&mut merged.entries, entry.clone());
+        }
+        merged
+    }
+
+    /// An error at a key, or at the beginning where it is not there.
+    pub fn wrong(&self, name: &str, message: impl Into<String>) -> HarnessError {
+        match self.entries.iter().find(|e| e.name == name) {
+            Some(entry) => HarnessError::wrong(&entry.file, entry.node.line, message),
+            None => HarnessError::wrong(&self.path, 1, message),
+        }
+    }
+
+    /// All of it as JSON with sorted keys, for hashing and for writing down.
+    pub fn json(&self) -> serde_json::Value {
+        let pairs = self.entries.iter();
+        let pairs = pairs.map(|e| (e.name.clone(), e.node.json()));
+        serde_json::Value::Object(pairs.collect())
+    }
+}
+
+fn put(entries: &mut Vec<Entry>, entry: Entry) {
+    match entries.iter_mut().find(|e| e.name == entry.name) {
+        Some(there) => *there = entry,
+        None => entries.push(entry),
+    }
+}
+
+fn read(
+    path: &Path,
+    what: &'static str,
+    above: &mut Vec<PathBuf>,
+    left: &mut usize,
+    into: &mut Vec<Entry>,
+) -> Result<(), HarnessError> {
+    let unreadable = |source, hint: &str| HarnessError::Unreadable {
+        path: path.to_owned(),
+        what,
+        source,
+        hint: hint.to_owned(),
+    };
+    let whole = std::fs::canonicalize(path).map_err(|e| unreadable(e, ""))?;
+    if above.contains(&whole) || above.len() >= DEEPEST {
+        return Err(HarnessError::wrong(path, 1, "the file includes itself"));
+    }
+    *left = left.checked_sub(1).ok_or_else(|| {
+        let message = format!("the task includes more than {MOST} files");
+        HarnessError::wrong(path, 1, message)
+    })?;
+    let about = std::fs::metadata(&whole).map_err(|e| unreadable(e, ""))?;
+    if !about.is_file() || about.len() > LONGEST {
+        let why = std::io::Error::other("expected a file of at most 16 MiB");
+        return Err(unreadable(why, ""));
+    }
+    let bytes = mary_platform::read_plain(&whole, LONGEST).map_err(|e| unreadable(e, ""))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
+        let lines = before.unwrap_or_default().iter().filter(|b| **b == b'\n');
+        HarnessError::wrong(path, 1 + lines.count(), "this is not valid UTF-8")
+    })?;
+    let node = yaml::read(&text).map_err(|f| HarnessError::wrong(path, f.line, f.message))?;
+    let Data::Map(keys) = node.data else {
+        let found = node.kind();
+        return Err(HarnessError::wrong(
+            path,
+            node.line,
+            format!("expected keys and values of a task, found {found}"),
+        ));
+    };
+    let file: Arc<Path> = path.into();
+    if let Some((_, include)) = keys.iter().find(|(k, _)| k.name == "include") {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let list = match &include.data {
+            Data::List(members) => members.as_slice(),
+            _ => std::slice::from_ref(include),
+        };
+        above.push(whole);
+        for member in list {
+            let Some(name) = member.text() else {
+                let message = "`include` names a file, or a list of files";
+                return Err(HarnessError::wrong(path, member.line, message));
+            };
+            let mut theirs = Vec::new();
+            read(
+                &folder.join(name),
+                "an included file",
+                above,
+                left,
+                &mut theirs,
+            )
+            .map_err(|e| match e {
+                HarnessError::Unreadable {
+                    path: missing,
+                    what,
+                    source,
+                    hint,
+                } if hint.is_empty() => HarnessError::Unreadable {
+                    path: missing,
+                    what,
+                    source,
+                    hint: format!("\nhint: {}:{} includes it", path.display(), member.line),
+                },
+                other => other,
+            })?;
+            for entry in theirs.into_iter().filter(|e| e.name != "task_list") {
+                put(into, entry);
+            }
+        }
+        above.pop();
+    }
+    for (key, node) in keys.into_iter().filter(|(k, _)| k.name != "include") {
+        put(
+            into,
+            Entry {
+                name: key.name,
+                node,
+                file: Arc::clone(&file),
+            },
+        );
+    }
+    Ok(())
+}

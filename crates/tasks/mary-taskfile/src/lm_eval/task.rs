@@ -1,0 +1,441 @@
+//! A task file of the harness as a task.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use mary_contract::{
+    DataSource, InForce, Item, Items, Judgement, Measure, Metric as Scale, Needs, Param, Reply,
+    Sample, Scoring, Task, TaskCard, TaskError, TaskSettings, Ties,
+};
+use serde_json::{Value as Json, json};
+
+use crate::lm_eval::asking::Asking;
+use crate::lm_eval::config::{Config, Field, OutputType};
+use crate::lm_eval::context::{Made, Maker};
+use crate::lm_eval::data::{self, Docs, Places, Source};
+use crate::lm_eval::metrics::Metric;
+use crate::lm_eval::render::{Doc, Templates};
+use crate::lm_eval::shots::Pool;
+use crate::lm_eval::{HarnessError, judge, overall};
+
+/// The seed that the harness draws shots with, unless its user says otherwise.
+const SEED: &str = "1234";
+
+/// Rows that a pool of shots may have: they are kept in memory, as the harness keeps them.
+const LARGEST_POOL: usize = 5_000_000;
+
+/// A task of the harness with its data.
+pub struct HarnessTask {
+    inner: Arc<Inner>,
+    card: TaskCard,
+}
+
+struct Inner {
+    config: Arc<Config>,
+    templates: Arc<Templates>,
+    rows: Source,
+    /// Where shots are from; an error says what to give.
+    shots: Result<Option<Source>, String>,
+}
+
+/// The templates of a task, compiled.
+pub fn templates(config: &Config) -> Result<Templates, HarnessError> {
+    let broken = |message: String| HarnessError::wrong(&config.path, 1, message);
+    let mut templates = Templates::new().map_err(broken)?;
+    let shots = &config.shots.shown;
+    let fields = [
+        ("doc_to_text", Some(&config.shown.text)),
+        ("doc_to_target", Some(&config.shown.target)),
+        ("doc_to_choice", config.shown.choice.as_ref()),
+        ("fewshot_config.doc_to_text", Some(&shots.text)),
+        ("fewshot_config.doc_to_target", Some(&shots.target)),
+        ("fewshot_config.doc_to_choice", shots.choice.as_ref()),
+    ];
+    let texts = fields.into_iter().filter_map(|(key, field)| match field {
+        Some(Field::Text(text)) => Some((key, text)),
+        _ => None,
+    });
+    let prefixes = [
+        ("description", Some(&config.description)),
+        ("gen_prefix", config.shown.gen_prefix.as_ref()),
+        ("fewshot_config.gen_prefix", shots.gen_prefix.as_ref()),
+    ];
+    let prefixes = prefixes.into_iter().filter_map(|(key, t)| Some((key, t?)));
+    for (key, text) in texts.chain(prefixes) {
+        templates.add(text).map_err(|(message, line)| {
+            broken(format!(
+                "the template `{key}` is broken in its line {line}: {message}"
+            ))
+        })?;
+    }
+    Ok(templates)
+}
+
+impl HarnessTask {
+    /// Finds the data of a task and compiles its templates; rows are not asked yet.
+    pub fn new(config: Config, places: &Places) -> Result<Self, HarnessError> {
+        let templates = templates(&config)?;
+        let split = config.splits.evaluated().ok_or_else(|| {
+            let message = "the task has neither `test_split` nor `validation_split`";
+            HarnessError::wrong(&config.path, 1, message)
+        })?;
+        let rows = data::find(&config, split, places)?;
+        let named = config.shots.split.as_deref();
+        let shots = match named.or_else(|| config.splits.shots()) {
+            _ if named.is_none() && config.shots.samples.is_some() => Ok(None),
+            Some(other) if other != split => match data::find(&config, other, places) {
+                Ok(source) => Ok(Some(source)),
+                Err(error) => Err(error.to_string()),
+            },
+            _ => Ok(Some(rows.clone())),
+        };
+        let content = content(&config, &rows, shots.as_ref().ok().and_then(Option::as_ref));
+        let inner = Inner {
+            templates: Arc::new(templates),
+            config: Arc::new(config),
+            rows,
+            shots,
+        };
+        Ok(Self {
+            card: card(&inner.config, content),
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// The task file.
+    pub fn path(&self) -> &Path {
+        &self.inner.config.path
+    }
+
+    /// The task as its file describes it.
+    pub fn config(&self) -> &Config {
+        &self.inner.config
+    }
+
+    /// Every row as the harness understands it, with its shots.
+    pub fn made(&self, settings: &TaskSettings) -> Result<MadeRows, TaskError> {
+        MadeRows::new(Arc::clone(&self.inner), settings)
+    }
+}
+
+fn content(config: &Config, rows: &Source, shots: Option<&Source>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let none = String::new();
+    let shots = shots.map_or(&none, |s| &s.table.hash);
+    let whole = config.whole.to_string();
+    for part in ["mary-harness 1", &whole, &rows.table.hash, shots] {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+fn card(config: &Config, content: String) -> TaskCard {
+    let safe = config.task.to_lowercase();
+    let safe: String = safe
+        .chars()
+        .map(|c| {
+            if c.is_alphanumeric() || c == '.' {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect();
+    let title = config.alias.clone().unwrap_or_else(|| config.task.clone());
+    let about = format!(
+        "{} of lm-evaluation-harness ({})",
+        config.task,
+        config.output.name()
+    );
+    let mut card = TaskCard::new(format!("lm-eval/{safe}"), title, about);
+    card.chance = match (config.output, &config.shown.choice) {
+        (OutputType::MultipleChoice, Some(Field::List(options))) if !options.is_empty() => {
+            Some(1.0 / options.len() as f64)
+        }
+        _ => None,
+    };
+    card.params = Cow::Owned(params(config));
+    card.content = Some(content.into());
+    card
+}
+
+fn params(config: &Config) -> Vec<Param> {
+    let mut params = vec![Param::new(
+        "fewshot_seed",
+        SEED,
+        "a number",
+        "Seed that shots are drawn by, as in the harness.",
+    )];
+    if config.output == OutputType::GenerateUntil {
+        params.push(Param {
+            default: config.generation.max_tokens.to_string().into(),
+            ..Param::new("max_tokens", "", "a number", "Longest answer.")
+        });
+    }
+    params
+}
+
+fn shots_wanted(config: &Config, settings: &TaskSettings) -> Result<usize, TaskError> {
+    match settings.shots {
+        None => Ok(config.shots.count),
+        Some(n) if config.whole.get("num_fewshot") == Some(&json!(0)) && n > 0 => {
+            Err(TaskError::Setting(format!(
+                "{}: the task file says `num_fewshot: 0`, which the harness keeps whatever is asked for\n\
+                 hint: leave `--shots` out",
+                config.task
+            )))
+        }
+        Some(n) => Ok(n),
+    }
+}
+
+/// Rows with their shots, one after the other.
+pub struct MadeRows {
+    inner: Arc<Inner>,
+    docs: Docs,
+    maker: Option<Maker>,
+    pool: Option<Pool>,
+    number: usize,
+    ended: bool,
+}
+
+impl MadeRows {
+    fn new(inner: Arc<Inner>, settings: &TaskSettings) -> Result<Self, TaskError> {
+        let config = &inner.config;
+        let count = shots_wanted(config, settings)?;
+        let seed = settings
+            .params
+            .get("fewshot_seed")
+            .map_or(SEED, String::as_str);
+        let seed: u64 = seed.trim().parse().map_err(|_| {
+            TaskError::Setting(format!(
+                "`fewshot_seed` cannot be `{seed}`; expected a number"
+            ))
+        })?;
+        let pool = if count == 0 {
+            None
+        } else {
+            let docs = match (&inner.shots, &config.shots.samples) {
+                (Err(why), _) => {
+                    return Err(TaskError::Setting(format!(
+                        "{count} shots are wanted, and where they are from is not there: {why}"
+                    )));
+                }
+                (Ok(None), samples) => samples
+                    .iter()
+                    .flatten()
+                    .map(|row| row.clone().into_iter().collect())
+                    .collect(),
+                (Ok(Some(source)), _) => pool(source)?,
+            };
+            Some(Pool::new(config, docs, count, seed))
+        };
+        Ok(Self {
+            docs: inner.rows.docs()?,
+            inner,
+            maker: None,
+            pool,
+            number: 0,
+            ended: false,
+        })
+    }
+
+    fn step(&mut self) -> Option<Result<(usize, Made, Doc), TaskError>> {
+        let (row, mut doc) = match self.docs.next() {
+            None if self.number > 0 => return None,
+            None => {
+                let why = "there are no rows; expected at least one";
+                return Some(Err(self.inner.rows.table.wrong(1, why)));
+            }
+            Some(Err(error)) => return Some(Err(error)),
+            Some(Ok(found)) => found,
+        };
+        let maker = match &self.maker {
+            Some(maker) => maker,
+            None => {
+                let (config, templates) = (&self.inner.config, &self.inner.templates);
+                match Maker::new(Arc::clone(config), Arc::clone(templates), &doc) {
+                    Ok(maker) => self.maker.insert(maker),
+                    Err(trouble) => return Some(Err(row.wrong(trouble.0))),
+                }
+            }
+        };
+        for name in &maker.features {
+            if !doc.contains_key(name) {
+                doc.insert(name.clone(), Json::Null);
+            }
+        }
+        let shots = match &mut self.pool {
+            None => Vec::new(),
+            Some(pool) => match pool.draw(&doc) {
+                Ok(shots) => shots,
+                Err(why) => return Some(Err(row.wrong(why))),
+            },
+        };
+        let made = match maker.make(&doc, &shots) {
+            Ok(made) => made,
+            Err(trouble) => return Some(Err(row.wrong(trouble.0))),
+        };
+        let number = self.number;
+        self.number += 1;
+        Some(Ok((number, made, doc)))
+    }
+}
+
+impl Iterator for MadeRows {
+    type Item = Result<(usize, Made, Doc), TaskError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let found = self.step();
+        self.ended = !matches!(found, Some(Ok(_)));
+        found
+    }
+}
+
+fn pool(source: &Source) -> Result<Vec<Doc>, TaskError> {
+    let mut docs = Vec::new();
+    for found in source.docs()? {
+        let (row, doc) = found?;
+        if docs.len() >= LARGEST_POOL {
+            return Err(row.wrong(format!("shots are taken from at most {LARGEST_POOL} rows")));
+        }
+        docs.push(doc);
+    }
+    Ok(docs)
+}
+
+impl Task for HarnessTask {
+    fn card(&self) -> &TaskCard {
+        &self.card
+    }
+
+    fn needs(&self, _: &TaskSettings) -> Needs {
+        let generate = self.inner.config.output == OutputType::GenerateUntil;
+        Needs {
+            generate,
+            score: !generate,
+            ..Needs::default()
+        }
+    }
+
+    fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
+        let rows = self.made(settings)?;
+        let settings = settings.clone();
+        let inner = Arc::clone(&self.inner);
+        let mut rows = rows;
+        let items = std::iter::from_fn(move || {
+            let found = rows.next()?;
+            Some(found.and_then(|(number, made, doc)| {
+                let maker = rows.maker.as_ref();
+                let asking = Asking {
+                    config: &inner.config,
+                    settings: &settings,
+                    several_targets: maker.is_some_and(|m| m.several_targets),
+                    several_inputs: maker.is_some_and(|m| m.several_inputs),
+                };
+                asking
+                    .item(number, &made, &doc)
+                    .map_err(|why| TaskError::Record {
+                        file: inner.rows.table.name(),
+                        line: number + 1,
+                        message: why,
+                    })
+            }))
+        });
+        Ok(Box::new(items))
+    }
+
+    fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
+        judge::judge(&self.inner.config, item, answers)
+    }
+
+    fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
+        overall::overall(&self.inner.config, samples)
+    }
+
+    fn asked(&self, settings: &TaskSettings) -> InForce {
+        let mut asked = settings.asked(&self.card);
+        asked.remove("seed");
+        let shots = settings.shots.unwrap_or(self.inner.config.shots.count);
+        if shots > 0 {
+            asked.insert("shots".to_owned(), shots.to_string());
+        } else {
+            asked.remove("fewshot_seed");
+        }
+        asked
+    }
+
+    fn scoring(&self, _: &TaskSettings) -> Scoring {
+        let config = &self.inner.config;
+        let share = config.metrics.iter().any(Metric::is_share);
+        match config.output {
+            OutputType::MultipleChoice => Scoring::share(Ties::First),
+            OutputType::GenerateUntil | OutputType::Loglikelihood if share => Scoring::WRITTEN,
+            _ => Scoring::number(Scale::Number),
+        }
+    }
+
+    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
+        let config = &self.inner.config;
+        let mut said = BTreeMap::new();
+        let mut say = |name: &str, text: String| said.insert(name.to_owned(), text);
+        let table = &self.inner.rows.table;
+        let file = table.path.file_name().unwrap_or_default().to_string_lossy();
+        say("data", format!("{file}, blake3 {}", table.hash));
+        say("rules", "lm-evaluation-harness'".into());
+        let shares = config.metrics.iter().find(|m| m.is_share());
+        say(
+            "score",
+            match (config.output, shares) {
+                (OutputType::MultipleChoice, None) => "acc".into(),
+                (_, Some(metric)) => metric.name().into(),
+                (OutputType::Rolling, None) => "bits per byte of the item".into(),
+                (OutputType::GenerateUntil, None) => "chrF of the item".into(),
+                (OutputType::Loglikelihood, None) => "log-probability of the item".into(),
+            },
+        );
+        if !config.left_out.is_empty() {
+            say("not computed", config.left_out.join(", "));
+        }
+        match config.output {
+            OutputType::MultipleChoice => {
+                say("ties", "the first of those that tie is taken".into());
+            }
+            OutputType::GenerateUntil => {
+                let generation = &config.generation;
+                say(
+                    "answer",
+                    format!(
+                        "generated, temperature {}, at most {} tokens",
+                        generation.temperature, generation.max_tokens
+                    ),
+                );
+                let each = config.filters.iter();
+                let each: Vec<String> = each
+                    .map(|f| format!("{} ({})", f.name, f.words()))
+                    .collect();
+                say("filters", each.join("; "));
+                say("unread answers", "wrong, as in the harness".into());
+            }
+            OutputType::Rolling => {
+                say("scale", "bits per byte".into());
+            }
+            OutputType::Loglikelihood => {}
+        }
+        let shots = settings.shots.unwrap_or(config.shots.count);
+        if shots > 0 {
+            let seed = settings.param(&self.card, "fewshot_seed");
+            say(
+                "shots",
+                format!("{shots}, as the harness draws them with seed {seed}"),
+            );
+        }
+        said
+    }
+}

@@ -1,0 +1,615 @@
+//! A task file that was read and found sound: its form, its templates compiled, its data hashed.
+
+use std::path::{Path, PathBuf};
+
+use mary_contract::{Layers, Pool, ShownAs, Start, StartError, TaskError, TaskSettings, Twin};
+use regex::{Regex, RegexBuilder};
+
+use crate::TaskFileError;
+use crate::form::{
+    Choices, Form, JudgeKind, Kind, LayersForm, Placed, PoolForm, StartForm, Take, TwinShown,
+};
+use crate::rows::Columns;
+use crate::rows::{Row, Table, format_of};
+use crate::template::{Templates, Unrendered};
+
+/// Bytes a compiled pattern may take.
+const PATTERN_SIZE: usize = 1 << 20;
+
+/// Bytes of a task file, at most.
+const LONGEST_FILE: u64 = 4 << 20;
+
+/// A sound task file.
+pub(crate) struct Plan {
+    /// `family/task`.
+    pub id: String,
+    pub path: PathBuf,
+    pub form: Form,
+    pub templates: Templates,
+    pub table: Table,
+    /// Where shots come from.
+    pub shots: Table,
+    pub pattern: Option<Regex>,
+    pub layers: Layers,
+    /// Hash of the file and its data.
+    pub content: String,
+    /// How many options every item has, where the file says so.
+    pub options: Option<usize>,
+    /// Which form of which items this is, where the file names its twin.
+    pub twin: Option<Twin>,
+}
+
+impl Plan {
+    /// Reads a task file.
+    pub fn read(path: &Path) -> Result<Self, TaskFileError> {
+        Self::of_source(path, &source_of(path)?)
+    }
+
+    /// The same of a task whose text is known; `path` is where its data is seen from.
+    pub fn of_source(path: &Path, source: &str) -> Result<Self, TaskFileError> {
+        Reading { path, source }.plan()
+    }
+
+    /// An error that a row gave a template.
+    pub fn unrendered(&self, row: &Row, error: &Unrendered) -> TaskError {
+        let place = format!("`{}` ({}:{})", error.name, self.path.display(), error.line);
+        let message = if error.missing.is_empty() {
+            format!("{place} cannot be rendered for this row: {}", error.message)
+        } else {
+            let mut have: Vec<&str> = row.columns.keys().map(String::as_str).collect();
+            have.sort_unstable();
+            let several = if error.missing.len() == 1 {
+                "column"
+            } else {
+                "columns"
+            };
+            format!(
+                "there is no {several} `{}`, which {place} uses; there are: {}",
+                error.missing.join("`, `"),
+                have.join(", ")
+            )
+        };
+        row.wrong(message)
+    }
+
+    /// A column's text, for ids, strata, clusters and tags.
+    pub fn column(&self, row: &Row, key: &str, column: &str) -> Result<String, TaskError> {
+        match row.columns.get(column) {
+            Some(serde_json::Value::String(text)) => Ok(text.clone()),
+            Some(serde_json::Value::Null) => Ok(String::new()),
+            Some(other) => Ok(other.to_string()),
+            None => {
+                let have: Vec<&str> = row.columns.keys().map(String::as_str).collect();
+                Err(row.wrong(
+                    format!(
+                        "there is no column `{column}`, which `{key}` under [data] of {} names; there are: {}",
+                        self.path.display(),
+                        have.join(", ")
+                    ),
+                ))
+            }
+        }
+    }
+
+    /// Whether a row is one of ours.
+    pub fn keeps(&self, filter: &str, row: &Row) -> Result<bool, TaskError> {
+        if !self.templates.has(filter) {
+            return Ok(true);
+        }
+        let value = self.templates.value(filter, &row.columns);
+        let value = value.map_err(|e| self.unrendered(row, &e))?;
+        // A template that is more than one expression gives text.
+        Ok(match value.as_str() {
+            Some(text) => !matches!(
+                text.trim().to_ascii_lowercase().as_str(),
+                "" | "false" | "0"
+            ),
+            None => value.is_true(),
+        })
+    }
+
+    pub fn text(&self, name: &str, row: &Row, columns: &Columns) -> Result<String, TaskError> {
+        let text = self.templates.text(name, columns);
+        text.map_err(|e| self.unrendered(row, &e))
+    }
+
+    pub fn value(
+        &self,
+        name: &str,
+        row: &Row,
+        columns: &Columns,
+    ) -> Result<minijinja::Value, TaskError> {
+        let value = self.templates.value(name, columns);
+        value.map_err(|e| self.unrendered(row, &e))
+    }
+
+    pub fn judge(&self) -> JudgeKind {
+        *self.form.judge.kind.get_ref()
+    }
+
+    pub fn kind(&self) -> Kind {
+        *self.form.request.kind.get_ref()
+    }
+
+    pub fn take(&self) -> Take {
+        self.form.judge.take.unwrap_or_default()
+    }
+
+    pub fn pool(&self) -> Pool {
+        match self.form.request.pool {
+            PoolForm::Mean => Pool::Mean,
+            PoolForm::Last => Pool::Last,
+            PoolForm::First => Pool::First,
+        }
+    }
+
+    /// Whether what stands before the first token is left to the settings: texts that are scored whole, and
+    /// a file that does not say it.
+    pub fn asks_for_start(&self) -> bool {
+        let request = &self.form.request;
+        self.kind() == Kind::Score && request.start.is_none() && request.prompt.is_none()
+    }
+
+    /// What stands before the first token, by the file, the settings, or whether there is a prompt. Runs of
+    /// earlier programs, whose settings do not say it, had the harness' token before whole texts.
+    pub fn start(&self, settings: &TaskSettings) -> Result<Start, TaskError> {
+        if let Some(StartForm(start)) = &self.form.request.start {
+            return Ok(start.clone());
+        }
+        match settings.params.get("start") {
+            _ if !self.asks_for_start() => Ok(Start::Model),
+            None => Ok(Start::Always),
+            Some(name) => name
+                .parse()
+                .map_err(|e: StartError| TaskError::Setting(format!("{}: start: {e}", self.id))),
+        }
+    }
+}
+
+/// The text of a task file.
+fn source_of(path: &Path) -> Result<String, TaskFileError> {
+    let unreadable = |source, hint: &str| TaskFileError::Unreadable {
+        path: path.to_owned(),
+        what: "the task file",
+        source,
+        hint: hint.to_owned(),
+    };
+    let about = std::fs::metadata(path)
+        .map_err(|e| unreadable(e, "\nhint: `mary tasks new FILE` makes one"))?;
+    if !about.is_file() || about.len() > LONGEST_FILE {
+        let why = std::io::Error::other("expected a file of at most 4 MiB");
+        return Err(unreadable(why, ""));
+    }
+    let bytes = mary_platform::read_plain(path, LONGEST_FILE).map_err(|e| unreadable(e, ""))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
+        let line = 1 + before
+            .unwrap_or_default()
+            .iter()
+            .filter(|b| **b == b'\n')
+            .count();
+        TaskFileError::Wrong {
+            path: path.to_owned(),
+            line,
+            message: "this is not valid UTF-8".into(),
+        }
+    })
+}
+
+/// A task file on its way to a plan.
+struct Reading<'a> {
+    path: &'a Path,
+    source: &'a str,
+}
+
+impl Reading<'_> {
+    fn line(&self, byte: usize) -> usize {
+        let before = self.source.as_bytes().get(..byte).unwrap_or_default();
+        1 + before.iter().filter(|b| **b == b'\n').count()
+    }
+
+    fn wrong(&self, byte: usize, message: impl Into<String>) -> TaskFileError {
+        TaskFileError::Wrong {
+            path: self.path.to_owned(),
+            line: self.line(byte),
+            message: message.into(),
+        }
+    }
+
+    fn form(&self) -> Result<Form, TaskFileError> {
+        toml::from_str(self.source).map_err(|error| {
+            let at = error.span().map_or(0, |s| s.start);
+            self.wrong(at, error.message().trim_end())
+        })
+    }
+
+    fn plan(self) -> Result<Plan, TaskFileError> {
+        let form = self.form()?;
+        let id = self.id(&form)?;
+        let twin = self.twin(&form)?;
+        let templates = self.templates(&form)?;
+        self.complete(&form)?;
+        let data = &form.data;
+        let table = self.table(&data.path, data.format, data.quotes, data.split.as_deref())?;
+        let split = form.shots.split.as_deref();
+        let shots = match &form.shots.path {
+            Some(path) => self.table(path, form.shots.format, data.quotes, split)?,
+            None if split.is_some() => self.table(&data.path, data.format, data.quotes, split)?,
+            None => table.clone(),
+        };
+        let pattern = form
+            .judge
+            .pattern
+            .as_ref()
+            .map(|p| self.pattern(p))
+            .transpose()?;
+        let layers = self.layers(&form)?;
+        let mut hasher = blake3::Hasher::new();
+        for part in ["mary-taskfile 1", self.source, &table.hash, &shots.hash] {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part.as_bytes());
+        }
+        let options = match form.request.choices.as_ref().map(toml::Spanned::get_ref) {
+            Some(Choices::Each(each)) => Some(each.len()),
+            _ => None,
+        };
+        Ok(Plan {
+            id,
+            path: self.path.to_owned(),
+            templates,
+            table,
+            shots,
+            pattern,
+            layers,
+            content: hasher.finalize().to_hex().to_string(),
+            options,
+            twin,
+            form,
+        })
+    }
+
+    /// The form that this file is, where it names the one that asks the same items in words. Only what that
+    /// file is called is looked at; its data may come later.
+    fn twin(&self, form: &Form) -> Result<Option<Twin>, TaskFileError> {
+        let Some(twin) = &form.twin else {
+            return Ok(None);
+        };
+        let at = twin.words.span().start;
+        if form.request.pictures.is_empty() {
+            let why =
+                "a file with a twin in words shows pictures itself (`pictures` under [request])";
+            return Err(self.wrong(at, why));
+        }
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let path = folder.join(twin.words.get_ref());
+        let source = source_of(&path)?;
+        let other = Reading {
+            path: &path,
+            source: &source,
+        };
+        let words = other.form()?;
+        if !words.request.pictures.is_empty() || words.twin.is_some() {
+            let why = format!(
+                "`{}` shows pictures; a twin in words shows none and names no twin itself",
+                twin.words.get_ref()
+            );
+            return Err(self.wrong(at, why));
+        }
+        let name = other.id(&words)?;
+        if name == self.id(form)? {
+            return Err(self.wrong(at, format!("the twin has the same name, `{name}`")));
+        }
+        Ok(Some(Twin {
+            name,
+            shown: match twin.shown {
+                TwinShown::Picture => ShownAs::Picture,
+                TwinShown::Both => ShownAs::Both,
+            },
+            apart: Vec::new(),
+        }))
+    }
+
+    /// `family/task` from the name, or from the file's.
+    fn id(&self, form: &Form) -> Result<String, TaskFileError> {
+        let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
+        let (given, at) = match &form.name {
+            Some(name) => (name.get_ref().clone(), name.span().start),
+            None => (stem.into_owned(), 0),
+        };
+        let slug = |text: &str| -> String {
+            let plain = text.trim().to_lowercase();
+            let safe = plain.chars().map(|c| {
+                if c.is_alphanumeric() || c == '.' {
+                    c
+                } else {
+                    '-'
+                }
+            });
+            safe.collect::<String>().trim_matches(['-', '.']).to_owned()
+        };
+        let (family, task) = given.split_once('/').unwrap_or(("own", &given));
+        let (family, task) = (slug(family), slug(task));
+        if family.is_empty() || task.is_empty() {
+            return Err(self.wrong(
+                at,
+                format!(
+                    "`{given}` is no name; expected `task` or `family/task` in letters and digits"
+                ),
+            ));
+        }
+        Ok(format!("{family}/{task}"))
+    }
+
+    fn templates(&self, form: &Form) -> Result<Templates, TaskFileError> {
+        let mut templates = Templates::new().map_err(|e| self.wrong(0, e))?;
+        let (request, judge) = (&form.request, &form.judge);
+        let mut add = |name: &str, text: Option<&Placed>, value: bool| match text {
+            None => Ok(()),
+            Some(text) => self.add(
+                &mut templates,
+                name,
+                text.get_ref(),
+                text.span().start,
+                value,
+            ),
+        };
+        add("system", request.system.as_ref(), false)?;
+        add("prompt", request.prompt.as_ref(), false)?;
+        add("turns", request.turns.as_ref(), true)?;
+        for (at, picture) in request.pictures.iter().enumerate() {
+            add(&format!("pictures[{at}]"), Some(picture), true)?;
+        }
+        add("continuation", request.continuation.as_ref(), false)?;
+        add("good", request.good.as_ref(), false)?;
+        add("bad", request.bad.as_ref(), false)?;
+        add("unconditional", request.unconditional.as_ref(), false)?;
+        for (at, text) in request.texts.iter().enumerate() {
+            add(&format!("texts[{at}]"), Some(text), false)?;
+        }
+        add("answer", judge.answer.as_ref(), true)?;
+        add("rubric", judge.rubric.as_ref(), false)?;
+        add("with", judge.with.as_ref(), true)?;
+        add("where", form.data.filter.as_ref(), true)?;
+        add("shots.where", form.shots.filter.as_ref(), true)?;
+        add("shots.template", form.shots.template.as_ref(), false)?;
+        if let Some(choices) = &request.choices {
+            let at = choices.span().start;
+            match choices.get_ref() {
+                Choices::List(text) => self.add(&mut templates, "choices", text, at, true)?,
+                Choices::Each(each) => {
+                    for (n, text) in each.iter().enumerate() {
+                        self.add(&mut templates, &format!("choices[{n}]"), text, at, false)?;
+                    }
+                }
+            }
+        }
+        Ok(templates)
+    }
+
+    fn add(
+        &self,
+        templates: &mut Templates,
+        name: &str,
+        text: &str,
+        at: usize,
+        value: bool,
+    ) -> Result<(), TaskFileError> {
+        let line = self.line(at);
+        let added = if value {
+            templates.add_value(name, text, line)
+        } else {
+            templates.add(name, text, line)
+        };
+        added.map_err(|(message, within)| {
+            // Text in three quotes begins on the next line.
+            let written = self.source.get(at..).unwrap_or_default();
+            let below =
+                usize::from(written.starts_with("\"\"\"\n") || written.starts_with("'''\n"));
+            TaskFileError::Wrong {
+                path: self.path.to_owned(),
+                line: line + below + within.saturating_sub(1),
+                message: format!("the template `{name}` is broken: {message}"),
+            }
+        })
+    }
+
+    fn table(
+        &self,
+        path: &Placed,
+        format: Option<crate::rows::Format>,
+        quotes: Option<bool>,
+        split: Option<&str>,
+    ) -> Result<Table, TaskFileError> {
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let file = folder.join(path.get_ref());
+        let format = match format {
+            Some(format) => format,
+            None => format_of(&file).map_err(|why| self.wrong(path.span().start, why))?,
+        };
+        Table::open(file.clone(), format, quotes, split).map_err(|source| {
+            TaskFileError::Unreadable {
+                path: file,
+                what: "the data",
+                source,
+                hint: format!(
+                    "\nhint: {}:{} names it, as seen from the folder of the task file",
+                    self.path.display(),
+                    self.line(path.span().start)
+                ),
+            }
+        })
+    }
+
+    fn pattern(&self, pattern: &Placed) -> Result<Regex, TaskFileError> {
+        RegexBuilder::new(pattern.get_ref())
+            .size_limit(PATTERN_SIZE)
+            .dfa_size_limit(PATTERN_SIZE)
+            .build()
+            .map_err(|e| {
+                let said = e.to_string();
+                let last = said.lines().last().unwrap_or(&said);
+                self.wrong(
+                    pattern.span().start,
+                    format!("`pattern` is no regular expression that can be used: {last}"),
+                )
+            })
+    }
+
+    fn layers(&self, form: &Form) -> Result<Layers, TaskFileError> {
+        let Some(layers) = &form.request.layers else {
+            return Ok(Layers::Last);
+        };
+        match layers.get_ref() {
+            LayersForm::Word(word) if word == "last" => Ok(Layers::Last),
+            LayersForm::Word(word) if word == "all" => Ok(Layers::All),
+            LayersForm::These(numbers) if !numbers.is_empty() => Ok(Layers::These(numbers.clone())),
+            _ => Err(self.wrong(
+                layers.span().start,
+                "expected `layers = \"last\"`, `\"all\"` or a list of numbers",
+            )),
+        }
+    }
+
+    /// Whether request and judge fit and have what they need.
+    fn complete(&self, form: &Form) -> Result<(), TaskFileError> {
+        let (request, judge) = (&form.request, &form.judge);
+        let kind = *request.kind.get_ref();
+        let verdict = *judge.kind.get_ref();
+        let at_judge = judge.kind.span().start;
+        let at_request = request.kind.span().start;
+        let want = |there: bool, at: usize, what: &str| {
+            if there {
+                Ok(())
+            } else {
+                Err(self.wrong(at, what))
+            }
+        };
+        let pair = request.good.is_some() || request.bad.is_some();
+        match (kind, verdict) {
+            (Kind::Score, JudgeKind::Choice) if pair => {
+                want(
+                    request.good.is_some() && request.bad.is_some() && request.choices.is_none(),
+                    at_request,
+                    "a minimal pair has `good` and `bad`, and no `choices`",
+                )?;
+            }
+            (Kind::Score | Kind::Generate, JudgeKind::Choice) => {
+                want(
+                    request.choices.is_some(),
+                    at_request,
+                    "the judge `choice` needs `choices` (or, with kind = \"score\", `good` and `bad`) under [request]",
+                )?;
+                want(
+                    judge.answer.is_some(),
+                    at_judge,
+                    "the judge `choice` needs `answer`: which option is right",
+                )?;
+            }
+            (
+                Kind::Generate,
+                JudgeKind::Exact | JudgeKind::Contains | JudgeKind::Regex | JudgeKind::Number,
+            ) => {
+                want(
+                    judge.answer.is_some(),
+                    at_judge,
+                    "this judge needs `answer`: what is right",
+                )?;
+                want(
+                    verdict != JudgeKind::Regex || judge.pattern.is_some(),
+                    at_judge,
+                    "the judge `regex` needs `pattern`: what is read from the model's text",
+                )?;
+            }
+            (Kind::Generate, JudgeKind::Model) => {
+                want(
+                    judge.rubric.is_some(),
+                    at_judge,
+                    "the judge `model` needs `rubric`: what the judge is asked",
+                )?;
+            }
+            (Kind::Score, JudgeKind::Correlation) => {
+                want(
+                    judge.with.is_some(),
+                    at_judge,
+                    "the judge `correlation` needs `with`: the number to compare with",
+                )?;
+                want(
+                    request.continuation.is_some() && request.choices.is_none(),
+                    at_request,
+                    "a correlation of log-probabilities needs `continuation`, the text that is scored, and no `choices`",
+                )?;
+            }
+            (Kind::Observe, JudgeKind::Correlation) => {
+                want(
+                    judge.with.is_some(),
+                    at_judge,
+                    "the judge `correlation` needs `with`: the number to compare with",
+                )?;
+                want(
+                    request.texts.len() == 2,
+                    at_request,
+                    "a correlation of vectors needs two `texts`, whose cosine is taken",
+                )?;
+            }
+            (Kind::Observe, JudgeKind::Triple) => {
+                want(
+                    request.texts.len() == 3,
+                    at_request,
+                    "the judge `triple` needs three `texts`: what is asked about, the near one, the far one",
+                )?;
+            }
+            _ => {
+                return Err(self.wrong(
+                    at_judge,
+                    "this judge does not fit the request; `generate` goes with choice, exact, contains, regex, \
+                     number and model, `score` with choice and correlation, `observe` with correlation and triple",
+                ));
+            }
+        }
+        want(
+            kind != Kind::Generate || request.prompt.is_some() != request.turns.is_some(),
+            at_request,
+            "kind = \"generate\" needs `prompt`, or `turns` in its place",
+        )?;
+        want(
+            kind == Kind::Generate || request.turns.is_none(),
+            at_request,
+            "`turns` go with kind = \"generate\"",
+        )?;
+        want(
+            kind != Kind::Observe || request.pictures.is_empty(),
+            at_request,
+            "`pictures` go with kind = \"generate\" and kind = \"score\"",
+        )?;
+        want(
+            request.max_tokens > 0,
+            at_request,
+            "`max_tokens` is 0, so that nothing could be answered",
+        )?;
+        want(
+            request.temperature.is_finite() && request.temperature >= 0.0,
+            at_request,
+            "`temperature` is a number from 0",
+        )?;
+        want(
+            judge.tolerance >= 0.0 && judge.relative >= 0.0,
+            at_judge,
+            "`tolerance` and `relative` are numbers from 0",
+        )?;
+        let known = |x: Option<f64>| x.is_none_or(f64::is_finite);
+        want(
+            known(judge.chance) && known(judge.human),
+            at_judge,
+            "`chance` and `human` are numbers on the task's scale (0.5, not 50 %)",
+        )?;
+        if let Some(scale) = &judge.scale {
+            let [low, high] = *scale.get_ref();
+            want(
+                low.is_finite() && high.is_finite() && low < high,
+                scale.span().start,
+                "`scale` is the lowest and the highest mark, for example [1, 5]",
+            )?;
+        }
+        Ok(())
+    }
+}
