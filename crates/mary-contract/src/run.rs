@@ -7,8 +7,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Ask, InForce, Item, ItemSource, Judgement, Key, ModelCard, ModelError, ModelRef, ModelSettings, Reply,
-    Scoring, TaskSettings, Twin, Usage,
+    Ask, InForce, Item, ItemSource, Judgement, Key, ModelCard, ModelError, ModelRef, ModelSettings,
+    Reply, Scoring, TaskSettings, Twin, Usage,
 };
 
 /// A value with its uncertainty. Intervals are 95 % unless `method` says otherwise.
