@@ -225,7 +225,9 @@ fn before_and_after_stand_side_by_side_only_within_one_question() {
     assert_eq!(measured, 1);
     assert_eq!(overall.rows[0][2..], ["40.00", "50.00"]);
     assert!(
-        shown[0].caption.contains("Left out: hf/tuned (published zh"),
+        shown[0]
+            .caption
+            .contains("Left out: hf/tuned (published zh"),
         "{}",
         shown[0].caption
     );
