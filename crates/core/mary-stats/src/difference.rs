@@ -263,7 +263,7 @@ fn few_differ(
         units as f64
     };
     let likely = PairedLikelihood::new(only_first * worth, only_second * worth, worth);
-    let mut p = t_two_sided(likely.from_zero(), freedom);
+    let mut p = t_two_sided(likely.distance_from_zero(), freedom);
     let few = differing < FEWEST_DIFFERING;
     if few {
         p = p.max(permutation(differences, clusters, 0, 0)?.p);

@@ -66,7 +66,7 @@ impl PairedLikelihood {
     }
 
     /// The distance from no difference, in standard errors.
-    pub(crate) fn from_zero(&self) -> f64 {
+    pub(crate) fn distance_from_zero(&self) -> f64 {
         (2.0 * self.loss(0.0)).max(0.0).sqrt()
     }
 

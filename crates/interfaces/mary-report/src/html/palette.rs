@@ -66,7 +66,9 @@ impl Palette {
     /// The names of a figure: of its series, and of models that share one.
     fn names_in(&self, figure: &Figure) -> Vec<String> {
         let mut names: Vec<String> = figure.series.iter().map(|s| s.name.clone()).collect();
-        for series in &figure.series {
+        // Curves and bars stay one whatever their points are.
+        let apart = matches!(figure.kind, FigureKind::Box | FigureKind::Scatter { .. });
+        for series in figure.series.iter().filter(|_| apart) {
             let models = self.sharing(series);
             names.extend(models.into_iter().map(|model| self.label(model).to_owned()));
         }

@@ -25,6 +25,8 @@ pub fn merged(place: &Place, models: &[ModelRef], adapter: &Path) -> anyhow::Res
     let weights = adapter.join("adapter_model.safetensors");
     let file = mary_platform::open_plain(&weights)
         .with_context(|| format!("{}: no adapter is here", weights.display()))?;
+    // Refuses what is too large before it is read.
+    let wanted = MergedProvenance::planned(&base, adapter, Storage::F32)?;
     let fingerprint = mary_weights::Checkpoint::open(&base)?.fingerprint()?;
     let mut hasher = blake3::Hasher::new();
     hasher.update(fingerprint.as_bytes());
@@ -40,7 +42,6 @@ pub fn merged(place: &Place, models: &[ModelRef], adapter: &Path) -> anyhow::Res
         .join("merged")
         .join(format!("{name}-{}", &digest[..12]));
     // What lies there was merged whole, from this very base and adapter, or it is merged again.
-    let wanted = MergedProvenance::planned(&base, adapter, Storage::F32)?;
     if wanted.reuse(&folder)? != Reuse::Same {
         mary_train::merge(&base, adapter, &folder, Storage::F32)?;
     }

@@ -181,7 +181,7 @@ impl Run<'_> {
             }
             let limit = course.stop_after;
             stop |= limit.is_some_and(|limit| begun.elapsed() >= limit);
-            if stop || step == course.steps || step % course.save_every == 0 {
+            if stop || step == course.steps || step.is_multiple_of(course.save_every) {
                 self.save(grown)?;
             }
         }

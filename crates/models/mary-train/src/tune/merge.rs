@@ -138,10 +138,11 @@ fn tensor_of(checkpoint: &Checkpoint, a: &Architecture, layer: &str) -> Option<S
 /// made from and how it was learned. A base in Hugging Face's layout is stored as `storage` says; of a
 /// GGUF file only the matrices that the adapter changes are stored anew, in 32 bits.
 pub fn merge(model: &Path, adapter: &Path, out: &Path, storage: Storage) -> Result<(), TrainError> {
-    let provenance = MergedProvenance::planned(model, adapter, storage)?;
     let fail = |e: mary_contract::ModelError| TrainError::content(model, e);
     let checkpoint = Checkpoint::open(model).map_err(fail)?;
+    // Before its files are hashed: what is no adapter is not read to its end.
     let changes = Changes::read(&checkpoint, model, adapter)?;
+    let provenance = MergedProvenance::planned(model, adapter, storage)?;
     let same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
     if same(model, out)
         || model
