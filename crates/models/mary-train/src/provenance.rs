@@ -198,7 +198,7 @@ fn hash_of(files: &[&Path]) -> Result<String, TrainError> {
     for path in files {
         let file = mary_platform::open_plain(path).map_err(TrainError::file(path))?;
         let size = file.metadata().map_err(TrainError::file(path))?.len();
-        let most = mary_contract::LARGEST_DATA;
+        let most = mary_platform::LARGEST_DATA;
         if size > most {
             let problem = format!("expected a file of at most {most} bytes, found {size}");
             return Err(TrainError::content(path, problem));

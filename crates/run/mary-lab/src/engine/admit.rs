@@ -144,15 +144,14 @@ fn hint(
         let shown = fits.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
         hints.push(format!("{} can run {shown}{more}", first.model));
     }
-    if let Some((task, settings)) = tasks.iter().find(|(t, _)| *t.card().id == *first.task) {
-        if let Some(card) = models.iter().find(|c| c.model.to_string() == first.model)
-            && let Some((name, value)) = fitting_setting(*task, settings, card)
-        {
-            hints.push(format!(
-                "`--set {name}={value}` asks in a way that {} can answer",
-                first.model
-            ));
-        }
+    if let Some((task, settings)) = tasks.iter().find(|(t, _)| *t.card().id == *first.task)
+        && let Some(card) = models.iter().find(|c| c.model.to_string() == first.model)
+        && let Some((name, value)) = fitting_setting(*task, settings, card)
+    {
+        hints.push(format!(
+            "`--set {name}={value}` asks in a way that {} can answer",
+            first.model
+        ));
     }
     hints.extend(first.missing.iter().filter_map(|lacking| remedy(lacking)));
     match hints.is_empty() {
