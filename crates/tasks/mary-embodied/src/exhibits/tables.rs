@@ -27,10 +27,7 @@ fn unread_cell((unread, all): (usize, usize)) -> Cell {
 }
 
 /// Rows that the paper prints of the released questions; none where these were not asked.
-fn beside<T>(
-    sources: impl IntoIterator<Item = Source>,
-    rows: &[T],
-) -> impl Iterator<Item = &T> {
+fn beside<T>(sources: impl IntoIterator<Item = Source>, rows: &[T]) -> impl Iterator<Item = &T> {
     let released = sources.into_iter().any(is_released);
     rows.iter().filter(move |_| released)
 }
