@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("MARY_DATA_DIR", ROOT.parent / "shared" / "datasets"))
-OUT = ROOT / "crates" / "mary-psychometric" / "src" / "grammar" / "reference.json"
+OUT = ROOT / "crates" / "tasks" / "mary-psychometric" / "src" / "grammar" / "reference.json"
 
 # v0 trained these with batches of 4M tokens: half as many steps for as many tokens.
 DOUBLE = ("160m", "410m", "1.4b")

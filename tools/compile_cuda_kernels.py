@@ -22,7 +22,7 @@ import tempfile
 import zipfile
 
 PACKAGE = "nvidia-cuda-nvrtc-cu12==12.4.127"
-CRATES = os.path.join(os.path.dirname(__file__), "../crates")
+CRATES = os.path.join(os.path.dirname(__file__), "../crates/models")
 # Each source with its parts; each part is a module of its own. `lean` is for GPUs with less shared
 # memory.
 SOURCES = {

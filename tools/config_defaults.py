@@ -20,8 +20,8 @@ import transformers as tf
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 CRATES = Path(__file__).resolve().parent.parent / "crates"
-GOLDEN = CRATES / "mary-architecture" / "tests"
-READERS = CRATES / "mary-architecture" / "src" / "config"
+GOLDEN = CRATES / "models" / "mary-weights" / "tests" / "architecture"
+READERS = CRATES / "models" / "mary-weights" / "src" / "architecture" / "config"
 
 # Everything the readers know; a type that this version of transformers does not have is left out.
 TYPES = (

@@ -17,7 +17,7 @@ import gguf
 import numpy as np
 from safetensors.numpy import load_file
 
-TESTS = Path(__file__).resolve().parent.parent / "crates" / "mary-local" / "tests"
+TESTS = Path(__file__).resolve().parent.parent / "crates" / "models" / "mary-local" / "tests"
 # Folder -> architecture.
 CASES = {
     "llama": "llama", "llama_linear": "llama", "llama_yarn": "llama", "mixtral": "llama",

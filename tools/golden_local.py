@@ -22,7 +22,7 @@ import transformers as tf
 
 torch.set_num_threads(1)
 
-HERE = Path(__file__).resolve().parent.parent / "crates" / "mary-local" / "tests" / "golden"
+HERE = Path(__file__).resolve().parent.parent / "crates" / "models" / "mary-local" / "tests" / "golden"
 WORDS = (
     "the a cat dog bird child river stone light sleeps runs sings falls reads and or not "
     "under over near old young red blue small great one two three four is are was were who that"

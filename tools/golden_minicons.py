@@ -21,7 +21,7 @@ from minicons import scorer
 
 torch.set_num_threads(1)
 ROOT = Path(__file__).resolve().parent.parent
-OUT = ROOT / "crates" / "mary-instruments" / "tests" / "golden"
+OUT = ROOT / "crates" / "run" / "mary-lab" / "tests" / "texts" / "golden"
 SENTENCES = json.loads((ROOT / "crates/models/mary-local/tests/golden_real.json").read_text())["sentences"]
 
 

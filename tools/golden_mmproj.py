@@ -20,7 +20,7 @@ from safetensors.numpy import load_file
 
 from golden_gguf import converted, metadata
 
-HERE = Path(__file__).resolve().parent.parent / "crates" / "mary-local" / "tests" / "golden_vision"
+HERE = Path(__file__).resolve().parent.parent / "crates" / "models" / "mary-local" / "tests" / "golden_vision"
 # Folder -> architecture of the language model, projector.
 CASES = {
     "llava_next": ("llama", "mlp"),

@@ -20,7 +20,7 @@ import numpy as np
 import transformers as tf
 from PIL import Image
 
-HERE = Path(__file__).resolve().parent.parent / "crates" / "mary-vision" / "tests" / "golden"
+HERE = Path(__file__).resolve().parent.parent / "crates" / "models" / "mary-local" / "tests" / "pictures" / "golden"
 
 
 def drawn(width, height, channels, seed):

@@ -25,7 +25,7 @@ from golden_pictures import drawn
 
 torch.set_num_threads(1)
 
-HERE = Path(__file__).resolve().parent.parent / "crates" / "mary-local" / "tests" / "golden_vision"
+HERE = Path(__file__).resolve().parent.parent / "crates" / "models" / "mary-local" / "tests" / "golden_vision"
 CHAT = (
     "{% for m in messages %}{{ m['role'] }} : {% if m['content'] is string %}{{ m['content'] }}{% else %}"
     "{% for c in m['content'] %}{% if c['type'] == 'image' %}PICTURE{% else %}{{ c['text'] }}{% endif %}{% endfor %}"
