@@ -3,7 +3,7 @@
 //!
 //! Yes/no verdicts on independent items: profile likelihood and McNemar's mid-p. All others: the
 //! cluster-robust standard error CR2 and Student's t with Satterthwaite's degrees of freedom. Where hardly a
-//! unit tells the two apart a standard error says nothing: [`few_differ`]. Below [`FEWEST`] independent
+//! unit tells the two apart a standard error says nothing: `few_differ`. Below [`FEWEST`] independent
 //! units nothing is claimed.
 
 use serde::Serialize;
