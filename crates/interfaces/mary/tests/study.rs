@@ -323,11 +323,23 @@ fn closing_asks_while_people_take_part() {
         err.contains("1 person is taking part") && err.contains("--let-finish"),
         "{err}"
     );
-    let said = done(home, &["study", "close", "sums", "--let-finish"]);
-    assert!(said.contains("1 person may finish"), "{said}");
     let Served(_, address, entry) = &server;
     let page = asked(address, entry, None);
     let form = format!("agree=yes&ticket={}", field(&page, "ticket"));
+    let said = done(home, &["study", "close", "sums", "--let-finish"]);
+    assert!(said.contains("1 person may finish"), "{said}");
+    let Said { out, err, .. } = mary(home, &["study", "status", "sums"]);
+    assert!(
+        out.contains("new people are let in            false"),
+        "{out}"
+    );
+    assert!(
+        err.contains("nobody new is let in; 1 person may finish"),
+        "{err}"
+    );
+    let page = asked(address, entry, None);
+    assert!(page.contains("This study is closed"), "{page}");
+    assert!(!page.contains("Ann runs it."), "no consent: {page}");
     let refused = asked(address, entry, Some(&form));
     assert!(refused.contains("This study is closed"), "{refused}");
     let page = asked(address, &own, None);
@@ -340,13 +352,93 @@ fn closing_asks_while_people_take_part() {
         .lines()
         .find_map(|l| l.strip_prefix("finished = \""))
         .unwrap();
-    let said = done(home, &["study", "close", "sums", "--yes"]);
-    assert!(said.contains("people/sums"), "{said}");
+    let Said { out, err, .. } = mary(home, &["study", "close", "sums", "--yes"]);
+    assert!(out.contains("people/sums"), "{out}");
+    let unfinished = "1 person did not finish; 1 answer is not used";
+    assert!(err.contains(unfinished), "{err}");
     let page = asked(address, &own, None);
     assert!(
         page.contains("not your fault") && page.contains(code.trim_end_matches('"')),
         "{page}"
     );
+    let Said { out, err, .. } = mary(home, &["study", "status", "sums"]);
+    for row in [
+        "running                          0",
+        "stopped by closing               1",
+        "closed                           true",
+    ] {
+        assert!(out.contains(row), "{row} in {out}");
+    }
+    assert!(err.contains(unfinished), "{err}");
+    let said = mary(home, &["study", "results", "sums"]);
+    assert!(said.err.contains(unfinished), "{}", said.err);
+    // Whoever finished withdraws: what is left is named.
+    let Said { err, .. } = mary(home, &["study", "export", "sums"]);
+    assert!(err.contains(unfinished), "{err}");
+    let rows = std::fs::read_to_string(home.join("sums/export/jspsych.csv")).unwrap();
+    let who = rows.lines().nth(1).unwrap().split(',').next().unwrap();
+    done(home, &["study", "withdraw", "sums", who]);
+    let Said { code, err, .. } = mary(home, &["study", "results", "sums"]);
+    assert_eq!(code, 4, "{err}");
+    assert!(
+        err.contains("nobody has finished") && err.contains(unfinished),
+        "{err}"
+    );
+}
+
+/// Nobody took part: closing is no error, and who serves it afterwards hears that it is closed.
+#[test]
+fn a_study_without_people_is_closed_and_says_so() {
+    use std::io::BufRead as _;
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    sums(home);
+    let Said { code, out, err } = mary(home, &["study", "close", "sums"]);
+    assert_eq!((code, out.as_str()), (0, "the study is closed\n"), "{err}");
+    assert!(
+        err.contains("no run was written: nobody has finished"),
+        "{err}"
+    );
+    let said = done(home, &["study", "close", "sums", "--json"]);
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(said, serde_json::json!({"closed": true, "run": null}));
+    let mut child = crate::program::program(home)
+        .args(["study", "serve", "sums", "--port", "0"])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = std::io::BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = said.find(|l| l.as_ref().unwrap().contains("http://"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let line = line.unwrap().unwrap();
+    assert!(line.contains("the study is closed"), "{line}");
+}
+
+/// A run of another task, and one of other items: an error that names what is missing, not an empty table.
+#[test]
+fn people_are_not_held_against_a_run_with_nothing_in_common() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let new = "study new -t htest/rhyme --people 2 --per-person 4 --seed 2 --out rhyme";
+    done(home, &new.split(' ').collect::<Vec<_>>());
+    done(home, &["study", "simulate", "rhyme"]);
+    for (task, seed, said) in [
+        ("htest/uppercase", "2", "expected answers to htest/rhyme"),
+        ("htest/rhyme", "9", "no scored answer to any of the items"),
+    ] {
+        let runs = format!("{}/{task}", home.join("of").display());
+        let run = format!(
+            "run -m builtin/nano -t {task} --limit 4 --seed {seed} --no-report --quiet --output-path {runs}"
+        );
+        mary(home, &run.split(' ').collect::<Vec<_>>());
+        let folder = std::fs::read_dir(&runs).unwrap().flatten().next().unwrap();
+        let folder = folder.path().display().to_string();
+        let Said { code, out, err } =
+            mary(home, &["study", "results", "rhyme", "--against", &folder]);
+        assert_eq!((code, out.as_str()), (2, ""), "{err}");
+        assert!(err.contains(said) && err.contains("hint:"), "{err}");
+    }
 }
 
 /// Withdrawn by the command while the server runs, after an export and a close, and killed afterwards: no file

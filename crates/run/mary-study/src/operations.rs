@@ -12,7 +12,7 @@ use crate::freeze::Keys;
 use crate::judgements::{self, Joining, Mark};
 use crate::results::{self, Results};
 use crate::session::{Participation, Session};
-use crate::store::{self, CopyKind};
+use crate::store::{self, Admission, CopyKind};
 
 impl Session {
     /// Everybody with their answers.
@@ -23,6 +23,11 @@ impl Session {
     /// Whether the study is over.
     pub fn is_closed(&self) -> Result<bool, StudyError> {
         self.store.wait(store::is_closed)
+    }
+
+    /// Who may come in.
+    pub fn admission(&self) -> Result<Admission, StudyError> {
+        self.store.wait(store::admission)
     }
 
     /// Judges everybody who has finished so far.
@@ -45,24 +50,29 @@ impl Session {
     }
 
     /// Closes the study: nobody is let in any more, and no answer taken. The run folder below `root` holds
-    /// what was answered.
+    /// what was answered; there is none where nobody counts who finished.
     pub fn close(
         &self,
         registry: &Registry,
         root: &Path,
-    ) -> Result<(PathBuf, RunSummary, Results), StudyError> {
+    ) -> Result<Option<(PathBuf, RunSummary, Results)>, StudyError> {
         self.store.wait(store::close_study)?;
         let keys = self.study.keys()?;
         let run = std::path::absolute(root.join(self.run_id(&keys)?)).map_err(io_at(root))?;
         // Noted first: whoever withdraws from now on is taken out of it.
         let noted = run.to_string_lossy().into_owned();
+        let path = noted.clone();
         self.store
-            .wait(move |db| store::record(db, &noted, CopyKind::Run, 0))?;
-        let Some(written) = self.write_run(&keys, registry, root)? else {
-            return Err(StudyError::refused(
-                "nobody has finished, so there is nothing to write\nhint: the study is closed; its answers so far are in its folder",
-            ));
-        };
+            .wait(move |db| store::record(db, &path, CopyKind::Run, 0))?;
+        let written = self.write_run(&keys, registry, root)?;
+        if written.is_none() && !run.exists() {
+            // Otherwise whoever withdraws would be told of a copy that never was.
+            self.store.wait(move |db| {
+                let copies = store::copies(db)?.into_iter();
+                let mut ours = copies.filter(|copy| copy.path == noted);
+                ours.try_for_each(|copy| store::cleaned(db, &copy, true))
+            })?;
+        }
         self.finish_deletions(Some(registry))?;
         Ok(written)
     }

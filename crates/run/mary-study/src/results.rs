@@ -19,6 +19,7 @@ use crate::folder::Study;
 use crate::freeze::{KeyedItem, Keys};
 use crate::question::{Answer, AnswerForm, reply};
 use crate::session::{Participation, Session};
+use crate::status::Unfinished;
 use crate::store::{PersonState, StoredAnswer};
 
 /// The provider under which people stand among models.
@@ -34,6 +35,8 @@ pub struct Results {
     pub finished: usize,
     /// Of those, excluded by the rules.
     pub excluded: usize,
+    /// Those who did not finish: nothing of theirs is judged.
+    pub unfinished: Unfinished,
 }
 
 /// Judges everybody who finished. The rules of `study.toml` say who counts.
@@ -63,6 +66,7 @@ pub fn judge(
         with_excluded: Vec::new(),
         finished: 0,
         excluded: 0,
+        unfinished: Unfinished::of(people),
     };
     let limit = study.settings.rules.attention_failures;
     for one in people {
@@ -224,6 +228,9 @@ fn manifest(study: &Study, keys: &Keys, results: &Results) -> Result<RunManifest
         mary_platform::counted(results.finished, "person"),
         results.excluded
     )];
+    if !results.unfinished.is_empty() {
+        card.remarks.push(results.unfinished.to_string());
+    }
     let mut say = |name: &str, text: String| card.conventions.insert(name.to_owned(), text);
     say("trial", "the place of the person: one list each".into());
     say(
@@ -272,6 +279,7 @@ pub(crate) fn run_id(study: &Study, keys: &Keys) -> Result<String, StudyError> {
         with_excluded: Vec::new(),
         finished: 0,
         excluded: 0,
+        unfinished: Unfinished::default(),
     };
     Ok(manifest(study, keys, &nobody)?.id)
 }

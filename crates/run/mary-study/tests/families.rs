@@ -2,7 +2,7 @@
 //! PerceptualQA's people read as a study.
 
 use mary_contract::{Part, PeopleAnswer};
-use mary_study::question::AnswerForm;
+use mary_study::question::{AnswerForm, Question};
 
 use crate::fixture::{self, Datasets, drawn, frozen, registry};
 
@@ -36,6 +36,7 @@ fn grids_are_shown_as_pictures_or_as_numbers_with_none_fits() {
         for question in &made.questions {
             let shown = question.parts.iter().all(|p| matches!(p, Part::Image(_)));
             assert_eq!(shown, picture, "{task}");
+            assert!(question.instruction.ends_with("at work?"), "{task}");
             assert!(matches!(
                 question.answer,
                 AnswerForm::Choice {
@@ -67,7 +68,8 @@ fn perceptualqa_is_asked_in_chinese_and_read_as_the_paper_reads() {
     }
 }
 
-/// Whatever a family offers people is either shown or refused with a reason; its judge reads every option.
+/// Whatever a family offers people is either shown, with a line that says what to do, or refused with a reason;
+/// its judge reads every option.
 #[test]
 fn every_task_is_shown_or_refused() {
     use mary_contract::{NoData, TaskSettings};
@@ -87,6 +89,12 @@ fn every_task_is_shown_or_refused() {
         match freeze(&[wanted], &NoData, 1) {
             Ok(made) => {
                 assert_eq!(made.questions.len(), made.keys.items.len());
+                let untold = |q: &Question| q.instruction.trim().is_empty();
+                let id = &task.card().id;
+                assert!(
+                    !made.questions.iter().any(untold),
+                    "{id}: what is to be done?"
+                );
                 shown.push(task.card().id.to_string());
             }
             Err(error) => assert!(!error.to_string().is_empty()),
@@ -106,6 +114,48 @@ fn every_task_is_shown_or_refused() {
         );
     }
     eprintln!("people can be asked: {}", shown.join(", "));
+}
+
+/// Tasks that read files of others: shown with a line that says what to do, and with nothing that tells.
+#[test]
+fn tasks_that_need_files_say_what_to_do_too() {
+    let registry = registry();
+    let blimp = registry.task("psychometric/blimp").unwrap();
+    let pair = frozen("psychometric/grammar", 1, &[], None, false);
+    let shown = blimp.for_people(&Default::default(), &pair.keys.items[0].item);
+    assert!(shown.unwrap().instruction.contains("sentences"));
+
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("my-gravity.png"), b"\x89PNG").unwrap();
+    let manifest = dir.path().join("photos.csv");
+    std::fs::write(&manifest, "image,label\nmy-gravity.png,gravity\n").unwrap();
+    let set = [("manifest", manifest.to_str().unwrap())];
+    let made = frozen("physico/photo", 1, &set, None, false);
+    let [question] = made.questions.as_slice() else {
+        panic!("one photograph");
+    };
+    assert!(question.instruction.contains("photograph"));
+    let texts = question.parts.iter().filter(|p| matches!(p, Part::Text(_)));
+    assert_eq!(texts.count(), 0, "the name of the file tells the answer");
+}
+
+/// A question about a picture is not answered from the numbers behind it.
+#[test]
+fn perception_in_pictures_shows_no_numbers() {
+    let made = frozen("physico/perception-visual", 4, &[], None, false);
+    for question in &made.questions {
+        assert!(question.instruction.contains("on the left"));
+        let [Part::Image(_), Part::Text(asked)] = question.parts.as_slice() else {
+            panic!("a picture and a question: {:?}", question.parts.len());
+        };
+        assert!(asked.ends_with('?') && !asked.contains('\n'), "{asked}");
+    }
+    let made = frozen("physico/perception-text", 1, &[], None, false);
+    let [Part::Text(asked)] = made.questions[0].parts.as_slice() else {
+        panic!("words and grids");
+    };
+    assert!(asked.contains("\n->\n"), "{asked}");
+    assert!(made.questions[0].instruction.contains("before the arrow"));
 }
 
 /// What the contract's own forms of answers become.

@@ -5,7 +5,7 @@ use mary_study::results::PEOPLE;
 use mary_study::session::now;
 use mary_study::simulate::{Behaviour, Simulation, by_data};
 use mary_study::store::{NoPlace, PersonState, PlatformIds, Refusal, Step, Submitted};
-use mary_study::{PeopleStatistics, Session, export};
+use mary_study::{PeopleStatistics, Session, export, status};
 
 use crate::fixture::{self, filled, joined, look, send, until};
 
@@ -185,7 +185,10 @@ fn platforms_send_each_person_once_and_their_ids_stay_apart() {
     assert_eq!(join(ids("a")), Err(NoPlace::Again));
     // Nothing that is written out holds the id.
     let registry = fixture::registry();
-    let (run, ..) = session.close(&registry, &dir.path().join("runs")).unwrap();
+    let (run, ..) = session
+        .close(&registry, &dir.path().join("runs"))
+        .unwrap()
+        .unwrap();
     let found = session.judged(&registry).unwrap();
     let out = dir.path().join("out");
     export::write(&session, &found, &session.people().unwrap(), &out).unwrap();
@@ -235,7 +238,7 @@ fn results_are_a_run_of_people() {
     assert_eq!(by_data(&session, &keys, &simulation, 50).unwrap(), 12);
     let registry = fixture::registry();
     let runs = dir.path().join("runs");
-    let (path, summary, found) = session.close(&registry, &runs).unwrap();
+    let (path, summary, found) = session.close(&registry, &runs).unwrap().unwrap();
     assert_eq!((found.finished, found.excluded), (12, 0));
     assert_eq!(found.samples.len(), 120);
     assert!(summary.complete);
@@ -278,7 +281,7 @@ fn results_are_a_run_of_people() {
     assert!(deleted.unwrap().complete());
     let log = std::fs::read_to_string(path.join("samples.jsonl")).unwrap();
     assert!(!log.contains(&gone), "the run is written again");
-    let (again, ..) = session.close(&registry, &runs).unwrap();
+    let (again, ..) = session.close(&registry, &runs).unwrap().unwrap();
     assert_eq!(again, path);
     let log = std::fs::read_to_string(again.join("samples.jsonl")).unwrap();
     assert!(!log.contains(&gone));
@@ -306,6 +309,7 @@ fn closing_lets_people_finish_or_gives_them_their_code() {
     let late = look(&session, &two);
     let (_, summary, found) = session
         .close(&fixture::registry(), &dir.path().join("runs"))
+        .unwrap()
         .unwrap();
     assert_eq!(look(&session, &two).step, Step::Closed { begun: true });
     assert_eq!(look(&session, &three).step, Step::Closed { begun: false });
@@ -327,6 +331,110 @@ fn closing_lets_people_finish_or_gives_them_their_code() {
     let cells = format!("{:?}", shown.tables[0].rows);
     let percent = format!("{:.1} [", 100.0 * score.value);
     assert!(cells.contains(&percent), "{percent} in {cells}");
+}
+
+fn row<'r>(rows: &'r [(String, String)], name: &str) -> &'r str {
+    let found = rows.iter().find(|(n, _)| n == name);
+    &found.unwrap_or_else(|| panic!("no {name} in {rows:?}")).1
+}
+
+/// Closed while somebody is in the middle: they no longer count as taking part, and what they answered is
+/// counted as what it is.
+#[test]
+fn whoever_did_not_finish_is_counted_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _thread) = fixture::study(dir.path(), &fixture::settings(4, 3));
+    let [one, two] = [(); 2].map(|()| joined(&session));
+    until(&session, &one, |s| *s == Step::Finished);
+    until(&session, &two, |s| {
+        matches!(s, Step::Trial { trial: 1, .. })
+    });
+    let rows = || {
+        let people = session.people().unwrap();
+        status::rows(&session.study, &people, session.admission().unwrap())
+    };
+    let before = rows();
+    assert_eq!(row(&before, "running"), "1");
+    assert_eq!(row(&before, "new people are let in"), "true");
+    session.stop_admission().unwrap();
+    let letting = rows();
+    assert_eq!(row(&letting, "new people are let in"), "false");
+    assert_eq!(row(&letting, "closed"), "false");
+    let runs = dir.path().join("runs");
+    let (_, summary, found) = session.close(&fixture::registry(), &runs).unwrap().unwrap();
+    let said = "1 person did not finish; 1 answer is not used";
+    assert_eq!(found.unfinished.to_string(), said);
+    let remarks = &summary.manifest.models[0].remarks;
+    assert!(remarks.iter().any(|r| r == said), "{remarks:?}");
+    let after = rows();
+    for (name, value) in [
+        ("finished", "1"),
+        ("running", "0"),
+        ("stopped by closing", "1"),
+        ("answers saved", "4"),
+        ("answers of unfinished people", "1"),
+        ("closed", "true"),
+    ] {
+        assert_eq!(row(&after, name), value, "{name}");
+    }
+}
+
+/// Nobody finished: the study is closed and there is no run, nor one that a withdrawal would look for.
+#[test]
+fn a_study_that_nobody_finished_is_closed_without_a_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _thread) = fixture::study(dir.path(), &fixture::settings(4, 3));
+    let token = joined(&session);
+    let view = until(&session, &token, |s| {
+        matches!(s, Step::Trial { trial: 1, .. })
+    });
+    let (registry, runs) = (fixture::registry(), dir.path().join("runs"));
+    assert!(session.close(&registry, &runs).unwrap().is_none());
+    assert!(session.is_closed().unwrap() && !runs.exists());
+    let gone = session
+        .withdraw(&view.person.pseudonym, Some(&registry))
+        .unwrap()
+        .unwrap();
+    assert!(gone.complete());
+    assert_eq!(gone.notes, [""; 0]);
+}
+
+/// Whoever comes too late hears it before the consent; whoever has finished is not asked to go on.
+#[test]
+fn a_page_says_first_that_the_study_is_closed_and_last_that_answers_stay() {
+    use crate::attacks::{field, get, post};
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _thread) = fixture::study(dir.path(), &fixture::settings(4, 3));
+    let [one, two] = [(); 2].map(|()| joined(&session));
+    until(&session, &one, |s| *s == Step::Finished);
+    let address = mary_study::simulate::page::served(session.clone()).unwrap();
+    let entry = format!("/s/{}", session.study.secrets.entry);
+    let open = get(address, &entry);
+    assert!(
+        open.body.contains("You agree to be asked."),
+        "{}",
+        open.body
+    );
+    let late = format!("agree=yes&ticket={}", field(&open.body, "ticket"));
+    let asked = |token: &str| get(address, &format!("/p/{token}/withdraw")).body;
+    assert!(asked(&two).contains("go on with the study"));
+    session.stop_admission().unwrap();
+    for closed in [false, true] {
+        if closed {
+            let runs = dir.path().join("runs");
+            session.close(&fixture::registry(), &runs).unwrap();
+            assert!(!asked(&two).contains("go on with the study"));
+        }
+        let page = get(address, &entry);
+        assert_eq!(page.status, 410);
+        assert!(page.body.contains("This study is closed."), "{}", page.body);
+        assert!(!page.body.contains("You agree to be asked."));
+        // A page that was opened before.
+        assert_eq!(post(address, &entry, &late).status, 410);
+        let page = asked(&one);
+        assert!(page.contains("No, keep my answers"), "{page}");
+        assert!(!page.contains("go on with the study"), "{page}");
+    }
 }
 
 /// The clock is set back while people answer, the server is started again, and the clock is put right: what was

@@ -59,7 +59,7 @@ fn descriptions_are_judged_in_the_browser_and_come_back_as_judgements_of_the_run
     let chosen: Vec<&Answer> = people[0].answers.iter().map(|a| &a.answer).collect();
     assert_eq!(chosen[..3], [&one, &one, &two]);
 
-    let (path, summary, found) = session.close(&fixture::registry(), &runs).unwrap();
+    let (path, summary, found) = session.close(&fixture::registry(), &runs).unwrap().unwrap();
     assert_eq!(found.samples.len(), 2 * TEXTS);
     assert!(
         path.ends_with("judged-judged-described"),
@@ -117,7 +117,7 @@ fn descriptions_are_judged_in_the_browser_and_come_back_as_judgements_of_the_run
     );
     let gone = people[0].person.pseudonym.clone();
     assert!(session.withdraw(&gone, None).unwrap().is_some());
-    let (path, ..) = session.close(&fixture::registry(), &runs).unwrap();
+    let (path, ..) = session.close(&fixture::registry(), &runs).unwrap().unwrap();
     let log = std::fs::read_to_string(path.join("samples.jsonl")).unwrap();
     assert!(!log.contains(&gone));
 }
@@ -142,7 +142,7 @@ fn the_same_on_paper_and_in_a_spreadsheet() {
     let file = dir.path().join("marks.csv");
     std::fs::write(&file, format!("sheet,question,mark\n{marks}")).unwrap();
     assert_eq!(paper::read(&session, &file).unwrap(), 1);
-    let (path, ..) = session.close(&fixture::registry(), &runs).unwrap();
+    let (path, ..) = session.close(&fixture::registry(), &runs).unwrap().unwrap();
     let wrong = samples(&path)
         .iter()
         .filter(|s| s.judgement.measures[MEASURE] == 0.0)
@@ -227,7 +227,7 @@ fn which_properties_a_description_names_is_judged_with_their_grids() {
             send(&session, &token, fixture::filled(&view, value)).unwrap();
         }
     }
-    let (path, summary, found) = session.close(&fixture::registry(), &runs).unwrap();
+    let (path, summary, found) = session.close(&fixture::registry(), &runs).unwrap().unwrap();
     for sample in samples(&path) {
         let parts = form.lines.iter().filter(|l| {
             l.of.model == sample.id.model

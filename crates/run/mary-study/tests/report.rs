@@ -30,7 +30,7 @@ fn closed(
     let keys = session.study.keys().unwrap();
     assert_eq!(by_data(&session, &keys, &simulation, 6).unwrap(), 6);
     let runs = folder.join("runs");
-    let (path, summary, _) = session.close(&fixture::registry(), &runs).unwrap();
+    let (path, summary, _) = session.close(&fixture::registry(), &runs).unwrap().unwrap();
     let run = RunFolder::open(&path).unwrap();
     (
         run.samples().unwrap().map(Result::unwrap).collect(),

@@ -343,7 +343,7 @@ fn pages_of_the_end_hold_no_key_either() {
     assert!(busy.contains(&429), "{busy:?}");
     keep("too many", joined().body.into_bytes());
     let _ = session.close(&fixture::registry(), &dir.path().join("runs"));
-    keep("closed", joined().body.into_bytes());
+    keep("closed", get(address, &entry).body.into_bytes());
     keep("closed", get(address, &own).body.into_bytes());
     let keys = session.study.keys().unwrap();
     for (what, response) in &gathered {

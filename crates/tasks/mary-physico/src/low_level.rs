@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    DataSource, Item, Items, Judgement, Measure, Needs, Param, Reply, Sample, Scoring, Task,
-    TaskCard, TaskError, TaskSettings, text,
+    DataSource, ForPeople, Item, Items, Judgement, Measure, Needs, Param, Reply, Sample, Scoring,
+    Task, TaskCard, TaskError, TaskSettings, text,
 };
 
 use crate::grid_task::{described, judge_choice};
@@ -63,6 +63,12 @@ pub struct Definition;
 impl Task for Definition {
     fn card(&self) -> &TaskCard {
         &DEFINITION_CARD
+    }
+
+    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        Some(ForPeople::of(item)?.told(
+            "A physical concept is described, and [PHENOMENON] stands for its name. Which concept is it?",
+        ))
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {

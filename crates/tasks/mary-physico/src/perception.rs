@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    DataSource, Item, Items, Judgement, Measure, Needs, Param, Reference, Reply, Sample, Scoring,
-    Target, Task, TaskCard, TaskError, TaskSettings, text,
+    DataSource, ForPeople, Item, Items, Judgement, Measure, Needs, Param, Part, Reference, Reply,
+    Sample, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, text,
 };
 use mary_generators::{Stream, below, shuffle, stream};
 
@@ -377,6 +377,24 @@ pub static PERCEPTION_VISUAL_TASK: Perception = Perception {
 impl Task for Perception {
     fn card(&self) -> &TaskCard {
         self.card
+    }
+
+    /// The question over the picture alone, or over the grids as numbers.
+    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        let mut shown = ForPeople::of(item)?;
+        let side = if self.seen {
+            for part in &mut shown.parts {
+                if let Part::Text(text) = part {
+                    text.truncate(text.find("\n\n").unwrap_or(text.len()));
+                }
+            }
+            "on the left"
+        } else {
+            "before the arrow"
+        };
+        Some(shown.told(format!(
+            "The grid {side} is the input, the other one the output. Answer the question about them."
+        )))
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {

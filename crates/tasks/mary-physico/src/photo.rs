@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use mary_contract::{
-    DataSource, Image, Item, ItemSource, Items, Judgement, Measure, Needs, Param, Reply, Sample,
-    Scoring, Task, TaskCard, TaskError, TaskSettings, text,
+    DataSource, ForPeople, Image, Item, ItemSource, Items, Judgement, Measure, Needs, Param,
+    Part as Shown, Reply, Sample, Scoring, Task, TaskCard, TaskError, TaskSettings, text,
 };
 use mary_generators::{below, shuffle, stream};
 use serde::Deserialize;
@@ -212,6 +212,13 @@ impl Task for Photo {
 
     fn source(&self, _: &TaskSettings) -> ItemSource {
         ItemSource::File
+    }
+
+    /// The photograph alone: the name of its file, by which results are found, may tell the answer.
+    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        let mut shown = ForPeople::of(item)?;
+        shown.parts.retain(|part| matches!(part, Shown::Image(_)));
+        Some(shown.told("Which physical concept does the photograph show?"))
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use mary_contract::{
-    Ask, Citation, DataError, DataSource, Finish, Generate, Generated, Item, Items, Judgement,
-    Needs, Param, Prompt, PromptForm, Reply, Request, Response, Sampling, Score, Start, Target,
-    Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
+    Ask, Citation, DataError, DataSource, Finish, ForPeople, Generate, Generated, Item, Items,
+    Judgement, Needs, Param, Prompt, PromptForm, Reply, Request, Response, Sampling, Score, Start,
+    Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
 };
 use mary_generators::{Stream, below, shuffle, stream};
 
@@ -460,6 +460,10 @@ fn item(
 impl Task for Characters {
     fn card(&self) -> &TaskCard {
         &CARD
+    }
+
+    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        Some(ForPeople::of(item)?.told("Answer the last line. Every letter counts."))
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {

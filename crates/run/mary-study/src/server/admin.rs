@@ -8,6 +8,7 @@ use axum::response::{Html, IntoResponse as _, Response};
 use base64::Engine as _;
 
 use super::{Shared, render};
+use crate::store;
 
 /// How the study stands, for who has its admin token: as the password of HTTP's basic authentication.
 pub(super) async fn page(State(server): Shared, headers: HeaderMap) -> Response {
@@ -33,10 +34,11 @@ pub(super) async fn page(State(server): Shared, headers: HeaderMap) -> Response 
         )];
         return (StatusCode::UNAUTHORIZED, ask, "the admin token is needed\n").into_response();
     }
-    let work = server.session.gathering();
+    let gather = server.session.gathering();
+    let work = |db: &_| Ok((gather(db)?, store::admission(db)?));
     match server.session.store.call(work).await {
-        Ok(people) => {
-            let rows = crate::status::rows(&server.session.study, &people);
+        Ok((people, admission)) => {
+            let rows = crate::status::rows(&server.session.study, &people, admission);
             let link = format!("/s/{}", server.session.study.secrets.entry);
             Html(render::admin(&server.session.study, &rows, &link)).into_response()
         }

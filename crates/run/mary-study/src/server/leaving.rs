@@ -6,7 +6,7 @@ use axum::response::Response;
 
 use super::render::{Buttons, Message};
 use super::{Pairs, Shared};
-use crate::store;
+use crate::store::{self, Step};
 
 /// Asks once more before everything is deleted.
 pub(super) async fn ask(State(server): Shared, Path(token): Path<String>) -> Response {
@@ -16,10 +16,17 @@ pub(super) async fn ask(State(server): Shared, Path(token): Path<String>) -> Res
     };
     let w = server.words();
     let key = store::step_key(&server.session.study, view.person.id, "withdraw");
+    let (sure, stay) = match view.step {
+        Step::Instructions | Step::Check { .. } | Step::Trial { .. } => (w.withdraw_sure, w.stay),
+        // There is nothing left to stop or to go on with.
+        Step::Finished | Step::ScreenedOut | Step::TimedOut | Step::Closed { .. } => {
+            (w.withdraw_after, w.keep)
+        }
+    };
     let said = Message {
         heading: w.withdraw.into(),
-        text: w.withdraw_sure.into(),
-        link: Some((format!("/p/{token}"), w.stay.into())),
+        text: sure.into(),
+        link: Some((format!("/p/{token}"), stay.into())),
         form: Some(Buttons {
             action: format!("/p/{token}/withdraw"),
             fields: vec![("key".into(), key)],

@@ -32,7 +32,7 @@ use mary_contract::Part;
 use crate::StudyError;
 use crate::session::{Session, View, token_hash};
 use crate::settings::CheckKind;
-use crate::store::{self, NoPlace, PlatformIds, Refusal, Step, Submission};
+use crate::store::{self, Admission, NoPlace, PlatformIds, Refusal, Step, Submission};
 use connection::{Connections, PATIENCE, Peer};
 use limits::Limits;
 use render::{Asked, Buttons, Message};
@@ -330,6 +330,14 @@ async fn consent(
     let w = server.words();
     if server.platform(&pairs).is_err() {
         return server.plain(StatusCode::BAD_REQUEST, w.not_found);
+    }
+    // Nobody reads a consent and agrees to it only to hear that it was in vain.
+    match server.session.store.call(store::admission).await {
+        Ok(Admission::Open) => {}
+        Ok(Admission::LettingFinish | Admission::Closed) => {
+            return server.plain(StatusCode::GONE, w.closed);
+        }
+        Err(error) => return server.fault(&error),
     }
     // What the platform said goes through the form; nothing is kept before somebody agrees.
     let known = study.settings.platform.kind.parameters();

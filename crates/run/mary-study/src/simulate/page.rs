@@ -226,7 +226,10 @@ fn one(
     let study = &session.study;
     let entry = format!("/s/{}", study.secrets.entry);
     let consent = client.get(&entry)?;
-    let ticket = hidden(&consent.body, "ticket")?;
+    let Some(ticket) = hidden(&consent.body, "ticket") else {
+        report.turned_away += 1;
+        return None;
+    };
     let joined = client.post(&entry, &[("agree", "yes"), ("ticket", ticket)])?;
     let Some(own) = joined.location else {
         report.turned_away += 1;

@@ -7,14 +7,16 @@ mod people;
 mod schema;
 mod submit;
 
-pub use people::{Joined, NoPlace, Person, PersonState, PlatformIds, find_by_platform, withdraw};
+pub use people::{
+    Admission, Joined, NoPlace, Person, PersonState, PlatformIds, find_by_platform, withdraw,
+};
 pub use submit::{Refusal, Step, Submission, Submitted, step_key};
 
 pub(crate) use erase::{Copy, CopyKind, cleaned, copies, note_all, pending, record};
 pub use people::StoredAnswer;
 pub(crate) use people::{
-    Joining, Neighbours, all, answers_of, close_study, failures, is_closed, join, known, last_seen,
-    platform_kept, seat, stop_admission, welcome_back,
+    Joining, Neighbours, admission, all, answers_of, close_study, failures, is_closed, join, known,
+    last_seen, platform_kept, seat, stop_admission, welcome_back,
 };
 pub(crate) use submit::{begin_view, current, submit};
 

@@ -148,7 +148,7 @@ pub(crate) fn join(db: &Connection, who: &Joining) -> rusqlite::Result<Result<Jo
     if known.is_some() {
         return Ok(Ok(Joined::Back));
     }
-    if closed(db)? != OPEN {
+    if admission(db)? != Admission::Open {
         return Ok(Err(NoPlace::Closed));
     }
     if let Some(ids) = &who.platform
@@ -315,14 +315,32 @@ const OPEN: i64 = 0;
 const CLOSED: i64 = 1;
 const NO_ADMISSION: i64 = 2;
 
-fn closed(db: &Connection) -> rusqlite::Result<i64> {
-    db.prepare_cached("SELECT closed FROM state")?
-        .query_row([], |row| row.get(0))
+/// Who may come in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// Anybody who was given the link.
+    Open,
+    /// Nobody new; whoever has a place may finish.
+    LettingFinish,
+    /// Nobody: the study is over.
+    Closed,
+}
+
+/// Who may come in.
+pub(crate) fn admission(db: &Connection) -> rusqlite::Result<Admission> {
+    let closed: i64 = db
+        .prepare_cached("SELECT closed FROM state")?
+        .query_row([], |row| row.get(0))?;
+    Ok(match closed {
+        OPEN => Admission::Open,
+        NO_ADMISSION => Admission::LettingFinish,
+        _ => Admission::Closed,
+    })
 }
 
 /// Whether the study is over.
 pub(crate) fn is_closed(db: &Connection) -> rusqlite::Result<bool> {
-    Ok(closed(db)? == CLOSED)
+    Ok(admission(db)? == Admission::Closed)
 }
 
 /// Nobody is let in any more, and no answer taken.

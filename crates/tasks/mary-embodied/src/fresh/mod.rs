@@ -16,8 +16,8 @@ pub use said::{Level, Rung, Said};
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    DataSource, Item, Items, Judgement, Measure, Needs, Param, Reply, Sample, Scoring, Target,
-    Task, TaskCard, TaskError, TaskSettings, text,
+    DataSource, ForPeople, Item, Items, Judgement, Measure, Needs, Param, Reply, Sample, Scoring,
+    Target, Task, TaskCard, TaskError, TaskSettings, text,
 };
 
 use crate::Language;
@@ -316,6 +316,14 @@ fn item(setup: &FreshSettings, number: usize, fresh: &FreshItem) -> Result<Item,
 impl Task for FreshTask {
     fn card(&self) -> &TaskCard {
         self.card
+    }
+
+    fn for_people(&self, settings: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        let language = self.setup(settings).ok()?.language;
+        Some(ForPeople::of(item)?.told(match language {
+            Language::En => "Choose the right answer.",
+            Language::Zh => "请选出正确的答案。",
+        }))
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {

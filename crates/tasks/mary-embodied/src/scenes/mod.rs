@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mary_contract::{
-    Ask, DataSource, Generate, Image, Item, Items, Judgement, Needs, Param, Part, Prompt,
-    PromptForm, Reply, Request, Sampling, Score, Scoring, Speaker, Start, Target, Task, TaskCard,
-    TaskError, TaskSettings, Ties, Turn, text,
+    Ask, DataSource, ForPeople, Generate, Image, Item, Items, Judgement, Needs, Param, Part,
+    Prompt, PromptForm, Reply, Request, Sampling, Score, Scoring, Speaker, Start, Target, Task,
+    TaskCard, TaskError, TaskSettings, Ties, Turn, text,
 };
 use mary_generators::small_world::scenes::{KINDS, Posed, Scene, exam};
 use mary_generators::{Packing, Picture};
@@ -219,6 +219,10 @@ impl Setup {
 impl Task for Scenes {
     fn card(&self) -> &TaskCard {
         &CARD
+    }
+
+    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        Some(ForPeople::of(item)?.told("Choose the right answer."))
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {

@@ -15,9 +15,10 @@ pub use blocks::{GeometryItem, items as fresh_items};
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, DataSource, ErrorKind, Finish, Generate, Generated, InForce, Item, Items, Judgement,
-    Needs, Param, Picture, Prompt, PromptForm, Reply, Request, Response, Sampling, Score, Scored,
-    Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason, text,
+    Ask, DataSource, ErrorKind, Finish, ForPeople, Generate, Generated, InForce, Item, Items,
+    Judgement, Needs, Param, Picture, Prompt, PromptForm, Reply, Request, Response, Sampling,
+    Score, Scored, Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
+    UnscoredReason, text,
 };
 use mary_generators::best;
 use serde_json::json;
@@ -156,6 +157,13 @@ fn item(setup: &HtestSettings, asked: Asked) -> Item {
 impl Task for LetterGeometry {
     fn card(&self) -> &TaskCard {
         &CARD
+    }
+
+    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        Some(
+            ForPeople::of(item)?
+                .told("Turn and flip the symbol in your mind, then choose what it looks like."),
+        )
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {

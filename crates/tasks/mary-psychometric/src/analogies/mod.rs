@@ -37,6 +37,10 @@ const CITATION: Citation = Citation::new(
     "arXiv:2407.01047",
 );
 
+/// What people are asked about a pair and five others.
+const TO_PEOPLE: &str =
+    "The two words are related in some way. Choose the pair that is related in the same way.";
+
 /// Chance of one in five.
 const CHANCE: Option<f64> = Some(0.2);
 

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, DataSource, Finish, Generate, Generated, InForce, Item, ItemSource, Items, Judgement,
-    Needs, Param, Prompt, Reply, Request, Response, Sampling, Scoring, Target, Task, TaskCard,
-    TaskError, TaskSettings, UnscoredReason, text,
+    Ask, DataSource, Finish, ForPeople, Generate, Generated, InForce, Item, ItemSource, Items,
+    Judgement, Needs, Param, Prompt, Reply, Request, Response, Sampling, Scoring, Target, Task,
+    TaskCard, TaskError, TaskSettings, UnscoredReason, text,
 };
 
 use super::{
@@ -79,6 +79,10 @@ impl Task for AnalogiesPrompting {
 
     fn source(&self, settings: &TaskSettings) -> ItemSource {
         item_source(&CARD, settings)
+    }
+
+    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        Some(ForPeople::of(item)?.told(super::TO_PEOPLE))
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {

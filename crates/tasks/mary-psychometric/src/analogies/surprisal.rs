@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, DataSource, InForce, Item, ItemSource, Items, Judgement, Needs, Param, Prompt, Reply,
-    Request, Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings,
-    Ties, text,
+    Ask, DataSource, ForPeople, InForce, Item, ItemSource, Items, Judgement, Needs, Param, Prompt,
+    Reply, Request, Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError,
+    TaskSettings, Ties, text,
 };
 
 use super::{QUESTIONS, QUESTIONS_FILE, id, item_source, questions, source_convention, target};
@@ -48,6 +48,10 @@ impl Task for AnalogiesSurprisal {
 
     fn source(&self, settings: &TaskSettings) -> ItemSource {
         item_source(&CARD, settings)
+    }
+
+    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        Some(ForPeople::of(item)?.told(super::TO_PEOPLE))
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Citation, DataSource, InForce, Item, Items, Judgement, Needs, Param, Reference, Reply, Scoring,
-    Task, TaskCard, TaskError, TaskSettings, text,
+    Citation, DataSource, ForPeople, InForce, Item, Items, Judgement, Needs, Param, Reference,
+    Reply, Scoring, Task, TaskCard, TaskError, TaskSettings, text,
 };
 
 use super::pair::{self, CONVENTION, Convention, Manner, START};
@@ -64,6 +64,10 @@ impl Task for Blimp {
         CARD.human
             .clone()
             .filter(|_| matches!(settings.param(&CARD, "set"), "all" | ""))
+    }
+
+    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        Some(ForPeople::of(item)?.told(pair::TO_PEOPLE))
     }
 
     fn needs(&self, _settings: &TaskSettings) -> Needs {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    DataSource, Item, Items, Judgement, Needs, Param, Reply, Scoring, Task, TaskCard, TaskError,
-    TaskSettings, text,
+    DataSource, ForPeople, Item, Items, Judgement, Needs, Param, Reply, Scoring, Task, TaskCard,
+    TaskError, TaskSettings, text,
 };
 
 use super::pair::{self, CONVENTION, Convention, Manner, Pair, START};
@@ -123,6 +123,10 @@ impl Grammar {
 impl Task for Grammar {
     fn card(&self) -> &TaskCard {
         self.card
+    }
+
+    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        Some(ForPeople::of(item)?.told(pair::TO_PEOPLE))
     }
 
     fn needs(&self, _settings: &TaskSettings) -> Needs {

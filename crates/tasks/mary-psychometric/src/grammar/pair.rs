@@ -18,6 +18,9 @@ use super::Phenomenon;
 /// The tag that says which paradigm a pair is of: paradigms are what was sampled.
 pub const FAMILY: &str = "set";
 
+/// What people are asked about the two sentences.
+pub const TO_PEOPLE: &str = "Which of the two sentences is acceptable English?";
+
 /// The setting that all tasks of minimal pairs share.
 pub const CONVENTION: Param = Param::new(
     "convention",

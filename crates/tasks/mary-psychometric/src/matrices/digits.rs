@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Citation, DataSource, Item, Items, Judgement, Needs, Param, Reply, Response, Scoring, Target,
-    Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason, text,
+    Citation, DataSource, ForPeople, Item, Items, Judgement, Needs, Param, Reply, Response,
+    Scoring, Target, Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason, text,
 };
 
 use super::bracket::{MODE, Mode, SCORING, ask, bracketed, mode, written};
@@ -122,6 +122,12 @@ fn item(setup: DigitSettings, settings: &TaskSettings, problem: &DigitProblem) -
 impl Task for DigitMatrices {
     fn card(&self) -> &TaskCard {
         &CARD
+    }
+
+    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        Some(ForPeople::of(item)?.told(
+            "Find the pattern in the rows, then choose what is missing at the end of the last row.",
+        ))
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    DataSource, Item, Items, Judgement, Needs, Param, Reply, Response, Scoring, Target, Task,
-    TaskCard, TaskError, TaskSettings, Ties, UnscoredReason, text,
+    DataSource, ForPeople, Item, Items, Judgement, Needs, Param, Reply, Response, Scoring, Target,
+    Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason, text,
 };
 
 use super::bracket::{MODE, Mode, SCORING, ask, bracketed, mode, written};
@@ -118,6 +118,13 @@ fn item(setup: LetterSettings, settings: &TaskSettings, problem: &LetterProblem)
 impl Task for LetterStrings {
     fn card(&self) -> &TaskCard {
         &CARD
+    }
+
+    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        Some(ForPeople::of(item)?.told(
+            "The first line shows a sequence before and after a change. Change the sequence of the second \
+             line in the same way and choose the result.",
+        ))
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {

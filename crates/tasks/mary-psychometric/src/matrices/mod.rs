@@ -14,8 +14,8 @@ mod upstream;
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, Changes, DataSource, Item, ItemSource, Items, Judgement, Needs, Param, Prompt, PromptForm,
-    Reply, Request, Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError,
+    Ask, Changes, DataSource, ForPeople, Item, ItemSource, Items, Judgement, Needs, Param, Prompt,
+    PromptForm, Reply, Request, Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError,
     TaskSettings, Ties, text,
 };
 
@@ -215,6 +215,12 @@ impl Task for Matrices {
     fn source(&self, settings: &TaskSettings) -> ItemSource {
         // Here the setting is called `matrices`; its words are fresh and the names of published sets.
         ItemSource::by_word(settings.param(&CARD, "matrices"))
+    }
+
+    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        Some(ForPeople::of(item)?.told(
+            "Find the pattern in the rows, then choose what is missing at the end of the third row.",
+        ))
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {

@@ -5,6 +5,7 @@ use mary_platform::counted;
 use mary_stats::crossed::StudyPlan;
 use mary_study::freeze::{Frozen, Wanted, freeze};
 use mary_study::lists::Lists;
+use mary_study::question::Question;
 use mary_study::settings::{Check, CheckKind, Consent, Language, Platform, PlatformKind, Rules};
 use mary_study::{Settings, Study, random_token};
 
@@ -72,6 +73,15 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
     settings.reachable().map_err(UsageError::new)?;
     let study = Study::create(&args.out, &settings, &frozen)?;
     print(&format!("{}\n", study.path.display()))?;
+    let untold = |q: &&Question| q.instruction.trim().is_empty();
+    let untold = study.questions.iter().filter(untold).count();
+    if untold > 0 {
+        tell(&format!(
+            "note: {} without a line that says what to do\n\
+             hint: `[people] wording` in a task file of your own adds one, or say it in `instructions` of study.toml",
+            counted(untold, "item")
+        ));
+    }
     tell(&format!(
         "{}, {}, {} a person, list by list ({:?})\n\
          fill in what stands in brackets in {}/study.toml, and look at its other texts, checks and rules\n\

@@ -12,7 +12,7 @@ use std::path::Path;
 use anyhow::Context;
 use mary_store::RunFolder;
 use mary_study::simulate::{self, Behaviour, Simulation};
-use mary_study::store::StoreThread;
+use mary_study::store::{Admission, StoreThread};
 use mary_study::{Session, paper, server};
 
 use super::{print, tell};
@@ -80,9 +80,18 @@ fn serve(place: &Place, args: &ServeStudyArgs) -> anyhow::Result<Status> {
     session.know_run(&place.runs)?;
     let entry = session.study.secrets.entry.clone();
     let address = SocketAddr::new(args.host, args.port);
+    let here = match session.admission()? {
+        Admission::Open => "people take part at",
+        Admission::LettingFinish => {
+            "nobody new is let in (`close --let-finish`); whoever is taking part may finish at"
+        }
+        Admission::Closed => {
+            "the study is closed: no answer is taken, and whoever took part may withdraw at"
+        }
+    };
     server::serve(session, address, &mut |bound| {
         tell(&format!(
-            "people take part at http://{bound}/s/{entry}\n\
+            "{here} http://{bound}/s/{entry}\n\
              how it stands: http://{bound}/admin (any name; the password is `admin` in {}/secrets.json)\n\
              Ctrl-C ends it; nothing that was answered is lost",
             args.study.display()

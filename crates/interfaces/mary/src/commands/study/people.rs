@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 use std::path::Path;
 
-use mary_contract::{Outcome, Sample, model_labels};
+use mary_contract::{Outcome, Sample, TaskRun, model_labels};
 use mary_platform::counted;
 use mary_stats::bootstrap::{Bootstrap, Units, percentile};
 use mary_store::RunFolder;
-use mary_study::{PeopleStatistics, export as rows, results, status as standing};
+use mary_study::results::{self, Results};
+use mary_study::status::{self as standing, Unfinished};
+use mary_study::store::Admission;
+use mary_study::{PeopleStatistics, export as rows};
 use serde::Serialize;
 
 use super::opened;
@@ -21,8 +24,8 @@ use crate::settings::Place;
 /// How the study stands.
 pub fn status(place: &Place, study: &Path, json: bool) -> anyhow::Result<Status> {
     let (session, _thread) = opened(place, study)?;
-    let mut all = standing::rows(&session.study, &session.people()?);
-    all.push(("closed".into(), session.is_closed()?.to_string()));
+    let (people, admission) = (session.people()?, session.admission()?);
+    let mut all = standing::rows(&session.study, &people, admission);
     let pending = session.deletion_pending()?;
     all.push(("deletions pending".into(), pending.to_string()));
     if json {
@@ -32,6 +35,16 @@ pub fn status(place: &Place, study: &Path, json: bool) -> anyhow::Result<Status>
         for (name, value) in all {
             print(&format!("{name:<32} {value}\n"))?;
         }
+    }
+    let unfinished = Unfinished::of(&people);
+    match admission {
+        Admission::Open => {}
+        Admission::LettingFinish => tell(&format!(
+            "note: nobody new is let in; {} may finish",
+            counted(session.inside()?, "person")
+        )),
+        Admission::Closed if unfinished.is_empty() => {}
+        Admission::Closed => tell(&format!("note: {unfinished}")),
     }
     Ok(Status::Done)
 }
@@ -57,12 +70,22 @@ pub fn close(place: &Place, args: &CloseArgs) -> anyhow::Result<Status> {
         tell("nothing was changed");
         return Ok(Status::Incomplete);
     }
-    let (path, made, found) = session.close(&place.registry, &place.runs)?;
+    let Some((path, made, found)) = session.close(&place.registry, &place.runs)? else {
+        let why = nobody_counts(&session.judged(&place.registry)?);
+        if args.json {
+            print_json(&serde_json::json!({"closed": true, "run": null}))?;
+        } else {
+            print("the study is closed\n")?;
+        }
+        tell(&format!("note: no run was written: {why}"));
+        return Ok(Status::Done);
+    };
     summary::show(&made, args.json)?;
     if !args.json {
         show(&found.samples)?;
         super::judging::show(&session, &found.samples)?;
     }
+    note_unfinished(found.unfinished);
     tell(&format!(
         "{} finished, {} of them excluded by the rules\n{}\n\
          next: mary report {} (with a run of models beside it), mary study results {} --against RUN",
@@ -73,6 +96,24 @@ pub fn close(place: &Place, args: &CloseArgs) -> anyhow::Result<Status> {
         path.display()
     ));
     Ok(Status::Done)
+}
+
+/// Why there is nothing to judge in a study.
+fn nobody_counts(found: &Results) -> String {
+    let mut why = match found.finished {
+        0 => "nobody has finished".to_owned(),
+        n => format!("{} finished, excluded by the rules", counted(n, "person")),
+    };
+    if !found.unfinished.is_empty() {
+        why.push_str(&format!("\n{}", found.unfinished));
+    }
+    why
+}
+
+fn note_unfinished(unfinished: Unfinished) {
+    if !unfinished.is_empty() {
+        tell(&format!("note: {unfinished}"));
+    }
 }
 
 /// Asks whether a study is to be closed while people take part; a script has to say so beforehand.
@@ -128,15 +169,25 @@ pub fn results(place: &Place, args: &ResultsArgs) -> anyhow::Result<Status> {
     let is_study = path.join(mary_study::DATABASE).exists() || path.join("study.toml").exists();
     let samples = if is_study {
         let (session, _thread) = opened(place, path)?;
-        let found = session.judged(&place.registry)?;
+        let mut found = session.judged(&place.registry)?;
         let samples = if args.with_excluded {
-            found.with_excluded
+            std::mem::take(&mut found.with_excluded)
         } else {
-            found.samples
+            std::mem::take(&mut found.samples)
         };
+        if samples.is_empty() {
+            let hint = if found.finished > 0 {
+                "\nhint: --with-excluded counts them"
+            } else {
+                ""
+            };
+            let why = nobody_counts(&found);
+            return Err(MissingError(format!("{}: {why}{hint}", args.study)).into());
+        }
         if !args.json {
             super::judging::show(&session, &samples)?;
         }
+        note_unfinished(found.unfinished);
         samples
     } else {
         let folder = RunFolder::open(&rundir::find(place, Some(&args.study))?)?;
@@ -231,7 +282,8 @@ fn against(people: &[Sample], run: &Path) -> anyhow::Result<Vec<Difference>> {
         }
     }
     people.iter().for_each(|s| add(&mut ours, s));
-    let run = RunFolder::open(run)?;
+    let path = run;
+    let run = RunFolder::open(path)?;
     for sample in run.samples()? {
         let sample = sample?;
         add(models.entry(sample.id.model.clone()).or_default(), &sample);
@@ -249,6 +301,7 @@ fn against(people: &[Sample], run: &Path) -> anyhow::Result<Vec<Difference>> {
             sum / drawn.len() as f64
         };
         let (found, error) = match percentile(&units, of, &Bootstrap::default()) {
+            Err(_) if pairs.len() < 2 => (None, Some("an interval needs two or more".into())),
             Ok(found) => {
                 let bounds = Bounds {
                     difference: found.value,
@@ -267,13 +320,41 @@ fn against(people: &[Sample], run: &Path) -> anyhow::Result<Vec<Difference>> {
             error,
         }
     };
-    Ok(models.into_iter().map(difference).collect())
+    let found: Vec<Difference> = models.into_iter().map(difference).collect();
+    if found.iter().all(|one| one.items == 0) {
+        return Err(nothing_in_common(people, &run.manifest().tasks, path).into());
+    }
+    Ok(found)
+}
+
+/// Why a run cannot be held against people.
+fn nothing_in_common(people: &[Sample], asked: &[TaskRun], run: &Path) -> UsageError {
+    let tasks: Vec<&str> = by_task(people).into_keys().collect();
+    let both = tasks.iter().any(|t| asked.iter().any(|run| *run.id == **t));
+    let tasks = tasks.join(", ");
+    let (why, hint) = if both {
+        (
+            format!("it has no scored answer to any of the items of {tasks} that people answered"),
+            "ask the models with the seed and the settings with which the study was made",
+        )
+    } else {
+        let own: Vec<&str> = asked.iter().map(|run| &*run.id).collect();
+        (
+            format!(
+                "expected answers to {tasks}, which people were asked; found {}",
+                own.join(", ")
+            ),
+            "name a run of the same task (`mary runs` lists them)",
+        )
+    };
+    UsageError::new(format!("--against {}: {why}\nhint: {hint}", run.display()))
 }
 
 /// Rows for others.
 pub fn export(place: &Place, args: &ExportStudyArgs) -> anyhow::Result<Status> {
     let (session, _thread) = opened(place, &args.study)?;
     let found = session.judged(&place.registry)?;
+    note_unfinished(found.unfinished);
     let out = args
         .out
         .clone()
