@@ -127,7 +127,13 @@ fn by_interval_only(rows: &[&SummaryRow]) -> Vec<String> {
             .count()
     };
     let open = of(VersusChance::AboveUncorrected) + of(VersusChance::BelowUncorrected);
-    let others = |n| if n == 1 { "other differs" } else { "others differ" };
+    let others = |n| {
+        if n == 1 {
+            "other differs"
+        } else {
+            "others differ"
+        }
+    };
     let mut said = Vec::new();
     if open > 0 {
         said.push(format!(

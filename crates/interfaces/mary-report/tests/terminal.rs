@@ -108,3 +108,32 @@ fn the_floor_of_a_correlation_is_no_percentage() {
     assert!(text.contains("[0.364, 0.584]   ◇"), "{text}");
     assert!(text.contains("◇ may come from counting tokens"), "{text}");
 }
+
+/// What a score is held against is no answer that was not counted.
+#[test]
+fn the_floor_has_a_heading_of_its_own() {
+    use mary_contract::{Estimate, FLOOR, Measure, OVER_FLOOR};
+    let mut bench = fixture::bench(&["builtin/tiny", "builtin/large"], 60);
+    let estimate = |value: f64, half: f64| Estimate {
+        value,
+        low: value - half,
+        high: value + half,
+        n: 13,
+        method: "clustered-t".into(),
+    };
+    let row = &mut bench.run.rows[5];
+    row.chance = Some(0.0);
+    row.score = Some(estimate(0.474, 0.11));
+    row.measures = [(FLOOR, 0.471), (OVER_FLOOR, 0.003)]
+        .map(|(name, value)| Measure {
+            name: name.into(),
+            estimate: estimate(value, 0.1),
+        })
+        .into();
+    let text = terminal::table(&bench.run, TableStyle::default());
+    let (before, after) = text.split_once("\nAbout the scores:\n").unwrap();
+    let (_, not_counted) = before.split_once("\nNot counted as wrong:\n").unwrap();
+    assert!(!not_counted.contains("counting tokens"), "{text}");
+    let first = after.lines().next().unwrap();
+    assert!(first.ends_with("counting tokens scores 0.471"), "{text}");
+}

@@ -335,10 +335,17 @@ fn start_tokens_are_shown_and_compared() {
     assert!(token.contains(" (id "), "{token}");
     // By three conventions side by side, each named; two that put the same token there share a row.
     let by_start = |more: &[&str]| {
-        let all = [&["score", "p.csv", "--start", "compare", "--format", "jsonl"], more].concat();
+        let all = [
+            &["score", "p.csv", "--start", "compare", "--format", "jsonl"],
+            more,
+        ]
+        .concat();
         let got = mary(home.path(), &all);
         assert_eq!(got.code, 0, "{}", got.err);
-        let rows = got.out.lines().map(|row| serde_json::from_str(row).unwrap());
+        let rows = got
+            .out
+            .lines()
+            .map(|row| serde_json::from_str(row).unwrap());
         (rows.collect::<Vec<serde_json::Value>>(), got.err)
     };
     let (rows, said) = by_start(&["--pair", "good,bad"]);
@@ -350,13 +357,23 @@ fn start_tokens_are_shown_and_compared() {
     assert_eq!(began(&rows[0]), ("auto, harness".to_owned(), token.clone()));
     assert_eq!(began(&rows[1]), ("none".to_owned(), "nothing".to_owned()));
     assert_ne!(rows[0]["margin"], rows[1]["margin"]);
-    assert!(said.contains("auto and harness put the same token"), "{said}");
-    assert!(said.contains("no verdict depends on the start token"), "{said}");
+    assert!(
+        said.contains("auto and harness put the same token"),
+        "{said}"
+    );
+    assert!(
+        said.contains("no verdict depends on the start token"),
+        "{said}"
+    );
     let (rows, _) = by_start(&["--text", "good", "--by", "word"]);
     assert_eq!(began(&rows[0]).0, "auto, harness");
     let wrong = mary(home.path(), &[&words[..], &["--start", "allways"]].concat());
     assert_eq!(wrong.code, 2, "{}", wrong.err);
-    assert!(wrong.err.contains("compare, auto, harness"), "{}", wrong.err);
+    assert!(
+        wrong.err.contains("compare, auto, harness"),
+        "{}",
+        wrong.err
+    );
     let unknown = mary(
         home.path(),
         &[&words[..], &["--start", "<nowhere>"]].concat(),
@@ -410,7 +427,10 @@ fn a_first_word_without_a_score_is_no_part_of_the_mean() {
         let all = [&["score", "t.txt", "--format", "jsonl"], words].concat();
         let got = mary(home.path(), &all);
         assert_eq!(got.code, 0, "{}", got.err);
-        let rows = got.out.lines().map(|row| serde_json::from_str(row).unwrap());
+        let rows = got
+            .out
+            .lines()
+            .map(|row| serde_json::from_str(row).unwrap());
         rows.collect::<Vec<serde_json::Value>>()
     };
     let mean = |words: &[serde_json::Value]| {
@@ -423,7 +443,10 @@ fn a_first_word_without_a_score_is_no_part_of_the_mean() {
         let (n, expected) = mean(&rows(&["--start", start, "--by", "word"]));
         assert_eq!(n, scored, "{start}");
         let found = texts[0]["surprisal_per_word"].as_f64().unwrap();
-        assert!((found - expected).abs() < 1e-9, "{start}: {found} {expected}");
+        assert!(
+            (found - expected).abs() < 1e-9,
+            "{start}: {found} {expected}"
+        );
         // A text of one word without a score has no mean.
         assert_eq!(texts[1]["surprisal_per_word"].is_null(), start == "none");
     }

@@ -11,8 +11,8 @@ use std::path::Path;
 
 use mary_contract::{
     Ask, ContinuationScore, DataSource, Details, ErrorKind, InForce, Item, Items, Judgement,
-    Metric, ModelCard, Needs, Outcome, Prompt, Reply, Request, Response, START_MEASURE, Score, Scoring, Start,
-    Target, Task, TaskCard, TaskError, TaskSettings, Ties,
+    Metric, ModelCard, Needs, Outcome, Prompt, Reply, Request, Response, START_MEASURE, Score,
+    Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
 };
 use mary_taskfile::Material;
 use serde::Serialize;
