@@ -138,6 +138,20 @@ fn a_comparison_of_runs_says_everything_once_and_short() {
     );
     let same = done(home.path(), "compare run-old run-again");
     assert!(same.out.contains("old (old-psychometric-"), "{}", same.out);
+    // So are two models that two runs call the same.
+    let words = format!("-m old=builtin/nano {SMALL} --limit 8");
+    named_run(home.path(), &words, "run-other");
+    let other = done(home.path(), "compare run-mid run-old run-other");
+    assert!(
+        other.out.contains("old (old-psychometric-"),
+        "{}",
+        other.out
+    );
+    assert!(
+        !other.out.contains("mid (mid-psychometric-"),
+        "{}",
+        other.out
+    );
 }
 
 #[test]

@@ -65,12 +65,15 @@ fn side_labels(paths: &[PathBuf]) -> anyhow::Result<BTreeMap<String, String>> {
             of.push(manifest.id.clone());
         }
     }
+    let mut short = BTreeMap::new();
     for (model, runs) in runs {
-        if let ([run], Some(label)) = (runs.as_slice(), labels.get(&model)) {
-            let label = label.clone();
-            labels.insert(in_run(&model, run), label);
+        // Two runs may call two models the same.
+        let alone = |label: &&String| labels.values().filter(|other| other == label).count() == 1;
+        if let ([run], Some(label)) = (runs.as_slice(), labels.get(&model).filter(alone)) {
+            short.insert(in_run(&model, run), label.clone());
         }
     }
+    labels.append(&mut short);
     Ok(labels)
 }
 
