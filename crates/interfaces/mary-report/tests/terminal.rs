@@ -80,7 +80,6 @@ fn a_run_without_rows_says_so() {
     assert!(text.contains("incomplete"));
 }
 
-/// Issue 37: the floor of a correlation was printed in percent, under a mark that named the interval.
 /// A run of these models in which one score may come from counting tokens.
 fn at_the_floor(models: &[&str]) -> fixture::Bench {
     use mary_contract::{Estimate, FLOOR, Measure, OVER_FLOOR};
@@ -104,6 +103,7 @@ fn at_the_floor(models: &[&str]) -> fixture::Bench {
     bench
 }
 
+/// Issue 37: the floor of a correlation was printed in percent, under a mark that named the interval.
 #[test]
 fn the_floor_of_a_correlation_is_no_percentage() {
     let bench = at_the_floor(&["builtin/tiny"]);

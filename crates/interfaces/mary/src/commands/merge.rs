@@ -26,7 +26,7 @@ pub fn merge(place: &Place, args: &MergeArgs) -> anyhow::Result<Status> {
             if merged.samples < whole {
                 missing(whole - merged.samples, whole);
             }
-            Ok(match added.complete && merged.samples == whole {
+            Ok(match added.complete {
                 true => Status::Done,
                 false => Status::Incomplete,
             })
