@@ -111,7 +111,7 @@ fn start_notes(task: &ScoreTask, summary: &RunSummary) -> Vec<String> {
             notes.extend(shared.map(|begin| {
                 let (conventions, token) = (begin.conventions.replace(", ", " and "), begin.token);
                 format!(
-                    "note: {model}: {conventions} put the same token before a text, {token}; its rows stand once"
+                    "note: {model}: {conventions} put the same token before a text, {token}: asked once, in one row"
                 )
             }));
         }
