@@ -48,17 +48,17 @@ pub fn find_all(place: &Place, wanted: &[String]) -> anyhow::Result<Vec<PathBuf>
     }
     let mut found: Vec<PathBuf> = Vec::new();
     let mut real: Vec<PathBuf> = Vec::new();
-    for (n, name) in wanted.iter().enumerate() {
+    for name in wanted {
         let path = rundir::find(place, Some(name))?;
         let whole = path.canonicalize().unwrap_or_else(|_| path.clone());
         let before = real.iter().position(|other| *other == whole);
         if let Some(before) = before.and_then(|at| wanted.get(at)) {
             let words = match before == name {
-                true => format!("`{name}` (word {})", n + 1),
-                false => format!("`{before}` and `{name}`"),
+                true => String::new(),
+                false => format!(", by `{before}` and by `{name}`"),
             };
             return Err(UsageError::new(format!(
-                "{} is named twice: {words}; a run is the same as itself\nhint: `mary runs` lists them",
+                "{} is named twice{words}; a run is the same as itself\nhint: `mary runs` lists them",
                 path.display()
             ))
             .into());
