@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::{Generate, Generated, Observe, Observed, Response, Score, Scored, StartTokens};
+use crate::{Generate, Generated, Observe, Observed, Response, Score, Scored, Start, StartTokens};
 
 /// `provider/name[@revision]`, as users of Inspect write it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -475,6 +475,17 @@ pub trait Provider: Send + Sync {
         settings: &ModelSettings,
     ) -> Result<String, ModelError> {
         Ok(self.open(model, settings)?.card().fingerprint.clone())
+    }
+
+    /// Refuses a start token that the model does not have. A provider that cannot tell before anything is
+    /// asked refuses nothing.
+    fn check_start(
+        &self,
+        _model: &ModelRef,
+        _settings: &ModelSettings,
+        _start: &Start,
+    ) -> Result<(), ModelError> {
+        Ok(())
     }
 
     /// Whether it can be opened while another model like it is at work: there is memory for both, and

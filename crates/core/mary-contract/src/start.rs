@@ -248,10 +248,10 @@ impl StartTokens {
             [&self.model, &self.auto, &self.harness].map(|t| or_nothing(t.as_ref()));
         let mut words = format!("the tokenizer puts {own} first");
         if auto != own {
-            words += &format!("; before plain texts that are scored whole stands {auto}");
+            words += &format!("; plain texts are scored after {auto}");
         }
         if harness != auto {
-            words += &format!("; start=harness puts {harness} there");
+            words += &format!("; start=harness scores them after {harness}");
         }
         words
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mary::library::Arrange;
 use mary_contract::{
     ErrorKind, Generator, Model, ModelCard, ModelError, ModelRef, ModelSettings, Observer,
-    Provider, Reply, Request, RequestKind, Scorer,
+    Provider, Reply, Request, RequestKind, Scorer, Start,
 };
 use mary_pymodel::{
     Answering, Answers, Together, card_of, most_together, read_answer, read_answers,
@@ -240,6 +240,15 @@ impl Provider for AlreadyOpen {
             Some(open) => Ok(open.model.card().fingerprint.clone()),
             None => self.usual.fingerprint(model, settings),
         }
+    }
+
+    fn check_start(
+        &self,
+        model: &ModelRef,
+        settings: &ModelSettings,
+        start: &Start,
+    ) -> Result<(), ModelError> {
+        self.usual.check_start(model, settings, start)
     }
 
     fn fits_beside(&self, model: &ModelRef, settings: &ModelSettings) -> bool {

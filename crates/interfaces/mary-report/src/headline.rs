@@ -119,18 +119,36 @@ fn of_many(runs: &[RunSummary], subjects: &[Subject]) -> Vec<String> {
     vec![capitalised(&sentences)]
 }
 
-/// Scores whose own interval leaves chance out, and no more.
-fn by_interval_only(rows: &[&SummaryRow]) -> Option<String> {
+/// Scores whose own interval leaves chance out, and no more; and those that may come from counting tokens.
+fn by_interval_only(rows: &[&SummaryRow]) -> Vec<String> {
     let of = |wanted| {
         rows.iter()
             .filter(|r| VersusChance::of(r) == wanted)
             .count()
     };
     let open = of(VersusChance::AboveUncorrected) + of(VersusChance::BelowUncorrected);
-    (open > 0).then(|| {
-        let others = if open == 1 { "other differs" } else { "others differ" };
-        format!("{open} {others} from it by the 95 % interval alone, which the correction does not confirm")
-    })
+    let others = |n| {
+        if n == 1 {
+            "other differs"
+        } else {
+            "others differ"
+        }
+    };
+    let mut said = Vec::new();
+    if open > 0 {
+        said.push(format!(
+            "{open} {} from it by the 95 % interval alone, which the correction does not confirm",
+            others(open)
+        ));
+    }
+    let floor = of(VersusChance::AtFloor);
+    if floor > 0 {
+        said.push(format!(
+            "{floor} {} from it, but not from what counting tokens scores (◇)",
+            others(floor)
+        ));
+    }
+    said
 }
 
 /// What keeps scores from meaning what they seem to.

@@ -18,16 +18,17 @@ pub(crate) fn constant_answer(row: &SummaryRow) -> Option<String> {
     ))
 }
 
-/// Everything worth knowing about a row beside its score: a constant answer, and what was not counted.
-/// Empty when there is nothing to say.
+/// Everything worth knowing about a row beside its score: a constant answer, what was not counted, and how
+/// the score is to be read. Empty when there is nothing to say.
 pub(crate) fn remarks(run: &RunSummary, row: &SummaryRow) -> Vec<String> {
     let mut out: Vec<String> = constant_answer(row).into_iter().collect();
-    out.extend(not_counted(run, row));
+    out.extend(not_counted(row));
+    out.extend(how_to_read(run, row));
     out
 }
 
 /// Ties, unscored by reason, failed by kind.
-pub(crate) fn not_counted(run: &RunSummary, row: &SummaryRow) -> Vec<String> {
+pub(crate) fn not_counted(row: &SummaryRow) -> Vec<String> {
     let mut out = Vec::new();
     if row.ties > 0 {
         out.push(format!("{} tied", count(row.ties)));
@@ -37,6 +38,22 @@ pub(crate) fn not_counted(run: &RunSummary, row: &SummaryRow) -> Vec<String> {
             out.push(format!("{} {}", count(n), reason.replace('_', " ")));
         }
     }
+    let failed: usize = row.failed.values().sum();
+    if failed > 0 {
+        let kinds: Vec<_> = row
+            .failed
+            .iter()
+            .filter(|(_, n)| **n > 0)
+            .map(|(kind, _)| kind.replace('_', " "))
+            .collect();
+        out.push(format!("{} failed ({})", count(failed), kinds.join(", ")));
+    }
+    out
+}
+
+/// What a reader of the score must know: what counting tokens would score, where cosines hardly differ.
+pub(crate) fn how_to_read(run: &RunSummary, row: &SummaryRow) -> Vec<String> {
+    let mut out = Vec::new();
     if VersusChance::of(row) == VersusChance::AtFloor
         && let Some(floor) = row.measure(FLOOR)
     {
@@ -55,16 +72,6 @@ pub(crate) fn not_counted(run: &RunSummary, row: &SummaryRow) -> Vec<String> {
             "warning: all cosines above 0.99 in {:.0} % of the layers, see the centred measures",
             100.0 * share
         ));
-    }
-    let failed: usize = row.failed.values().sum();
-    if failed > 0 {
-        let kinds: Vec<_> = row
-            .failed
-            .iter()
-            .filter(|(_, n)| **n > 0)
-            .map(|(kind, _)| kind.replace('_', " "))
-            .collect();
-        out.push(format!("{} failed ({})", count(failed), kinds.join(", ")));
     }
     out
 }

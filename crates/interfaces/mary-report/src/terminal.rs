@@ -370,12 +370,19 @@ impl Sheet<'_> {
         Row::from(cells)
     }
 
-    /// Ties, unscored and failed samples of every row that has some.
+    /// Ties, unscored and failed samples of every row that has some, and what a reader of its score must know.
     fn notes(&self) -> String {
+        let not_counted = self.under("Not counted as wrong:", summary::not_counted);
+        let read = |row: &SummaryRow| summary::how_to_read(self.run, row);
+        not_counted + &self.under("About the scores:", read)
+    }
+
+    /// The remarks of every row that has some, under a heading.
+    fn under(&self, heading: &str, remarks: impl Fn(&SummaryRow) -> Vec<String>) -> String {
         let mut out = String::new();
         let labels = mary_contract::model_labels(&self.run.manifest.models);
         for row in &self.run.rows {
-            let remarks = summary::not_counted(self.run, row);
+            let remarks = remarks(row);
             if !remarks.is_empty() {
                 let who = labels.get(&row.model).unwrap_or(&row.model);
                 let line = format!("{}, {who}: {}", row.task, remarks.join(", "));
@@ -383,10 +390,9 @@ impl Sheet<'_> {
                 out += &hanging("  ", 4, &escape::terminal(&line), width);
             }
         }
-        if out.is_empty() {
-            out
-        } else {
-            format!("\nNot counted as wrong:\n{out}")
+        match out.is_empty() {
+            true => out,
+            false => format!("\n{heading}\n{out}"),
         }
     }
 }

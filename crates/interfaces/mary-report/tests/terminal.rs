@@ -80,11 +80,10 @@ fn a_run_without_rows_says_so() {
     assert!(text.contains("incomplete"));
 }
 
-/// Issue 37: the floor of a correlation was printed in percent, under a mark that named the interval.
-#[test]
-fn the_floor_of_a_correlation_is_no_percentage() {
+/// A run of these models in which one score may come from counting tokens.
+fn at_the_floor(models: &[&str]) -> fixture::Bench {
     use mary_contract::{Estimate, FLOOR, Measure, OVER_FLOOR};
-    let mut bench = fixture::bench(&["builtin/tiny"], 60);
+    let mut bench = fixture::bench(models, 60);
     let estimate = |value: f64, half: f64| Estimate {
         value,
         low: value - half,
@@ -92,19 +91,48 @@ fn the_floor_of_a_correlation_is_no_percentage() {
         n: 13,
         method: "clustered-t".into(),
     };
-    let measure = |name: &str, estimate| Measure {
-        name: name.into(),
-        estimate,
-    };
     let row = &mut bench.run.rows[5];
     row.chance = Some(0.0);
     row.score = Some(estimate(0.474, 0.11));
-    row.measures = vec![
-        measure(FLOOR, estimate(0.471, 0.1)),
-        measure(OVER_FLOOR, estimate(0.003, 0.1)),
-    ];
+    row.measures = [(FLOOR, 0.471), (OVER_FLOOR, 0.003)]
+        .map(|(name, value)| Measure {
+            name: name.into(),
+            estimate: estimate(value, 0.1),
+        })
+        .into();
+    bench
+}
+
+/// Issue 37: the floor of a correlation was printed in percent, under a mark that named the interval.
+#[test]
+fn the_floor_of_a_correlation_is_no_percentage() {
+    let bench = at_the_floor(&["builtin/tiny"]);
     let text = terminal::table(&bench.run, TableStyle::default());
     assert!(text.contains("counting tokens scores 0.471"), "{text}");
     assert!(text.contains("[0.364, 0.584]   ◇"), "{text}");
     assert!(text.contains("◇ may come from counting tokens"), "{text}");
+}
+
+/// What a score is held against is no answer that was not counted.
+#[test]
+fn the_floor_has_a_heading_of_its_own() {
+    let bench = at_the_floor(&["builtin/tiny", "builtin/large"]);
+    let text = terminal::table(&bench.run, TableStyle::default());
+    let (before, after) = text.split_once("\nAbout the scores:\n").unwrap();
+    let (_, not_counted) = before.split_once("\nNot counted as wrong:\n").unwrap();
+    assert!(!not_counted.contains("counting tokens"), "{text}");
+    let first = after.lines().next().unwrap();
+    assert!(first.ends_with("counting tokens scores 0.471"), "{text}");
+}
+
+#[test]
+fn the_first_words_of_a_report_mention_scores_at_the_floor() {
+    let bench = at_the_floor(&["builtin/tiny"]);
+    let mut page = Vec::new();
+    let options = mary_report::html::ReportOptions::default();
+    let runs = [bench.run.clone()];
+    mary_report::html::report(&runs, &[], &mut bench.tagged(), &options, &mut page).unwrap();
+    let page = String::from_utf8(page).unwrap();
+    let said = "1 other differs from it, but not from what counting tokens scores (◇)";
+    assert!(page.contains(said));
 }

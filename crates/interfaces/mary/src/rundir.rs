@@ -22,6 +22,11 @@ pub fn find(place: &Place, wanted: Option<&str>) -> anyhow::Result<PathBuf> {
                 .is_some_and(|n| n.to_string_lossy().starts_with(wanted))
         })
         .collect();
+    // A whole name is meant before the beginning of a longer one.
+    let exact = |p: &PathBuf| p.file_name().is_some_and(|n| n.to_string_lossy() == wanted);
+    if let Some(at) = fitting.iter().position(exact) {
+        return Ok(fitting.swap_remove(at));
+    }
     match fitting.len() {
         1 => Ok(fitting.remove(0)),
         0 => Err(MissingError(format!(

@@ -333,22 +333,52 @@ fn start_tokens_are_shown_and_compared() {
     };
     let token = first(one.out.lines().nth(1).unwrap());
     assert!(token.contains(" (id "), "{token}");
-    // By three conventions side by side, told apart by the token.
-    let compare = mary(home.path(), &[&words[..], &["--start", "compare"]].concat());
-    assert_eq!(compare.code, 0, "{}", compare.err);
-    let tokens: Vec<String> = compare.out.lines().skip(1).map(first).collect();
-    assert_eq!(tokens.len(), 6, "{}", compare.out);
-    assert_eq!(
-        (tokens[0].as_str(), tokens[2].as_str()),
-        (token.as_str(), "nothing")
+    // By three conventions side by side, each named; two that put the same token there share a row.
+    let by_start = |more: &[&str]| {
+        let all = [
+            &["score", "p.csv", "--start", "compare", "--format", "jsonl"],
+            more,
+        ]
+        .concat();
+        let got = mary(home.path(), &all);
+        assert_eq!(got.code, 0, "{}", got.err);
+        let rows = got
+            .out
+            .lines()
+            .map(|row| serde_json::from_str(row).unwrap());
+        (rows.collect::<Vec<serde_json::Value>>(), got.err)
+    };
+    let (rows, said) = by_start(&["--pair", "good,bad"]);
+    let began = |row: &serde_json::Value| {
+        let cell = |name: &str| row[name].as_str().unwrap().to_owned();
+        (cell("start_convention"), cell("start_token"))
+    };
+    assert_eq!(rows.len(), 4, "{rows:?}");
+    assert_eq!(began(&rows[0]), ("auto, harness".to_owned(), token.clone()));
+    assert_eq!(began(&rows[1]), ("none".to_owned(), "nothing".to_owned()));
+    assert_ne!(rows[0]["margin"], rows[1]["margin"]);
+    assert!(
+        said.contains("auto and harness put the same token"),
+        "{said}"
     );
+    assert!(
+        said.contains("no verdict depends on the start token"),
+        "{said}"
+    );
+    let (rows, _) = by_start(&["--text", "good", "--by", "word"]);
+    assert_eq!(began(&rows[0]).0, "auto, harness");
     let wrong = mary(home.path(), &[&words[..], &["--start", "allways"]].concat());
     assert_eq!(wrong.code, 2, "{}", wrong.err);
-    assert!(wrong.err.contains("harness"), "{}", wrong.err);
+    assert!(
+        wrong.err.contains("compare, auto, harness"),
+        "{}",
+        wrong.err
+    );
     let unknown = mary(
         home.path(),
         &[&words[..], &["--start", "<nowhere>"]].concat(),
     );
+    assert_eq!((unknown.code, unknown.out.as_str()), (2, ""));
     assert!(
         unknown.err.contains("no token `<nowhere>`"),
         "{}",
@@ -386,4 +416,38 @@ fn a_run_of_an_earlier_program_goes_on_with_its_own_start_token() {
     let resumed = mary(home.path(), &["resume", run.to_str().unwrap()]);
     assert_eq!(resumed.code, 0, "{}", resumed.err);
     assert_eq!(resumed.out, old.out);
+}
+
+/// The mean is over the words that have a score, as it is over the tokens that have one.
+#[test]
+fn a_first_word_without_a_score_is_no_part_of_the_mean() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("t.txt"), "the dog sleeps.\nword\n").unwrap();
+    let rows = |words: &[&str]| {
+        let all = [&["score", "t.txt", "--format", "jsonl"], words].concat();
+        let got = mary(home.path(), &all);
+        assert_eq!(got.code, 0, "{}", got.err);
+        let rows = got
+            .out
+            .lines()
+            .map(|row| serde_json::from_str(row).unwrap());
+        rows.collect::<Vec<serde_json::Value>>()
+    };
+    let mean = |words: &[serde_json::Value]| {
+        let told = words.iter().filter(|w| w["id"] == "1");
+        let told: Vec<f64> = told.filter_map(|w| w["surprisal"].as_f64()).collect();
+        (told.len(), told.iter().sum::<f64>() / told.len() as f64)
+    };
+    for (start, scored) in [("auto", 3), ("none", 2)] {
+        let texts = rows(&["--start", start]);
+        let (n, expected) = mean(&rows(&["--start", start, "--by", "word"]));
+        assert_eq!(n, scored, "{start}");
+        let found = texts[0]["surprisal_per_word"].as_f64().unwrap();
+        assert!(
+            (found - expected).abs() < 1e-9,
+            "{start}: {found} {expected}"
+        );
+        // A text of one word without a score has no mean.
+        assert_eq!(texts[1]["surprisal_per_word"].is_null(), start == "none");
+    }
 }

@@ -41,6 +41,7 @@ mod seeing;
 mod study;
 mod sweep;
 mod terminal;
+mod tour;
 mod tuned;
 mod untrained;
 mod waiting;

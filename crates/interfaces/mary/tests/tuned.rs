@@ -50,6 +50,8 @@ fn an_adapter_made_from_something_else_is_neither_used_nor_overwritten() {
     data(&home.path().join("other.jsonl"), "B");
     let (code, said) = tune(home.path(), &[]);
     assert_eq!(code, Some(0), "{said}");
+    let next = "try it: mary run -m builtin/nano@step16 --adapter adapter\n";
+    assert!(said.contains(next), "{said}");
     let weights = home.path().join("adapter/adapter_model.safetensors");
     let made = std::fs::read(&weights).unwrap();
 

@@ -31,6 +31,7 @@ const CASES: &[Case] = &[
     ("run -m openai/gpt-4o -t htest/rhyme --set mode=generate", 2, "error: OpenAI needs a key", "OPENAI_API_KEY"),
     ("run -m anthropic/claude-sonnet-4-5 -t htest/rhyme", 3, "error: these do not fit together", "--set mode=generate"),
     ("run -m compatible/x -t htest/rhyme --set mode=generate", 2, "error: `compatible` needs to know", "--base-url"),
+    ("models show nano", 2, "error: `nano` is not a model", "did you mean builtin/nano?"),
     ("models show nosuch", 2, "error: `nosuch` is not a model", ""),
     ("models pull nosuch", 2, "error: the catalogue has no model `nosuch`", "mary models"),
     // tasks and settings
@@ -42,7 +43,8 @@ const CASES: &[Case] = &[
     ("run -t htest/rhyme --set nosuch=1", 2, "error: none of the chosen tasks has a setting `nosuch`", "mode"),
     ("run -t htest/rhyme --set mode=dance", 2, "error: htest/rhyme: `mode=dance` is not one of", ""),
     ("run -t htest/rhyme --set mode", 2, "error: `mode` is not of the form name=value", ""),
-    ("run -t htest/rhyme -k 3", 2, "error: htest/rhyme: 3 shots; expected an even number", ""),
+    ("run -t htest/rhyme -k 3", 2, "error: htest/rhyme: 3 shots (-k, --shots); expected an even number", ""),
+    ("run -t psychometric/typicality-surprisal -k 4", 2, "error: psychometric/typicality-surprisal: 4 shots (-k, --shots); this task takes 0 to 3", ""),
     ("run -t physico --strict", 3, "error: these do not fit together", "pictures"),
     ("run -t physico/core-visual", 3, "error: these do not fit together", "pictures"),
     ("run -t psychometric/blimp", 4, "error: psychometric/blimp: dataset `blimp` is not on this machine", "mary data pull blimp"),
@@ -58,6 +60,13 @@ const CASES: &[Case] = &[
     ("tasks import nosuch.yaml", 4, "error: nosuch.yaml: the task file cannot be read", ""),
     // texts of one's own
     ("score nosuch.txt", 4, "error: nosuch.txt: there is no such file", ".parquet"),
+    ("score own.csv", 4, "error: score/own: own.csv:2: there is no column `text`", "--text sentence"),
+    ("score own.csv --pair sentence,ohter", 4, "error: score/own: own.csv:2: there is no column `ohter`", "did you mean `other`?"),
+    ("score own.csv --text sentence --start <s>", 2, "error: builtin/nano: this model has no token `<s>`", "<|endoftext|> (id 0)"),
+    ("run -t psychometric/grammar --set start=<s>", 2, "error: builtin/nano: this model has no token `<s>`", "<|endoftext|> (id 0)"),
+    ("score own.csv --text sentence --start harnes", 2, "error: invalid value 'harnes'", "compare"),
+    ("observe own.csv --pair sentence,other --layers 9", 2, "error: --layers 9: builtin/nano has layers 0 (the embedding) to 4", "-1"),
+    ("observe own.csv --pair sentence,other --layers -6", 2, "error: --layers -6: builtin/nano has layers 0", ""),
     ("score - --by nosuch", 2, "error: invalid value 'nosuch'", "token"),
     ("observe rows.jsonl", 2, "error: vectors go into a file", "--out"),
     ("ask -m builtin/nano --temperature -1 hi", 2, "error: invalid value '-1'", "from 0 on"),
@@ -91,6 +100,7 @@ const CASES: &[Case] = &[
     ("compare a b", 4, "error: no run is called `a`", ""),
     ("confounds nosuch", 4, "error: no run is called `nosuch`", ""),
     ("runs", 4, "error: there is no run below", ""),
+    ("jobs", 4, "error: there is no run with shards below", "mary submit"),
     ("runs remove nosuch", 4, "error: no run is called `nosuch`", ""),
     ("export --to nosuch", 2, "error: invalid value 'nosuch'", "parquet"),
     ("import nosuch", 4, "error: nosuch:", ""),
@@ -146,6 +156,8 @@ fn mary(home: &Path, words: &str) -> (i32, String, String) {
 fn home() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("rows.jsonl"), "{\"messages\": [}\n").unwrap();
+    let own = "sentence,other,n\nThe dog sleeps.,A cat.,12\n";
+    std::fs::write(home.path().join("own.csv"), own).unwrap();
     std::fs::write(home.path().join("x.gguf"), "not a model").unwrap();
     std::fs::write(home.path().join("results_x.json"), "{}").unwrap();
     std::fs::write(home.path().join("file"), "").unwrap();

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use mary_contract::{Model, ModelCard, ModelError, ModelRef, ModelSettings, Provider};
+use mary_contract::{Model, ModelCard, ModelError, ModelRef, ModelSettings, Provider, Start};
 use mary_weights::{Checkpoint, locate, locate_tokenizer};
 
 use crate::config::Architecture;
@@ -113,6 +113,16 @@ impl Provider for LocalProvider {
         settings: &ModelSettings,
     ) -> Result<String, ModelError> {
         fingerprint_of(&checkpoint(&locate(model)?, settings)?, settings)
+    }
+
+    fn check_start(
+        &self,
+        model: &ModelRef,
+        settings: &ModelSettings,
+        start: &Start,
+    ) -> Result<(), ModelError> {
+        checkpoint(&locate(model)?, settings)?.start_token(start)?;
+        Ok(())
     }
 
     fn fits_beside(&self, model: &ModelRef, settings: &ModelSettings) -> bool {

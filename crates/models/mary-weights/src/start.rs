@@ -38,7 +38,7 @@ impl Checkpoint {
                 let message = format!("this model has no token `{name}` to put before a text");
                 let known = self.start_tokens().words();
                 ModelError::new(ErrorKind::BadRequest, message)
-                    .hint(format!("{known}; or start with {}", Start::VALUES))
+                    .hint(format!("{known}; --start takes {}", Start::VALUES))
             })?),
         })
     }

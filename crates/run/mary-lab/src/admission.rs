@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::engine::admit::{self, Judge};
 use crate::engine::select::{Survey, survey};
 use mary_contract::{
-    JudgeChoice, Limit, ModelCard, ModelRef, RegistryError, RunManifest, Task, TaskSettings, moment,
+    JudgeChoice, Limit, ModelCard, ModelRef, RegistryError, RunManifest, Start, Task, TaskSettings,
+    moment,
 };
 use mary_store::RunFolder;
 
@@ -129,6 +130,7 @@ impl Laboratory {
             JudgeChoice::None | JudgeChoice::Subject => None,
         };
         self.admit(spec, &cards, judge.as_ref(), &found)?;
+        self.check_starts(spec, &cards, &found)?;
         let mut assignments = Vec::new();
         for (choice, (task, settings)) in spec.tasks.iter().zip(found) {
             let survey = survey(task, &settings, self.source(), choice.limit)?;
@@ -148,6 +150,32 @@ impl Laboratory {
             judge,
             part: None,
         })
+    }
+
+    /// Refuses start tokens by name that a model does not have: every text would fail.
+    fn check_starts(
+        &self,
+        spec: &RunSpec,
+        cards: &[ModelCard],
+        tasks: &[(&dyn Task, TaskSettings)],
+    ) -> Result<(), RunError> {
+        let settings = spec.model_settings();
+        let asked = tasks.iter().filter_map(|(task, settings)| {
+            let start = task.asked(settings).get("start")?.parse().ok()?;
+            matches!(start, Start::Token(_)).then_some(start)
+        });
+        for start in asked {
+            for card in cards {
+                let provider = self.provider(&card.model)?;
+                provider
+                    .check_start(&card.model, &settings, &start)
+                    .map_err(|mut error| {
+                        error.message = format!("{}: {}", card.model, error.message);
+                        error
+                    })?;
+            }
+        }
+        Ok(())
     }
 
     fn admit(

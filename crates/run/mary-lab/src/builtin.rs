@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use mary_contract::{
     ErrorKind, Generator, Model, ModelCard, ModelError, ModelRef, ModelSettings, Observer,
-    Provider, Scorer,
+    Provider, Scorer, Start,
 };
 use mary_local::provider;
 use mary_weights::{Checkpoint, EmbeddedFiles};
@@ -122,6 +122,16 @@ impl Provider for Builtin {
         settings: &ModelSettings,
     ) -> Result<String, ModelError> {
         provider::fingerprint_of(&checkpoint(model)?, settings)
+    }
+
+    fn check_start(
+        &self,
+        model: &ModelRef,
+        _: &ModelSettings,
+        start: &Start,
+    ) -> Result<(), ModelError> {
+        checkpoint(model)?.start_token(start)?;
+        Ok(())
     }
 
     fn fits_beside(&self, model: &ModelRef, settings: &ModelSettings) -> bool {

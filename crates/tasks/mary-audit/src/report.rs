@@ -96,6 +96,11 @@ impl AuditReport {
             "{} items, {} distinct questions{together}, {form}",
             self.n, self.distinct
         );
+        let _ = writeln!(
+            text,
+            "{:<20} {:>7} {:<14}  {:>6}  {:<8}  verdict",
+            "baseline", "right", "95 % interval", "chance", "p (Holm)"
+        );
         for f in &self.findings {
             let verdict = match (f.beats_chance, f.expected) {
                 (true, false) => "SHORTCUT",
@@ -105,7 +110,7 @@ impl AuditReport {
             };
             let _ = writeln!(
                 text,
-                "{:<20} {:5.1} % [{:5.1}, {:5.1}]  chance {:4.1} %  p {:<8} {verdict}",
+                "{:<20} {:5.1} % [{:5.1}, {:5.1}]  {:4.1} %  {:<8}  {verdict}",
                 f.baseline,
                 100.0 * f.accuracy.value,
                 100.0 * f.accuracy.low,
@@ -119,8 +124,23 @@ impl AuditReport {
                 }
             }
         }
+        text.push_str(&self.reading());
         for line in self.hygiene.remarks() {
             let _ = writeln!(text, "{line}");
+        }
+        text
+    }
+
+    /// How the lines above are to be read.
+    fn reading(&self) -> String {
+        let mut text = String::from(
+            "p is one-sided: it asks whether a baseline beats chance, so that one far below chance has p = 1.\n",
+        );
+        if self.findings.iter().any(|f| f.expected) {
+            text.push_str(
+                "the rule: this baseline sees what decides the answer, and may succeed; not found: it does not \
+                 beat chance.\n",
+            );
         }
         text
     }

@@ -174,7 +174,7 @@ impl HtestSettings {
             .unwrap_or(if mode == Mode::Cot { 14 } else { SHOT_POOL });
         if shots % 2 == 1 || shots > SHOT_POOL {
             return Err(TaskError::Setting(format!(
-                "{}: {shots} shots; expected an even number up to {SHOT_POOL} (the paper uses 4, 14, 28 \
+                "{}: {shots} shots (-k, --shots); expected an even number up to {SHOT_POOL} (the paper uses 4, 14, 28 \
                  and 50)",
                 card.id
             )));

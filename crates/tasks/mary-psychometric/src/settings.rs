@@ -51,7 +51,7 @@ pub(crate) fn no_shots(card: &TaskCard, settings: &TaskSettings) -> Result<(), T
     match settings.shots {
         None | Some(0) => Ok(()),
         Some(k) => Err(TaskError::Setting(format!(
-            "{}: {k} shots; this task has none",
+            "{}: {k} shots (-k, --shots); this task has none",
             card.id
         ))),
     }

@@ -85,9 +85,12 @@ fn caption(compared: &Compared) -> String {
     methods.sort_unstable();
     methods.dedup();
     let mut caption = format!(
-        "Differences are first minus second on the same items (percentage points for shares), with 95 % intervals ({}). p is two-sided and below .05 exactly where the interval leaves 0 out; p (Holm) is corrected over all {} comparisons and decides the verdict. Too few differ: not even if all units that differ agreed would p fall below .05. Paired counts the items scored on both sides, and the independent units they fall into where several go together. Unpaired counts items missing or unscored on either side.",
+        "Differences are first minus second on the same items (percentage points for shares), with 95 % intervals ({}). p is two-sided and below .05 exactly where the interval leaves 0 out; p (Holm) is {} and decides the verdict. Too few differ: not even if all units that differ agreed would p fall below .05. Paired counts the items scored on both sides, and the independent units they fall into where several go together. Unpaired counts items missing or unscored on either side.",
         methods.join("; "),
-        compared.comparisons.len()
+        match compared.comparisons.len() {
+            1 => "the same where there is one comparison".to_owned(),
+            n => format!("corrected over all {n} comparisons"),
+        }
     );
     for warning in &compared.warnings {
         caption.push_str(" Note: ");

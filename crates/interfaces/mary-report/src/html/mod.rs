@@ -319,6 +319,7 @@ impl Page<'_> {
         }
         for (remark, models) in said {
             let who = match models.as_slice() {
+                [first, second, third] => format!("{first}, {second} and {third}"),
                 [first, second, rest @ ..] if !rest.is_empty() => {
                     format!("{first}, {second} and {} more", rest.len())
                 }

@@ -292,8 +292,10 @@ fn table_row(runs: &[RunSummary], subjects: &[Subject], first: &First, task: &st
         if let Some(warning) = summary::constant_answer(row) {
             let _ = write!(out, "<strong class=\"remark\">{}</strong>", prose(&warning));
         }
-        let run = runs.get(who.run);
-        let remarks = run.map_or_else(Vec::new, |run| summary::not_counted(run, row));
+        let mut remarks = summary::not_counted(row);
+        if let Some(run) = runs.get(who.run) {
+            remarks.extend(summary::how_to_read(run, row));
+        }
         if !remarks.is_empty() {
             let _ = write!(
                 out,

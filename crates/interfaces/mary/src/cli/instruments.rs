@@ -85,12 +85,15 @@ pub enum StartArg {
 }
 
 impl std::str::FromStr for StartArg {
-    type Err = StartError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, StartError> {
+    fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "compare" => Ok(Self::Compare),
-            one => one.parse().map(Self::One),
+            one => one.parse().map(Self::One).map_err(|error: StartError| {
+                let known = error.to_string();
+                known.replacen(Start::VALUES, &format!("compare, {}", Start::VALUES), 1)
+            }),
         }
     }
 }

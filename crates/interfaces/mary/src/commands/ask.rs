@@ -1,11 +1,12 @@
 //! `mary ask`: a question of one's own, and its answer as it is written.
 
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use mary_contract::{
-    Event, EventObserver, Image, Outcome, PromptForm, Sampling, StoreError, Task as _,
+    Event, EventObserver, Image, ModelCard, Outcome, PromptForm, Sampling, StoreError, Task as _,
 };
 use mary_lab::texts::ask::{AskTask, Question, answer};
 use mary_lab::{Laboratory, RunSpec, TaskChoice};
@@ -64,6 +65,7 @@ pub fn ask(place: &Place, args: &AskArgs) -> anyhow::Result<Status> {
         written: String::new(),
         printed: 0,
         failed: 0,
+        labels: run.cards().iter().filter_map(labelled).collect(),
     };
     let stop = interrupt::flag()?;
     run.go(&mut printer, &stop)?;
@@ -155,15 +157,22 @@ fn form(lab: &Laboratory, spec: &RunSpec, raw: bool) -> anyhow::Result<PromptFor
     }
     let settings = spec.model_settings();
     for model in &spec.subjects {
-        let card = lab.provider(model)?.card(model, &settings)?;
+        let mut card = lab.provider(model)?.card(model, &settings)?;
         if !card.capabilities.chat {
+            spec.execution.label(&mut card);
+            let called = card.label.unwrap_or_else(|| model.to_string());
             super::tell(&format!(
-                "note: {model} has no chat template; the question is continued as plain text"
+                "note: {called} has no chat template; the question is continued as plain text"
             ));
             return Ok(PromptForm::Plain);
         }
     }
     Ok(PromptForm::Chat)
+}
+
+/// A model's full name and the label that the user gave it, where there is one.
+fn labelled(card: &ModelCard) -> Option<(String, String)> {
+    Some((card.model.to_string(), card.label.clone()?))
 }
 
 /// Prints answers as they come.
@@ -175,6 +184,8 @@ struct Printer {
     written: String,
     printed: usize,
     failed: usize,
+    /// Labels that the user gave, by full name.
+    labels: BTreeMap<String, String>,
 }
 
 impl Printer {
@@ -187,24 +198,29 @@ impl Printer {
 
     fn finished(&mut self, sample: &mary_contract::Sample) -> Result<(), StoreError> {
         let written = std::mem::take(&mut self.written);
+        let label = self.labels.get(&sample.id.model);
+        let called = label.unwrap_or(&sample.id.model);
         let Some(text) = answer(sample) else {
             self.failed += 1;
             if let Outcome::Failed(failure) = &sample.judgement.outcome {
-                super::tell(&format!("error: {}: {}", sample.id.model, failure.message));
+                super::tell(&format!("error: {called}: {}", failure.message));
             }
             return Ok(());
         };
         self.printed += 1;
         if self.json {
-            let line = json!({
+            let mut line = json!({
                 "model": sample.id.model,
                 "trial": sample.id.trial,
                 "answer": text,
             });
+            if let Some(label) = label {
+                line["label"] = json!(label);
+            }
             return Self::print(&crate::terminal::json(&format!("{line}\n")));
         }
         if self.headings {
-            let heading = format!("── {} ({})\n", sample.id.model, sample.id.trial + 1);
+            let heading = format!("── {called} ({})\n", sample.id.trial + 1);
             return Self::print(&format!("{heading}{}\n", visible(text)));
         }
         match text.strip_prefix(written.as_str()) {

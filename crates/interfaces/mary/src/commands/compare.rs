@@ -17,15 +17,6 @@ use crate::suite;
 /// Compares the models of the runs named.
 pub fn compare(place: &Place, args: &CompareArgs) -> anyhow::Result<Status> {
     let paths = super::report::find_all(place, &args.runs)?;
-    for (n, path) in paths.iter().enumerate() {
-        if paths.iter().take(n).any(|other| other == path) {
-            return Err(UsageError::new(format!(
-                "{} is named twice; a run is the same as itself\nhint: `mary runs` lists them; name two, or one with several models",
-                path.display()
-            ))
-            .into());
-        }
-    }
     if !args.pair.is_empty() {
         return super::pairs::pairs(place, &paths, args);
     }
@@ -34,14 +25,16 @@ pub fn compare(place: &Place, args: &CompareArgs) -> anyhow::Result<Status> {
         across: &args.across,
         with_first: args.with_first,
     };
-    let compared = compared(&place.registry, &paths, &wanted)?;
-    let labels = labels(&paths)?;
+    let mut compared = compared(&place.registry, &paths, &wanted)?;
+    let labels = side_labels(&paths)?;
     for warning in &compared.warnings {
         super::tell(&format!("warning: {}", with_labels(warning, &labels)));
     }
     if args.json {
         super::print_json(&compared)?;
     } else {
+        // They are told above.
+        compared.warnings.clear();
         let shown = labelled(vec![table(&compared)], &labels);
         for table in &shown {
             super::print_table(&terminal::plain(table, summary::style()))?;
@@ -57,6 +50,36 @@ pub fn labels(paths: &[PathBuf]) -> anyhow::Result<BTreeMap<String, String>> {
         cards.extend(RunFolder::open(path)?.manifest().models.iter().cloned());
     }
     Ok(model_labels(&cards))
+}
+
+/// The same, also for models with their runs behind them ([`compared`]): where a model stands in one run alone,
+/// its label says enough.
+fn side_labels(paths: &[PathBuf]) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut labels = labels(paths)?;
+    let mut runs: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for path in paths {
+        let folder = RunFolder::open(path)?;
+        let manifest = folder.manifest();
+        for card in &manifest.models {
+            let of = runs.entry(card.model.to_string()).or_default();
+            of.push(manifest.id.clone());
+        }
+    }
+    let mut short = BTreeMap::new();
+    for (model, runs) in runs {
+        // Two runs may call two models the same.
+        let alone = |label: &&String| labels.values().filter(|other| other == label).count() == 1;
+        if let ([run], Some(label)) = (runs.as_slice(), labels.get(&model).filter(alone)) {
+            short.insert(in_run(&model, run), label.clone());
+        }
+    }
+    labels.append(&mut short);
+    Ok(labels)
+}
+
+/// A model with its run, which tells it from the same model in another.
+fn in_run(model: &str, run: &str) -> String {
+    format!("{model} ({run})")
 }
 
 /// Tables for people, with models called by their labels.
@@ -103,7 +126,7 @@ pub fn compared(
         // Two runs may hold the same model; the run's name tells them apart.
         let label = |model: &str| match paths.len() {
             1 => model.to_owned(),
-            _ => format!("{model} ({})", manifest.id),
+            _ => in_run(model, &manifest.id),
         };
         let mut by_model: BTreeMap<String, Side> = BTreeMap::new();
         for sample in folder.samples()? {
@@ -128,16 +151,16 @@ pub fn compared(
     }
     let compared = comparison_across(&sides, !wanted.with_first, wanted.across)?;
     if compared.comparisons.is_empty() {
-        return Err(nothing_in_common(&compared).into());
+        return Err(nothing_in_common(&compared, &side_labels(paths)?).into());
     }
     Ok(compared)
 }
 
 /// Why there is nothing to show.
-fn nothing_in_common(compared: &Compared) -> UsageError {
+fn nothing_in_common(compared: &Compared, labels: &BTreeMap<String, String>) -> UsageError {
     let mut message = "these runs have nothing in common that could be compared".to_owned();
     for warning in &compared.warnings {
-        message.push_str(&format!("\n  {warning}"));
+        message.push_str(&format!("\n  {}", with_labels(warning, labels)));
     }
     // The first setting that differs, which is what may be named.
     let differs = compared.warnings.iter().find_map(|warning| {

@@ -79,7 +79,7 @@ pub fn import(place: &Place, args: &ImportArgs) -> anyhow::Result<Status> {
 }
 
 /// A folder that came from elsewhere gets a summary of its own.
-pub(super) fn add_up(place: &Place, path: &Path, samples: usize) -> anyhow::Result<()> {
+fn add_up(place: &Place, path: &Path, samples: usize) -> anyhow::Result<()> {
     let mut folder = RunFolder::resume(path)?;
     let summary = mary_lab::summarise(&place.registry, &folder, samples)?;
     folder.write_summary(&summary)?;

@@ -103,10 +103,16 @@ pub fn find(place: &Place, wanted: Option<&str>) -> anyhow::Result<PathBuf> {
         .flatten();
     let mut found: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| is_one(p)).collect();
     match wanted {
-        Some(name) => found.retain(|p| {
-            let own = p.file_name().map(|n| n.to_string_lossy().into_owned());
-            own.is_some_and(|own| own.starts_with(name))
-        }),
+        Some(name) => {
+            let named = |p: &PathBuf, fits: &dyn Fn(&str) -> bool| {
+                p.file_name().is_some_and(|n| fits(&n.to_string_lossy()))
+            };
+            let exact = found.iter().find(|p| named(p, &|own| own == name));
+            if let Some(exact) = exact {
+                return Ok(exact.clone());
+            }
+            found.retain(|p| named(p, &|own| own.starts_with(name)));
+        }
         None => {
             found.retain(|p| p.join("shards").is_dir() || p.join("submit").is_dir());
             found.sort_by_key(|p| std::fs::metadata(p).and_then(|m| m.modified()).ok());
@@ -115,12 +121,18 @@ pub fn find(place: &Place, wanted: Option<&str>) -> anyhow::Result<PathBuf> {
     }
     match found.as_slice() {
         [one] => Ok(one.clone()),
-        [] => Err(MissingError(format!(
-            "no run with shards is called `{}` below {}\nhint: --output-path names another place",
-            wanted.unwrap_or("…"),
-            place.runs.display()
-        ))
-        .into()),
+        [] => {
+            let what = match wanted {
+                Some(name) => format!("no run with shards is called `{name}`"),
+                None => "there is no run with shards".to_owned(),
+            };
+            Err(MissingError(format!(
+                "{what} below {}\nhint: `mary run --shard I/N` and `mary submit` make shards; --output-path names \
+                 another place",
+                place.runs.display()
+            ))
+            .into())
+        }
         many => Err(UsageError::new(format!(
             "`{}` fits {} folders; give more of the name",
             wanted.unwrap_or_default(),

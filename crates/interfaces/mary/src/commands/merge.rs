@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use mary_contract::RunSummary;
 use mary_platform::counted;
 use mary_report::html::ReportOptions;
 use mary_store::{MergeReport, ResponseCache, RunFolder, ShardPlace, network_file_system};
 
-use super::{export, jobs, report, summary, sweep};
+use super::{jobs, report, summary, sweep};
 use crate::cli::cluster::MergeArgs;
 use crate::exit::{Status, UsageError};
 use crate::settings::Place;
@@ -19,17 +20,16 @@ pub fn merge(place: &Place, args: &MergeArgs) -> anyhow::Result<Status> {
             let sources: Vec<&Path> = runs.iter().map(|p| p.as_path()).collect();
             let merged = mary_store::merge(into, &sources)?;
             let whole = planned(&sources)?.max(merged.samples);
-            export::add_up(place, &merged.path, whole)?;
             say(&merged);
-            for source in sources {
-                join_caches(place, source)?;
+            join_caches(place, &sources)?;
+            let added = show(place, &merged.path, whole, args.json)?;
+            if merged.samples < whole {
+                missing(whole - merged.samples, whole);
             }
-            super::print(&format!("{}\n", merged.path.display()))?;
-            if merged.samples == whole {
-                return Ok(Status::Done);
-            }
-            missing(whole - merged.samples, whole);
-            Ok(Status::Incomplete)
+            Ok(match added.complete {
+                true => Status::Done,
+                false => Status::Incomplete,
+            })
         }
         (None, [run]) => {
             let folder = jobs::find(place, Some(&run.to_string_lossy()))?;
@@ -122,23 +122,8 @@ fn shards(place: &Place, folder: &Path, json: bool) -> anyhow::Result<Status> {
     };
     let merged = mary_store::join_shards(folder)?;
     say(&merged);
-    join_caches(place, folder)?;
-    let mut joined = RunFolder::hold(folder)?;
-    let added = mary_lab::summarise(&place.registry, &joined, whole)?;
-    joined.write_summary(&added)?;
-    drop(joined);
-    summary::show(&added, json)?;
-    let path = summary::report_path(folder);
-    let runs = [folder.to_owned()];
-    report::write_with(
-        &place.registry,
-        &runs,
-        Vec::new(),
-        &path,
-        &ReportOptions::default(),
-    )?;
-    super::tell(&format!("report: {}", path.display()));
-    super::tell(&format!("run:    {}", folder.display()));
+    join_caches(place, &[folder])?;
+    let added = show(place, folder, whole, json)?;
     if merged.samples < whole {
         missing(whole - merged.samples, whole);
         jobs::say_missing(folder)?;
@@ -150,26 +135,50 @@ fn shards(place: &Place, folder: &Path, json: bool) -> anyhow::Result<Status> {
     })
 }
 
+/// Adds up what was joined, prints its table, makes its report and names its folder.
+fn show(place: &Place, folder: &Path, whole: usize, json: bool) -> anyhow::Result<RunSummary> {
+    let mut joined = RunFolder::hold(folder)?;
+    let added = mary_lab::summarise(&place.registry, &joined, whole)?;
+    joined.write_summary(&added)?;
+    drop(joined);
+    summary::show(&added, json)?;
+    let path = summary::report_path(folder);
+    let runs = [folder.to_owned()];
+    let options = ReportOptions::default();
+    report::write_with(&place.registry, &runs, Vec::new(), &path, &options)?;
+    super::tell(&format!("report: {}", path.display()));
+    super::tell(&format!("run:    {}", folder.display()));
+    Ok(added)
+}
+
 /// Takes the shards' answers into the user's cache, where that is on a disk of this machine.
-fn join_caches(place: &Place, folder: &Path) -> anyhow::Result<()> {
+fn join_caches(place: &Place, folders: &[&Path]) -> anyhow::Result<()> {
     let answers = place.answers();
+    let kept = |folder: &&&Path| {
+        let mut shards = ShardPlace::all(folder).into_iter();
+        shards.any(|p| p.path.join(mary_store::SHARD_CACHE).exists())
+    };
+    let with: Vec<&&Path> = folders.iter().filter(kept).collect();
+    if with.is_empty() {
+        return Ok(());
+    }
     if let Some(kind) = network_file_system(&answers) {
+        let places: Vec<String> = with
+            .iter()
+            .map(|folder| folder.join(mary_store::SHARDS).display().to_string())
+            .collect();
         super::tell(&format!(
             "note: the shards' caches stay in {}: {} lies on a network file system ({kind})",
-            folder.join(mary_store::SHARDS).display(),
+            places.join(", "),
             answers.display()
         ));
         return Ok(());
     }
-    let kept = ShardPlace::all(folder);
-    if !kept
-        .iter()
-        .any(|p| p.path.join(mary_store::SHARD_CACHE).exists())
-    {
-        return Ok(());
-    }
     let mut cache = ResponseCache::open(&answers)?;
-    let new = mary_store::join_caches(&mut cache, folder)?;
+    let mut new = 0;
+    for folder in with {
+        new += mary_store::join_caches(&mut cache, folder)?;
+    }
     super::tell(&format!("cache:  {new} new answers from the shards"));
     Ok(())
 }

@@ -57,9 +57,18 @@ fn show_named(
         Some(entry) => format!("{}/{}", entry.provider, entry.name),
         None => name.to_owned(),
     };
-    let model = full
-        .parse::<ModelRef>()
-        .map_err(|e| UsageError::new(e.to_string()))?;
+    let model = full.parse::<ModelRef>().map_err(|error| {
+        let known = lab.all_providers().flat_map(|provider| {
+            let names = provider.known().into_iter();
+            names.map(|known| format!("{}/{known}", provider.name()))
+        });
+        let known: Vec<String> = known.collect();
+        let near = matching::nearest(name, known.iter().map(String::as_str));
+        UsageError::new(match near.first() {
+            Some(near) => format!("{error}\nhint: did you mean {near}?"),
+            None => error.to_string(),
+        })
+    })?;
     let settings = ModelSettings {
         base_url: base_url.map(str::to_owned),
         ..ModelSettings::default()

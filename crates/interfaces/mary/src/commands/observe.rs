@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use mary_contract::{Layers, RunSummary, Task as _};
+use mary_contract::{Layers, ModelCard, RunSummary, Task as _};
 use mary_lab::texts::InstrumentError;
 use mary_lab::texts::observe::{
     self, ArrayForm, ObserveOptions, ObserveTask, PoolOf, similarities, similarity_head,
@@ -42,6 +42,7 @@ pub fn observe(place: &Place, args: &ObserveArgs) -> anyhow::Result<Status> {
     choice.limit = args.limit;
     let spec = specification::of_models(&lab, &args.models, vec![choice])?;
     let prepared = lab.prepare(&spec)?;
+    has_layers(task.options(), prepared.cards())?;
     if args.dry_run {
         return instruments::dry_run(&prepared);
     }
@@ -71,6 +72,29 @@ pub fn observe(place: &Place, args: &ObserveArgs) -> anyhow::Result<Status> {
         true => Status::Done,
         false => Status::Incomplete,
     })
+}
+
+/// Refuses layers that a model does not have. A picture is seen by layers of its own, which no card counts.
+fn has_layers(options: &ObserveOptions, cards: &[ModelCard]) -> Result<(), UsageError> {
+    let (Layers::These(wanted), []) = (&options.layers, options.pictures.as_slice()) else {
+        return Ok(());
+    };
+    for card in cards {
+        let Some(last) = card.layers.and_then(|n| i32::try_from(n).ok()) else {
+            continue;
+        };
+        // -1 is the last, and the embedding is one more.
+        let absent = wanted.iter().find(|&&n| n > last || n < -last - 1);
+        if let Some(absent) = absent {
+            let full = card.model.to_string();
+            let called = card.label.as_ref().unwrap_or(&full);
+            return Err(UsageError::new(format!(
+                "--layers {absent}: {called} has layers 0 (the embedding) to {last}\nhint: -1 is the last layer; \
+                 `--layers all` takes every one"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The task that the arguments make of a file.

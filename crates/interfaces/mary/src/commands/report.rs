@@ -12,7 +12,7 @@ use mary_study::results::{PEOPLE, is_people};
 
 use super::{learning, summary};
 use crate::cli::ReportArgs;
-use crate::exit::Status;
+use crate::exit::{Status, UsageError};
 use crate::rundir;
 use crate::settings::Place;
 
@@ -41,15 +41,32 @@ pub fn report(place: &Place, args: &ReportArgs) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
-/// The folders meant; the newest when none is named.
+/// The folders meant, each once; the newest when none is named.
 pub fn find_all(place: &Place, wanted: &[String]) -> anyhow::Result<Vec<PathBuf>> {
     if wanted.is_empty() {
         return Ok(vec![rundir::find(place, None)?]);
     }
-    wanted
-        .iter()
-        .map(|run| rundir::find(place, Some(run)))
-        .collect()
+    let mut found: Vec<PathBuf> = Vec::new();
+    let mut real: Vec<PathBuf> = Vec::new();
+    for name in wanted {
+        let path = rundir::find(place, Some(name))?;
+        let whole = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let before = real.iter().position(|other| *other == whole);
+        if let Some(before) = before.and_then(|at| wanted.get(at)) {
+            let words = match before == name {
+                true => String::new(),
+                false => format!(", by `{before}` and by `{name}`"),
+            };
+            return Err(UsageError::new(format!(
+                "{} is named twice{words}; a run is the same as itself\nhint: `mary runs` lists them",
+                path.display()
+            ))
+            .into());
+        }
+        found.push(path);
+        real.push(whole);
+    }
+    Ok(found)
 }
 
 /// The summary of a run: as stored, or added up from the log when there is none.

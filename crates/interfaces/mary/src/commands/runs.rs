@@ -58,8 +58,13 @@ fn list(place: &Place, filters: &[String], json: bool) -> anyhow::Result<Status>
         }
     }
     if listed.is_empty() {
+        let meant = filters.first().and_then(|word| action(word));
+        let hint = match meant {
+            Some(meant) => format!("did you mean `mary runs {meant}`?"),
+            None => "`mary runs` without words lists them all".to_owned(),
+        };
         return Err(MissingError(format!(
-            "none of the {} below {} {}\nhint: `mary runs` without words lists them all",
+            "none of the {} below {} {}\nhint: {hint}",
             counted(paths.len(), "run"),
             place.runs.display(),
             match filters {
@@ -83,6 +88,21 @@ fn list(place: &Place, filters: &[String], json: bool) -> anyhow::Result<Status>
         }
     }
     Ok(Status::Done)
+}
+
+/// What may be done with a run, where a word that fits no run looks like it.
+fn action(word: &str) -> Option<&'static str> {
+    match word {
+        "rm" | "del" | "delete" | "clean" => Some("remove"),
+        "mv" | "move" => Some("rename"),
+        "cat" | "info" => Some("show"),
+        word => {
+            let known = ["show", "rename", "remove"];
+            let distance = |name: &&str| strsim::damerau_levenshtein(word, name);
+            let nearest = known.into_iter().min_by_key(distance)?;
+            (distance(&nearest) <= 2).then_some(nearest)
+        }
+    }
 }
 
 /// Whether every word occurs in the run's name, models, tasks, settings or state.

@@ -105,6 +105,16 @@ fn start_notes(task: &ScoreTask, summary: &RunSummary) -> Vec<String> {
             .remarks
             .iter()
             .filter(|r| r.contains("depend on the start token"));
+        if options.compare {
+            let shared = options.beginnings(card).into_iter();
+            let shared = shared.filter(|begin| begin.conventions.contains(','));
+            notes.extend(shared.map(|begin| {
+                let (conventions, token) = (begin.conventions.replace(", ", " and "), begin.token);
+                format!(
+                    "note: {model}: {conventions} put the same token before a text, {token}: asked once, in one row"
+                )
+            }));
+        }
         let before = notes.len();
         notes.extend(depending.map(|said| format!("{model}: {said}")));
         if options.compare && options.pair.is_some() && notes.len() == before {

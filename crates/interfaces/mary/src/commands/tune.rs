@@ -60,7 +60,17 @@ pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
     let folder = match (&args.merge, args.test.is_empty()) {
         (Some(merged), _) => merged.clone(),
         (None, false) => args.out.join("merged"),
-        (None, true) => return Ok(Status::Done),
+        (None, true) => {
+            let model = match Path::new(&args.model).exists() {
+                true => tuned::name(&base),
+                false => args.model.clone(),
+            };
+            super::tell(&format!(
+                "try it: mary run -m {model} --adapter {}",
+                args.out.display()
+            ));
+            return Ok(Status::Done);
+        }
     };
     let there = MergedProvenance::planned(&base, &args.out, Storage::F32)?.reuse(&folder)?;
     match wanted(there, args.force) {

@@ -303,7 +303,7 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
         let questions: Vec<(u64, usize)> = fresh
             .iter()
             .filter_map(|&slot| self.flight.get(slot).map(|p| (slot, p)))
-            .flat_map(|(slot, p)| open_places(p).map(move |place| (slot, place)))
+            .flat_map(|(slot, p)| p.open_places().map(move |place| (slot, place)))
             .collect();
         self.enqueue(questions);
         for slot in fresh {
@@ -462,18 +462,15 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
                     self.cache.keep(key, &reply)?;
                 }
                 let usage = reply.meta.usage;
-                if let Some(empty) = pending.answers.get_mut(place) {
-                    *empty = Some(Ok(reply));
-                }
+                pending.answer(place, Ok(reply));
                 self.observer.observe(&Event::Answered {
                     recalled: false,
                     usage: &usage,
                 })?;
             }
             Err(error) => {
-                let pending = self.flight.get_mut(slot);
-                if let Some(empty) = pending.and_then(|p| p.answers.get_mut(place)) {
-                    *empty = Some(Err(error));
+                if let Some(pending) = self.flight.get_mut(slot) {
+                    pending.answer(place, Err(error));
                 }
             }
         }
@@ -506,7 +503,7 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
             };
             let before = pending.asked.len();
             self.ask(&mut pending, more)?;
-            let open: Vec<usize> = open_places(&pending).filter(|&p| p >= before).collect();
+            let open: Vec<usize> = pending.open_places().filter(|&p| p >= before).collect();
             self.flight.restore(slot, pending);
             self.enqueue(open.into_iter().map(|place| (slot, place)).collect());
         }
@@ -583,16 +580,6 @@ fn finite(reply: Reply) -> Result<Reply, ModelError> {
     let message = "the model gave a log-probability that is not a finite number";
     Err(ModelError::new(ErrorKind::NotFinite, message)
         .hint("load the model in f32 (--dtype f32); if it stays, the weights are damaged"))
-}
-
-/// Places of the questions that still wait for an answer.
-fn open_places(pending: &Pending) -> impl Iterator<Item = usize> + '_ {
-    pending
-        .answers
-        .iter()
-        .enumerate()
-        .filter(|(_, a)| a.is_none())
-        .map(|(place, _)| place)
 }
 
 fn task_error(task: &dyn Task, source: TaskError) -> EngineError {

@@ -1,7 +1,7 @@
 //! Items on their way: what was asked for them, what has come back, what is still awaited.
 
 use ahash::AHashMap;
-use mary_contract::{Ask, Exchange, Item, Key, ModelError, Reply, Ticket};
+use mary_contract::{Ask, Exchange, Item, Key, ModelError, Reply, Request, Ticket};
 
 /// An item some of whose questions are not answered yet.
 #[derive(Debug)]
@@ -22,6 +22,39 @@ impl Pending {
     /// Whether everything asked so far is answered.
     pub fn is_answered(&self) -> bool {
         self.answers.iter().all(Option::is_some)
+    }
+
+    /// Places of the questions that are to be asked. A score that an earlier place waits for is the same here:
+    /// two conventions may put the same token before a text.
+    pub fn open_places(&self) -> impl Iterator<Item = usize> + '_ {
+        let waits = |place: &usize| self.answers.get(*place).is_some_and(Option::is_none);
+        (0..self.asked.len()).filter(waits).filter(move |&place| {
+            !(0..place).any(|other| waits(&other) && self.alike(other, place))
+        })
+    }
+
+    /// Takes an answer in, for its place and for all that ask the same.
+    pub fn answer(&mut self, place: usize, answer: Result<Reply, ModelError>) {
+        let waits = |at: usize| self.answers.get(at).is_some_and(Option::is_none);
+        let same = |at: &usize| *at != place && waits(*at) && self.alike(place, *at);
+        let others: Vec<usize> = (0..self.asked.len()).filter(same).collect();
+        for at in others {
+            if let Some(empty) = self.answers.get_mut(at) {
+                *empty = Some(answer.clone());
+            }
+        }
+        if let Some(empty) = self.answers.get_mut(place) {
+            *empty = Some(answer);
+        }
+    }
+
+    /// Whether two places ask the same participant for the same score.
+    fn alike(&self, one: usize, other: usize) -> bool {
+        let (Some((key, ask)), Some((same, again))) = (self.asked.get(one), self.asked.get(other))
+        else {
+            return false;
+        };
+        matches!(ask.request, Request::Score(_)) && key == same && ask.role == again.role
     }
 
     /// The first error, if any question failed.
@@ -124,5 +157,60 @@ impl Flight {
     /// Where an answer belongs; a ticket is good once.
     pub fn redeem(&mut self, ticket: Ticket) -> Option<(u64, usize)> {
         self.tickets.remove(&ticket)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mary_contract::{
+        Generate, Prompt, Response, Sampling, Score, Scored, Start, Target, TaskCard,
+    };
+
+    fn pending(requests: Vec<(&str, Request)>) -> Pending {
+        let card = TaskCard::new("f/t", "t", "t");
+        let asked = requests.into_iter().map(|(fingerprint, request)| {
+            let key = Key::of(fingerprint, &card, 0, &request).unwrap();
+            (key, Ask::subject(request))
+        });
+        let asked: Vec<(Key, Ask)> = asked.collect();
+        Pending {
+            item: Item::new("1", Target::Text(String::new()), vec![]),
+            trial: 0,
+            answers: asked.iter().map(|_| None).collect(),
+            asked,
+            weight: 0,
+        }
+    }
+
+    #[test]
+    fn the_same_score_is_asked_once_and_answers_every_place() {
+        let score = |start: Start| {
+            Request::Score(Score {
+                prefix: Prompt::plain(""),
+                continuations: vec!["a".into()],
+                start,
+                details: Default::default(),
+            })
+        };
+        let (same, other) = (score(Start::Always), score(Start::Never));
+        let mut item = pending(vec![("m", same.clone()), ("m", same), ("m", other)]);
+        assert_eq!(item.open_places().collect::<Vec<_>>(), [0, 2]);
+        let scored = Scored {
+            continuations: vec![],
+        };
+        item.answer(0, Ok(Reply::bare(Response::Scored(scored))));
+        assert_eq!(item.open_places().collect::<Vec<_>>(), [2]);
+        assert_eq!(item.replies().len(), 2);
+    }
+
+    #[test]
+    fn words_are_asked_for_as_often_as_the_task_says() {
+        let generate = Request::Generate(Generate {
+            prompt: Prompt::plain("a"),
+            sampling: Sampling::greedy(1),
+        });
+        let item = pending(vec![("m", generate.clone()), ("m", generate)]);
+        assert_eq!(item.open_places().collect::<Vec<_>>(), [0, 1]);
     }
 }

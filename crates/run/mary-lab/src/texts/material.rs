@@ -100,6 +100,24 @@ pub(crate) fn sample_id(model: &str, task: &str, item: &str) -> SampleId {
     }
 }
 
+/// What to do about a column that is not there: the name that was meant, or the option that names another.
+fn absent(row: &MaterialRow, name: &str) -> Option<String> {
+    let distance = |other: &&String| strsim::damerau_levenshtein(name, other);
+    let nearest = row.columns.keys().min_by_key(distance)?;
+    if distance(&nearest) <= 1 + name.chars().count() / 4 {
+        return Some(format!("did you mean `{nearest}`?"));
+    }
+    // Without `--text` the column `text` is looked for. The longest text is the likeliest.
+    let length = |value: &Value| value.as_str().map_or(0, str::len);
+    let (longest, _) = row
+        .columns
+        .iter()
+        .filter(|(_, value)| value.is_string())
+        .max_by_key(|(_, value)| length(value))?;
+    let option = format!("--text names the column of texts, for example --text {longest}");
+    (name == "text").then_some(option)
+}
+
 /// The text in a column of a row.
 pub(crate) fn text(
     material: &Material,
@@ -119,10 +137,11 @@ pub(crate) fn text(
         )),
         None => {
             let there: Vec<&str> = row.columns.keys().map(String::as_str).collect();
+            let hint = absent(row, name).map_or_else(String::new, |hint| format!("\nhint: {hint}"));
             Err(material.wrong(
                 row.line,
                 format!(
-                    "there is no column `{name}`; the row has: {}",
+                    "there is no column `{name}`; the row has: {}{hint}",
                     there.join(", ")
                 ),
             ))

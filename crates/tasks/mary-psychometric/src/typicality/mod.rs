@@ -223,7 +223,7 @@ fn shots(card: &TaskCard, settings: &TaskSettings) -> Result<usize, TaskError> {
     let shots = settings.shots.unwrap_or(0);
     if shots > MOST_SHOTS {
         return Err(TaskError::Setting(format!(
-            "{}: {shots} exemplars; expected 0 to {MOST_SHOTS}",
+            "{}: {shots} shots (-k, --shots); this task takes 0 to {MOST_SHOTS} exemplars",
             card.id
         )));
     }

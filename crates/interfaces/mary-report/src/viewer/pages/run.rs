@@ -68,7 +68,7 @@ pub(in crate::viewer) fn page(entry: &RunEntry, facets: &Facets) -> String {
 
 fn scores(run: &RunSummary, labels: &Labels, base: &str) -> String {
     let mut out = String::from(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Scores\"><table class=\"plain\"><caption class=\"sr\">Scores with 95 % intervals</caption><thead><tr><th scope=\"col\">Task</th><th scope=\"col\">Model</th><th scope=\"col\" class=\"num\">Score</th><th scope=\"col\" class=\"num\">95 % interval</th><th scope=\"col\">To chance</th><th scope=\"col\" class=\"num\">Chance</th><th scope=\"col\" class=\"num\">People</th><th scope=\"col\" class=\"num\">n</th><th scope=\"col\">Not counted as wrong</th></tr></thead><tbody>",
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Scores\"><table class=\"plain\"><caption class=\"sr\">Scores with 95 % intervals</caption><thead><tr><th scope=\"col\">Task</th><th scope=\"col\">Model</th><th scope=\"col\" class=\"num\">Score</th><th scope=\"col\" class=\"num\">95 % interval</th><th scope=\"col\">To chance</th><th scope=\"col\" class=\"num\">Chance</th><th scope=\"col\" class=\"num\">People</th><th scope=\"col\" class=\"num\">n</th><th scope=\"col\">Remarks</th></tr></thead><tbody>",
     );
     for row in &run.rows {
         let scale = ScoreScale::in_run(run, row);

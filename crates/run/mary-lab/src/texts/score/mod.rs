@@ -11,8 +11,8 @@ use std::path::Path;
 
 use mary_contract::{
     Ask, ContinuationScore, DataSource, Details, ErrorKind, InForce, Item, Items, Judgement,
-    Metric, Needs, Outcome, Prompt, Reply, Request, Response, START_MEASURE, Score, Scoring, Start,
-    Target, Task, TaskCard, TaskError, TaskSettings, Ties,
+    Metric, ModelCard, Needs, Outcome, Prompt, Reply, Request, Response, START_MEASURE, Score,
+    Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
 };
 use mary_taskfile::Material;
 use serde::Serialize;
@@ -85,6 +85,33 @@ impl ScoreOptions {
         }
     }
 
+    /// What a model's texts begin with, one for each token that differs: conventions that put the same token
+    /// before a text give the same scores, and share their rows.
+    pub fn beginnings(&self, card: &ModelCard) -> Vec<Beginning> {
+        let mut found: Vec<Beginning> = Vec::new();
+        for (which, start) in self.starts().iter().enumerate() {
+            let name = start.name();
+            let same = card.starts.as_ref().and_then(|known| {
+                let token = known.shown(start);
+                found.iter_mut().find(|other| other.token == token)
+            });
+            if let Some(same) = same {
+                same.conventions = format!("{}, {name}", same.conventions);
+                continue;
+            }
+            found.push(Beginning {
+                which,
+                conventions: name.to_owned(),
+                // A server or a program of the user's does not tell.
+                token: match &card.starts {
+                    Some(known) => known.shown(start),
+                    None => name.to_owned(),
+                },
+            });
+        }
+        found
+    }
+
     /// What a task is made of beside its file. The start token stands in every request and among what is
     /// asked; here it is as earlier programs had it by default, so that answers that they kept are found.
     fn made_of(&self) -> String {
@@ -104,6 +131,17 @@ impl ScoreOptions {
             word_starts: self.correction,
         }
     }
+}
+
+/// What texts begin with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beginning {
+    /// The first of its conventions, by its place in [`ScoreOptions::starts`].
+    pub which: usize,
+    /// The conventions that put this token there.
+    pub conventions: String,
+    /// The token, for tables.
+    pub token: String,
 }
 
 /// A file of texts or pairs as a task.

@@ -4,11 +4,11 @@
 use std::io;
 use std::ops::Range;
 
-use mary_contract::{ContinuationScore, Outcome, Response, Sample, Start, Task as _};
+use mary_contract::{ContinuationScore, Outcome, Response, Sample, Task as _};
 use mary_store::{RunFolder, Seeker};
 
 use super::words::{self, Word};
-use super::{Part, ScoreOptions, ScoreTask, Text, bits};
+use super::{Beginning, Part, ScoreOptions, ScoreTask, Text, bits};
 use crate::texts::InstrumentError;
 use crate::texts::material::sample_id;
 use crate::texts::table::{Cell, Head, Type};
@@ -128,6 +128,9 @@ impl By {
         if options.rank && self == Self::Token {
             head.push(("rank", Type::Count));
         }
+        if options.compare {
+            head.push(("start_convention", Type::Text));
+        }
         head.extend([("start_token", Type::Text), ("scoring", Type::Text)]);
         let mut head: Head = head.into_iter().map(|(n, t)| (n.to_owned(), t)).collect();
         let columns = options.keep.iter().map(|name| (name.clone(), Type::Text));
@@ -169,13 +172,7 @@ pub fn tables(
         // The convention stands beside every score.
         let scoring = card.conventions.get("scoring");
         let scoring = scoring.map_or("chain rule", String::as_str);
-        let starts = task.options().starts();
-        let first = |start: &Start| match &card.starts {
-            Some(known) => known.shown(start),
-            // A server or a program of the user's does not tell.
-            None => start.name().to_owned(),
-        };
-        let first: Vec<String> = starts.iter().map(first).collect();
+        let begins = task.options().beginnings(card);
         for text in task.texts()? {
             let text = text?;
             let id = sample_id(&names[at], &task.card().id, &text.id);
@@ -184,18 +181,18 @@ pub fn tables(
                 continue;
             };
             let sample = seeker.sample(offset)?;
-            for (which, start) in first.iter().enumerate() {
+            for begin in &begins {
                 let mut rows = Rows {
                     options: task.options(),
                     model: called,
-                    start,
+                    begin,
                     scoring,
                     text: &text,
                     wanted,
                     sink: &mut *sink,
                     done: &mut done,
                 };
-                rows.of(&sample, which)
+                rows.of(&sample, begin.which)
                     .map_err(|source| InstrumentError::Write {
                         path: "table".into(),
                         source,
@@ -211,7 +208,7 @@ struct Rows<'a, 'b> {
     options: &'a ScoreOptions,
     model: &'a str,
     /// What stood before the text.
-    start: &'a str,
+    begin: &'a Beginning,
     scoring: &'a str,
     text: &'a Text,
     wanted: &'a [By],
@@ -249,7 +246,10 @@ impl Rows<'_, '_> {
     }
 
     fn put(&mut self, by: By, mut cells: Vec<Cell>) -> io::Result<()> {
-        cells.extend([self.start.into(), self.scoring.into()]);
+        if self.options.compare {
+            cells.push(self.begin.conventions.as_str().into());
+        }
+        cells.extend([self.begin.token.as_str().into(), self.scoring.into()]);
         (self.sink)(by, cells)
     }
 
@@ -296,7 +296,7 @@ impl Rows<'_, '_> {
             self.done.without_words += 1;
         }
         if self.wants(By::Text) {
-            self.text(part, score, outcome)?;
+            self.text(part, (score, tokens.as_deref()), outcome)?;
         }
         let (Some(score), Some(tokens)) = (score, tokens) else {
             return Ok(());
@@ -321,11 +321,16 @@ impl Rows<'_, '_> {
     fn text(
         &mut self,
         part: &Part,
-        score: Option<&ContinuationScore>,
+        (score, tokens): (Option<&ContinuationScore>, Option<&[Range<usize>]>),
         outcome: &str,
     ) -> io::Result<()> {
         let count = words::places(&part.text).len();
         let sum = score.map(ContinuationScore::sum);
+        let per_word = score.and_then(|score| match score.first_unscored {
+            false => Some(score.sum() / count.max(1) as f64),
+            // The first word has no score: the mean is over the others.
+            true => words::mean(&words::scored(&part.continuation, tokens?, score)),
+        });
         let mean = score.and_then(ContinuationScore::mean);
         let flag = |told: fn(&ContinuationScore) -> bool| {
             score.map_or(Cell::Nothing, |s| Cell::Flag(told(s)))
@@ -338,7 +343,7 @@ impl Rows<'_, '_> {
             sum.into(),
             surprisal(sum),
             surprisal(mean),
-            surprisal(sum.map(|s| s / count.max(1) as f64)),
+            surprisal(per_word),
             flag(|s| s.first_unscored),
             flag(|s| s.boundary_merged),
             flag(|s| s.windowed),

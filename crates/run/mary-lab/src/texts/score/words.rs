@@ -84,6 +84,12 @@ pub fn of_tokens(words: &[Range<usize>], tokens: &[Range<usize>]) -> Vec<Option<
     tokens.iter().map(word).collect()
 }
 
+/// The mean log-probability of the words that have a score; `None` where none has.
+pub fn mean(words: &[Word]) -> Option<f64> {
+    let scored: Vec<f64> = words.iter().filter_map(|word| word.plain).collect();
+    (!scored.is_empty()).then(|| scored.iter().sum::<f64>() / scored.len() as f64)
+}
+
 /// The words of a text with their scores; `tokens` are the places of the scored tokens.
 pub fn scored(text: &str, tokens: &[Range<usize>], score: &ContinuationScore) -> Vec<Word> {
     let words = places(text);
