@@ -10,7 +10,7 @@ use ab_glyph::{Font as _, FontRef, OutlineCurve};
 use super::geometry::{moved, pointing};
 use super::{between, only};
 
-static FONT: &[u8] = include_bytes!("../../../../tasks/mary-generators/assets/glyphs.ttf");
+static FONT: &[u8] = include_bytes!("../../../../core/mary-generators/assets/glyphs.ttf");
 /// Dots per em; the generator draws with 120 per line height.
 const SIZE: f64 = 173.0;
 
