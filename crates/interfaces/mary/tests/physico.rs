@@ -1,6 +1,7 @@
 //! A whole assessment from the command line: pictures against the scripted server, ending in the
 //! paper's tables; contact sheets, tuning sets and the form for people; the audit of the grids.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
@@ -40,15 +41,19 @@ fn options(prompt: &str) -> Vec<String> {
 fn pictures_and_definitions_end_in_the_papers_tables() {
     let seen = Arc::new(Mutex::new(0usize));
     let count = Arc::clone(&seen);
+    let told = Mutex::new(HashSet::new());
     let script = Script {
         reply: Arc::new(move |prompt| {
-            let mut asked = count.lock().unwrap();
-            *asked += 1;
+            *count.lock().unwrap() += 1;
             let options = options(prompt);
-            // A parrot: knows every definition it is asked about the same way, and never looks; every
-            // seventh answer cannot be read.
-            match (*asked % 7, options.get(prompt.len() % 4)) {
-                (0, _) | (_, None) => "I would rather not say.".to_owned(),
+            // A parrot: knows every definition it is asked about the same way, and never looks. Of some
+            // questions the first answer cannot be read, and later ones can, whoever asks first.
+            let first = told.lock().unwrap().insert(prompt.to_owned());
+            match (
+                first && prompt.len() % 3 == 0,
+                options.get(prompt.len() % 4),
+            ) {
+                (true, _) | (_, None) => "I would rather not say.".to_owned(),
                 (_, Some(option)) => format!("It looks familiar.\n\nThe answer is **{option}**."),
             }
         }),

@@ -395,7 +395,7 @@ mod tests {
             name: name.into(),
             created: "2026-01-02 03:04".into(),
             models: vec!["nano".into(), "SmolLM2-135M-Instruct".into(), "x".into()],
-            tasks: vec!["psychometric/grammar-small".into(); 23],
+            tasks: vec!["family/a-task-with-a-long-name".into(); 23],
             shots: vec![4],
             settings: vec!["n=200".into(), "source=published".into(), "shots=4".into()],
             score: "23 scores".into(),
@@ -403,7 +403,7 @@ mod tests {
             samples: 920,
             bytes: 12_345_678,
         };
-        let runs = [run("nano-htest-1a2b3c4d5e6f"), run("mine")];
+        let runs = [run("nano-many-1a2b3c4d5e6f"), run("mine")];
         for width in [60, 80, 120, 200, 400] {
             let (table, narrowed) = table(&runs, width);
             let text = terminal::plain(
@@ -417,7 +417,7 @@ mod tests {
             assert!(widest.is_some_and(|w| w <= width), "{width}:\n{text}");
             assert!(text.contains("mine") && text.contains("complete"), "{text}");
             assert_eq!(narrowed, !table.head.contains(&"settings".to_owned()));
-            assert!(text.contains("psychometric/grammar-small"), "{text}");
+            assert!(text.contains("family/a-task-with-a-long-name"), "{text}");
         }
     }
 }

@@ -14,7 +14,7 @@ mod batch;
 mod buffers;
 // Test code that needs the module's inside: in no program that is shipped.
 #[cfg(feature = "checks")]
-#[path = "../../../tests/gpu_trials.rs"]
+#[path = "../../../tests/checks/gpu_trials.rs"]
 pub mod check;
 mod linear;
 mod matmul;
@@ -22,7 +22,7 @@ mod matrices;
 mod parts;
 mod pass;
 #[cfg(feature = "checks")]
-#[path = "../../../tests/gpu_kernels.rs"]
+#[path = "../../../tests/checks/gpu_kernels.rs"]
 mod reference;
 mod rows;
 mod trainer;
