@@ -17,7 +17,7 @@ import sysconfig
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "crates" / "mary-python"
+PACKAGE = ROOT / "crates" / "interfaces" / "mary-python"
 
 
 def main(library: str, folder: str) -> None:

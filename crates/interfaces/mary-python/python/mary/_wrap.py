@@ -66,7 +66,9 @@ class TransformersModel:
         """The token before a plain text: by the harness' rule, by name, or the one that ends a text."""
         tokenizer = self._tokenizer
         if start in ("always", "harness"):
-            return tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+            begin: int | None = tokenizer.bos_token_id
+            end: int | None = tokenizer.eos_token_id
+            return end if begin is None else begin
         known = tokenizer.get_vocab()
         if start != "auto":
             if start not in known:
