@@ -94,14 +94,15 @@ pub fn evict(held: &Held) -> std::io::Result<()> {
         .filter(|s| *s != held.snapshot)
         .flat_map(|s| files(&s))
         .collect();
-    let own = files(&held.snapshot);
-    std::fs::remove_dir_all(&held.snapshot)?;
-    for file in own {
+    // The large files go first: a process that is killed here leaves links to nothing, which the next one
+    // fetches again or ignores. In the other order it would leave files that no snapshot accounts for.
+    for file in files(&held.snapshot) {
         // Files outside the cache (a link of the user's own) are not ours.
         if file.starts_with(&blobs) && !used.contains(&file) {
             std::fs::remove_file(file)?;
         }
     }
+    std::fs::remove_dir_all(&held.snapshot)?;
     let commit = held
         .snapshot
         .file_name()
