@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-NOTEBOOKS = sorted((pathlib.Path(__file__).parents[4] / "docs" / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((pathlib.Path(__file__).parents[5] / "docs" / "notebooks").glob("*.ipynb"))
 
 
 def test_there_are_three():
