@@ -8,9 +8,8 @@
 use crate::golden_files;
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use golden_files::{folder_of, golden};
 use mary_weights::{Checkpoint, StaticVectors};
@@ -20,24 +19,30 @@ use serde_json::json;
 /// Counts what is allocated, and what was at most.
 struct Counting;
 
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    // Of this thread alone: other tests of the program allocate at the same time.
+    static NOW: Cell<isize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
+}
 
-fn grown(by: usize) {
-    let now = NOW.fetch_add(by, Ordering::Relaxed) + by;
-    PEAK.fetch_max(now, Ordering::Relaxed);
+fn grown(by: isize) {
+    // A thread that is ending has no counters any more.
+    let _ = NOW.try_with(|now| {
+        now.set(now.get() + by);
+        PEAK.try_with(|peak| peak.set(peak.get().max(now.get())))
+    });
 }
 
 // SAFETY: every call is handed to the system's allocator unchanged; only counters are added.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        grown(layout.size());
+        grown(layout.size() as isize);
         // SAFETY: the caller's promise is passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        grown(-(layout.size() as isize));
         // SAFETY: the caller's promise is passed on.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -46,21 +51,15 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// One test at a time, so that the peak belongs to it.
-static TURN: Mutex<()> = Mutex::new(());
-
 /// More than any small file needs: tokenizers, regular expressions and templates come with tables.
-const ROOM: usize = 96 << 20;
+const ROOM: isize = 96 << 20;
 
 /// Runs a reader on many files and checks the memory it took.
 fn watched(files: impl FnOnce()) {
-    let _turn = TURN
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let before = NOW.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
+    let before = NOW.get();
+    PEAK.set(before);
     files();
-    let taken = PEAK.load(Ordering::Relaxed).saturating_sub(before);
+    let taken = PEAK.get() - before;
     assert!(taken < ROOM, "took {} MiB", taken >> 20);
 }
 
