@@ -4,6 +4,8 @@
 //! [`Item`]s, a backend answers their [`Request`]s, the engine carries both ways, the store keeps
 //! what was said, the report shows it; all of them meet only in these types.
 
+#![warn(missing_docs)]
+
 mod card;
 mod cell;
 mod data;
@@ -47,8 +49,8 @@ pub use item::{Ask, Item, ModelRole, Target};
 pub use key::Key;
 pub use label::{model_label, model_labels, with_labels};
 pub use model::{
-    Capabilities, Desk, ErrorKind, Generator, Job, Model, ModelCard, ModelError, ModelRef,
-    ModelRefError, ModelSettings, Observer, Provider, Reply, ReplyMeta, Scorer, Ticket, Usage,
+    Capabilities, ErrorKind, Generator, Job, Model, ModelCard, ModelError, ModelRef, ModelRefError,
+    ModelSettings, Observer, Provider, Reply, ReplyMeta, Scorer, Ticket, Usage, WorkQueue,
 };
 pub use moments::{moment, start_moments};
 pub use offer::{

@@ -374,7 +374,7 @@ impl<A> Reply<A> {
     }
 }
 
-/// Names a request between a desk and a model.
+/// Names a request between a queue and a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
 
@@ -394,7 +394,7 @@ pub struct Job<Q> {
 /// answer may bring new questions, so a model asks again after handing in what it has in flight and
 /// returns only when `None` comes with nothing left in flight. Every ticket taken is answered
 /// exactly once, unless `answer` breaks or the run is stopping.
-pub trait Desk<Q, A> {
+pub trait WorkQueue<Q, A> {
     /// The next request, if there is one now.
     fn next(&mut self) -> Option<Job<Q>>;
 
@@ -403,7 +403,7 @@ pub trait Desk<Q, A> {
     fn answer(&mut self, ticket: Ticket, answer: Result<Reply<A>, ModelError>) -> ControlFlow<()>;
 
     /// The answer to a request has grown by these words. A model that writes one answer at a time says so,
-    /// for a person who waits; the whole answer comes with [`Desk::answer`] all the same.
+    /// for a person who waits; the whole answer comes with [`WorkQueue::answer`] all the same.
     fn writing(&mut self, _ticket: Ticket, _words: &str) {}
 
     /// Whether the run is to end, so that a model that waits for answers begins nothing more. A
@@ -415,20 +415,20 @@ pub trait Desk<Q, A> {
 
 /// Answers in words.
 pub trait Generator: Send + Sync {
-    /// Serves the desk until it is empty.
-    fn generate(&self, desk: &mut dyn Desk<Generate, Generated>);
+    /// Serves the queue until it is empty.
+    fn generate(&self, queue: &mut dyn WorkQueue<Generate, Generated>);
 }
 
 /// Gives log-probabilities.
 pub trait Scorer: Send + Sync {
-    /// Serves the desk until it is empty.
-    fn score(&self, desk: &mut dyn Desk<Score, Scored>);
+    /// Serves the queue until it is empty.
+    fn score(&self, queue: &mut dyn WorkQueue<Score, Scored>);
 }
 
 /// Shows hidden states.
 pub trait Observer: Send + Sync {
-    /// Serves the desk until it is empty.
-    fn observe(&self, desk: &mut dyn Desk<Observe, Observed>);
+    /// Serves the queue until it is empty.
+    fn observe(&self, queue: &mut dyn WorkQueue<Observe, Observed>);
 }
 
 /// An open model.

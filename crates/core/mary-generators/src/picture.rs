@@ -5,7 +5,6 @@
 
 use thiserror::Error;
 
-/// Red, green, blue.
 pub type Colour = [u8; 3];
 
 /// Coloured dots in rows, from the upper left corner.
@@ -34,7 +33,6 @@ pub enum PictureError {
     /// The file is no PNG, or a damaged one.
     #[error("could not read the picture as PNG: {0}")]
     Read(#[from] png::DecodingError),
-    /// Another kind of PNG.
     #[error("expected a PNG of eight bits of red, green and blue, found {0}")]
     Kind(String),
 }
@@ -96,7 +94,6 @@ impl Picture {
         self.dots.as_chunks().0.iter().copied()
     }
 
-    /// The picture as PNG.
     pub fn png(&self, packing: Packing) -> Result<Vec<u8>, PictureError> {
         let mut bytes = Vec::new();
         let mut encoder = png::Encoder::new(&mut bytes, self.width, self.height);

@@ -34,7 +34,6 @@ pub fn pick<'a, T: ?Sized>(rng: &mut Stream, from: &[&'a T]) -> Option<&'a T> {
     }
 }
 
-/// A random order.
 pub fn shuffle<T>(rng: &mut Stream, items: &mut [T]) {
     items.shuffle(rng);
 }

@@ -43,7 +43,6 @@ pub struct Comparison {
 /// A category of the small world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GradedCategory {
-    /// Its name, singular.
     pub name: &'static str,
     /// Its members, the most frequent first.
     pub members: &'static [&'static str],

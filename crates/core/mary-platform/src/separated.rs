@@ -135,7 +135,6 @@ pub struct Separated<R> {
 }
 
 impl<R: Read> Separated<R> {
-    /// A text of lines.
     pub fn lines(inner: R) -> io::Result<Self> {
         Self::open(inner, |_, _| None)
     }

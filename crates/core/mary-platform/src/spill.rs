@@ -58,7 +58,6 @@ impl DigestMap {
         }
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.len
     }

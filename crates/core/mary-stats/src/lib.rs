@@ -5,6 +5,8 @@
 //! always comes from a seed given by the caller. A NaN or an empty input is an error, never a
 //! panic and never a silent number. `docs/statistics.md` says which interval is used where.
 
+#![warn(missing_docs)]
+
 mod against;
 pub mod agreement;
 pub mod bootstrap;

@@ -34,7 +34,6 @@ const MOST_FACTOR: usize = 1 << 10;
 /// Longest time for one conversation, looked at wherever values are joined or stored: two million steps
 /// are quick, two million joins of long lists are not. Real templates take microseconds.
 const MOST_TIME: Duration = Duration::from_secs(6);
-/// Longest template.
 const MOST_SOURCE: usize = 1 << 20;
 
 /// How much a kind of template may multiply. A text times a number is at most a kilobyte times that
@@ -64,7 +63,6 @@ impl Bounds {
 /// A template with the checks written into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
-    /// The template.
     pub source: String,
     /// Steps that it may take: fewer where a long text of its own stands in a loop.
     pub steps: u64,

@@ -8,9 +8,9 @@
 
 mod arrow;
 mod columns;
-mod desk;
 mod models;
 mod objects;
+mod queue;
 mod results;
 mod running;
 mod scoring;

@@ -10,8 +10,8 @@ use mary_contract::{
 };
 use pyo3::prelude::*;
 
-use crate::desk::ListDesk;
 use crate::objects::{self, Object};
+use crate::queue::ListQueue;
 use crate::watch::watched;
 use crate::{Args, Given, Handle, came, give};
 
@@ -98,9 +98,9 @@ pub(crate) fn observe(args: Args<'_, '_>) -> Given {
         let observer = model
             .observer()
             .ok_or_else(|| cannot(model.as_ref(), "shows no hidden states"))?;
-        let mut desk = ListDesk::new(requests, stop);
-        observer.observe(&mut desk);
-        let observed = desk.finish()?;
+        let mut queue = ListQueue::new(requests, stop);
+        observer.observe(&mut queue);
+        let observed = queue.finish()?;
         let pooled = || observed.iter().flat_map(|o| &o.pools);
         let full = pooled().find(|p| !p.layers.is_empty());
         let numbers: Vec<usize> =
@@ -150,9 +150,9 @@ pub(crate) fn generate(args: Args<'_, '_>) -> Given {
         let generator = model
             .generator()
             .ok_or_else(|| cannot(model.as_ref(), "does not answer in words"))?;
-        let mut desk = ListDesk::new(requests, stop);
-        generator.generate(&mut desk);
-        let answers = desk.finish()?.into_iter();
+        let mut queue = ListQueue::new(requests, stop);
+        generator.generate(&mut queue);
+        let answers = queue.finish()?.into_iter();
         let told = answers.map(|a| {
             let why = match a.finish {
                 Finish::Stop => "stop".to_owned(),

@@ -8,8 +8,8 @@ use mary_lab::texts::score::{ScoreOptions, words};
 use pyo3::prelude::*;
 
 use crate::columns::{Column, Table};
-use crate::desk::ListDesk;
 use crate::models::{cannot, opened};
+use crate::queue::ListQueue;
 use crate::watch::watched;
 use crate::{Args, Given};
 
@@ -55,9 +55,9 @@ pub(crate) fn score(args: Args<'_, '_>) -> Given {
         let scorer = model
             .scorer()
             .ok_or_else(|| cannot(model.as_ref(), "gives no log-probabilities"))?;
-        let mut desk = ListDesk::new(requests.collect(), stop);
-        scorer.score(&mut desk);
-        let scored = desk.finish()?;
+        let mut queue = ListQueue::new(requests.collect(), stop);
+        scorer.score(&mut queue);
+        let scored = queue.finish()?;
         let scores = scored.iter().map(|s| s.continuations.first());
         let mut rows = Rows::new(by);
         for (at, (text, score)) in texts.iter().zip(scores).enumerate() {

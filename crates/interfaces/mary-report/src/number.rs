@@ -210,7 +210,6 @@ impl ScoreScale {
         cell.worded(self.value(score.value))
     }
 
-    /// An interval.
     pub fn interval(self, estimate: &Estimate) -> String {
         format!(
             "[{}, {}]",

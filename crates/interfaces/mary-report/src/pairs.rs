@@ -108,7 +108,6 @@ impl Paired {
             .insert((id.item.clone(), id.trial), answered);
     }
 
-    /// The models gathered.
     pub fn models(&self) -> Vec<String> {
         let mut models: Vec<String> = self.gathered.keys().map(|(_, m)| m.clone()).collect();
         models.sort();

@@ -79,7 +79,6 @@ pub(crate) fn how_to_read(run: &RunSummary, row: &SummaryRow) -> Vec<String> {
 /// A run's result in a few words, for a list of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Headline {
-    /// For people.
     pub words: String,
     /// What runs are ordered by: the score of a run with one, else the share of scores above chance.
     pub key: f64,

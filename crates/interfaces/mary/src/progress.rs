@@ -21,7 +21,6 @@ const MESSAGE_EVERY: Duration = Duration::from_millis(500);
 /// How often a plain line is printed.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
 
-/// Shows events.
 pub struct Progress {
     bar: ProgressBar,
     mode: Mode,

@@ -8,9 +8,7 @@ use mary_lab::{Laboratory, RunSpec};
 /// A task that is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Its id.
     pub task: String,
-    /// Why it cannot run.
     pub why: String,
     /// What would make it run.
     pub remedy: Option<String>,

@@ -19,12 +19,10 @@ struct File {
     cache_dir: Option<PathBuf>,
 }
 
-/// Resolved places.
 #[derive(Debug, Clone)]
 pub struct Place {
     /// The tasks and families there are.
     pub registry: Registry,
-    /// Run folders.
     pub runs: PathBuf,
     /// Upstream datasets in their own layout, if the user has a mirror.
     pub data: Option<PathBuf>,
@@ -58,7 +56,6 @@ impl Place {
         })
     }
 
-    /// The database of answers.
     pub fn answers(&self) -> PathBuf {
         self.cache.join("answers.sqlite")
     }

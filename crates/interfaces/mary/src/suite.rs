@@ -85,9 +85,7 @@ pub type WithSettings = (Arc<dyn Task>, TaskSettings);
 /// What the user said about every task.
 #[derive(Debug, Clone, Default)]
 pub struct TaskOptions {
-    /// Seed of the items.
     pub seed: u64,
-    /// Shots.
     pub shots: Option<usize>,
     /// Chat template or not.
     pub chat: bool,

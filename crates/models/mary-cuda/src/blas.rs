@@ -41,7 +41,6 @@ library! {
 #[derive(Clone, Copy)]
 pub(crate) struct Algorithm([u64; 8]);
 
-/// What the library proposes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
@@ -86,7 +85,6 @@ pub struct Factor {
 }
 
 impl Factor {
-    /// Rows as they are.
     pub fn rows(step: usize) -> Self {
         Self {
             step,
@@ -106,21 +104,15 @@ impl Factor {
 /// One shape of product: `out (rows × columns) = left (rows × inner) · right (inner × columns)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Product {
-    /// Rows of the output.
     pub rows: usize,
-    /// Columns of the output.
     pub columns: usize,
     /// Columns of the left factor.
     pub inner: usize,
-    /// The left factor.
     pub left: Factor,
-    /// The right factor.
     pub right: Factor,
     /// Numbers from one row of the output to the next.
     pub step: usize,
-    /// Type of both factors.
     pub kind: Kind,
-    /// Type of the output.
     pub out: Kind,
     /// Whether a bias is added to every row.
     pub bias: bool,
@@ -133,15 +125,12 @@ pub struct Product {
 /// Addresses of one product.
 #[derive(Debug, Clone, Copy)]
 pub struct Places {
-    /// The left factor.
     pub left: u64,
-    /// The right factor.
     pub right: u64,
     /// The bias, in the type of the output; 0 for none.
     pub bias: u64,
     /// What the product is added to, where it is added: the output itself, or a matrix that lies like it.
     pub from: u64,
-    /// The output.
     pub out: u64,
     /// What the product is multiplied by.
     pub scale: f32,

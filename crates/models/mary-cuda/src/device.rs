@@ -86,9 +86,7 @@ pub struct Device {
     pub(crate) used: AtomicU64,
     /// What the GPU is called.
     pub name: String,
-    /// Compute capability.
     pub capability: (i32, i32),
-    /// Multiprocessors.
     pub multiprocessors: usize,
     /// Bytes of shared memory a block may ask for.
     pub shared: usize,
@@ -213,7 +211,6 @@ impl Device {
         Some((free as u64).min(left))
     }
 
-    /// Takes memory.
     pub fn alloc(self: &Arc<Self>, bytes: usize) -> Result<Memory, ModelError> {
         self.enter()?;
         let bytes = bytes.max(256);
@@ -324,7 +321,6 @@ impl Device {
         Ok(Raw(module))
     }
 
-    /// Launches a kernel.
     pub fn launch(
         &self,
         (part_name, name): (&'static str, &str),

@@ -10,7 +10,6 @@ macro_rules! library {
         }
 
         impl $name {
-            /// Finds every call.
             pub(crate) fn load(library: libloading::Library) -> Result<Self, String> {
                 // SAFETY: the symbols have these types in every version of the library that has
                 // them under these names, and the library is kept as long as they are.

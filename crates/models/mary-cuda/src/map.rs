@@ -16,7 +16,6 @@ pub struct Matrix {
     pub at: u64,
     /// Its type; 16 bits.
     pub kind: Kind,
-    /// Rows.
     pub rows: usize,
     /// Numbers in a row, a multiple of eight.
     pub width: usize,

@@ -7,7 +7,6 @@ use mary_contract::ModelError;
 
 use crate::device::{Device, Raw};
 
-/// Memory on a GPU.
 pub struct Memory {
     device: Arc<Device>,
     at: u64,
@@ -24,7 +23,6 @@ impl Memory {
         self.at
     }
 
-    /// Its size.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -102,7 +100,7 @@ impl Staged {
         let device = &self.memory.device;
         device.enter()?;
         let bytes = size_of_val(x).min(self.memory.bytes);
-        // SAFETY: the host side holds at least `bytes`, and nothing reads it now: see `Desk::take`.
+        // SAFETY: the host side holds at least `bytes`, and nothing reads it now: see `Lender::take`.
         unsafe {
             std::ptr::copy_nonoverlapping(x.as_ptr().cast::<u8>(), self.host.0.cast(), bytes);
             let code = (device.api.to_device)(self.memory.at, self.host.0, bytes, device.stream.0);
@@ -190,7 +188,6 @@ impl Lender {
 }
 
 impl Lent {
-    /// The memory.
     pub fn staged(&mut self) -> Option<&mut Staged> {
         self.staged.as_mut()
     }

@@ -38,7 +38,6 @@ pub const TILE: usize = 16;
 pub const DEPTH: usize = 32;
 /// Numbers (two bytes each) in a tile.
 const TILE_LEN: usize = TILE * DEPTH;
-/// Planes of activations.
 const A_PLANES: usize = 3;
 /// Rows handled between two walks over the weights: their planes stay in the second-level cache.
 pub const ROWS: usize = 256;

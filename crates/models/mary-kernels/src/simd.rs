@@ -202,7 +202,6 @@ pub fn max(x: &[f32]) -> f32 {
     rest.iter().copied().fold(most, f32::max)
 }
 
-/// Adds sixteen lanes pairwise.
 #[inline(always)]
 pub fn total(mut lanes: [f32; 16]) -> f32 {
     let mut step = 8;

@@ -21,8 +21,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use mary_contract::{
-    Desk, Generate, Job, Layers, Model, ModelError, ModelSettings, Observe, Pool, Prompt, Reply,
-    Sampling, Score, Start, Ticket, Usage, Vector,
+    Generate, Job, Layers, Model, ModelError, ModelSettings, Observe, Pool, Prompt, Reply,
+    Sampling, Score, Start, Ticket, Usage, Vector, WorkQueue,
 };
 use mary_local::LocalModel;
 use mary_local::kernels::Backend;
@@ -32,7 +32,7 @@ use mary_local::transformer::{Batch, Watch};
 use mary_weights::Checkpoint;
 use serde_json::{Value, json};
 
-/// A desk over a list; adds up what was used and keeps the answers as JSON.
+/// A queue over a list; adds up what was used and keeps the answers as JSON.
 struct List<Q, A> {
     jobs: VecDeque<Job<Q>>,
     usage: Usage,
@@ -58,7 +58,7 @@ impl<Q, A> List<Q, A> {
     }
 }
 
-impl<Q, A> Desk<Q, A> for List<Q, A> {
+impl<Q, A> WorkQueue<Q, A> for List<Q, A> {
     fn next(&mut self) -> Option<Job<Q>> {
         self.jobs.pop_front()
     }
@@ -170,7 +170,7 @@ fn perform(model: &LocalModel, work: &Value) -> Result<Done, Box<dyn Error>> {
                     }
                 })
                 .collect();
-            let mut desk = List::new(requests, |s: &mary_contract::Scored| {
+            let mut queue = List::new(requests, |s: &mary_contract::Scored| {
                 let sums = s
                     .continuations
                     .iter()
@@ -180,8 +180,8 @@ fn perform(model: &LocalModel, work: &Value) -> Result<Done, Box<dyn Error>> {
             model
                 .scorer()
                 .ok_or("this model does not score")?
-                .score(&mut desk);
-            (desk.usage, desk.answers)
+                .score(&mut queue);
+            (queue.usage, queue.answers)
         }
         Some("generate") => {
             let most = work["max_tokens"].as_u64().unwrap_or(64) as u32;
@@ -199,12 +199,12 @@ fn perform(model: &LocalModel, work: &Value) -> Result<Done, Box<dyn Error>> {
                 }
             };
             let requests = texts(&work["prompts"]).into_iter().map(ask).collect();
-            let mut desk = List::new(requests, |g: &mary_contract::Generated| json!(g.text));
+            let mut queue = List::new(requests, |g: &mary_contract::Generated| json!(g.text));
             model
                 .generator()
                 .ok_or("this model does not write")?
-                .generate(&mut desk);
-            (desk.usage, desk.answers)
+                .generate(&mut queue);
+            (queue.usage, queue.answers)
         }
         Some("observe") => {
             let ask = |text| Observe {
@@ -215,7 +215,7 @@ fn perform(model: &LocalModel, work: &Value) -> Result<Done, Box<dyn Error>> {
                 with_scores: true,
             };
             let requests = texts(&work["texts"]).into_iter().map(ask).collect();
-            let mut desk = List::new(requests, |o: &mary_contract::Observed| {
+            let mut queue = List::new(requests, |o: &mary_contract::Observed| {
                 let layers = o.pools.iter().flat_map(|p| &p.layers);
                 let sizes = layers.map(|l| {
                     let squares = l.vector.0.iter().map(|x| f64::from(*x) * f64::from(*x));
@@ -226,8 +226,8 @@ fn perform(model: &LocalModel, work: &Value) -> Result<Done, Box<dyn Error>> {
             model
                 .observer()
                 .ok_or("this model shows nothing")?
-                .observe(&mut desk);
-            (desk.usage, desk.answers)
+                .observe(&mut queue);
+            (queue.usage, queue.answers)
         }
         Some("raw") => raw(model, work)?,
         _ => Done::default(),

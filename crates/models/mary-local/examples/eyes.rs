@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use mary_contract::{
-    Desk, Image, Job, Model, ModelError, ModelSettings, Part, Prompt, PromptForm, Reply, Score,
-    Scored, Speaker, Start, Ticket, Turn,
+    Image, Job, Model, ModelError, ModelSettings, Part, Prompt, PromptForm, Reply, Score, Scored,
+    Speaker, Start, Ticket, Turn, WorkQueue,
 };
 use mary_local::LocalModel;
 use mary_weights::Checkpoint;
@@ -20,7 +20,7 @@ struct Line {
     failed: Option<ModelError>,
 }
 
-impl Desk<Score, Scored> for Line {
+impl WorkQueue<Score, Scored> for Line {
     fn next(&mut self) -> Option<Job<Score>> {
         self.waiting.pop_front()
     }

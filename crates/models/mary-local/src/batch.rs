@@ -7,7 +7,6 @@ use crate::vision::Shown;
 pub struct Segment {
     /// First row of the batch.
     pub first: usize,
-    /// Number of rows.
     pub len: usize,
     /// Position of the first row in its sequence.
     pub position: usize,
@@ -17,7 +16,6 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Positions the spans hold.
     pub fn keys(&self) -> usize {
         self.spans.iter().map(|(_, len)| len).sum()
     }
@@ -62,7 +60,6 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Rows.
     pub fn len(&self) -> usize {
         self.tokens.len()
     }

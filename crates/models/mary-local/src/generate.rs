@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use mary_contract::{
-    Desk, ErrorKind, Finish, Generate, Generated, Job, ModelError, Reply, ReplyMeta, Usage,
+    ErrorKind, Finish, Generate, Generated, Job, ModelError, Reply, ReplyMeta, Usage, WorkQueue,
 };
 
 use rayon::prelude::*;
@@ -54,11 +54,11 @@ struct Common {
     turns: Vec<[u32; 3]>,
 }
 
-/// Serves the desk until it is empty.
-pub(crate) fn serve(model: &LocalModel, desk: &mut dyn Desk<Generate, Generated>) {
+/// Serves the queue until it is empty.
+pub(crate) fn serve(model: &LocalModel, queue: &mut dyn WorkQueue<Generate, Generated>) {
     loop {
-        let jobs: Vec<Job<Generate>> = std::iter::from_fn(|| desk.next()).take(WINDOW).collect();
-        if jobs.is_empty() || answer(model, desk, &jobs).is_break() {
+        let jobs: Vec<Job<Generate>> = std::iter::from_fn(|| queue.next()).take(WINDOW).collect();
+        if jobs.is_empty() || answer(model, queue, &jobs).is_break() {
             return;
         }
     }
@@ -66,7 +66,7 @@ pub(crate) fn serve(model: &LocalModel, desk: &mut dyn Desk<Generate, Generated>
 
 fn answer(
     model: &LocalModel,
-    desk: &mut dyn Desk<Generate, Generated>,
+    queue: &mut dyn WorkQueue<Generate, Generated>,
     jobs: &[Job<Generate>],
 ) -> ControlFlow<()> {
     let album = model.album(jobs.iter().map(|job| &job.request.prompt));
@@ -98,7 +98,7 @@ fn answer(
                     cut: None,
                 });
             }
-            Err(error) => desk.answer(asked.ticket, Err(error))?,
+            Err(error) => queue.answer(asked.ticket, Err(error))?,
         }
     }
     all.sort_by(|a, b| a.prompt.cmp(&b.prompt));
@@ -115,11 +115,11 @@ fn answer(
         rest = later;
         while !now.is_empty() {
             let together = together.min(now.len());
-            match write((model, &album), desk, jobs, now, together) {
+            match write((model, &album), queue, jobs, now, together) {
                 Ok(flow) => flow?,
                 Err(error) => {
                     for writing in now.iter().filter(|w| !w.answered) {
-                        desk.answer(jobs[writing.job].ticket, Err(error.clone()))?;
+                        queue.answer(jobs[writing.job].ticket, Err(error.clone()))?;
                     }
                     break;
                 }
@@ -163,7 +163,7 @@ fn fit(prompt: Vec<u32>, context: usize) -> Result<Vec<u32>, ModelError> {
 /// place was long enough.
 fn write(
     (model, album): (&LocalModel, &Album<'_>),
-    desk: &mut dyn Desk<Generate, Generated>,
+    queue: &mut dyn WorkQueue<Generate, Generated>,
     jobs: &[Job<Generate>],
     pool: &mut [Writing],
     together: usize,
@@ -182,13 +182,13 @@ fn write(
             read_prompts((model, album), jobs, &mut session, &common, (pool, &came))?;
         }
         if let [only] = pool {
-            told.tell(model, desk, jobs, only);
+            told.tell(model, queue, jobs, only);
         }
         for writing in pool.iter_mut().filter(|w| w.rows > 0) {
             if writing.finish.is_some() {
                 seats.leave(writing);
                 let reply = reply(model, writing);
-                if desk.answer(jobs[writing.job].ticket, reply).is_break() {
+                if queue.answer(jobs[writing.job].ticket, reply).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -236,7 +236,6 @@ fn write(
 struct Seats {
     /// First row and number of rows of each that is free.
     free: Vec<(usize, usize)>,
-    /// How many there are.
     all: usize,
     /// Rows of the cache in all.
     rows: usize,
@@ -311,7 +310,7 @@ impl Told {
     fn tell(
         &mut self,
         model: &LocalModel,
-        desk: &mut dyn Desk<Generate, Generated>,
+        queue: &mut dyn WorkQueue<Generate, Generated>,
         jobs: &[Job<Generate>],
         writing: &Writing,
     ) {
@@ -323,7 +322,7 @@ impl Told {
             return;
         };
         if let Some(new) = text.get(self.bytes..).filter(|new| !new.is_empty()) {
-            desk.writing(jobs[writing.job].ticket, new);
+            queue.writing(jobs[writing.job].ticket, new);
             self.bytes = text.len();
         }
     }

@@ -24,7 +24,6 @@ pub trait Backend: Send + Sync {
     type Tensor: Default + Send;
     /// A linear layer in the device's best form.
     type Linear: Send + Sync;
-    /// A vector of weights.
     type Vector: Send + Sync;
     /// Vectors that are looked up by token or position.
     type Table: Send + Sync;
@@ -34,7 +33,6 @@ pub trait Backend: Send + Sync {
     type Plan<'a>;
     /// Sines and cosines of a batch.
     type Rotary;
-    /// Log-probabilities on their way.
     type Pending: Send;
 
     /// The error of the first call that failed since this was last asked.
@@ -58,7 +56,6 @@ pub trait Backend: Send + Sync {
         size_of::<f32>()
     }
 
-    /// Prepares a linear layer.
     fn prepare(&self, parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Self::Linear;
     /// Whether [`Backend::prepare`] takes plain weights as they are stored ([`Weights::Stored`]).
     fn takes_stored(&self) -> bool {
@@ -219,7 +216,6 @@ pub trait Backend: Send + Sync {
         }
         self.upload(&all, to);
     }
-    /// Picks rows.
     fn gather(&self, x: &Self::Tensor, width: usize, rows: &[usize], to: &mut Self::Tensor);
     /// The mean of each group's rows, group after group.
     fn pool(&self, x: &Self::Tensor, width: usize, groups: &Groups) -> Vec<f32>;
@@ -248,7 +244,6 @@ pub trait Backend: Send + Sync {
     ) -> Looked {
         Looked::default()
     }
-    /// Waits for log-probabilities.
     fn collect(&self, pending: Self::Pending) -> Vec<f32>;
     /// Whether the device draws tokens by itself, so that logits need not come back.
     fn draws(&self) -> bool {
@@ -269,7 +264,6 @@ pub trait Backend: Send + Sync {
 /// The rows of a product, and what they are part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// Rows.
     pub rows: usize,
     /// They are the last tokens of answers being written, where weights may be multiplied in whichever way
     /// is quickest for so few. What is read is multiplied in one way however many rows there are, so that a
@@ -289,9 +283,7 @@ impl Extent {
 
 /// What lies between two attentions: the end of one block and the beginning of the next.
 pub struct Between<'a, 'p, B: Backend + 'p> {
-    /// Rows.
     pub rows: usize,
-    /// The residual stream.
     pub x: &'a mut B::Tensor,
     /// The rest of the block whose attention is done; none before the first.
     pub ending: Option<Ending<'a, B>>,
@@ -301,7 +293,6 @@ pub struct Between<'a, 'p, B: Backend + 'p> {
 
 /// What follows attention in a block.
 pub struct Ending<'a, B: Backend> {
-    /// What attention left.
     pub attended: &'a B::Tensor,
     /// Brings that into the residual stream.
     pub out: &'a B::Linear,
@@ -323,19 +314,14 @@ pub struct Ending<'a, B: Backend> {
 pub struct Beginning<'a, 'p, B: Backend + 'p> {
     /// Before the product.
     pub norm: &'a NormOf<B::Vector>,
-    /// Queries, keys and values.
     pub qkv: &'a B::Linear,
-    /// Where they go.
     pub to: &'a mut B::Tensor,
-    /// Their shape.
     pub heads: &'a Heads,
     /// Norms of queries and keys.
     pub norms: Option<(&'a B::Vector, &'a B::Vector, Norm)>,
-    /// Turns queries and keys.
     pub rotary: Option<&'a B::Rotary>,
     /// Where keys and values go.
     pub cache: (&'a mut B::Cache, usize),
-    /// The batch.
     pub plan: &'a B::Plan<'p>,
 }
 
@@ -362,7 +348,6 @@ impl Groups {
         self.starts.push(self.rows.len());
     }
 
-    /// Groups.
     pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
@@ -394,18 +379,14 @@ impl Groups {
 pub enum Weights {
     /// Plain numbers, `outputs` rows of `inputs`.
     Plain {
-        /// The numbers.
         data: Vec<f32>,
-        /// Rows.
         outputs: usize,
-        /// Columns.
         inputs: usize,
     },
     /// Plain numbers as the checkpoint stores them, for devices that convert by themselves.
     Stored(Stored),
     /// Quantised blocks as they came.
     Blocks {
-        /// The blocks.
         blocks: cpu::quant::Blocks,
         /// The device may keep an unpacked copy beside them.
         keep: bool,
@@ -418,30 +399,23 @@ pub struct Stored {
     pub bytes: RawBytes,
     /// The type of the numbers: float32, float16 or bfloat16.
     pub kind: TensorType,
-    /// Rows.
     pub outputs: usize,
-    /// Columns.
     pub inputs: usize,
 }
 
 /// A norm with its weights.
 pub struct NormOf<V> {
-    /// Scale.
     pub weight: V,
-    /// Shift.
     pub bias: Option<V>,
-    /// Which norm.
     pub how: Norm,
 }
 
 /// Neighbouring spans of each row that are normalised one by one, with weights one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spans {
-    /// Width of a row.
     pub stride: usize,
     /// Where the first span begins.
     pub first: usize,
-    /// Width of a span.
     pub width: usize,
     /// Spans in a row.
     pub count: usize,
@@ -466,11 +440,8 @@ impl Spans {
 /// The shape of a row of queries, keys and values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heads {
-    /// Query heads.
     pub heads: usize,
-    /// Key and value heads.
     pub kv_heads: usize,
-    /// Width of a head.
     pub head_dim: usize,
 }
 
@@ -480,7 +451,6 @@ impl Heads {
         self.heads / self.kv_heads
     }
 
-    /// Width of the queries.
     pub fn q_width(&self) -> usize {
         self.heads * self.head_dim
     }
@@ -505,7 +475,6 @@ pub struct Rotary {
 }
 
 impl Rotary {
-    /// For these positions.
     pub fn new(rope: &crate::config::Rope, positions: &[usize]) -> Self {
         let half = rope.frequencies.len();
         let (mut cos, mut sin) = (Vec::new(), Vec::new());
@@ -546,15 +515,12 @@ impl Rotary {
 /// How attention weighs in one layer.
 #[derive(Debug, Clone, Copy)]
 pub struct AttentionSettings<'a> {
-    /// Multiplied onto the scores.
     pub scale: f32,
-    /// Squashes the scores.
     pub soft_cap: Option<f32>,
     /// Positions see only what came before.
     pub causal: bool,
     /// How far back they see.
     pub window: Option<usize>,
-    /// Linear biases.
     pub alibi: Option<&'a Alibi>,
     /// For each row of the batch, the positions of the picture that it is part of, which it sees in both
     /// directions; empty where no model or no picture asks for it.
@@ -609,11 +575,8 @@ impl Alibi {
 pub struct AttentionCall<'a, C> {
     /// Where keys and values lie.
     pub cache: &'a C,
-    /// Which layer.
     pub layer: usize,
-    /// Shape of the heads.
     pub heads: &'a Heads,
-    /// How scores are made.
     pub settings: AttentionSettings<'a>,
 }
 
@@ -622,7 +585,6 @@ pub struct AttentionCall<'a, C> {
 pub struct Wanted {
     /// Row of the head's input.
     pub row: u32,
-    /// The token.
     pub token: u32,
 }
 

@@ -19,7 +19,6 @@ use crate::precision::Precision;
 use crate::transformer::{TableOf, Transformer};
 use order::{join, transpose};
 
-/// How weights are loaded.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LoadSettings {
     /// The type weights are held in.
@@ -47,7 +46,6 @@ struct Expected {
     shape: Vec<usize>,
 }
 
-/// Loads a transformer.
 pub fn load<B: Backend>(
     backend: B,
     checkpoint: &Checkpoint,

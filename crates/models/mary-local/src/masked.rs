@@ -6,8 +6,8 @@
 use std::ops::{ControlFlow, Range};
 
 use mary_contract::{
-    ContinuationScore, Desk, ErrorKind, Job, ModelError, Reply, ReplyMeta, Score, Scored, Start,
-    TokenDetails, Usage,
+    ContinuationScore, ErrorKind, Job, ModelError, Reply, ReplyMeta, Score, Scored, Start,
+    TokenDetails, Usage, WorkQueue,
 };
 use mary_weights::Checkpoint;
 
@@ -108,17 +108,21 @@ struct Masked {
     token: u32,
 }
 
-/// Serves the desk until it is empty.
-pub(crate) fn serve(model: &LocalModel, masking: Masking, desk: &mut dyn Desk<Score, Scored>) {
+/// Serves the queue until it is empty.
+pub(crate) fn serve(
+    model: &LocalModel,
+    masking: Masking,
+    queue: &mut dyn WorkQueue<Score, Scored>,
+) {
     loop {
-        let jobs: Vec<Job<Score>> = std::iter::from_fn(|| desk.next()).take(WINDOW).collect();
+        let jobs: Vec<Job<Score>> = std::iter::from_fn(|| queue.next()).take(WINDOW).collect();
         if jobs.is_empty() {
             return;
         }
         // As for other models: who asks for no distribution is not to notice that others do.
         let (whole, plain): (Vec<_>, Vec<_>) = jobs.into_iter().partition(looks);
         for jobs in [whole, plain] {
-            if !jobs.is_empty() && answer(model, masking, desk, &jobs).is_break() {
+            if !jobs.is_empty() && answer(model, masking, queue, &jobs).is_break() {
                 return;
             }
         }
@@ -128,13 +132,13 @@ pub(crate) fn serve(model: &LocalModel, masking: Masking, desk: &mut dyn Desk<Sc
 fn answer(
     model: &LocalModel,
     masking: Masking,
-    desk: &mut dyn Desk<Score, Scored>,
+    queue: &mut dyn WorkQueue<Score, Scored>,
     jobs: &[Job<Score>],
 ) -> ControlFlow<()> {
     let mut all = Vec::new();
     for (job, asked) in jobs.iter().enumerate() {
         match read(model, &asked.request) {
-            Err(error) => desk.answer(asked.ticket, Err(error))?,
+            Err(error) => queue.answer(asked.ticket, Err(error))?,
             Ok(parts) => all.push(Waiting {
                 job,
                 parts,
@@ -149,7 +153,7 @@ fn answer(
         .then(|| Distributions::new(None, 0, ranks));
     let mask = model.checkpoint().tokenizer().mask().unwrap_or(0);
     // Requests are handed in as soon as their last copy is computed.
-    let mut next = hand_in(model, desk, jobs, &all, 0)?;
+    let mut next = hand_in(model, queue, jobs, &all, 0)?;
     for batch in batches(copies(&all, masking, mask), model.chunk_rows()) {
         match pass(model, &batch, looking.as_ref()) {
             Ok(values) => {
@@ -159,12 +163,12 @@ fn answer(
             }
             Err(error) => {
                 for waiting in &all[next..] {
-                    desk.answer(jobs[waiting.job].ticket, Err(error.clone()))?;
+                    queue.answer(jobs[waiting.job].ticket, Err(error.clone()))?;
                 }
                 return ControlFlow::Continue(());
             }
         }
-        next = hand_in(model, desk, jobs, &all, next)?;
+        next = hand_in(model, queue, jobs, &all, next)?;
     }
     ControlFlow::Continue(())
 }
@@ -197,14 +201,14 @@ fn batches(copies: impl Iterator<Item = Masked>, most: usize) -> Vec<Vec<Masked>
 /// Hands in the requests from `next` on that are whole, and says which is the next.
 fn hand_in(
     model: &LocalModel,
-    desk: &mut dyn Desk<Score, Scored>,
+    queue: &mut dyn WorkQueue<Score, Scored>,
     jobs: &[Job<Score>],
     all: &[Waiting],
     mut next: usize,
 ) -> ControlFlow<(), usize> {
     while let Some(waiting) = all.get(next).filter(|w| w.known.len() == w.wanted()) {
         let asked = &jobs[waiting.job];
-        desk.answer(asked.ticket, reply(model, waiting, &asked.request))?;
+        queue.answer(asked.ticket, reply(model, waiting, &asked.request))?;
         next += 1;
     }
     ControlFlow::Continue(next)

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use mary_contract::{
-    Desk, ErrorKind, Generate, Generated, Generator, Model, ModelCard, ModelError, ModelRef,
+    ErrorKind, Generate, Generated, Generator, Model, ModelCard, ModelError, ModelRef,
     ModelSettings, NamedToken, Observe, Observed, Observer, Prompt, Score, Scored, Scorer,
-    StartTokens,
+    StartTokens, WorkQueue,
 };
 use mary_weights::{Checkpoint, Tokenizer};
 
@@ -95,7 +95,6 @@ impl LocalModel {
         &self.checkpoint
     }
 
-    /// How it was opened.
     pub fn options(&self) -> &Options {
         &self.options
     }
@@ -479,23 +478,23 @@ impl Model for LocalModel {
 }
 
 impl Scorer for LocalModel {
-    fn score(&self, desk: &mut dyn Desk<Score, Scored>) {
+    fn score(&self, queue: &mut dyn WorkQueue<Score, Scored>) {
         match self.masking {
-            Some(masking) => masked::serve(self, masking, desk),
-            None => score::serve(self, desk),
+            Some(masking) => masked::serve(self, masking, queue),
+            None => score::serve(self, queue),
         }
     }
 }
 
 impl Observer for LocalModel {
-    fn observe(&self, desk: &mut dyn Desk<Observe, Observed>) {
-        observe::serve(self, desk);
+    fn observe(&self, queue: &mut dyn WorkQueue<Observe, Observed>) {
+        observe::serve(self, queue);
     }
 }
 
 impl Generator for LocalModel {
-    fn generate(&self, desk: &mut dyn Desk<Generate, Generated>) {
-        generate::serve(self, desk);
+    fn generate(&self, queue: &mut dyn WorkQueue<Generate, Generated>) {
+        generate::serve(self, queue);
     }
 }
 

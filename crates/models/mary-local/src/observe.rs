@@ -6,8 +6,8 @@ mod pictures;
 use std::ops::ControlFlow;
 
 use mary_contract::{
-    ContinuationScore, Desk, ErrorKind, Job, LayerVector, Layers, ModelError, Observe, Observed,
-    Pool, PooledVectors, Reply, ReplyMeta, Usage, Vector,
+    ContinuationScore, ErrorKind, Job, LayerVector, Layers, ModelError, Observe, Observed, Pool,
+    PooledVectors, Reply, ReplyMeta, Usage, Vector, WorkQueue,
 };
 
 use crate::kernels::{Groups, Wanted};
@@ -33,16 +33,16 @@ struct Reading {
     first_unscored: bool,
 }
 
-/// Serves the desk until it is empty.
-pub(crate) fn serve(model: &LocalModel, desk: &mut dyn Desk<Observe, Observed>) {
+/// Serves the queue until it is empty.
+pub(crate) fn serve(model: &LocalModel, queue: &mut dyn WorkQueue<Observe, Observed>) {
     loop {
         let most = model
             .options()
             .batch_size
             .unwrap_or(WINDOW)
             .clamp(1, WINDOW);
-        let jobs: Vec<Job<Observe>> = std::iter::from_fn(|| desk.next()).take(most).collect();
-        if jobs.is_empty() || answer(model, desk, &jobs).is_break() {
+        let jobs: Vec<Job<Observe>> = std::iter::from_fn(|| queue.next()).take(most).collect();
+        if jobs.is_empty() || answer(model, queue, &jobs).is_break() {
             return;
         }
     }
@@ -50,16 +50,16 @@ pub(crate) fn serve(model: &LocalModel, desk: &mut dyn Desk<Observe, Observed>) 
 
 fn answer(
     model: &LocalModel,
-    desk: &mut dyn Desk<Observe, Observed>,
+    queue: &mut dyn WorkQueue<Observe, Observed>,
     jobs: &[Job<Observe>],
 ) -> ControlFlow<()> {
     let mut readings = vec![];
-    pictures::answer(model, desk, jobs)?;
+    pictures::answer(model, queue, jobs)?;
     let texts = jobs.iter().enumerate();
     for (i, job) in texts.filter(|(_, job)| job.request.picture.is_none()) {
         match read(model, i, &job.request) {
             Ok(reading) => readings.push(reading),
-            Err(error) => desk.answer(job.ticket, Err(error))?,
+            Err(error) => queue.answer(job.ticket, Err(error))?,
         }
     }
     readings.sort_by_key(|r| r.tokens.len());
@@ -80,7 +80,7 @@ fn answer(
         };
         rest = later;
         for (reading, observed) in batch.iter().zip(answers) {
-            desk.answer(jobs[reading.job].ticket, observed)?;
+            queue.answer(jobs[reading.job].ticket, observed)?;
         }
     }
     ControlFlow::Continue(())

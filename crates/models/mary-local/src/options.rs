@@ -7,10 +7,8 @@ use crate::kernels::cpu::matmul::Multiplier;
 use crate::masked::Masking;
 use crate::precision::{Precision, SAFE_16};
 
-/// Where a model runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Device {
-    /// The processor.
     Cpu,
     /// An NVIDIA GPU, by its number.
     Cuda(usize),
@@ -56,7 +54,6 @@ pub struct Options {
     pub self_check: bool,
     /// Rows of a batch, where the user fixes it.
     pub rows: Option<usize>,
-    /// How matrices are multiplied.
     pub multiplier: Multiplier,
     /// The type weights are held in.
     pub precision: Precision,
@@ -64,7 +61,6 @@ pub struct Options {
     pub masking: Masking,
     /// Threads; 0 means all.
     pub threads: usize,
-    /// Where it runs.
     pub device: Device,
     /// On a GPU, 16-bit types round the weights only, as they do on the processor.
     pub exact_rows: bool,

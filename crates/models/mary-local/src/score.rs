@@ -258,11 +258,9 @@ pub(crate) fn plain_scores(
 /// What a comparison of tree and plain execution found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SelfCheck {
-    /// Tokens compared.
     pub tokens: usize,
     /// Largest difference of a log-probability, in nats.
     pub worst: f32,
-    /// What is tolerated.
     pub tolerance: f32,
 }
 

@@ -32,7 +32,6 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Of this checkpoint.
     pub fn new(checkpoint: &'a Checkpoint) -> Self {
         Self {
             checkpoint,

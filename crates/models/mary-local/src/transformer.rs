@@ -45,7 +45,6 @@ pub(crate) struct ExpertsOf<B: Backend> {
     pub shared: Option<(DenseOf<B>, B::Linear)>,
 }
 
-/// What follows attention.
 pub(crate) enum MlpOf<B: Backend> {
     Dense(DenseOf<B>),
     Sparse(ExpertsOf<B>),
@@ -106,7 +105,6 @@ pub struct Workspace<B: Backend> {
     attended: B::Tensor,
     pub(crate) wide: B::Tensor,
     pub(crate) narrow: B::Tensor,
-    /// What an expert adds.
     pub(crate) expert: B::Tensor,
     /// The last block's output after the final norm.
     last: B::Tensor,
@@ -168,9 +166,7 @@ pub enum Watch<'a> {
     Rows(Visit<'a>),
     /// The means of groups of rows, in these layers (ascending).
     Means {
-        /// The groups.
         groups: &'a Groups,
-        /// The layers.
         layers: &'a [usize],
         /// Gets a layer's number and the means, group after group.
         visit: Visit<'a>,
@@ -200,7 +196,6 @@ impl<B: Backend> Transformer<B> {
         &self.architecture
     }
 
-    /// The device.
     pub fn backend(&self) -> &B {
         &self.backend
     }
@@ -666,7 +661,6 @@ impl<B: Backend> Transformer<B> {
         }
     }
 
-    /// Waits for log-probabilities.
     pub fn collect(&self, pending: B::Pending) -> Result<Vec<f32>, ModelError> {
         let values = self.backend.collect(pending);
         self.backend.check()?;

@@ -117,7 +117,6 @@ impl Trie {
         self.turns = places.iter().map(|p| p.at).collect();
     }
 
-    /// Nodes.
     pub fn len(&self) -> usize {
         self.tokens.len()
     }
@@ -175,7 +174,6 @@ impl Trie {
 /// A batch of nodes, and what is asked of it.
 #[derive(Debug, Default)]
 pub struct Chunk {
-    /// What is computed.
     pub batch: Batch,
     /// Rows of the batch after which something is scored.
     pub head_rows: Vec<usize>,

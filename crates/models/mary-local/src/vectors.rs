@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use mary_contract::{
-    Capabilities, Desk, ErrorKind, LayerVector, Layers, Model, ModelCard, ModelError, ModelRef,
+    Capabilities, ErrorKind, LayerVector, Layers, Model, ModelCard, ModelError, ModelRef,
     ModelSettings, Observe, Observed, Observer, Pool, PooledVectors, Provider, Reply, Vector,
+    WorkQueue,
 };
 use mary_weights::{StaticVectors, locate};
 
@@ -172,10 +173,10 @@ impl Model for VectorModel {
 }
 
 impl Observer for VectorModel {
-    fn observe(&self, desk: &mut dyn Desk<Observe, Observed>) {
-        while let Some(job) = desk.next() {
+    fn observe(&self, queue: &mut dyn WorkQueue<Observe, Observed>) {
+        while let Some(job) = queue.next() {
             let reply = self.answer(&job.request).map(Reply::bare);
-            if desk.answer(job.ticket, reply).is_break() {
+            if queue.answer(job.ticket, reply).is_break() {
                 return;
             }
         }

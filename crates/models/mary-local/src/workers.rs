@@ -2,7 +2,7 @@
 //!
 //! `--device cuda:0,cuda:1` opens the weights once on each. A worker takes a round of requests that
 //! stood together, so that shared beginnings are still computed once a round; rounds get smaller
-//! towards the end, so that all workers end at about the same time. The run's desk is touched by one
+//! towards the end, so that all workers end at about the same time. The run's queue is touched by one
 //! thread only.
 
 use std::collections::VecDeque;
@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use mary_contract::{
-    Desk, ErrorKind, Generate, Generated, Generator, Job, Model, ModelCard, ModelError, ModelRef,
-    ModelSettings, Observe, Observed, Observer, Reply, Score, Scored, Scorer, Ticket,
+    ErrorKind, Generate, Generated, Generator, Job, Model, ModelCard, ModelError, ModelRef,
+    ModelSettings, Observe, Observed, Observer, Reply, Score, Scored, Scorer, Ticket, WorkQueue,
 };
 use mary_weights::Checkpoint;
 
@@ -98,7 +98,7 @@ impl Workers {
     }
 }
 
-/// What a worker says to the desk.
+/// What a worker says to the queue.
 enum Note<A> {
     /// Wants a round of requests.
     Wants,
@@ -108,7 +108,7 @@ enum Note<A> {
     Leaves,
 }
 
-/// The desk as one worker sees it.
+/// The queue as one worker sees it.
 struct Window<'a, Q, A> {
     worker: usize,
     notes: Sender<(usize, Note<A>)>,
@@ -122,7 +122,7 @@ struct Window<'a, Q, A> {
 
 impl<Q, A> Window<'_, Q, A> {
     fn tell(&self, note: Note<A>) {
-        // The desk's side lives as long as any worker; if it broke, so does `rounds`.
+        // The queue's side lives as long as any worker; if it broke, so does `rounds`.
         let _ = self.notes.send((self.worker, note));
     }
 
@@ -134,7 +134,7 @@ impl<Q, A> Window<'_, Q, A> {
     }
 }
 
-impl<Q, A> Desk<Q, A> for Window<'_, Q, A> {
+impl<Q, A> WorkQueue<Q, A> for Window<'_, Q, A> {
     fn next(&mut self) -> Option<Job<Q>> {
         if let Some(job) = self.stock.pop_front() {
             return Some(job);
@@ -168,9 +168,9 @@ impl<Q, A> Drop for Window<'_, Q, A> {
     }
 }
 
-/// The desk's side: hands out rounds, takes answers.
+/// The queue's side: hands out rounds, takes answers.
 struct Dispatch<'d, Q, A> {
-    desk: &'d mut dyn Desk<Q, A>,
+    queue: &'d mut dyn WorkQueue<Q, A>,
     rounds: Vec<Sender<Vec<Job<Q>>>>,
     stock: VecDeque<Job<Q>>,
     /// Requests each worker has and has not answered.
@@ -188,7 +188,7 @@ impl<Q, A> Dispatch<'_, Q, A> {
         }
         let workers = self.rounds.len();
         while self.stock.len() < ROUND * workers {
-            let Some(job) = self.desk.next() else { break };
+            let Some(job) = self.queue.next() else { break };
             self.stock.push_back(job);
         }
         let fair = self.stock.len().div_ceil(workers);
@@ -217,7 +217,7 @@ impl<Q, A> Dispatch<'_, Q, A> {
             if let Some(held) = self.held.get_mut(worker) {
                 *held = held.saturating_sub(1);
             }
-            if !self.stopped.load(Ordering::Relaxed) && self.desk.answer(ticket, answer).is_break()
+            if !self.stopped.load(Ordering::Relaxed) && self.queue.answer(ticket, answer).is_break()
             {
                 self.stopped.store(true, Ordering::Relaxed);
             }
@@ -240,11 +240,11 @@ impl<Q, A> Dispatch<'_, Q, A> {
     }
 }
 
-/// Serves a desk with all workers.
+/// Serves a queue with all workers.
 fn serve<Q: Send, A: Send>(
     members: &[LocalModel],
-    desk: &mut dyn Desk<Q, A>,
-    work: impl Fn(&LocalModel, &mut dyn Desk<Q, A>) + Sync,
+    queue: &mut dyn WorkQueue<Q, A>,
+    work: impl Fn(&LocalModel, &mut dyn WorkQueue<Q, A>) + Sync,
 ) {
     let stopped = AtomicBool::new(false);
     let (notes, inbox) = channel();
@@ -267,7 +267,7 @@ fn serve<Q: Send, A: Send>(
         }
         drop(notes);
         let mut dispatch = Dispatch {
-            desk,
+            queue,
             rounds,
             stock: VecDeque::new(),
             held: vec![0; members.len()],
@@ -299,19 +299,19 @@ impl Model for Workers {
 }
 
 impl Scorer for Workers {
-    fn score(&self, desk: &mut dyn Desk<Score, Scored>) {
-        serve(&self.members, desk, |member, desk| member.score(desk));
+    fn score(&self, queue: &mut dyn WorkQueue<Score, Scored>) {
+        serve(&self.members, queue, |member, queue| member.score(queue));
     }
 }
 
 impl Observer for Workers {
-    fn observe(&self, desk: &mut dyn Desk<Observe, Observed>) {
-        serve(&self.members, desk, |member, desk| member.observe(desk));
+    fn observe(&self, queue: &mut dyn WorkQueue<Observe, Observed>) {
+        serve(&self.members, queue, |member, queue| member.observe(queue));
     }
 }
 
 impl Generator for Workers {
-    fn generate(&self, desk: &mut dyn Desk<Generate, Generated>) {
-        serve(&self.members, desk, |member, desk| member.generate(desk));
+    fn generate(&self, queue: &mut dyn WorkQueue<Generate, Generated>) {
+        serve(&self.members, queue, |member, queue| member.generate(queue));
     }
 }

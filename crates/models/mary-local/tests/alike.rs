@@ -10,7 +10,7 @@ use mary_testkit::Lacking;
 use mary_testkit::lacking::test_model;
 use mary_weights::Checkpoint;
 
-use crate::serving::{TestDesk, open_on, requests, score, serve};
+use crate::serving::{TestQueue, open_on, requests, score, serve};
 
 fn bits(all: &[Scored]) -> Vec<Vec<u32>> {
     all.iter()
@@ -132,9 +132,9 @@ fn a_hidden_state_is_that_of_the_text_alone_to_the_last_bit() {
         };
         let observe = |threads: usize, texts: &[&str]| {
             let model = open_on(threads, name, None, &[]);
-            let mut desk = TestDesk::new(texts.iter().map(|t| ask(t)).collect());
-            model.observer().unwrap().observe(&mut desk);
-            let answers = desk.answers().into_iter().map(Result::unwrap);
+            let mut queue = TestQueue::new(texts.iter().map(|t| ask(t)).collect());
+            model.observer().unwrap().observe(&mut queue);
+            let answers = queue.answers().into_iter().map(Result::unwrap);
             answers
                 .map(|a| {
                     let vectors = a.pools.iter().flat_map(|p| &p.layers);
@@ -212,9 +212,9 @@ fn an_answer_is_that_of_the_prompt_alone() {
             })
             .collect();
         let write = |batch| {
-            let mut desk = TestDesk::new(prompts.clone());
-            model(batch).generator().unwrap().generate(&mut desk);
-            let answers = desk.answers().into_iter().map(Result::unwrap);
+            let mut queue = TestQueue::new(prompts.clone());
+            model(batch).generator().unwrap().generate(&mut queue);
+            let answers = queue.answers().into_iter().map(Result::unwrap);
             answers.map(|a| a.text).collect::<Vec<_>>()
         };
         let alone = write(1);

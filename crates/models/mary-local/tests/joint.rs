@@ -13,7 +13,7 @@ use mary_weights::Checkpoint;
 use serde_json::Value;
 
 use crate::parity::relative;
-use crate::serving::TestDesk;
+use crate::serving::TestQueue;
 use crate::vision::{golden, json};
 
 const POOLS: [Pool; 4] = [Pool::Mean, Pool::First, Pool::Last, Pool::Joint];
@@ -42,9 +42,9 @@ fn ask(text: &str, picture: Option<Vec<u8>>) -> Observe {
 }
 
 fn observe(model: &LocalModel, requests: Vec<Observe>) -> Vec<Result<Observed, ModelError>> {
-    let mut desk = TestDesk::new(requests);
-    model.observer().unwrap().observe(&mut desk);
-    desk.answers()
+    let mut queue = TestQueue::new(requests);
+    model.observer().unwrap().observe(&mut queue);
+    queue.answers()
 }
 
 /// The mean of some rows of a golden state.

@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use mary_contract::{
-    Desk, Job, Layers, Model, ModelError, ModelSettings, Observe, Observed, Pool, Prompt, Reply,
-    Score, Scored, Start, Ticket, Vector,
+    Job, Layers, Model, ModelError, ModelSettings, Observe, Observed, Pool, Prompt, Reply, Score,
+    Scored, Start, Ticket, Vector, WorkQueue,
 };
 use mary_local::LocalModel;
 use mary_weights::Checkpoint;
@@ -30,7 +30,7 @@ impl<Q, A> List<Q, A> {
     }
 }
 
-impl<Q, A> Desk<Q, A> for List<Q, A> {
+impl<Q, A> WorkQueue<Q, A> for List<Q, A> {
     fn next(&mut self) -> Option<Job<Q>> {
         self.0.pop_front()
     }
@@ -67,11 +67,11 @@ fn differences(model: &LocalModel) -> (f64, f64) {
         start: Start::Never,
         details: Default::default(),
     };
-    let mut desk: List<Score, Scored> = List::new(sentences.iter().map(ask).collect());
-    model.scorer().unwrap().score(&mut desk);
+    let mut queue: List<Score, Scored> = List::new(sentences.iter().map(ask).collect());
+    model.scorer().unwrap().score(&mut queue);
     let (mut worst, mut sum, mut count) = (0.0f64, 0.0, 0.0);
-    assert_eq!(desk.1.len(), 200);
-    for (i, scored) in desk.1 {
+    assert_eq!(queue.1.len(), 200);
+    for (i, scored) in queue.1 {
         let got = &scored.continuations[0].logprobs;
         let want = &want[i as usize];
         assert_eq!(got.len(), want.len(), "{}", sentences[i as usize]);
@@ -121,9 +121,9 @@ fn a_real_encoder_shows_the_same_states_in_every_layer() {
         layers: Layers::All,
         with_scores: false,
     };
-    let mut desk: List<Observe, Observed> = List::new(vec![request]);
-    model.observer().unwrap().observe(&mut desk);
-    let layers = &desk.1[0].1.pools[0].layers;
+    let mut queue: List<Observe, Observed> = List::new(vec![request]);
+    model.observer().unwrap().observe(&mut queue);
+    let layers = &queue.1[0].1.pools[0].layers;
     assert_eq!(layers.len(), want.len());
     for (got, want) in layers.iter().zip(&want) {
         for (a, b) in got.vector.0.iter().zip(&want.0) {
@@ -155,9 +155,9 @@ fn a_plain_text_of_a_chat_model_begins_with_end_of_text_and_not_with_a_role() {
             start,
             details: Default::default(),
         };
-        let mut desk: List<Score, Scored> = List::new(vec![ask]);
-        model.scorer().unwrap().score(&mut desk);
-        -desk.1[0].1.continuations[0].sum() / std::f64::consts::LN_2
+        let mut queue: List<Score, Scored> = List::new(vec![ask]);
+        model.scorer().unwrap().score(&mut queue);
+        -queue.1[0].1.continuations[0].sum() / std::f64::consts::LN_2
     };
     let (auto, harness, none) = (key(Start::Text), key(Start::Always), key(Start::Never));
     // After the marker of a role " key" is thirteen bits less probable than at the beginning of a text.

@@ -1,4 +1,4 @@
-//! A tiny model served over a desk: scores do not depend on batching or sharing, the conventions of
+//! A tiny model served over a queue: scores do not depend on batching or sharing, the conventions of
 //! the contract hold, hidden states are pooled as asked, answers are reproducible.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -6,20 +6,20 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use mary_contract::{
-    Desk, ErrorKind, Finish, Generate, Job, Layers, Model, ModelError, ModelSettings, Observe,
-    Pool, Prompt, Reply, Sampling, Score, Scored, Start, Ticket,
+    ErrorKind, Finish, Generate, Job, Layers, Model, ModelError, ModelSettings, Observe, Pool,
+    Prompt, Reply, Sampling, Score, Scored, Start, Ticket, WorkQueue,
 };
 use mary_local::{LocalModel, self_check};
 use mary_weights::Checkpoint;
 
 /// Hands out requests in order and keeps the answers.
-pub struct TestDesk<Q, A> {
+pub struct TestQueue<Q, A> {
     waiting: VecDeque<Job<Q>>,
     answers: BTreeMap<u64, Result<Reply<A>, ModelError>>,
     stop_after: usize,
 }
 
-impl<Q, A> TestDesk<Q, A> {
+impl<Q, A> TestQueue<Q, A> {
     pub fn new(requests: Vec<Q>) -> Self {
         let jobs = requests.into_iter().zip(0..);
         let waiting = jobs
@@ -44,7 +44,7 @@ impl<Q, A> TestDesk<Q, A> {
     }
 }
 
-impl<Q, A> Desk<Q, A> for TestDesk<Q, A> {
+impl<Q, A> WorkQueue<Q, A> for TestQueue<Q, A> {
     fn next(&mut self) -> Option<Job<Q>> {
         self.waiting.pop_front()
     }
@@ -129,9 +129,9 @@ pub fn requests() -> Vec<Score> {
 }
 
 pub fn serve(model: &LocalModel, requests: Vec<Score>) -> Vec<Scored> {
-    let mut desk = TestDesk::new(requests);
-    model.scorer().unwrap().score(&mut desk);
-    desk.answers().into_iter().map(Result::unwrap).collect()
+    let mut queue = TestQueue::new(requests);
+    model.scorer().unwrap().score(&mut queue);
+    queue.answers().into_iter().map(Result::unwrap).collect()
 }
 
 fn worst(a: &[Scored], b: &[Scored]) -> f32 {
@@ -213,12 +213,12 @@ fn text_beyond_the_context_is_scored_through_windows() {
 }
 
 #[test]
-fn stopping_the_desk_stops_the_model() {
+fn stopping_the_queue_stops_the_model() {
     let model = open("llama", Some(1), &[]);
-    let mut desk = TestDesk::new(requests());
-    desk.stop_after = 2;
-    model.scorer().unwrap().score(&mut desk);
-    assert_eq!(desk.answers.len(), 2);
+    let mut queue = TestQueue::new(requests());
+    queue.stop_after = 2;
+    model.scorer().unwrap().score(&mut queue);
+    assert_eq!(queue.answers.len(), 2);
 }
 
 #[test]
@@ -239,13 +239,13 @@ fn hidden_states_are_pooled_over_the_tokens_asked_for() {
         with_scores: true,
     };
     let empty = Pool::Span { start: 3, end: 4 };
-    let mut desk = TestDesk::new(vec![
+    let mut queue = TestQueue::new(vec![
         ask(&text, &pools, Layers::All),
         ask("the old cat", &[Pool::Last], Layers::These(vec![-1])),
         ask(&text, &[empty], Layers::Last),
     ]);
-    model.observer().unwrap().observe(&mut desk);
-    let answers = desk.answers();
+    model.observer().unwrap().observe(&mut queue);
+    let answers = queue.answers();
     let first = answers[0].as_ref().unwrap();
     assert_eq!(
         first.pools.iter().map(|p| p.tokens).collect::<Vec<_>>(),
@@ -302,12 +302,13 @@ fn answers_do_not_depend_on_who_else_is_asked() {
         })
         .collect();
     let run = |batch| {
-        let mut desk = TestDesk::new(prompts.clone());
+        let mut queue = TestQueue::new(prompts.clone());
         open("llama", Some(batch), &[])
             .generator()
             .unwrap()
-            .generate(&mut desk);
-        desk.answers()
+            .generate(&mut queue);
+        queue
+            .answers()
             .into_iter()
             .map(Result::unwrap)
             .collect::<Vec<_>>()
@@ -332,10 +333,10 @@ fn places_of_finished_answers_are_taken_by_others() {
         })
         .collect();
     let run = |batch| {
-        let mut desk = TestDesk::new(prompts.clone());
+        let mut queue = TestQueue::new(prompts.clone());
         let model = open("llama", Some(batch), &[]);
-        model.generator().unwrap().generate(&mut desk);
-        let answers = desk.answers().into_iter().map(Result::unwrap);
+        model.generator().unwrap().generate(&mut queue);
+        let answers = queue.answers().into_iter().map(Result::unwrap);
         answers.collect::<Vec<_>>()
     };
     let alone = run(1);
@@ -353,9 +354,9 @@ fn stop_strings_and_limits_end_an_answer() {
             stop,
             ..Sampling::greedy(max_tokens)
         };
-        let mut desk = TestDesk::new(vec![Generate { prompt, sampling }]);
-        model.generator().unwrap().generate(&mut desk);
-        desk.answers().remove(0).unwrap()
+        let mut queue = TestQueue::new(vec![Generate { prompt, sampling }]);
+        model.generator().unwrap().generate(&mut queue);
+        queue.answers().remove(0).unwrap()
     };
     let free = ask(vec![], 8);
     let words: Vec<&str> = free.text.split_whitespace().collect();

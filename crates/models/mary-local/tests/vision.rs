@@ -15,7 +15,7 @@ use mary_weights::Checkpoint;
 use serde_json::Value;
 
 use crate::parity::{log_probs, relative};
-use crate::serving::TestDesk;
+use crate::serving::TestQueue;
 
 /// Models with eyes and a language model.
 const SPEAKING: &[&str] = &[
@@ -189,9 +189,9 @@ fn score(
     model: &LocalModel,
     requests: Vec<Score>,
 ) -> Vec<Result<Scored, mary_contract::ModelError>> {
-    let mut desk = TestDesk::new(requests);
-    model.scorer().unwrap().score(&mut desk);
-    desk.answers()
+    let mut queue = TestQueue::new(requests);
+    model.scorer().unwrap().score(&mut queue);
+    queue.answers()
 }
 
 fn asked(prefix: Prompt, continuations: &[&str]) -> Score {
@@ -284,21 +284,21 @@ fn answers_with_pictures_follow_the_scores() {
             sampling: Sampling::greedy(3),
         };
         let other = prompt(name, "PICTURE the old stone", &["one.png"]);
-        let mut desk = TestDesk::new(vec![ask(&shown), ask(&other)]);
-        model.generator().unwrap().generate(&mut desk);
-        let together = desk.answers();
-        let mut desk = TestDesk::new(vec![ask(&shown)]);
-        model.generator().unwrap().generate(&mut desk);
-        let alone = desk.answers();
+        let mut queue = TestQueue::new(vec![ask(&shown), ask(&other)]);
+        model.generator().unwrap().generate(&mut queue);
+        let together = queue.answers();
+        let mut queue = TestQueue::new(vec![ask(&shown)]);
+        model.generator().unwrap().generate(&mut queue);
+        let alone = queue.answers();
         let text = |r: &Result<mary_contract::Generated, _>| r.as_ref().unwrap().text.clone();
         assert_eq!(text(&together[0]), text(&alone[0]), "{name}");
         // Special tokens are not written out; any other first token is the likeliest continuation.
-        let mut desk = TestDesk::new(vec![Generate {
+        let mut queue = TestQueue::new(vec![Generate {
             prompt: shown.clone(),
             sampling: Sampling::greedy(1),
         }]);
-        model.generator().unwrap().generate(&mut desk);
-        let first = text(&desk.answers()[0]);
+        model.generator().unwrap().generate(&mut queue);
+        let first = text(&queue.answers()[0]);
         let first = first.trim();
         if first.is_empty() {
             continue;

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use mary_contract::{
-    Desk, ErrorKind, Job, Model, ModelError, ModelSettings, Prompt, Provider, Reply, Score, Scored,
-    Start, Ticket,
+    ErrorKind, Job, Model, ModelError, ModelSettings, Prompt, Provider, Reply, Score, Scored,
+    Start, Ticket, WorkQueue,
 };
 use mary_local::provider::HF;
 
@@ -42,7 +42,7 @@ impl Asking {
     }
 }
 
-impl Desk<Score, Scored> for Asking {
+impl WorkQueue<Score, Scored> for Asking {
     fn next(&mut self) -> Option<Job<Score>> {
         self.ready.pop_front()
     }
@@ -82,10 +82,10 @@ fn open(device: &str) -> Box<dyn Model> {
 fn two_workers_give_the_scores_of_one() {
     for (first, all) in [(600, 600), (3, 200), (1, 1), (0, 0)] {
         let answers = |device: &str| {
-            let mut desk = Asking::new(first, all);
-            open(device).scorer().unwrap().score(&mut desk);
-            assert!(desk.ready.is_empty(), "requests were left lying");
-            desk.answers
+            let mut queue = Asking::new(first, all);
+            open(device).scorer().unwrap().score(&mut queue);
+            assert!(queue.ready.is_empty(), "requests were left lying");
+            queue.answers
         };
         let (one, two) = (answers("cpu"), answers("cpu,cpu,cpu"));
         assert_eq!((one.len(), two.len()), (all, all));
@@ -97,11 +97,11 @@ fn two_workers_give_the_scores_of_one() {
 }
 
 #[test]
-fn stopping_the_desk_stops_all_workers() {
-    let mut desk = Asking::new(2000, 2000);
-    desk.stop_after = 40;
-    open("cpu,cpu").scorer().unwrap().score(&mut desk);
-    assert_eq!(desk.answers.len(), 40);
+fn stopping_the_queue_stops_all_workers() {
+    let mut queue = Asking::new(2000, 2000);
+    queue.stop_after = 40;
+    open("cpu,cpu").scorer().unwrap().score(&mut queue);
+    assert_eq!(queue.answers.len(), 40);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! A model around whatever answers one request, or a few, at a time.
 
 use mary_contract::{
-    Desk, ErrorKind, Generate, Generated, Generator, Model, ModelCard, ModelError, Observe,
-    Observed, Observer, Reply, Request, RequestKind, Response, Score, Scored, Scorer, Ticket,
+    ErrorKind, Generate, Generated, Generator, Model, ModelCard, ModelError, Observe, Observed,
+    Observer, Reply, Request, RequestKind, Response, Score, Scored, Scorer, Ticket, WorkQueue,
 };
 
 /// What came of several requests in one call.
@@ -15,7 +15,6 @@ pub enum Together {
     Stopping,
 }
 
-/// Answers requests.
 pub trait Answers: Send + Sync {
     /// The answer; `None` when `stopping` told that the run ends before there was one.
     fn ask(
@@ -51,29 +50,29 @@ impl<T: Answers> Answering<T> {
     /// of them alone: it costs the item it was asked, and no other.
     fn serve<Q, A>(
         &self,
-        desk: &mut dyn Desk<Q, A>,
+        queue: &mut dyn WorkQueue<Q, A>,
         kind: RequestKind,
         wrap: impl Fn(Q) -> Request,
         unwrap: impl Fn(Response) -> Option<A>,
     ) {
         let most = self.object.most_together(kind).max(1);
-        while let Some(first) = desk.next() {
+        while let Some(first) = queue.next() {
             let mut tickets = vec![first.ticket];
             let mut requests = vec![wrap(first.request)];
             while requests.len() < most
-                && let Some(job) = desk.next()
+                && let Some(job) = queue.next()
             {
                 tickets.push(job.ticket);
                 requests.push(wrap(job.request));
             }
             let together = if requests.len() > 1 {
-                let mut stopping = || desk.stopping();
+                let mut stopping = || queue.stopping();
                 self.object.ask_together(&requests, &mut stopping)
             } else {
                 Together::Apart
             };
-            let hand_over = |desk: &mut dyn Desk<Q, A>, ticket: Ticket, answer| {
-                desk.answer(ticket, of_kind(answer, &unwrap)).is_break()
+            let hand_over = |queue: &mut dyn WorkQueue<Q, A>, ticket: Ticket, answer| {
+                queue.answer(ticket, of_kind(answer, &unwrap)).is_break()
             };
             match together {
                 Together::Stopping => return,
@@ -82,7 +81,7 @@ impl<T: Answers> Answering<T> {
                     let mut enough = false;
                     for (ticket, answer) in tickets.into_iter().zip(answers) {
                         if !enough || answer.is_ok() {
-                            enough |= hand_over(desk, ticket, answer);
+                            enough |= hand_over(queue, ticket, answer);
                         }
                     }
                     if enough {
@@ -91,10 +90,11 @@ impl<T: Answers> Answering<T> {
                 }
                 Together::Apart => {
                     for (ticket, request) in tickets.into_iter().zip(&requests) {
-                        let Some(answer) = self.object.ask(request, &mut || desk.stopping()) else {
+                        let Some(answer) = self.object.ask(request, &mut || queue.stopping())
+                        else {
                             return;
                         };
-                        if hand_over(desk, ticket, answer) {
+                        if hand_over(queue, ticket, answer) {
                             return;
                         }
                     }
@@ -141,9 +141,9 @@ impl<T: Answers> Model for Answering<T> {
 }
 
 impl<T: Answers> Generator for Answering<T> {
-    fn generate(&self, desk: &mut dyn Desk<Generate, Generated>) {
+    fn generate(&self, queue: &mut dyn WorkQueue<Generate, Generated>) {
         let kind = RequestKind::Generate;
-        self.serve(desk, kind, Request::Generate, |response| match response {
+        self.serve(queue, kind, Request::Generate, |response| match response {
             Response::Generated(answer) => Some(answer),
             _ => None,
         });
@@ -151,9 +151,9 @@ impl<T: Answers> Generator for Answering<T> {
 }
 
 impl<T: Answers> Scorer for Answering<T> {
-    fn score(&self, desk: &mut dyn Desk<Score, Scored>) {
+    fn score(&self, queue: &mut dyn WorkQueue<Score, Scored>) {
         let kind = RequestKind::Score;
-        self.serve(desk, kind, Request::Score, |response| match response {
+        self.serve(queue, kind, Request::Score, |response| match response {
             Response::Scored(answer) => Some(answer),
             _ => None,
         });
@@ -161,9 +161,9 @@ impl<T: Answers> Scorer for Answering<T> {
 }
 
 impl<T: Answers> Observer for Answering<T> {
-    fn observe(&self, desk: &mut dyn Desk<Observe, Observed>) {
+    fn observe(&self, queue: &mut dyn WorkQueue<Observe, Observed>) {
         let kind = RequestKind::Observe;
-        self.serve(desk, kind, Request::Observe, |response| match response {
+        self.serve(queue, kind, Request::Observe, |response| match response {
             Response::Observed(answer) => Some(answer),
             _ => None,
         });

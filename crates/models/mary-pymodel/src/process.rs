@@ -23,12 +23,9 @@ const SHOWN: usize = 200;
 /// Lines kept for the message when it dies.
 const KEPT: usize = 12;
 
-/// What a child serves.
 #[derive(Debug, Clone)]
 pub(crate) struct Served {
-    /// The interpreter.
     pub python: String,
-    /// The file.
     pub file: String,
     /// The name in it.
     pub name: String,
@@ -42,15 +39,12 @@ pub(crate) struct Served {
 
 /// Why there is no answer.
 pub(crate) enum NoAnswer {
-    /// The process is gone.
     Died(String),
     /// It did not answer in time.
     Late(Duration),
-    /// The run ends.
     Stopping,
 }
 
-/// A running child.
 pub(crate) struct Process {
     child: Child,
     requests: Option<ChildStdin>,

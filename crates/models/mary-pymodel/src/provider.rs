@@ -39,7 +39,6 @@ pub struct PythonFiles {
 }
 
 impl PythonFiles {
-    /// Nothing is started yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -111,7 +110,6 @@ impl Provider for PythonFiles {
     }
 }
 
-/// Which model, opened how.
 fn key(model: &ModelRef, settings: &ModelSettings) -> String {
     format!(
         "{model} {:?} {:?} {:?}",

@@ -7,7 +7,7 @@ use mary_contract::{
     Sampling, Score, Scored, Start,
 };
 use mary_pymodel::PythonFiles;
-use mary_testkit::conformance::{TestDesk, check};
+use mary_testkit::conformance::{TestQueue, check};
 use mary_testkit::lacking::{Lacking, skip};
 
 /// An object that can do everything: arithmetic on the text, so that every answer is known.
@@ -134,21 +134,21 @@ fn generate(model: &dyn Model, prompts: &[&str]) -> Vec<Result<String, ModelErro
         prompt: Prompt::plain(*p),
         sampling: Sampling::greedy(8),
     });
-    let mut desk: TestDesk<Generate, Generated> = TestDesk::new(requests);
-    model.generator().unwrap().generate(&mut desk);
-    let answers = desk.answers.into_iter();
+    let mut queue: TestQueue<Generate, Generated> = TestQueue::new(requests);
+    model.generator().unwrap().generate(&mut queue);
+    let answers = queue.answers.into_iter();
     answers.map(|(_, a)| a.map(|r| r.answer.text)).collect()
 }
 
 fn score(model: &dyn Model, prefix: &str) -> Result<Scored, ModelError> {
-    let mut desk: TestDesk<Score, Scored> = TestDesk::new([Score {
+    let mut queue: TestQueue<Score, Scored> = TestQueue::new([Score {
         prefix: Prompt::plain(prefix),
         continuations: vec![" a".into(), " b".into()],
         start: Start::Model,
         details: mary_contract::Details::default(),
     }]);
-    model.scorer().unwrap().score(&mut desk);
-    desk.answers.remove(0).1.map(|r| r.answer)
+    model.scorer().unwrap().score(&mut queue);
+    queue.answers.remove(0).1.map(|r| r.answer)
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use mary_contract::{
-    Desk, Generate, Generated, Job, ModelError, ModelSettings, Prompt, Reply, Sampling, Ticket,
+    Generate, Generated, Job, ModelError, ModelSettings, Prompt, Reply, Sampling, Ticket, WorkQueue,
 };
 use mary_testkit::faulty_server::{FaultyServer, RateLimit, Script};
 
@@ -37,7 +37,7 @@ impl Questions {
     }
 }
 
-impl Desk<Generate, Generated> for Questions {
+impl WorkQueue<Generate, Generated> for Questions {
     fn next(&mut self) -> Option<Job<Generate>> {
         if self.next >= self.end {
             return None;
@@ -100,10 +100,10 @@ fn run(
         .ok_or("no such provider")?;
     let model = provider.open(&"compatible/scripted".parse()?, &settings)?;
     let generator = model.generator().ok_or("no generator")?;
-    let mut desk = Questions::new(requests);
+    let mut queue = Questions::new(requests);
     let start = Instant::now();
-    generator.generate(&mut desk);
-    Ok((desk, start.elapsed().as_secs_f64(), server))
+    generator.generate(&mut queue);
+    Ok((queue, start.elapsed().as_secs_f64(), server))
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -117,12 +117,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..Script::default()
     };
     for share in [5, 1] {
-        let (desk, took, _server) = run(instant(), requests / share, &[])?;
+        let (queue, took, _server) = run(instant(), requests / share, &[])?;
         eprintln!(
             "instant server: {} answered, {} failed in {took:.2} s: {:.0} requests/s; resident {:.1} MiB, client and server together",
-            desk.good,
-            desk.failed,
-            desk.good as f64 / took,
+            queue.good,
+            queue.failed,
+            queue.good as f64 / took,
             memory()
         );
     }
@@ -137,19 +137,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }),
             ..Script::default()
         };
-        let (desk, took, server) = run(script, 10_000, &[("timeout", "0.3")])?;
+        let (queue, took, server) = run(script, 10_000, &[("timeout", "0.3")])?;
         let books = server.books();
         let attempts: u32 = books.accounts.values().map(|a| a.attempts).sum();
         let delivered: u32 = books.accounts.values().map(|a| a.delivered).sum();
         let ideal = f64::from(attempts) / rate;
         eprintln!(
             "30 % faults at {rate} requests/s: {} answered, {} failed, {delivered} delivered, {attempts} attempts, {} refused by the limit; {took:.2} s, ideal {ideal:.2} s, ratio {:.2}",
-            desk.good,
-            desk.failed,
+            queue.good,
+            queue.failed,
             books.limited,
             took / ideal
         );
-        eprintln!("seconds at each tenth: {:.2?}", desk.tenths);
+        eprintln!("seconds at each tenth: {:.2?}", queue.tenths);
     }
     Ok(())
 }

@@ -20,7 +20,6 @@ pub const VERSION: &str = "2023-06-01";
 /// Most stop strings we send.
 const MOST_STOPS: usize = 16;
 
-/// The format.
 #[derive(Debug, Clone, Copy)]
 pub struct Anthropic;
 
@@ -69,7 +68,6 @@ impl WireFormat for Anthropic {
 /// Blocks of one answer, at most: each place that an event names is made.
 const MOST_BLOCKS: u64 = 1_000;
 
-/// Answers piece by piece.
 pub struct Stream;
 
 impl StreamFormat for Stream {

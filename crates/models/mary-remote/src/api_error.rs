@@ -18,7 +18,6 @@ pub struct Trouble {
 /// What can be done about it without the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remedy {
-    /// Nothing.
     GiveUp,
     /// Ask again; the provider is overloaded or limits the rate.
     Slower,
@@ -33,13 +32,11 @@ pub enum Remedy {
 /// Who was asked, for the remedy's words.
 #[derive(Debug, Clone, Copy)]
 pub struct Service<'a> {
-    /// As users know it.
     pub title: &'a str,
     /// Name of the environment variable that holds the key, where there is one.
     pub key_env: &'a str,
     /// Where keys and credit are looked after.
     pub console: &'a str,
-    /// The model asked for.
     pub model: &'a str,
 }
 
@@ -50,7 +47,6 @@ pub struct Complaint {
     pub message: String,
     /// Every code, type or status in it, lower case, joined by spaces.
     pub codes: String,
-    /// The parameter it names.
     pub param: Option<String>,
 }
 

@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use mary_contract::{Desk, ErrorKind, Generate, Generated, ModelError, Reply, Ticket};
+use mary_contract::{ErrorKind, Generate, Generated, ModelError, Reply, Ticket, WorkQueue};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::batch_api::{Entrance, Found, Progress, Submission};
 use crate::batch_results::Results;
-use crate::desk::wait;
 use crate::model::Remote;
+use crate::queue::wait;
 
 /// Most requests in one batch; both providers take more.
 const MOST_REQUESTS: usize = 20_000;
@@ -29,10 +29,8 @@ const MOST_BYTES: usize = 100 << 20;
 /// Largest state file that is read; a million requests have a tenth of it.
 const LARGEST_STATE: u64 = 1 << 30;
 
-/// What was submitted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BatchState {
-    /// Version of the form.
     pub schema: u32,
     /// The model's fingerprint; another model's batches are not mistaken for this one's.
     pub fingerprint: String,
@@ -115,15 +113,15 @@ pub(crate) fn file_error(path: &Path, what: &str) -> ModelError {
     .hint("if it is no longer needed, move it away; answers of batches already paid for are then not found again")
 }
 
-/// A question taken from the desk.
+/// A question taken from the queue.
 struct Taken {
     ticket: Ticket,
     generate: Generate,
     name: String,
 }
 
-/// Serves a desk by batches.
-pub(crate) struct BatchDesk<'a> {
+/// Serves a queue by batches.
+pub(crate) struct BatchQueue<'a> {
     remote: &'a Arc<Remote>,
     path: PathBuf,
 }
@@ -138,7 +136,7 @@ struct Visit {
     progress: ModelError,
 }
 
-impl<'a> BatchDesk<'a> {
+impl<'a> BatchQueue<'a> {
     pub(crate) fn new(remote: &'a Arc<Remote>, path: &Path) -> Self {
         Self {
             remote,
@@ -146,12 +144,12 @@ impl<'a> BatchDesk<'a> {
         }
     }
 
-    /// Serves until the desk is empty or the batches are left to themselves.
-    pub(crate) fn serve(&self, desk: &mut dyn Desk<Generate, Generated>) {
+    /// Serves until the queue is empty or the batches are left to themselves.
+    pub(crate) fn serve(&self, queue: &mut dyn WorkQueue<Generate, Generated>) {
         loop {
             let mut taken = Vec::new();
             let mut seen: BTreeMap<String, u32> = BTreeMap::new();
-            while let Some(job) = desk.next() {
+            while let Some(job) = queue.next() {
                 let base = self.name_of(&job.request);
                 // The same question twice is two questions (two trials without a seed, say).
                 let again = seen.entry(base.clone()).or_default();
@@ -163,7 +161,7 @@ impl<'a> BatchDesk<'a> {
                     name,
                 });
             }
-            if taken.is_empty() || self.round(desk, taken).is_break() {
+            if taken.is_empty() || self.round(queue, taken).is_break() {
                 return;
             }
         }
@@ -181,14 +179,14 @@ impl<'a> BatchDesk<'a> {
     /// Answers everything that was taken, one way or another.
     fn round(
         &self,
-        desk: &mut dyn Desk<Generate, Generated>,
+        queue: &mut dyn WorkQueue<Generate, Generated>,
         taken: Vec<Taken>,
     ) -> ControlFlow<()> {
-        let mut visit = match self.settle(&taken, &mut || desk.stopping()) {
+        let mut visit = match self.settle(&taken, &mut || queue.stopping()) {
             Ok(visit) => visit,
             Err(error) => {
                 for question in taken {
-                    desk.answer(question.ticket, Err(error.clone()))?;
+                    queue.answer(question.ticket, Err(error.clone()))?;
                 }
                 return ControlFlow::Continue(());
             }
@@ -212,7 +210,7 @@ impl<'a> BatchDesk<'a> {
             if answer.is_err() {
                 failed.insert(question.name);
             }
-            desk.answer(question.ticket, answer)?;
+            queue.answer(question.ticket, answer)?;
         }
         // What failed is told once, and is new the next time.
         for part in &mut visit.state.parts {
@@ -224,7 +222,7 @@ impl<'a> BatchDesk<'a> {
             Err(error) => visit.progress = error,
         }
         for ticket in left {
-            desk.answer(ticket, Err(visit.progress.clone()))?;
+            queue.answer(ticket, Err(visit.progress.clone()))?;
         }
         ControlFlow::Continue(())
     }

@@ -20,7 +20,6 @@ use crate::wire::{Unreadable, count, text};
 /// What is submitted as one batch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Submission {
-    /// Names and bodies.
     pub(crate) requests: Vec<(String, Value)>,
     /// About how large it is.
     pub(crate) bytes: usize,
@@ -59,11 +58,9 @@ const MOST_PAGES: usize = 50;
 /// A batch that may have been created, as far as the provider's list tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// It is there.
     One(String),
     /// It is not in the list.
     None,
-    /// Several could be it.
     Several(usize),
 }
 

@@ -26,7 +26,6 @@ pub enum Pictures {
 pub struct Entry {
     /// The word before the slash.
     pub name: &'static str,
-    /// As people write it.
     pub title: &'static str,
     /// One line for `mary models`.
     pub about: &'static str,
@@ -40,13 +39,11 @@ pub struct Entry {
     pub base_url: &'static str,
     /// Variables that may hold the key, the first being the one to tell users about.
     pub keys: &'static [&'static str],
-    /// A key is needed.
     pub needs_key: bool,
     /// Where keys and credit are looked after.
     pub console: &'static str,
     /// How it gives log-probabilities, where it does.
     pub logprobs: Logprobs,
-    /// Pictures.
     pub pictures: Pictures,
     /// What it takes beyond the usual.
     pub extensions: Extensions,
@@ -92,7 +89,6 @@ pub(crate) const OWN_SERVER: Entry = Entry {
     ..HOSTED
 };
 
-/// All services.
 pub static SERVICES: &[Entry] = &[
     Entry {
         name: "openai",

@@ -25,9 +25,7 @@ use crate::wire::{ReadError, RequestShape};
 /// Everything needed to ask one model.
 #[derive(Debug)]
 pub struct Connection {
-    /// The client.
     pub http: Http,
-    /// The gate.
     pub flow: Flow,
     /// When to try again.
     pub retry: RetryPolicy,
@@ -51,12 +49,10 @@ pub struct Question<'a, T> {
     pub method: Method,
     /// Where to.
     pub path: &'a str,
-    /// What is sent.
     pub body: Body<'a>,
     /// Not to be repeated blindly: after an attempt that may have worked this is set, and the caller
     /// has to look.
     pub once: Option<&'a AtomicBool>,
-    /// Reads the answer.
     pub read: &'a (dyn Fn(&Value) -> Result<T, ReadError> + Sync),
     /// About how many tokens it takes, for rate limits.
     pub tokens: f64,
@@ -66,10 +62,8 @@ pub struct Question<'a, T> {
     pub teller: Option<&'a Teller<'a>>,
 }
 
-/// What is sent.
 #[derive(Clone, Copy)]
 pub enum Body<'a> {
-    /// Nothing.
     Empty,
     /// JSON, which may depend on what was learnt.
     Json(&'a (dyn Fn(&RequestShape) -> Value + Sync)),
@@ -135,7 +129,6 @@ impl<'a, T> Question<'a, T> {
 /// An answer as read and as it came.
 #[derive(Debug)]
 pub struct Told<T> {
-    /// As read.
     pub answer: T,
     /// As it came, without keys.
     pub raw: Value,

@@ -50,9 +50,7 @@ pub fn tokens_in_prompt(prompt: &Prompt) -> f64 {
 /// What one or more requests would take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// HTTP requests.
     pub requests: u64,
-    /// Tokens read.
     pub prompt_tokens: u64,
     /// Tokens written, at most.
     pub completion_tokens: u64,
@@ -198,7 +196,6 @@ impl Estimator {
         std::mem::replace(&mut self.total, empty)
     }
 
-    /// The model estimated.
     pub fn model(&self) -> &ModelRef {
         &self.model
     }
@@ -223,7 +220,6 @@ fn reasoning_room(entry: &Entry, model: &ModelRef, options: &Options) -> u32 {
 /// One line of a dry run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EstimateRow {
-    /// The model.
     pub model: String,
     /// What the user calls it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -233,14 +229,12 @@ pub struct EstimateRow {
     pub local: bool,
     /// `family/task`.
     pub task: String,
-    /// What it would take.
     pub estimate: Estimate,
 }
 
 /// A dry run: one line for each model and task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DryRun {
-    /// The lines.
     pub rows: Vec<EstimateRow>,
     /// Day and source of the prices.
     pub prices: String,

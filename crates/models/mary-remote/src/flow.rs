@@ -138,7 +138,6 @@ impl Flow {
         self.stopping.send_replace(stopping);
     }
 
-    /// Whether nothing more leaves.
     pub fn is_stopping(&self) -> bool {
         *self.stopping.borrow()
     }
@@ -200,7 +199,7 @@ impl Flow {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many requests it makes sense to have taken from the desk: the window, a few waiting at
+    /// How many requests it makes sense to have taken from the queue: the window, a few waiting at
     /// the gate so that it never runs dry, and those pausing before a retry.
     pub fn wanted_in_flight(&self) -> usize {
         let state = self.state();
@@ -254,7 +253,7 @@ impl Flow {
         self.state().evidence < CALM
     }
 
-    /// Pauses before a retry; counted, so that others are taken from the desk meanwhile. Ends early
+    /// Pauses before a retry; counted, so that others are taken from the queue meanwhile. Ends early
     /// with an error when the run is stopping.
     pub async fn pause(&self, time: Duration) -> Result<(), ModelError> {
         struct Pausing<'a>(&'a Flow);
@@ -396,7 +395,6 @@ pub struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Says how it went.
     pub fn report(self, verdict: Verdict, advice: Advice) {
         let now = Instant::now();
         let mut state = self.flow.state();
@@ -548,7 +546,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn those_who_pause_make_room_at_the_desk() {
+    async fn those_who_pause_make_room_at_the_queue() {
         let flow = flow(4);
         let before = flow.wanted_in_flight();
         let pause = flow.pause(Duration::from_secs(60));

@@ -207,7 +207,7 @@ mod tests {
         };
         let remote = std::sync::Arc::clone(&model.remote);
         let reply =
-            crate::desk::wait(async move { remote.generate_one(asked, 0, None).await }).unwrap();
+            crate::queue::wait(async move { remote.generate_one(asked, 0, None).await }).unwrap();
         assert_eq!(reply.answer.text, "STOP");
         let heard = server.join().unwrap();
         assert!(heard.starts_with("POST /v1/wire/clerk"), "{heard}");

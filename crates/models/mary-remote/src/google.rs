@@ -16,7 +16,6 @@ const MOST_STOPS: usize = 5;
 /// Most alternatives the API lists for a token.
 const MOST_ALTERNATIVES: u32 = 20;
 
-/// The format.
 #[derive(Debug, Clone, Copy)]
 pub struct Google;
 

@@ -40,9 +40,7 @@ pub struct HttpSettings {
     pub key: Option<(KeyHeader, Secret)>,
     /// Headers that every request has.
     pub headers: &'static [(&'static str, &'static str)],
-    /// Time-outs.
     pub timeouts: Timeouts,
-    /// Idle connections kept.
     pub connections: usize,
 }
 
@@ -62,9 +60,7 @@ pub struct Message {
     pub method: Method,
     /// Below the base address, or from the root when it begins with a slash.
     pub path: String,
-    /// What is sent.
     pub body: Vec<u8>,
-    /// Its type.
     pub content_type: String,
     /// The same for all attempts at one request, so that a service can tell a retry from a new one.
     pub id: String,
@@ -75,11 +71,8 @@ pub struct Message {
 pub enum Attempt {
     /// An answer came in full.
     Answer {
-        /// Status.
         status: u16,
-        /// Headers.
         headers: HeaderMap,
-        /// Body.
         body: Vec<u8>,
     },
     /// None came, or only part of one.
@@ -135,7 +128,6 @@ pub fn is_loopback(url: &Url) -> bool {
 }
 
 impl Http {
-    /// Makes the client.
     pub fn new(settings: HttpSettings) -> Result<Self, ModelError> {
         let internal =
             |what: String| ModelError::new(ErrorKind::Internal, format!("no HTTP client: {what}"));

@@ -14,11 +14,9 @@ use crate::wire::{count, text};
 pub struct Identity {
     /// Goes into the fingerprint: two weights under one name are two models.
     pub described: Value,
-    /// Longest sequence.
     pub context_length: Option<usize>,
     /// Requests it works on at once.
     pub slots: Option<usize>,
-    /// Whether it takes pictures.
     pub pictures: Option<bool>,
     /// Size of the vocabulary (llama.cpp).
     pub vocabulary: u64,
@@ -30,7 +28,6 @@ pub struct Identity {
     pub start_text: Option<String>,
     /// The token that ends a text in training and is no marker of a role (llama.cpp).
     pub text_start: Option<String>,
-    /// Number of weights.
     pub parameters: Option<u64>,
 }
 

@@ -16,7 +16,6 @@ const MOST: f64 = 1e12;
 /// One limit as a provider describes it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quota {
-    /// Its size.
     pub limit: f64,
     /// What is left of it.
     pub remaining: f64,
@@ -27,9 +26,7 @@ pub struct Quota {
 /// What the headers of one answer say.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Advice {
-    /// Limit on requests.
     pub requests: Option<Quota>,
-    /// Limit on tokens.
     pub tokens: Option<Quota>,
 }
 
@@ -122,7 +119,6 @@ impl Bucket {
         Duration::try_from_secs_f64(seconds.clamp(0.000_5, LONGEST)).unwrap_or(Duration::MAX)
     }
 
-    /// Takes it.
     pub fn take(&mut self, need: f64) {
         self.level -= need;
     }

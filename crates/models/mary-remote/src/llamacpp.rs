@@ -26,7 +26,6 @@ const FIELDS: &[&str] = &[
 /// A token as the server's tokenizer gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
-    /// Its number.
     pub id: u64,
     /// Its bytes.
     pub bytes: Vec<u8>,
@@ -45,7 +44,6 @@ pub fn tokenize_body(text: &str, special: bool) -> Value {
     })
 }
 
-/// Reads the tokenizer's answer.
 pub fn read_tokens(raw: &Value) -> Result<Vec<Token>, ReadError> {
     let tokens = raw
         .get("tokens")
@@ -137,7 +135,6 @@ pub fn cut(
 pub struct Stretch {
     /// Index of the first token.
     pub at: usize,
-    /// How many.
     pub count: usize,
     /// Asked by a grammar; otherwise by the whole distribution.
     pub forced: bool,

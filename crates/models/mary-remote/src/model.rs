@@ -3,15 +3,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mary_contract::{
-    Desk, ErrorKind, Generate, Generated, Generator, Model, ModelCard, ModelError, Part,
-    PromptForm, Reply, ReplyMeta, Score, Scored, Scorer, Usage,
+    ErrorKind, Generate, Generated, Generator, Model, ModelCard, ModelError, Part, PromptForm,
+    Reply, ReplyMeta, Score, Scored, Scorer, Usage, WorkQueue,
 };
 use serde_json::Value;
 
-use crate::batch::BatchDesk;
+use crate::batch::BatchQueue;
 use crate::catalogue::Entry;
 use crate::connection::{Connection, Question};
-use crate::desk::{Service, serve};
 use crate::estimate::Estimator;
 use crate::flow::Flow;
 use crate::format::WireFormat;
@@ -19,6 +18,7 @@ use crate::identity::Identity;
 use crate::money::{Ledger, Promise};
 use crate::options::{Logprobs, Options};
 use crate::prefix::PrefixBook;
+use crate::queue::{Service, serve};
 use crate::stream::{Listener, Teller};
 use crate::wire::{Asked, Read, RequestShape, cut_at_stop};
 
@@ -205,7 +205,7 @@ impl Remote {
         usage
     }
 
-    /// What serving a desk needs to know.
+    /// What serving a queue needs to know.
     pub(crate) fn service(&self) -> Service<'_> {
         Service {
             flow: &self.connection.flow,
@@ -248,15 +248,15 @@ impl Model for RemoteModel {
 }
 
 impl Generator for RemoteModel {
-    fn generate(&self, desk: &mut dyn Desk<Generate, Generated>) {
+    fn generate(&self, queue: &mut dyn WorkQueue<Generate, Generated>) {
         let remote = &self.remote;
         if let Some(path) = &remote.options.batch {
-            BatchDesk::new(remote, path).serve(desk);
+            BatchQueue::new(remote, path).serve(queue);
             return;
         }
-        serve(desk, &remote.service(), |generate: Generate, listener| {
+        serve(queue, &remote.service(), |generate: Generate, listener| {
             let remote = Arc::clone(remote);
-            // Found here, in the order of the desk, not in the order of sending.
+            // Found here, in the order of the queue, not in the order of sending.
             let shared = remote.shared_prefix(&generate);
             async move { remote.generate_one(generate, shared, listener).await }
         });
@@ -264,9 +264,9 @@ impl Generator for RemoteModel {
 }
 
 impl Scorer for RemoteModel {
-    fn score(&self, desk: &mut dyn Desk<Score, Scored>) {
+    fn score(&self, queue: &mut dyn WorkQueue<Score, Scored>) {
         let remote = &self.remote;
-        serve(desk, &remote.service(), |score: Score, _| {
+        serve(queue, &remote.service(), |score: Score, _| {
             let remote = Arc::clone(remote);
             async move { remote.score_one(score).await }
         });

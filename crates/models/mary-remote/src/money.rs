@@ -49,7 +49,6 @@ impl Balance {
     }
 }
 
-/// Told of every change.
 type Watch = dyn Fn(Balance) + Send + Sync;
 
 struct Watcher(Box<Watch>);
@@ -92,7 +91,6 @@ impl Ledger {
         self.state().balance.spent
     }
 
-    /// What it holds.
     pub fn balance(&self) -> Balance {
         self.state().balance
     }
@@ -164,12 +162,10 @@ pub struct Promise {
 }
 
 impl Promise {
-    /// What was set aside.
     pub fn dollars(&self) -> f64 {
         self.dollars
     }
 
-    /// The request leaves.
     pub fn leaves(&self) {
         self.out.store(true, Ordering::Relaxed);
     }

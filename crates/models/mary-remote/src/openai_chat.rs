@@ -22,7 +22,6 @@ const MOST_ALTERNATIVES: u32 = 20;
 /// Where requests go, below the base address.
 pub const PATH: &str = "chat/completions";
 
-/// The format.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenAiChat;
 
@@ -64,7 +63,6 @@ impl WireFormat for OpenAiChat {
     }
 }
 
-/// Answers piece by piece.
 pub struct Stream;
 
 impl StreamFormat for Stream {

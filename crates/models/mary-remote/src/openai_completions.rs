@@ -17,7 +17,6 @@ const MOST_STOPS: usize = 4;
 /// Where requests go, below the base address.
 pub const PATH: &str = "completions";
 
-/// The format.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenAiCompletions;
 
@@ -47,7 +46,6 @@ impl WireFormat for OpenAiCompletions {
     }
 }
 
-/// Answers piece by piece.
 pub struct Stream;
 
 impl StreamFormat for Stream {
@@ -106,9 +104,7 @@ pub fn read(raw: &Value) -> Result<Read<Generated>, ReadError> {
 pub struct Echo<'a> {
     /// The provider's name for the model.
     pub model: &'a str,
-    /// The shared beginning.
     pub prefix: &'a str,
-    /// What is scored.
     pub continuation: &'a str,
     /// What stands before the first token.
     pub start: &'a Start,

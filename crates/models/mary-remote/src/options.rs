@@ -118,12 +118,9 @@ pub enum Logprobs {
     Forced,
 }
 
-/// Time-outs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until a connection stands.
     pub connect: Duration,
-    /// Until an answer begins.
     pub first_byte: Duration,
     /// Until an answer is complete.
     pub total: Duration,

@@ -12,7 +12,6 @@ const OURS: &str = include_str!("../data/prices.json");
 /// A price list with its date and source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PriceList {
-    /// Day of the prices.
     pub updated: String,
     /// Where they are from.
     pub source: String,
@@ -28,9 +27,7 @@ pub struct Price {
     pub provider: String,
     /// The model, or the beginning of its name up to a dash, dot, colon or at sign.
     pub model: String,
-    /// Tokens read.
     pub input: f64,
-    /// Tokens written.
     pub output: f64,
     /// Tokens read from the provider's cache; the same as `input` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,7 +41,6 @@ pub struct Price {
 }
 
 impl Price {
-    /// Dollars for these tokens.
     pub fn cost(&self, usage: &Usage, cache_writes: u64, batch: bool) -> f64 {
         let fresh = usage
             .prompt_tokens
@@ -70,7 +66,6 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// Ours alone.
     pub fn ours() -> Result<Self, ModelError> {
         Ok(Self {
             lists: vec![parse(OURS, Path::new("the built-in price list"))?],

@@ -8,7 +8,6 @@ use serde_json::json;
 
 use crate::catalogue::{Entry, SERVICES};
 use crate::connection::Connection;
-use crate::desk::wait;
 use crate::estimate::Estimator;
 use crate::flow::{Flow, FlowSettings};
 use crate::http::{Http, HttpSettings, KeyHeader, base_urls};
@@ -17,6 +16,7 @@ use crate::model::{Remote, RemoteModel};
 use crate::money::Ledger;
 use crate::options::{Logprobs, Options};
 use crate::prefix::PrefixBook;
+use crate::queue::wait;
 use crate::secret::{self, Secret};
 use crate::wire::RequestShape;
 

@@ -124,7 +124,6 @@ impl fmt::Debug for Scrubber {
 }
 
 impl Scrubber {
-    /// Removes these keys.
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
         let secrets = secrets
             .into_iter()

@@ -29,7 +29,6 @@ struct Server {
 struct Trouble {
     /// Failures in a row.
     failures: u32,
-    /// Left alone until then.
     until: Option<Instant>,
 }
 
@@ -82,7 +81,6 @@ impl Server {
 }
 
 impl Seat<'_> {
-    /// Where it is.
     pub fn base(&self) -> &Url {
         &self.0.base
     }

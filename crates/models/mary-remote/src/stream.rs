@@ -142,7 +142,6 @@ impl<'a> Teller<'a> {
         self.format
     }
 
-    /// A new attempt begins.
     pub fn begin(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let told = std::mem::take(&mut state.told);

@@ -34,11 +34,9 @@ impl RequestShape {
 pub struct Asked<'a> {
     /// The provider's name for the model.
     pub model: &'a str,
-    /// What is asked.
     pub generate: &'a Generate,
     /// What the model does not accept.
     pub shape: &'a RequestShape,
-    /// What the user set.
     pub options: &'a Options,
     /// Which extensions the service has.
     pub extensions: Extensions,
@@ -117,7 +115,6 @@ pub fn small_seed(seed: u64) -> u64 {
 /// What was read out of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Read<A> {
-    /// The answer.
     pub answer: A,
     /// Tokens, and cost where the provider tells it.
     pub usage: Usage,
@@ -144,7 +141,6 @@ impl Unreadable {
 /// What reading an answer can end in.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReadError {
-    /// Broken: ask again.
     Unreadable(Unreadable),
     /// Whole, but it does not hold what we need; asking again would not help.
     Final(ModelError),

@@ -6,7 +6,7 @@ use mary_contract::{ErrorKind, Finish, Prompt, Score, Scored, Start};
 use mary_remote::wire::ReadError;
 use mary_remote::{anthropic, google, openai_chat, openai_completions};
 use mary_testkit::faulty_server::{FaultyServer, Script};
-use room::{TestDesk, open, settings};
+use room::{TestQueue, open, settings};
 use serde_json::{Value, json};
 
 #[test]
@@ -175,17 +175,17 @@ fn score(
     model: &str,
     args: &[(&str, &str)],
     score: Score,
-) -> (TestDesk<Score, Scored>, Vec<Value>) {
+) -> (TestQueue<Score, Scored>, Vec<Value>) {
     let server = FaultyServer::start(Script::default()).unwrap();
     let model = open(model, &settings(&server, "/v1", args));
-    let mut desk = TestDesk::new([score]);
-    model.scorer().unwrap().score(&mut desk);
-    (desk, server.books().bodies)
+    let mut queue = TestQueue::new([score]);
+    model.scorer().unwrap().score(&mut queue);
+    (queue, server.books().bodies)
 }
 
 #[test]
 fn an_echo_scores_each_continuation_from_its_first_token() {
-    let (desk, bodies) = score(
+    let (queue, bodies) = score(
         "vllm/scripted",
         &[],
         Score {
@@ -195,7 +195,7 @@ fn an_echo_scores_each_continuation_from_its_first_token() {
             details: Default::default(),
         },
     );
-    let scored = &desk.only(0).as_ref().unwrap().answer;
+    let scored = &queue.only(0).as_ref().unwrap().answer;
     assert_eq!(scored.continuations[0].tokens, [" sat"]);
     assert_eq!(scored.continuations[0].logprobs, [-0.4]);
     assert_eq!(scored.continuations[1].logprobs, [-0.4, -0.8]);
@@ -210,14 +210,14 @@ fn without_a_start_the_first_token_is_left_out_or_refused() {
         start,
         details: Default::default(),
     };
-    let (desk, _) = score("sglang/scripted", &[], ask(Start::Model));
-    let scored = &desk.only(0).as_ref().unwrap().answer.continuations[0];
+    let (queue, _) = score("sglang/scripted", &[], ask(Start::Model));
+    let scored = &queue.only(0).as_ref().unwrap().answer.continuations[0];
     assert!(scored.first_unscored);
     assert_eq!(scored.tokens, [" cat"]);
-    let (desk, _) = score("sglang/scripted", &[], ask(Start::Always));
-    let error = desk.only(0).as_ref().unwrap_err();
+    let (queue, _) = score("sglang/scripted", &[], ask(Start::Always));
+    let error = queue.only(0).as_ref().unwrap_err();
     assert!(error.hint.as_deref().unwrap().contains("bos="), "{error}");
-    let (desk, bodies) = score("sglang/scripted", &[("bos", "<s>")], ask(Start::Always));
-    assert!(!desk.only(0).as_ref().unwrap().answer.continuations[0].first_unscored);
+    let (queue, bodies) = score("sglang/scripted", &[("bos", "<s>")], ask(Start::Always));
+    assert!(!queue.only(0).as_ref().unwrap().answer.continuations[0].first_unscored);
     assert_eq!(bodies[0]["prompt"], "<s>The cat");
 }

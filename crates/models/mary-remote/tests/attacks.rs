@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mary_contract::{
-    Desk, ErrorKind, Finish, Generate, Generated, Job, ModelError, ModelSettings, Prompt, Reply,
-    Score, Start, Ticket,
+    ErrorKind, Finish, Generate, Generated, Job, ModelError, ModelSettings, Prompt, Reply, Score,
+    Start, Ticket, WorkQueue,
 };
 use mary_remote::Ledger;
 use mary_testkit::raw_server::{RawServer, Say};
 use serde_json::{Value, json};
 
-use super::room::{FOLDER, KEY, TestDesk, ask, generate, try_open};
+use super::room::{FOLDER, KEY, TestQueue, ask, generate, try_open};
 
 fn settings(server: &RawServer, args: &[(&str, &str)]) -> ModelSettings {
     std::sync::LazyLock::force(&FOLDER);
@@ -56,8 +56,8 @@ fn asked_within_a_dollar(model: &str, usage: Value) -> (usize, f64) {
     let mut settings = settings(&server, &[]);
     settings.budget = Some(1.0);
     let model = try_open(model, &settings, &ledger).unwrap();
-    let desk = generate(model.as_ref(), (0..200).map(dear).collect());
-    let budget = desk
+    let queue = generate(model.as_ref(), (0..200).map(dear).collect());
+    let budget = queue
         .answers
         .values()
         .flatten()
@@ -103,8 +103,8 @@ fn answers_lost_on_the_way_count_before_they_are_asked_again() {
     let mut settings = settings(&server, &[("retries", "100")]);
     settings.budget = Some(1.0);
     let model = try_open("openai/gpt-4o", &settings, &ledger).unwrap();
-    let desk = generate(model.as_ref(), vec![dear(0)]);
-    let error = desk.only(0).as_ref().unwrap_err();
+    let queue = generate(model.as_ref(), vec![dear(0)]);
+    let error = queue.only(0).as_ref().unwrap_err();
     assert_eq!(error.kind, ErrorKind::Budget, "{error}");
     assert!(server.heard().len() <= 15, "{} times", server.heard().len());
     assert!(ledger.spent() <= 1.0);
@@ -140,8 +140,8 @@ fn the_key_comes_back_in_no_answer_no_name_and_no_error() {
             })
             .unwrap();
             let model = try_open("openai/gpt-4o", &settings(&server, &[]), &Ledger::new()).unwrap();
-            let desk = generate(model.as_ref(), vec![ask("hello")]);
-            let shown = match desk.only(0) {
+            let queue = generate(model.as_ref(), vec![ask("hello")]);
+            let shown = match queue.only(0) {
                 Ok(reply) => format!("{reply:?}"),
                 Err(error) => format!("{error:?} {error}"),
             };
@@ -171,11 +171,11 @@ fn a_long_wait_is_an_error_that_says_so_and_leaves_the_run_resumable() {
         })
         .unwrap();
         let model = try_open("openai/gpt-4o", &settings(&server, &[]), &Ledger::new()).unwrap();
-        let desk = generate(
+        let queue = generate(
             model.as_ref(),
             (0..50).map(|n| ask(format!("{n}"))).collect(),
         );
-        let errors: Vec<_> = desk.answers.values().flatten().collect();
+        let errors: Vec<_> = queue.answers.values().flatten().collect();
         let first = errors.iter().find_map(|a| a.as_ref().err()).unwrap();
         assert_eq!(first.kind, ErrorKind::Overloaded, "{value}: {first}");
         assert!(first.is_fatal());
@@ -197,11 +197,11 @@ fn headers_that_say_the_limit_is_gone_for_a_day_end_the_run_with_that_word() {
     })
     .unwrap();
     let model = try_open("openai/gpt-4o", &settings(&server, &[]), &Ledger::new()).unwrap();
-    let desk = generate(
+    let queue = generate(
         model.as_ref(),
         (0..50).map(|n| ask(format!("{n}"))).collect(),
     );
-    let error = desk
+    let error = queue
         .answers
         .values()
         .flatten()
@@ -243,34 +243,34 @@ fn odd_headers_are_no_reason_to_panic() {
         })
         .unwrap();
         let model = try_open("openai/gpt-4o", &settings(&server, &[]), &Ledger::new()).unwrap();
-        let desk = generate(
+        let queue = generate(
             model.as_ref(),
             (0..6).map(|n| ask(format!("{n}"))).collect(),
         );
         if shown == "\u{7f}" {
             // No answer of HTTP: an error of each item.
-            assert!((0..6).all(|n| desk.only(n).is_err()));
+            assert!((0..6).all(|n| queue.only(n).is_err()));
             continue;
         }
         // Headers that say nothing change nothing: every question is asked once and answered.
         assert_eq!(server.heard().len(), 6, "{shown}");
         for n in 0..6 {
-            let answer = desk.only(n).as_ref();
+            let answer = queue.only(n).as_ref();
             let answer = answer.unwrap_or_else(|error| panic!("{shown}: {error}"));
             assert_eq!(answer.answer.text, "x", "{shown}");
         }
     }
 }
 
-/// A desk whose run is told to stop at some moment.
+/// A queue whose run is told to stop at some moment.
 struct Stopping {
-    desk: TestDesk<Generate, Generated>,
+    queue: TestQueue<Generate, Generated>,
     stops: Box<dyn Fn() -> bool>,
 }
 
-impl Desk<Generate, Generated> for Stopping {
+impl WorkQueue<Generate, Generated> for Stopping {
     fn next(&mut self) -> Option<Job<Generate>> {
-        self.desk.next()
+        self.queue.next()
     }
 
     fn answer(
@@ -278,7 +278,7 @@ impl Desk<Generate, Generated> for Stopping {
         ticket: Ticket,
         answer: Result<Reply<Generated>, ModelError>,
     ) -> std::ops::ControlFlow<()> {
-        self.desk.answer(ticket, answer)
+        self.queue.answer(ticket, answer)
     }
 
     fn stopping(&mut self) -> bool {
@@ -299,14 +299,14 @@ fn a_stop_keeps_what_is_under_way_and_waits_for_nothing_else() {
     })
     .unwrap();
     let model = try_open("openai/gpt-4o", &settings(&server, &[]), &Ledger::new()).unwrap();
-    let mut desk = Stopping {
-        desk: TestDesk::new((0..100).map(|n| ask(format!("{n}")))),
+    let mut queue = Stopping {
+        queue: TestQueue::new((0..100).map(|n| ask(format!("{n}")))),
         // From the moment the first questions are at the server.
         stops: Box::new(move || arrived.load(Ordering::SeqCst) > 0),
     };
-    model.generator().unwrap().generate(&mut desk);
-    let kept = desk
-        .desk
+    model.generator().unwrap().generate(&mut queue);
+    let kept = queue
+        .queue
         .answers
         .values()
         .flatten()
@@ -333,12 +333,12 @@ fn what_does_not_come_within_the_stated_time_counts_as_spent() {
     let ledger = Ledger::new();
     let settings = settings(&server, &[("stop_wait", "0.2")]);
     let model = try_open("openai/gpt-4o", &settings, &ledger).unwrap();
-    let mut desk = Stopping {
-        desk: TestDesk::new((0..100).map(dear)),
+    let mut queue = Stopping {
+        queue: TestQueue::new((0..100).map(dear)),
         stops: Box::new(move || server.heard().len() >= 4),
     };
-    model.generator().unwrap().generate(&mut desk);
-    assert!(desk.desk.answers.values().flatten().all(Result::is_err));
+    model.generator().unwrap().generate(&mut queue);
+    assert!(queue.queue.answers.values().flatten().all(Result::is_err));
     // The requests are given up by another thread, a moment later.
     let until = std::time::Instant::now() + Duration::from_secs(120);
     while ledger.balance().promised > 0.0 && std::time::Instant::now() < until {
@@ -370,14 +370,14 @@ fn half_a_score_that_was_paid_for_counts() {
     let ledger = Ledger::new();
     let settings = settings(&server, &[("logprobs", "echo")]);
     let model = try_open("openai-completions/davinci-002", &settings, &ledger).unwrap();
-    let mut desk = TestDesk::new([Score {
+    let mut queue = TestQueue::new([Score {
         prefix: Prompt::plain("The cat"),
         continuations: vec![" sat".into(), " ran".into()],
         start: Start::Model,
         details: Default::default(),
     }]);
-    model.scorer().unwrap().score(&mut desk);
-    assert!(desk.only(0).is_err());
+    model.scorer().unwrap().score(&mut queue);
+    assert!(queue.only(0).is_err());
     let price = 2.0;
     let balance = ledger.balance();
     assert!((balance.spent - price).abs() < 1e-6, "{balance:?}");
@@ -396,11 +396,11 @@ fn a_fatal_error_midway_keeps_the_answers_under_way() {
     })
     .unwrap();
     let model = try_open("openai/gpt-4o", &settings(&server, &[]), &Ledger::new()).unwrap();
-    let desk = generate(
+    let queue = generate(
         model.as_ref(),
         (0..40).map(|n| ask(format!("{n}"))).collect(),
     );
-    let kept = desk
+    let kept = queue
         .answers
         .values()
         .flatten()
@@ -423,14 +423,14 @@ fn echo(tokens: Value, values: Value) -> Result<Vec<f32>, ErrorKind> {
         &Ledger::new(),
     );
     let model = model.unwrap();
-    let mut desk = TestDesk::new([Score {
+    let mut queue = TestQueue::new([Score {
         prefix: Prompt::plain("The cat"),
         continuations: vec![" sat".into()],
         start: Start::Model,
         details: Default::default(),
     }]);
-    model.scorer().unwrap().score(&mut desk);
-    match desk.only(0) {
+    model.scorer().unwrap().score(&mut queue);
+    match queue.only(0) {
         Ok(reply) => Ok(reply.answer.continuations[0].logprobs.clone()),
         Err(error) => Err(error.kind),
     }
@@ -546,7 +546,7 @@ fn visit(
     model: &str,
     server: &RawServer,
     state: &Path,
-) -> TestDesk<Generate, mary_contract::Generated> {
+) -> TestQueue<Generate, mary_contract::Generated> {
     let path = state.display().to_string();
     let settings = settings(server, &[("batch", path.as_str())]);
     let model = try_open(model, &settings, &Ledger::new()).unwrap();
@@ -565,8 +565,8 @@ fn a_lost_reply_to_a_creation_never_makes_a_second_batch() {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("batch.json");
         for _ in 0..3 {
-            let desk = visit(model, &server, &state);
-            let error = desk.answers.values().flatten().next().unwrap();
+            let queue = visit(model, &server, &state);
+            let error = queue.answers.values().flatten().next().unwrap();
             let error = error.as_ref().unwrap_err();
             assert_eq!(error.kind, ErrorKind::Interrupted, "{model}: {error}");
             assert!(
@@ -581,8 +581,8 @@ fn a_lost_reply_to_a_creation_never_makes_a_second_batch() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("batch.json");
     for _ in 0..3 {
-        let desk = visit("anthropic/claude-sonnet-4", &server, &state);
-        let error = desk.answers.values().flatten().next().unwrap();
+        let queue = visit("anthropic/claude-sonnet-4", &server, &state);
+        let error = queue.answers.values().flatten().next().unwrap();
         assert!(
             error
                 .as_ref()
@@ -612,14 +612,14 @@ fn a_result_shorter_than_its_counts_is_not_final() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("batch.json");
     for found in ["0 of 6", "5 of 6"] {
-        let desk = visit("openai/gpt-4o", &server, &state);
-        let error = desk.answers.values().flatten().next().unwrap();
+        let queue = visit("openai/gpt-4o", &server, &state);
+        let error = queue.answers.values().flatten().next().unwrap();
         let error = error.as_ref().unwrap_err();
         assert_eq!(error.kind, ErrorKind::Interrupted);
         assert!(error.message.contains(found), "{error}");
     }
-    let desk = visit("openai/gpt-4o", &server, &state);
-    assert!((0..6).all(|n| desk.only(n).as_ref().unwrap().answer.text == "yes"));
+    let queue = visit("openai/gpt-4o", &server, &state);
+    assert!((0..6).all(|n| queue.only(n).as_ref().unwrap().answer.text == "yes"));
     assert_eq!(created.load(Ordering::SeqCst), 1);
     let left: Vec<_> = std::fs::read_dir(folder.path())
         .unwrap()
@@ -646,9 +646,12 @@ fn a_batch_larger_than_any_answer_is_read_item_by_item() {
         false,
     );
     let folder = tempfile::tempdir().unwrap();
-    let desk = visit("openai/gpt-4o", &server, &folder.path().join("batch.json"));
+    let queue = visit("openai/gpt-4o", &server, &folder.path().join("batch.json"));
     for n in 0..6 {
-        assert_eq!(desk.only(n).as_ref().unwrap().answer.text.len(), long.len());
+        assert_eq!(
+            queue.only(n).as_ref().unwrap().answer.text.len(),
+            long.len()
+        );
     }
 }
 
@@ -688,7 +691,7 @@ fn what_a_server_calls_the_end_is_kept_as_a_word() {
     })
     .unwrap();
     let model = try_open("openai/gpt-4o", &settings(&server, &[]), &Ledger::new()).unwrap();
-    let desk = generate(model.as_ref(), vec![ask("hello")]);
-    let finish = &desk.only(0).as_ref().unwrap().answer.finish;
+    let queue = generate(model.as_ref(), vec![ask("hello")]);
+    let finish = &queue.only(0).as_ref().unwrap().answer.finish;
     assert_eq!(*finish, Finish::Other("\u{1b}[2J".into()));
 }

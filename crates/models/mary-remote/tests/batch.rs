@@ -28,7 +28,7 @@ fn submits_leaves_and_comes_back(model_name: &str) {
     for visit in 1..=3 {
         // A new process each time.
         let model = open(model_name, &settings(&server, "/v1", &args));
-        let desk = generate(model.as_ref(), requests());
+        let queue = generate(model.as_ref(), requests());
         let books = server.books();
         assert_eq!(books.batches, 1, "submitted once, at visit {visit}");
         let written = std::fs::read_to_string(&state).unwrap();
@@ -37,14 +37,14 @@ fn submits_leaves_and_comes_back(model_name: &str) {
             "{written}"
         );
         if visit < 3 {
-            let (_, answers) = desk.answers.iter().next().unwrap();
+            let (_, answers) = queue.answers.iter().next().unwrap();
             let error = answers[0].as_ref().unwrap_err();
             assert_eq!(error.kind, ErrorKind::Interrupted);
             assert!(error.is_fatal(), "the run stops and can be resumed");
             assert!(error.message.contains("0 of 6 done"), "{error}");
         } else {
             for (n, wanted) in [0, 1, 2, 3, 4, 4].into_iter().enumerate() {
-                let reply = desk.only(n as u64).as_ref().unwrap();
+                let reply = queue.only(n as u64).as_ref().unwrap();
                 assert_eq!(reply.answer.text, format!("reply to question {wanted}"));
                 assert!(
                     reply.meta.usage.cost.is_some_and(|c| c > 0.0),
@@ -81,8 +81,8 @@ fn waiting_for_a_batch_answers_in_one_go() {
         ("check", "false"),
     ];
     let model = open("openai/gpt-4o", &settings(&server, "/v1", &args));
-    let desk = generate(model.as_ref(), requests());
-    assert!((0..6).all(|n| desk.only(n).is_ok()));
+    let queue = generate(model.as_ref(), requests());
+    assert!((0..6).all(|n| queue.only(n).is_ok()));
 }
 
 #[test]
@@ -103,8 +103,8 @@ fn a_batch_created_just_before_the_process_died_is_found_again() {
         serde_json::from_str(&std::fs::read_to_string(&state).unwrap()).unwrap();
     saved.parts[0].id = None;
     saved.save(&state).unwrap();
-    let desk = generate(model.as_ref(), requests());
-    assert!(desk.only(0).is_ok());
+    let queue = generate(model.as_ref(), requests());
+    assert!(queue.only(0).is_ok());
     assert_eq!(server.books().batches, 1);
 }
 
@@ -122,9 +122,10 @@ fn another_models_state_is_not_touched() {
     let path = state.display().to_string();
     let args = [("batch", path.as_str()), ("check", "false")];
     let model = open("openai/gpt-4o", &settings(&server, "/v1", &args));
-    let desk = generate(model.as_ref(), vec![ask("x")]);
+    let queue = generate(model.as_ref(), vec![ask("x")]);
     assert!(
-        desk.only(0)
+        queue
+            .only(0)
             .as_ref()
             .unwrap_err()
             .message

@@ -43,8 +43,8 @@ fn sent(model: &str, path: &str, args: &[(&str, &str)], request: Generate) -> Va
     let mut all = vec![("check", "false")];
     all.extend(args);
     let model = open(model, &settings(&server, path, &all));
-    let desk = generate(model.as_ref(), vec![request]);
-    desk.only(0).as_ref().unwrap();
+    let queue = generate(model.as_ref(), vec![request]);
+    queue.only(0).as_ref().unwrap();
     server.books().bodies[0].clone()
 }
 
@@ -154,9 +154,9 @@ fn the_shared_beginning_gets_a_cache_mark_from_the_second_request_on() {
     );
     let shots = "Is this sentence all right? Yes, it is.\n".repeat(150);
     for n in 0..3 {
-        let desk = generate(model.as_ref(), vec![ask(format!("{shots}Question {n}?"))]);
+        let queue = generate(model.as_ref(), vec![ask(format!("{shots}Question {n}?"))]);
         assert_eq!(
-            desk.only(0).as_ref().unwrap().answer.text,
+            queue.only(0).as_ref().unwrap().answer.text,
             format!("reply to {shots}Question {n}?"),
             "nothing is lost by the cut"
         );
@@ -181,8 +181,8 @@ fn what_a_service_does_not_take_is_refused_not_dropped() {
     let server = FaultyServer::start(Script::default()).unwrap();
     let refuse = |model: &str, request: Generate| {
         let model = open(model, &settings(&server, "/v1", &[("check", "false")]));
-        let desk = generate(model.as_ref(), vec![request]);
-        desk.only(0).as_ref().unwrap_err().message.clone()
+        let queue = generate(model.as_ref(), vec![request]);
+        queue.only(0).as_ref().unwrap_err().message.clone()
     };
     let mut top_k = rich(PromptForm::Chat, false);
     top_k.sampling.top_k = Some(5);

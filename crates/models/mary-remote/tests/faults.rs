@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mary_contract::{ErrorKind, Generate, Generated, ModelError};
 use mary_remote::Ledger;
 use mary_testkit::faulty_server::{Fault, FaultyServer, RateLimit, Script};
-use room::{KEY, TestDesk, ask, generate, open, settings, try_open};
+use room::{KEY, TestQueue, ask, generate, open, settings, try_open};
 
 #[test]
 fn ten_thousand_requests_with_thirty_percent_faults_each_end_once() {
@@ -34,7 +34,7 @@ fn ten_thousand_requests_with_thirty_percent_faults_each_end_once() {
     .unwrap();
     let model = open("openai/scripted", &settings(&server, "/v1", &[]));
     let start = Instant::now();
-    let desk = generate(
+    let queue = generate(
         model.as_ref(),
         (0..REQUESTS)
             .map(|n| ask(format!("question {n}")))
@@ -43,15 +43,18 @@ fn ten_thousand_requests_with_thirty_percent_faults_each_end_once() {
     let took = start.elapsed().as_secs_f64();
 
     // Every item ends in exactly one outcome, and it is its own.
-    assert_eq!(desk.answers.len() as u64, REQUESTS);
+    assert_eq!(queue.answers.len() as u64, REQUESTS);
     for n in 0..REQUESTS {
-        let reply = desk.only(n).as_ref().unwrap_or_else(|e| panic!("{n}: {e}"));
+        let reply = queue
+            .only(n)
+            .as_ref()
+            .unwrap_or_else(|e| panic!("{n}: {e}"));
         assert_eq!(reply.answer.text, format!("reply to question {n}"));
     }
     assert!(
-        desk.most_held < 1000,
+        queue.most_held < 1000,
         "{} were held at once",
-        desk.most_held
+        queue.most_held
     );
 
     // Nothing is paid twice beyond what a fault forced.
@@ -76,9 +79,9 @@ fn ten_thousand_requests_with_thirty_percent_faults_each_end_once() {
     );
 
     // The key is in no answer, though the server repeated it in every one.
-    let written = format!("{:?}", desk.answers);
+    let written = format!("{:?}", queue.answers);
     assert!(!written.contains(KEY));
-    let logged = serde_json::to_string(&desk.answers.values().collect::<Vec<_>>()).unwrap();
+    let logged = serde_json::to_string(&queue.answers.values().collect::<Vec<_>>()).unwrap();
     assert!(logged.contains("you_sent") && !logged.contains(KEY));
 }
 
@@ -98,9 +101,12 @@ fn questions_whose_time_runs_out_end_once() {
     let args = [("timeout", "1"), ("retries", "100")];
     let model = open("openai/scripted", &settings(&server, "/v1", &args));
     let requests = (0..REQUESTS).map(|n| ask(format!("question {n}")));
-    let desk = generate(model.as_ref(), requests.collect());
+    let queue = generate(model.as_ref(), requests.collect());
     for n in 0..REQUESTS {
-        let reply = desk.only(n).as_ref().unwrap_or_else(|e| panic!("{n}: {e}"));
+        let reply = queue
+            .only(n)
+            .as_ref()
+            .unwrap_or_else(|e| panic!("{n}: {e}"));
         assert_eq!(reply.answer.text, format!("reply to question {n}"));
     }
     let books = server.books();
@@ -123,8 +129,8 @@ fn no_error_card_or_debug_text_of_a_failing_run_holds_the_key() {
         .unwrap();
         let args = [("retries", "1"), ("timeout", "1.5"), ("backoff_ms", "10")];
         let model = open("openai/scripted", &settings(&server, "/v1", &args));
-        let desk = generate(model.as_ref(), vec![ask("x")]);
-        let answer = desk.only(0);
+        let queue = generate(model.as_ref(), vec![ask("x")]);
+        let answer = queue.only(0);
         assert_eq!(
             answer.is_ok(),
             fault == Fault::WrongContentType,
@@ -173,11 +179,11 @@ fn a_dead_address_is_told_with_how_to_start_the_server() {
 }
 
 #[test]
-fn the_desk_can_break_off_and_come_back_without_asking_again() {
+fn the_queue_can_break_off_and_come_back_without_asking_again() {
     let server = FaultyServer::start(Script::default()).unwrap();
     let model = open("openai/scripted", &settings(&server, "/v1", &[]));
     let requests = || (0..500).map(|n| ask(format!("question {n}")));
-    let mut first = TestDesk::new(requests());
+    let mut first = TestQueue::new(requests());
     first.stop_after = Some(100);
     model.generator().unwrap().generate(&mut first);
     let kept = first.count;
@@ -209,8 +215,8 @@ fn a_parameter_that_is_refused_is_learnt_once_and_told() {
     let model = open("compatible/scripted", &settings(&server, "/v1", &[]));
     let mut requests: Vec<Generate> = (0..50).map(|n| ask(format!("{n}"))).collect();
     requests.iter_mut().for_each(|r| r.sampling.seed = Some(1));
-    let desk = generate(model.as_ref(), requests);
-    let reply = desk.only(49).as_ref().unwrap();
+    let queue = generate(model.as_ref(), requests);
+    let reply = queue.only(49).as_ref().unwrap();
     let raw = reply.meta.raw.as_ref().unwrap();
     assert_eq!(
         raw["mary_omitted"],
@@ -230,17 +236,17 @@ fn the_budget_is_a_hard_stop_that_leaves_the_rest_for_later() {
     settings.budget = Some(0.002);
     let ledger = Ledger::new();
     let model = try_open("openai/gpt-4o", &settings, &ledger).unwrap();
-    let desk: TestDesk<Generate, Generated> = generate(
+    let queue: TestQueue<Generate, Generated> = generate(
         model.as_ref(),
         (0..1000).map(|n| ask(format!("question {n}"))).collect(),
     );
-    let spent: f64 = desk
+    let spent: f64 = queue
         .answers
         .values()
         .filter_map(|a| a[0].as_ref().ok())
         .filter_map(|r| r.meta.usage.cost)
         .sum();
-    let fatal: Vec<&ModelError> = desk
+    let fatal: Vec<&ModelError> = queue
         .answers
         .values()
         .filter_map(|a| a[0].as_ref().err())
@@ -263,7 +269,7 @@ fn the_budget_is_a_hard_stop_that_leaves_the_rest_for_later() {
         (ledger.spent() - spent).abs() < 1e-4,
         "what is billed is what is told"
     );
-    assert!(!desk.waiting.is_empty());
+    assert!(!queue.waiting.is_empty());
 }
 
 #[test]
@@ -281,12 +287,12 @@ fn a_rate_limit_without_headers_is_found_by_the_window() {
     let args = [("backoff_ms", "50"), ("retries", "20")];
     let model = open("openai/scripted", &settings(&server, "/v1", &args));
     let start = Instant::now();
-    let desk = generate(
+    let queue = generate(
         model.as_ref(),
         (0..800).map(|n| ask(format!("{n}"))).collect(),
     );
     let took = start.elapsed().as_secs_f64();
-    assert!(desk.answers.values().all(|a| a.len() == 1 && a[0].is_ok()));
+    assert!(queue.answers.values().all(|a| a.len() == 1 && a[0].is_ok()));
     let books = server.books();
     eprintln!(
         "800 requests at 400/s without headers: {took:.2} s, ideal 1.95 s, {} refused",

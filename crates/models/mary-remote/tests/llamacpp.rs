@@ -12,7 +12,7 @@ use crate::room;
 use mary_contract::{
     Finish, Generate, Model, ModelSettings, Prompt, PromptForm, Sampling, Score, Scored, Start,
 };
-use room::{TestDesk, generate, open};
+use room::{TestQueue, generate, open};
 use serde_json::{Value, json};
 
 struct Server {
@@ -82,9 +82,9 @@ fn start() -> Option<Server> {
 }
 
 fn score(model: &dyn Model, request: Score) -> Scored {
-    let mut desk = TestDesk::new([request]);
-    model.scorer().unwrap().score(&mut desk);
-    desk.only(0).as_ref().unwrap().answer.clone()
+    let mut queue = TestQueue::new([request]);
+    model.scorer().unwrap().score(&mut queue);
+    queue.only(0).as_ref().unwrap().answer.clone()
 }
 
 /// The whole distribution after some tokens, asked in the plainest way.
@@ -135,7 +135,7 @@ fn words(model: &dyn Model) {
         prompt: Prompt::single(form, text),
         sampling: Sampling::greedy(8),
     };
-    let desk = generate(
+    let queue = generate(
         model,
         vec![
             ask(PromptForm::Plain, "The capital of France is"),
@@ -145,12 +145,12 @@ fn words(model: &dyn Model) {
             ),
         ],
     );
-    let plain = desk.only(0).as_ref().unwrap();
+    let plain = queue.only(0).as_ref().unwrap();
     assert!(plain.answer.text.contains("Paris"), "{:?}", plain.answer);
     assert_eq!(plain.answer.finish, Finish::Length);
     assert!(plain.meta.usage.prompt_tokens >= 5);
     assert!(plain.meta.raw.is_some() && plain.meta.model_version.is_some());
-    let chat = desk.only(1).as_ref().unwrap();
+    let chat = queue.only(1).as_ref().unwrap();
     assert!(chat.answer.text.contains("Paris"), "{:?}", chat.answer);
 }
 
@@ -236,8 +236,8 @@ fn long_text_is_refused(model: &dyn Model) {
         prompt: Prompt::plain("word ".repeat(9000)),
         sampling: Sampling::greedy(1),
     };
-    let desk = generate(model, vec![long]);
-    let error = desk.only(0).as_ref().unwrap_err();
+    let queue = generate(model, vec![long]);
+    let error = queue.only(0).as_ref().unwrap_err();
     assert_eq!(
         error.kind,
         mary_contract::ErrorKind::ContextTooLong,

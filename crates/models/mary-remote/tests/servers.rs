@@ -26,9 +26,12 @@ fn servers_share_the_work_and_one_that_fails_sheds_its_load() {
     let questions = (0..REQUESTS)
         .map(|n| ask(format!("question {n}")))
         .collect();
-    let desk = generate(model.as_ref(), questions);
+    let queue = generate(model.as_ref(), questions);
     for n in 0..REQUESTS {
-        let reply = desk.only(n).as_ref().unwrap_or_else(|e| panic!("{n}: {e}"));
+        let reply = queue
+            .only(n)
+            .as_ref()
+            .unwrap_or_else(|e| panic!("{n}: {e}"));
         assert_eq!(reply.answer.text, format!("reply to question {n}"));
     }
     let (a, b, down) = (a.books(), b.books(), down.books());

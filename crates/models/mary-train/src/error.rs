@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "fields are what their names say")]
 pub enum TrainError {
-    /// Settings that cannot work.
     #[error("{0}")]
     Settings(String),
     /// Not enough memory for these settings.
@@ -28,13 +27,11 @@ pub enum TrainError {
     /// A file whose content is not what was expected.
     #[error("{path}: {problem}")]
     Content { path: PathBuf, problem: String },
-    /// The tokenizer refused.
     #[error("tokenizer: {0}")]
     Tokenizer(String),
     /// The GPU could not be used, or stopped.
     #[error("{0}")]
     Gpu(#[from] mary_contract::ModelError),
-    /// The user stopped it.
     #[error("stopped after step {step} of {of}; the same command goes on from there")]
     Stopped { step: u64, of: u64 },
     /// The loss stopped being a number.

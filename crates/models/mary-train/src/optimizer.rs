@@ -7,10 +7,8 @@ use std::ops::Range;
 /// Numbers handled at a time; fixed, so that sums never depend on the number of threads.
 const CHUNK: usize = 16_384;
 
-/// The optimiser's settings.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct AdamW {
-    /// Highest learning rate.
     pub rate: f64,
     /// Decay of the first moment.
     pub beta1: f64,
@@ -18,7 +16,6 @@ pub struct AdamW {
     pub beta2: f64,
     /// Added to the root of the second moment.
     pub eps: f64,
-    /// Weight decay of matrices.
     pub decay: f64,
     /// Largest norm of the gradient; larger ones are scaled down. Zero: never.
     pub clip: f64,
@@ -35,7 +32,6 @@ pub enum Decline {
     Constant,
 }
 
-/// Warm-up, then a decline.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Schedule {

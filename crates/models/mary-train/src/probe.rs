@@ -21,7 +21,6 @@ pub struct ProbeReport {
     pub step: u64,
     /// Share of held-out minimal pairs whose good sentence is more probable.
     pub minimal_pairs: f64,
-    /// The same by phenomenon.
     pub by_phenomenon: BTreeMap<String, f64>,
     /// Share of held-out comparisons whose true sentence is more probable.
     pub comparisons: f64,

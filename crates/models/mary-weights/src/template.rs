@@ -160,7 +160,6 @@ impl ChatTemplate {
         .hint("use plain prompts, or a conversation of the form the model was trained on")
     }
 
-    /// The template's text.
     pub fn source(&self) -> &str {
         &self.source
     }

@@ -124,7 +124,6 @@ impl StaticVectors {
         self.dim
     }
 
-    /// Different words.
     pub fn len(&self) -> usize {
         self.index.len()
     }

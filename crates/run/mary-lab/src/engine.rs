@@ -8,10 +8,10 @@
 
 pub mod admit;
 pub mod constant;
-mod desk;
 pub mod execute;
 mod flight;
 pub mod plan;
+mod queue;
 pub mod select;
 mod starts;
 pub mod summarise;

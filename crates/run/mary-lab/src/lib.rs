@@ -9,6 +9,8 @@
 //! Nothing here knows a command line, a terminal or the name of a family. `docs/library.md` is the
 //! guide, `examples/own_task.rs` a whole program.
 
+#![warn(missing_docs)]
+
 mod admission;
 mod ahead;
 mod answers;

@@ -28,7 +28,6 @@ const LARGEST_JSON: u64 = 1 << 30;
 pub struct Healed {
     /// How many bytes.
     pub bytes: u64,
-    /// Where they are kept.
     pub kept_in: PathBuf,
 }
 
@@ -141,7 +140,6 @@ impl RunFolder {
         })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -100,7 +100,6 @@ impl FinishedIds {
         self.entries().is_empty()
     }
 
-    /// Of those, failed.
     pub fn failed(&self) -> usize {
         self.failed
     }
@@ -210,7 +209,6 @@ impl Index {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ascending {
     last: Vec<u8>,
-    /// Samples.
     pub(crate) samples: usize,
     /// Bytes of whole, readable lines.
     pub(crate) end: u64,

@@ -14,27 +14,20 @@ use crate::fault::io_at;
 mod columns;
 mod lm_eval;
 
-/// How items are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemsForm {
     /// One object a line.
     Jsonl,
-    /// Fields with commas.
     Csv,
-    /// Columns with types.
     Parquet,
     /// A task file of lm-evaluation-harness and its data.
     LmEval,
-    /// A dataset of Inspect.
     Inspect,
 }
 
-/// Which items they are.
 #[derive(Debug, Clone)]
 pub struct ItemsOf {
-    /// The task.
     pub task: String,
-    /// Its version.
     pub version: String,
     /// The seed they were made with.
     pub seed: u64,
@@ -300,7 +293,6 @@ pub fn write_items(
     Ok((files, count))
 }
 
-/// Where rows go.
 trait Sink {
     fn put(&mut self, row: &Value) -> Result<(), ItemsError>;
     fn end(&mut self) -> Result<(), ItemsError>;

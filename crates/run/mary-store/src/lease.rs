@@ -36,21 +36,17 @@ const BEATS: u32 = 4;
 /// A process, so that it cannot be confused with another of the same number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// Name of the machine.
     pub host: String,
     /// Changes whenever the machine starts.
     pub boot: String,
-    /// Number of the process.
     pub pid: u32,
     /// When it started, in ticks since the machine did: numbers of processes are used again.
     pub started: u64,
-    /// Moves while it lives.
     #[serde(default)]
     pub beat: u64,
 }
 
 impl Holder {
-    /// This process.
     pub fn this() -> Self {
         let pid = std::process::id();
         let read = |path: &str| {

@@ -163,9 +163,7 @@ pub struct ItemHead {
 /// A sample without its prompts and answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
-    /// Which.
     pub id: SampleId,
-    /// The verdict.
     pub judgement: Judgement,
     /// Tokens and money of all its questions.
     pub usage: Usage,

@@ -16,11 +16,9 @@ use crate::{RunFolder, ShardPlace, run_digest};
 /// What came of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeReport {
-    /// The joined folder.
     pub path: PathBuf,
     /// Samples in it.
     pub samples: usize,
-    /// Of those, failures.
     pub failed: usize,
     /// Copies that were left out because the same sample was there already.
     pub duplicates: usize,

@@ -11,7 +11,6 @@ pub struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Writes into this folder.
     pub fn new(folder: &'a mut RunFolder) -> Self {
         Self {
             folder,

@@ -27,7 +27,6 @@ pub const SHARD_CACHE: &str = "answers.sqlite";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShardEnd {
-    /// Everything was asked.
     Done,
     /// A signal stopped it; it can go on.
     Interrupted,
@@ -40,7 +39,6 @@ pub enum ShardEnd {
 pub struct ShardStatus {
     /// Which part, from 0.
     pub index: usize,
-    /// Of how many.
     pub of: usize,
     /// Samples, or checkpoints of a sweep.
     pub planned: usize,
@@ -60,13 +58,11 @@ pub struct ShardStatus {
     /// Seconds since 1970, once it stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<u64>,
-    /// How.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<ShardEnd>,
 }
 
 impl ShardStatus {
-    /// It stopped just now.
     #[must_use]
     pub fn ended(mut self, end: ShardEnd) -> Self {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -76,14 +72,11 @@ impl ShardStatus {
     }
 }
 
-/// A shard's folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShardPlace {
     /// Which part, from 0.
     pub index: usize,
-    /// Of how many.
     pub of: usize,
-    /// Where.
     pub path: PathBuf,
 }
 

@@ -28,7 +28,6 @@ pub(crate) struct Entry {
     pub(crate) key: Vec<u8>,
     /// Which log, in the order they were given.
     pub(crate) source: u32,
-    /// Which line of it.
     pub(crate) number: u64,
     pub(crate) failed: bool,
     /// It had a checksum that held.

@@ -19,11 +19,8 @@ const PARTS: usize = 10;
 /// What can be said of people on one task.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct PeopleStatistics {
-    /// How many people.
     pub people: usize,
-    /// How many items.
     pub items: usize,
-    /// Answers.
     pub answers: usize,
     /// Mean score, its interval over people and items; over one of them where there is only one of the other.
     pub score: Option<Interval>,

@@ -12,16 +12,13 @@ pub enum StudyError {
     /// A file of the study could not be read or written.
     #[error("{path}: {source}")]
     Io {
-        /// Which.
         path: PathBuf,
-        /// What the system said.
         #[source]
         source: std::io::Error,
     },
     /// A file of the study says something that makes no sense.
     #[error("{path}: {message}\nhint: {hint}")]
     File {
-        /// Which.
         path: PathBuf,
         /// What was expected and found.
         message: String,
@@ -34,9 +31,7 @@ pub enum StudyError {
     /// SQLite said no.
     #[error("{path}: {source}\nhint: is the disk full, or the folder not writable?")]
     Database {
-        /// Which.
         path: PathBuf,
-        /// What it said.
         #[source]
         source: rusqlite::Error,
     },

@@ -18,13 +18,11 @@ use crate::settings::{self, Settings};
 const ITEMS: &str = "items.json";
 const KEYS: &str = "keys.json";
 const SECRETS: &str = "secrets.json";
-/// People and answers.
 pub const DATABASE: &str = "study.sqlite";
 
 /// Bytes of a file of a study, pictures in it included, at most.
 const LARGEST: u64 = 1 << 30;
 
-/// What keeps strangers out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secrets {
     /// In the link that people are given.
@@ -35,16 +33,11 @@ pub struct Secrets {
     pub steps: String,
 }
 
-/// A study's folder, open.
 #[derive(Debug, Clone)]
 pub struct Study {
-    /// Where.
     pub path: PathBuf,
-    /// Texts and rules.
     pub settings: Settings,
-    /// What is shown.
     pub questions: Vec<Question>,
-    /// What keeps strangers out.
     pub secrets: Secrets,
 }
 
@@ -152,7 +145,6 @@ impl Study {
         read(&self.path, KEYS)
     }
 
-    /// Who answers what.
     pub fn design(&self) -> Design {
         Design {
             items: self.questions.len(),

@@ -39,9 +39,7 @@ const YES: &str = ", 1 =";
 /// An answer of a stored run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Judged {
-    /// Who wrote it.
     pub model: String,
-    /// Of which item.
     pub item: String,
     /// In which trial.
     pub trial: u32,
@@ -50,7 +48,6 @@ pub struct Judged {
 /// One line of a form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// What is judged.
     pub of: Judged,
     /// Which part of it, where a form has several lines for an answer.
     pub part: String,
@@ -60,7 +57,6 @@ pub struct Line {
     pub mark: Option<f64>,
 }
 
-/// A form, read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Form {
     /// What 0 means.
@@ -69,7 +65,6 @@ pub struct Form {
     pub yes: String,
     /// What the verdicts become in the run.
     pub measure: String,
-    /// The lines.
     pub lines: Vec<Line>,
 }
 
@@ -78,9 +73,7 @@ pub struct Form {
 pub struct Judging {
     /// The run whose answers are judged.
     pub run: String,
-    /// Where it lay.
     pub path: String,
-    /// The task.
     pub task: String,
     /// What the verdicts become in the run.
     #[serde(default = "judged_by_people")]
@@ -185,9 +178,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
 /// The run that a form was written from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// Its name.
     pub run: String,
-    /// Where it lies.
     pub path: String,
     /// The task whose answers are judged.
     pub task: String,

@@ -20,9 +20,7 @@ use crate::question::{Answer, Question, reply};
 /// A task and how it is asked.
 #[derive(Clone)]
 pub struct Wanted {
-    /// The task.
     pub task: Arc<dyn Task>,
-    /// Its settings.
     pub settings: TaskSettings,
     /// Items of it, at most; nothing is all.
     pub limit: Option<usize>,
@@ -48,7 +46,6 @@ pub struct Keys {
 /// An item with its key.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeyedItem {
-    /// Which of the tasks.
     pub task: usize,
     /// The item as a model gets it.
     pub item: Item,
@@ -60,9 +57,7 @@ pub struct KeyedItem {
 /// What is shown and what is right, in one order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frozen {
-    /// What is shown.
     pub questions: Vec<Question>,
-    /// What is right.
     pub keys: Keys,
 }
 

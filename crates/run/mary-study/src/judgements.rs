@@ -26,11 +26,9 @@ pub const MEASURE: &str = "judged_by_people";
 /// One verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
-    /// Whose.
     pub judge: String,
     /// Which text: answers that share one were judged at once.
     pub text: String,
-    /// Of which answer.
     pub of: Judged,
     /// Of which part of it; empty where it is the whole.
     pub part: String,
@@ -41,13 +39,10 @@ pub struct Mark {
 /// What judges say of one model.
 #[derive(Debug, Clone, Serialize)]
 pub struct OfModel {
-    /// The model.
     pub model: String,
     /// Share of verdicts 1.
     pub correct: Interval,
-    /// Texts that were judged.
     pub descriptions: usize,
-    /// Judges.
     pub judges: usize,
     /// Cohen's kappa, with two judges.
     pub kappa: Option<Interval>,

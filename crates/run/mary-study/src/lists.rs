@@ -38,9 +38,7 @@ impl std::str::FromStr for Lists {
 pub struct Design {
     /// Items in all.
     pub items: usize,
-    /// Items a person.
     pub per_person: usize,
-    /// How.
     pub lists: Lists,
     /// Seed of what is drawn.
     pub seed: u64,

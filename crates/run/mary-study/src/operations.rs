@@ -15,7 +15,6 @@ use crate::session::{Participation, Session};
 use crate::store::{self, Admission, CopyKind};
 
 impl Session {
-    /// Everybody with their answers.
     pub fn people(&self) -> Result<Vec<Participation>, StudyError> {
         self.store.wait(self.gathering())
     }

@@ -17,9 +17,7 @@ pub struct Question {
     /// Labelled examples of a rule.
     #[serde(default)]
     pub examples: Vec<LabelledExample>,
-    /// Words, grids, pictures.
     pub parts: Vec<Part>,
-    /// How it is answered.
     pub answer: AnswerForm,
 }
 
@@ -55,22 +53,17 @@ pub enum AnswerForm {
         /// Whether "none fits" may be chosen.
         none_fits: bool,
     },
-    /// Any number of these.
     Several {
         /// In the task's order.
         options: Vec<String>,
     },
-    /// Words.
     Text,
-    /// Words, letter by letter.
     Transcription,
-    /// A number.
     Number,
     /// A whole number on a scale.
     Rating {
         /// Lower end.
         low: i64,
-        /// Upper end.
         high: i64,
     },
 }
@@ -79,11 +72,9 @@ pub enum AnswerForm {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// An option.
     Choice(usize),
     /// None of the options fits.
     NoneFits,
-    /// Some options.
     Several(Vec<usize>),
     /// Words or a transcription.
     Text(String),

@@ -25,13 +25,11 @@ use crate::store::{PersonState, StoredAnswer};
 /// The provider under which people stand among models.
 pub const PEOPLE: &str = "people";
 
-/// A study judged.
 pub struct Results {
     /// One for each answer of everybody who counts.
     pub samples: Vec<Sample>,
     /// The same with those whom the rules exclude.
     pub with_excluded: Vec<Sample>,
-    /// People who finished.
     pub finished: usize,
     /// Of those, excluded by the rules.
     pub excluded: usize,

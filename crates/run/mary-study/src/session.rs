@@ -19,19 +19,14 @@ use crate::store::{
 /// A study with its store.
 #[derive(Clone)]
 pub struct Session {
-    /// The folder.
     pub study: Arc<Study>,
-    /// People and answers.
     pub store: Store,
     clock: Clock,
 }
 
-/// What a person sees.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
-    /// Who.
     pub person: Person,
-    /// Where they are.
     pub step: Step,
     /// The key of that step.
     pub key: String,
@@ -218,11 +213,9 @@ impl Session {
 /// A person with everything they did.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Participation {
-    /// Who.
     pub person: Person,
     /// What they answered, in order.
     pub answers: Vec<store::StoredAnswer>,
-    /// Attention checks they failed.
     pub failures: u32,
 }
 

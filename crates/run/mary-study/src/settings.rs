@@ -9,7 +9,6 @@ use crate::StudyError;
 use crate::error::io_at;
 use crate::lists::Lists;
 
-/// The file.
 pub const FILE: &str = "study.toml";
 
 /// What stands where a text is to be written: ours, and those of earlier versions.
@@ -23,7 +22,6 @@ const PLACEHOLDERS: [&str; 4] = [
 /// Bytes of it, at most.
 const LARGEST: u64 = 16 << 20;
 
-/// Everything its author decides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -53,27 +51,21 @@ pub struct Settings {
     /// Where people come from.
     #[serde(default)]
     pub platform: Platform,
-    /// Rules and limits.
     #[serde(default)]
     pub rules: Rules,
-    /// Attention and comprehension checks.
     #[serde(default, rename = "check", skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
 }
 
-/// Language of a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
-    /// English.
     #[default]
     En,
-    /// Chinese.
     Zh,
 }
 
 impl Language {
-    /// As HTML names it.
     pub fn code(self) -> &'static str {
         match self {
             Self::En => "en",
@@ -113,7 +105,6 @@ pub struct Platform {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlatformKind {
-    /// A plain link.
     #[default]
     None,
     /// Prolific: `PROLIFIC_PID`, `STUDY_ID`, `SESSION_ID`.
@@ -191,9 +182,7 @@ pub enum CheckKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
-    /// What it is for.
     pub kind: CheckKind,
-    /// The question.
     pub question: String,
     /// The options, in this order.
     pub options: Vec<String>,

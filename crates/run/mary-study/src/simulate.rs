@@ -20,7 +20,6 @@ use crate::question::{AnswerForm, NONE_FITS, Question};
 use crate::session::Session;
 use crate::store::{Step, Submission};
 
-/// How simulated people answer.
 #[derive(Debug, Clone)]
 pub enum Behaviour {
     /// Any option, each as likely as the next.
@@ -43,11 +42,9 @@ pub enum Behaviour {
 /// Who is simulated, and how quick they are.
 #[derive(Debug, Clone)]
 pub struct Simulation {
-    /// How they answer.
     pub behaviour: Behaviour,
     /// Median seconds for an answer; times are log-normal.
     pub seconds: f64,
-    /// Seed of everything drawn.
     pub seed: u64,
 }
 
@@ -57,13 +54,11 @@ pub fn normal(rng: &mut Stream) -> f64 {
     normal_quantile(p)
 }
 
-/// The logistic function.
 pub fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
 impl Simulation {
-    /// Milliseconds for an answer.
     fn rt(&self, rng: &mut Stream) -> f64 {
         (self.seconds * 1_000.0 * (0.5 * normal(rng)).exp()).max(1.0)
     }

@@ -71,14 +71,11 @@ pub fn rows(
 /// People who agreed to take part and did not answer everything: results use nothing of theirs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unfinished {
-    /// How many.
     pub people: usize,
-    /// What they answered.
     pub answers: usize,
 }
 
 impl Unfinished {
-    /// Among these.
     pub fn of(people: &[Participation]) -> Self {
         let theirs = people
             .iter()
@@ -89,7 +86,6 @@ impl Unfinished {
         })
     }
 
-    /// Whether everybody finished.
     pub fn is_empty(self) -> bool {
         self.people == 0
     }

@@ -14,9 +14,7 @@ use crate::{AuditError, AuditReport, Example, Form, Hygiene, folds, forest, rela
 /// How an audit is made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditSettings {
-    /// Parts of the cross-validation.
     pub folds: usize,
-    /// Seed of the split.
     pub seed: u64,
     /// A baseline beats chance below this p-value after Holm's correction.
     pub alpha: f64,

@@ -3,39 +3,25 @@
 use mary_stats::StatsError;
 use thiserror::Error;
 
-/// What stopped an audit.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum AuditError {
     /// Too little to train and test on.
     #[error(
         "an audit needs at least {needed} distinct questions, found {found}; add items or audit several sets together"
     )]
-    TooFew {
-        /// How many are needed.
-        needed: usize,
-        /// How many there are.
-        found: usize,
-    },
+    TooFew { needed: usize, found: usize },
     /// An example is not what it says.
     #[error("example {index} ({id}): expected {expected}, found {found}")]
     Malformed {
         /// Position in the set.
         index: usize,
-        /// Its id.
         id: String,
-        /// What was expected.
         expected: &'static str,
-        /// What was there.
         found: String,
     },
     /// A baseline was named that does not exist here.
     #[error("no baseline is called `{name}`; this set has: {known}")]
-    UnknownBaseline {
-        /// The name given.
-        name: String,
-        /// Those there are.
-        known: String,
-    },
+    UnknownBaseline { name: String, known: String },
     /// The forest could not learn.
     #[error("the forest could not learn from this set: {0}")]
     Learner(String),

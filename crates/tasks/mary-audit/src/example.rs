@@ -25,7 +25,6 @@ pub struct Example {
 }
 
 impl Example {
-    /// A question with options.
     pub fn new(
         id: impl Into<String>,
         question: impl Into<String>,
@@ -60,7 +59,6 @@ impl Example {
         Some(example)
     }
 
-    /// The right option.
     pub fn answer(&self) -> &str {
         self.options.get(self.correct).map_or("", String::as_str)
     }

@@ -20,7 +20,6 @@ pub struct Hygiene {
     pub contradictions: Vec<String>,
     /// How often each answer (labels) or position (options) is right.
     pub balance: BTreeMap<String, usize>,
-    /// p-value of equal shares.
     pub balance_p: f64,
     /// Share of neighbours in the file whose labels differ.
     pub alternation: f64,
@@ -164,7 +163,6 @@ pub struct Ceiling {
     pub accuracy: Interval,
     /// Items whose label breaks the rule, by their right answer.
     pub broken: BTreeMap<String, usize>,
-    /// Ids of those items.
     pub ids: Vec<String>,
 }
 

@@ -10,13 +10,11 @@ use crate::{Form, Hygiene};
 /// What one baseline reached.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// The baseline.
     pub baseline: &'static str,
     /// What it sees, in words.
     pub sees: &'static str,
     /// Accuracy by cross-validation, with its 95 % interval.
     pub accuracy: Interval,
-    /// What guessing reaches.
     pub chance: f64,
     /// One-sided p-value of not beating chance.
     pub p: f64,
@@ -30,12 +28,10 @@ pub struct Finding {
     pub telling: Vec<String>,
 }
 
-/// An audit's result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AuditReport {
     /// What the options of the set are.
     pub form: Form,
-    /// How many examples.
     pub n: usize,
     /// How many distinct questions they hold.
     pub distinct: usize,
@@ -45,7 +41,6 @@ pub struct AuditReport {
     pub other_seeds: usize,
     /// One for each baseline.
     pub findings: Vec<Finding>,
-    /// Repeats, balance, patterns.
     pub hygiene: Hygiene,
 }
 

@@ -16,7 +16,6 @@ pub(crate) struct Classes {
     pub(crate) names: Vec<String>,
     /// For every example the label that is right, or the position of the right option.
     pub(crate) right: Vec<usize>,
-    /// Whether labels are predicted.
     pub(crate) labels: bool,
 }
 
@@ -55,7 +54,6 @@ pub(crate) struct Sheet {
 pub(crate) type Rows = Vec<Vec<Vec<u32>>>;
 
 pub(crate) enum Features {
-    /// Of the texts alone.
     Fixed(Rows),
     /// Of the answers before in the file.
     Order,

@@ -38,18 +38,15 @@ use mary_contract::{
     Table, Task, TaskError, TaskRun, Text, TuningRequest, TuningSet, Twin, built_in,
 };
 
-/// The paper.
 pub const CITATION: Citation = Citation::new(
     "Zhihui Yang, Yupei Wang, Kaijie Mo, Zhe Zhao and Renfen Hu. 2025. Does Visual Grounding \
            Enhance the Understanding of Embodied Knowledge in Large Language Models?",
     "https://github.com/ererdewubudesi/embodied_knowledge_2025",
 );
 
-/// The family.
 #[derive(Debug, Clone, Copy)]
 pub struct Embodied;
 
-/// The family, as listed.
 pub static EMBODIED: Embodied = Embodied;
 
 impl Family for Embodied {

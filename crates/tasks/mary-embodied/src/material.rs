@@ -11,15 +11,11 @@ use std::fmt;
 /// A sense. SensoryVec has six; PerceptualQA asks about the first five.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sense {
-    /// Seeing.
     Visual,
-    /// Hearing.
     Auditory,
     /// Touching; the released file says `Haptic`.
     Tactile,
-    /// Tasting.
     Gustatory,
-    /// Smelling.
     Olfactory,
     /// Feeling one's own body: hunger, pain, fatigue.
     Interoceptive,
@@ -86,13 +82,9 @@ pub enum Subtask {
     Symbols,
     /// Where the parts of a body are, and how they move.
     Body,
-    /// Loudness and pitch.
     Auditory,
-    /// Roughness, hardness, weight, temperature.
     Tactile,
-    /// Taste.
     Gustatory,
-    /// Smell.
     Olfactory,
 }
 
@@ -135,7 +127,6 @@ impl Subtask {
         }
     }
 
-    /// For people.
     pub fn title(self) -> &'static str {
         match self {
             Self::ColorAttributes => "colour attributes",
@@ -169,10 +160,8 @@ impl Subtask {
 /// The language of a question.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Language {
-    /// English.
     #[default]
     En,
-    /// Chinese.
     Zh,
 }
 
@@ -192,9 +181,7 @@ impl Language {
 pub struct Triple {
     /// The sense the word belongs to.
     pub sense: Sense,
-    /// The word.
     pub word: Cow<'static, str>,
-    /// Means the same.
     pub synonym: Cow<'static, str>,
     /// Means the opposite, or something far away where there is no opposite (colours).
     pub antonym: Cow<'static, str>,
@@ -227,13 +214,10 @@ impl Triple {
 pub struct Question {
     /// Which of the nine subtasks.
     pub subtask: Subtask,
-    /// The question alone.
     pub question: Cow<'static, str>,
-    /// Four options.
     pub options: [Cow<'static, str>; 4],
     /// Index of the right one.
     pub correct: usize,
-    /// The language.
     pub language: Language,
 }
 

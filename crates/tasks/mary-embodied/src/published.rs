@@ -4,16 +4,13 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-/// Everything the paper prints.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Published {
-    /// The paper, briefly.
     pub citation: String,
     /// How to read the figures.
     pub notes: Vec<String>,
     /// The columns of Tables 8, 12 and 14.
     pub columns: Vec<String>,
-    /// SensoryVec: all, visual, non-visual.
     pub table_4: Vec<PublishedRow>,
     /// PerceptualQA in English, people first.
     pub table_14: Vec<PublishedRow>,
@@ -32,11 +29,9 @@ pub struct Published {
 /// One model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedRow {
-    /// As printed.
     pub model: String,
     /// As the released files name it.
     pub released: String,
-    /// Whether it takes pictures.
     pub sees: bool,
     /// In per cent.
     pub accuracy: Vec<f64>,
@@ -45,9 +40,7 @@ pub struct PublishedRow {
 /// One model before and after tuning.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedTuning {
-    /// As printed.
     pub model: String,
-    /// How it was tuned.
     pub method: String,
     /// In per cent.
     pub before: f64,
@@ -60,22 +53,18 @@ pub struct PublishedTuning {
 pub struct PublishedConfounds {
     /// `V-CA` to `O`.
     pub subtask: String,
-    /// Words.
     pub length: [f64; 2],
-    /// Zipf frequency.
     pub frequency: [f64; 2],
     /// Age of acquisition in years.
     pub acquisition: [f64; 2],
 }
 
 impl Published {
-    /// The people's row.
     pub fn people(&self) -> Option<&PublishedRow> {
         self.table_14.iter().find(|row| row.released == "people")
     }
 }
 
-/// What the paper prints.
 pub fn published() -> &'static Published {
     static PUBLISHED: OnceLock<Published> = OnceLock::new();
     // The file is compiled in; a test reads it, so that a slip is found there and not here.

@@ -15,9 +15,7 @@ pub const SOURCE: Param = Param::new(
 /// Where triples and questions come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// Written here.
     Fresh,
-    /// The authors' files.
     Published,
 }
 
@@ -48,7 +46,6 @@ impl Source {
         }
     }
 
-    /// As among the conventions.
     pub fn convention(self) -> &'static str {
         match self {
             Self::Fresh => "Mary's own set (not the paper's)",

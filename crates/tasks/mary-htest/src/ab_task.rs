@@ -14,7 +14,6 @@ use super::dataset::{Example, Label, Rule, mixed};
 use super::setup::{AB_PARAMS, HtestSettings, Mode, Order, Source, Tail};
 use super::{parse, prompt, upstream};
 
-/// The paper.
 pub const CITATION: Citation = Citation::new(
     "Bruce W. Lee and JaeHyuk Lim. 2024. Language Models Don't Learn the Physical Manifestation \
            of Language. ACL 2024.",

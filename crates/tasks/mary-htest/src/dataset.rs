@@ -19,7 +19,6 @@ pub const TRAIN_SIZE: usize = 1000;
 /// The two answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Label {
-    /// The rule holds.
     A,
     /// It does not.
     B,
@@ -48,7 +47,6 @@ impl Label {
 pub struct Example {
     /// What stands between the quotation marks.
     pub text: String,
-    /// What is right.
     pub label: Label,
     /// Names what it was drawn with (its twin; for rhymes four or eight items); `None` for published items.
     pub pair: Option<String>,
@@ -57,7 +55,6 @@ pub struct Example {
 /// An A text and its matched B text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Twins {
-    /// The rule holds.
     pub a: String,
     /// It does not.
     pub b: String,

@@ -11,15 +11,11 @@ use super::setup::Source;
 /// One model on one task, released against fresh.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gap {
-    /// The model.
     pub model: String,
-    /// The task.
     pub task: String,
     /// Accuracy on the released items.
     pub published: Estimate,
-    /// Accuracy on fresh items.
     pub fresh: Estimate,
-    /// Released minus fresh.
     pub difference: Estimate,
 }
 

@@ -43,11 +43,9 @@ use mary_contract::{
     TaskCard, TaskSettings, Text, TuningRequest, TuningSet, built_in,
 };
 
-/// The family.
 #[derive(Debug, Clone, Copy)]
 pub struct HTest;
 
-/// The family, as listed.
 pub static HTEST: HTest = HTest;
 
 impl Family for HTest {

@@ -55,7 +55,6 @@ pub fn up_to_label(shots: &[Example], text: &str) -> String {
     format!("{}Input: \"{text}\" Label:", shot_lines(shots))
 }
 
-/// The chain-of-thought prompt.
 pub fn chain_of_thought(shots: &[Example], text: &str) -> String {
     format!("{}Input: \"{text}\" Label: \n{THINK}", shot_lines(shots))
 }

@@ -7,10 +7,8 @@ use serde::Deserialize;
 
 use super::results::percent;
 
-/// Everything the paper prints.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Published {
-    /// The paper.
     pub citation: String,
     /// How to read the figures.
     pub notes: Vec<String>,
@@ -24,7 +22,6 @@ pub struct Published {
     pub human: Vec<PublishedPerson>,
     /// Table 6's last line.
     pub geometry: Vec<PublishedGeometry>,
-    /// Fine-tuning.
     pub table_8: PublishedMatrix,
     /// The pairs of models that Table 5 holds against each other.
     pub table_5: Vec<PublishedApproach>,
@@ -36,7 +33,6 @@ pub struct Published {
 /// of its row in Table 6 where Table 5 repeats it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedApproach {
-    /// What was done.
     pub approach: String,
     /// Before and after.
     pub models: [(String, Option<usize>); 2],
@@ -45,17 +41,14 @@ pub struct PublishedApproach {
 /// One model at one number of shots.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedRow {
-    /// As printed.
     pub model: String,
     /// Models of one maker and line, weaker ones first.
     pub family: String,
-    /// Which table.
     pub table: u32,
     /// Shots; absent where the paper does not say.
     pub k: Option<usize>,
     /// Ten accuracies, unread answers wrong.
     pub accuracy: Vec<f64>,
-    /// The average as printed.
     pub average: f64,
 }
 
@@ -86,31 +79,23 @@ pub(super) fn mean(accuracy: &[f64]) -> f64 {
 /// One column of Table 2.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedModel {
-    /// As printed.
     pub model: String,
-    /// Ten accuracies.
     pub accuracy: Vec<f64>,
-    /// The average as printed.
     pub average: f64,
 }
 
 /// One line of Table 7: people named rules, they did not label items.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedPerson {
-    /// As printed.
     pub person: String,
-    /// Shots they were shown.
     pub k: usize,
-    /// Rules they named.
     pub rules_named: usize,
-    /// Of how many.
     pub of: usize,
 }
 
 /// Letter geometry of one model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedGeometry {
-    /// As printed.
     pub model: String,
     /// Of 90 items.
     pub accuracy: f64,
@@ -123,13 +108,10 @@ pub struct PublishedMatrix {
     pub model: String,
     /// Columns: `original`, then the task trained on.
     pub trained: Vec<String>,
-    /// Rows: the task tested.
     pub tested: Vec<String>,
-    /// Rows of columns.
     pub accuracy: Vec<Vec<f64>>,
 }
 
-/// What the paper prints.
 pub fn published() -> &'static Published {
     static PUBLISHED: OnceLock<Published> = OnceLock::new();
     // The file is compiled in; a test reads it, so that a slip is found there and not here.

@@ -22,11 +22,8 @@ pub(super) const GEOMETRY: &str = "htest/letter-geometry";
 pub struct Outcome {
     /// The model, as the user named it.
     pub model: String,
-    /// The task.
     pub task: String,
-    /// Shots.
     pub k: usize,
-    /// How it was asked.
     pub mode: Mode,
     /// Where the items came from.
     pub source: Source,

@@ -75,9 +75,7 @@ const MAX_TOKENS: Param = Param::new(
 /// Where the items come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// Our generator.
     Fresh,
-    /// The released files.
     Published,
 }
 
@@ -93,7 +91,6 @@ pub enum Order {
 /// How a model is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// By log-probability.
     Score,
     /// In a few tokens.
     Generate,
@@ -113,7 +110,6 @@ pub enum Tail {
 /// Everything set, with defaults filled in.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HtestSettings {
-    /// Seed of the items.
     pub seed: u64,
     /// Plain or chat.
     pub form: PromptForm,
@@ -121,22 +117,17 @@ pub struct HtestSettings {
     pub source: Source,
     /// How the model is asked.
     pub mode: Mode,
-    /// Fresh items.
     pub n: usize,
-    /// Shots.
     pub shots: usize,
     /// How they follow each other.
     pub order: Order,
     /// Where a scored label follows.
     pub tail: Tail,
-    /// Of generated answers.
     pub temperature: f64,
-    /// Longest answer.
     pub max_tokens: u32,
 }
 
 impl HtestSettings {
-    /// Reads and checks.
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(card)?;
         let source = match settings.param(card, "source") {

@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 use super::dataset::{Example, Label};
 
-/// The dataset's id.
 pub const DATASET: &str = "htest";
 /// The seed the paper used; part of the folder names.
 pub const PUBLISHED_SEED: u64 = 12_062_023;
@@ -39,9 +38,7 @@ struct Conversation {
 /// One letter-geometry item as released.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeometryRecord {
-    /// The question.
     pub question: String,
-    /// Four symbols.
     pub options: Vec<String>,
     /// Index of the right one.
     pub correct: usize,

@@ -21,7 +21,6 @@ pub(crate) struct WordLists {
     /// Verbs, third person, all taking no object.
     #[serde(borrow)]
     pub(crate) verbs: Vec<&'static str>,
-    /// Places and circumstances.
     #[serde(borrow)]
     pub(crate) places: Vec<&'static str>,
     /// Adverbs in -ly.

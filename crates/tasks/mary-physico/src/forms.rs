@@ -13,7 +13,6 @@ use mary_platform::for_spreadsheet;
 
 use crate::worlds::{self, Aspect, Concept, Mode};
 
-/// Whose answers are judged.
 const TASK: &str = "physico/describe";
 /// The heading of a verdict must begin with `0 =` and go on with `, 1 =`.
 const ERROR: &str =
@@ -90,7 +89,6 @@ fn description(sample: &Sample) -> String {
     written.map(|g| g.text.clone()).unwrap_or_default()
 }
 
-/// A form as CSV.
 struct Form(String);
 
 impl Form {

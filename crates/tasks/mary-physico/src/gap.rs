@@ -18,22 +18,17 @@ pub struct ConceptGap {
     pub low: Estimate,
     /// Accuracy in grids.
     pub high: Estimate,
-    /// Low minus high.
     pub difference: Estimate,
 }
 
 /// One model, low against high, under one way of asking the high level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gap {
-    /// The model.
     pub model: String,
-    /// The high-level task.
     pub task: String,
-    /// How it was asked.
     pub how: String,
     /// The low-level task it is held against: definitions or photographs.
     pub against: String,
-    /// Concept by concept.
     pub concepts: Vec<ConceptGap>,
     /// Mean over concepts, low level.
     pub low: f64,

@@ -35,7 +35,6 @@ pub enum GridError {
     /// No rows, or rows without cells.
     #[error("a grid needs at least one row and one column, found none")]
     Empty,
-    /// Rows of different lengths.
     #[error("row {row} has {found} cells, the rows above it have {expected}")]
     Ragged {
         /// Which row, from 0.
@@ -52,7 +51,6 @@ pub enum GridError {
         row: usize,
         /// Which column, from 0.
         col: usize,
-        /// The number found.
         found: u8,
     },
 }
@@ -98,17 +96,14 @@ impl Grid {
         })
     }
 
-    /// The rows of numbers.
     pub fn to_rows(&self) -> Vec<Vec<u8>> {
         self.cells.chunks(self.cols).map(<[u8]>::to_vec).collect()
     }
 
-    /// How many rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many columns.
     pub fn cols(&self) -> usize {
         self.cols
     }
@@ -358,7 +353,6 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// How many cells changed.
     pub fn changed(&self) -> usize {
         self.input.differing(&self.output)
     }

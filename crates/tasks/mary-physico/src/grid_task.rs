@@ -20,7 +20,6 @@ use crate::setup::{
 use crate::upstream;
 use crate::worlds::Concept;
 
-/// A high-level task.
 #[derive(Debug)]
 pub struct GridTask {
     card: &'static TaskCard,
@@ -118,7 +117,6 @@ pub static ASSOCIATIVE_VISUAL_TASK: GridTask = GridTask {
     seen: true,
 };
 
-/// All four.
 pub static GRID_TASKS: [&GridTask; 4] = [
     &CORE_TEXT_TASK,
     &CORE_VISUAL_TASK,
@@ -137,7 +135,6 @@ impl GridTask {
         self.level
     }
 
-    /// The settings, checked.
     pub fn setup(&self, settings: &TaskSettings) -> Result<PhysicoSettings, TaskError> {
         PhysicoSettings::read(self.card, settings)
     }

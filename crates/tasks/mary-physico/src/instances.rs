@@ -24,12 +24,10 @@ pub enum Split {
     CoreDev,
     /// Core, the 27 concepts of Table 7.
     CoreTest,
-    /// Analogies with distraction.
     Associative,
 }
 
 impl Split {
-    /// As a tag.
     pub fn name(self) -> &'static str {
         match self {
             Self::CoreDev => "core-dev",
@@ -54,7 +52,6 @@ impl Split {
 pub enum Level {
     /// One aspect, clearly.
     Core,
-    /// Analogies.
     Associative,
 }
 
@@ -73,7 +70,6 @@ impl Level {
         }
     }
 
-    /// Its concepts.
     pub fn concepts(self) -> Vec<&'static Concept> {
         let wanted = |c: &&'static Concept| match self {
             Self::Core => c.set != Set::Associative,
@@ -98,7 +94,6 @@ pub struct Instance {
     pub id: String,
     /// The concept's name, as it stands among the options.
     pub concept: String,
-    /// Which set.
     pub split: Split,
     /// The aspect shown, where known.
     pub aspect: Option<String>,
@@ -151,7 +146,6 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// The concept.
     pub fn concept(&self) -> &'static Concept {
         self.showing.concept
     }
@@ -178,7 +172,6 @@ impl Planned {
         }
     }
 
-    /// Draws the grids.
     pub fn draw(&self) -> Result<Instance, TaskError> {
         let concept = self.showing.concept;
         let pairs = self.block.pairs(self.place).ok_or_else(|| {
@@ -242,7 +235,6 @@ pub fn planned(level: Level, seed: u64, per_concept: usize) -> Result<Vec<Planne
     Ok(planned)
 }
 
-/// A stream of instances.
 pub type Instances = Box<dyn Iterator<Item = Result<Instance, TaskError>> + Send>;
 
 /// The instances of a task, fresh ones drawn as they are asked for.

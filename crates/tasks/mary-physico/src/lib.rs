@@ -53,11 +53,9 @@ use mary_contract::{
     Text, TuningRequest, TuningSet, Twin, built_in,
 };
 
-/// The family.
 #[derive(Debug, Clone, Copy)]
 pub struct Physico;
 
-/// The family, as listed.
 pub static PHYSICO: Physico = Physico;
 
 /// Its tasks: high level, low level, perception.

@@ -14,7 +14,6 @@ use crate::worlds::{self, Concept, Setting};
 /// What can be counted in a pair without understanding it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Cells that change.
     pub changed: usize,
     /// Cells of the input that are not background.
     pub filled: usize,
@@ -27,7 +26,6 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Of this pair.
     pub fn of(pair: &Pair) -> Self {
         let (before, after) = (pair.input.counts(), pair.output.counts());
         let ground = pair.background();
@@ -50,7 +48,6 @@ const WORDS: usize = CELLS / 64;
 /// What pairs with one number of changed cells are like.
 #[derive(Debug, Clone, Copy, Default)]
 struct Group {
-    /// Share of all pairs.
     share: f32,
     /// Fewest and most filled cells.
     filled: (u16, u16),
@@ -211,11 +208,9 @@ pub fn measured(concept: &'static Concept, aspect: usize) -> Vec<Counts> {
 /// One showing of a concept: which, how often it came before, and the aspect shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Showing {
-    /// The concept.
     pub concept: &'static Concept,
     /// How often it came before.
     pub turn: usize,
-    /// Index of its aspect.
     pub aspect: usize,
 }
 

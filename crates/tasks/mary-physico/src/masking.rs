@@ -8,10 +8,8 @@ pub const PHENOMENON: &str = "[PHENOMENON]";
 /// In place of a give-away.
 pub const MASK: &str = "[MASK]";
 
-/// A masked text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Masked {
-    /// The text.
     pub text: String,
     /// How many names were masked.
     pub names: usize,

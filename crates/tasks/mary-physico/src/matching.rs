@@ -175,7 +175,6 @@ impl Round {
         Some(round)
     }
 
-    /// Finds the best choice.
     fn choose(&mut self, drawings: &[Drawing]) {
         let counts: Vec<Vec<Counts>> = drawings
             .iter()

@@ -369,7 +369,6 @@ enum Says {
     Several,
     /// Something that is none of the options, by a number or letter of its own.
     Elsewhere,
-    /// Nothing that decides.
     Nothing,
 }
 

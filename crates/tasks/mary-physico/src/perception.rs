@@ -17,23 +17,16 @@ use crate::prompt;
 use crate::setup::{CITATION, Mode, PERCEPTION_TEXT, PERCEPTION_VISUAL, PhysicoSettings};
 use crate::worlds::{self, Change, Object, Seen, objects};
 
-/// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// How many objects.
     Count,
-    /// Which colour.
     Colour,
-    /// Which shape.
     Shape,
-    /// Where.
     Place,
-    /// What became of it.
     Change,
 }
 
 impl Kind {
-    /// All five.
     pub const ALL: [Self; 5] = [
         Self::Count,
         Self::Colour,
@@ -42,7 +35,6 @@ impl Kind {
         Self::Change,
     ];
 
-    /// As a tag.
     pub fn name(self) -> &'static str {
         match self {
             Self::Count => "count",
@@ -57,17 +49,14 @@ impl Kind {
 /// One question about one pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// What is asked.
     pub kind: Kind,
     /// In words.
     pub words: String,
-    /// Four options.
     pub options: Vec<String>,
     /// Index of the right one.
     pub correct: usize,
     /// The concept that made the pair.
     pub concept: &'static str,
-    /// What it is about.
     pub pair: Pair,
 }
 
@@ -324,7 +313,6 @@ const ABOUT: &str = "Questions about the objects of one input/output pair (how m
     here cannot be said to misunderstand the concept: it was not seen.";
 const PAPER: Option<Reference> = None;
 
-/// A perception task.
 #[derive(Debug)]
 pub struct Perception {
     card: &'static TaskCard,

@@ -45,7 +45,6 @@ pub struct Photo;
 /// One line of the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Photograph {
-    /// Where the picture is.
     pub path: PathBuf,
     /// What it shows: a concept, or any label among options of its own.
     pub concept: String,

@@ -41,7 +41,6 @@ pub const SMALLEST_CELL: u32 = 14;
 /// What a vision model does to a picture before it looks at it, as its maker describes it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Resizing {
-    /// The models.
     pub models: &'static str,
     /// The longest side that is kept.
     pub longest: u32,

@@ -98,11 +98,9 @@ pub fn candidate_answers(options: &[String]) -> String {
 /// A question to a model as system text, what is seen, and words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    /// The system message.
     pub system: Option<&'static str>,
     /// The picture before the words.
     pub picture: Option<Image>,
-    /// The user's words.
     pub words: String,
 }
 
@@ -279,9 +277,7 @@ fn perception_question(question: &str, options: &[String]) -> String {
 /// An earlier question with its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shot {
-    /// The question.
     pub asked: Asked,
-    /// The right answer.
     pub answer: String,
 }
 

@@ -7,57 +7,45 @@ use serde::Deserialize;
 /// A mean with the deviation over runs, as printed.
 pub type Printed = (f64, Option<f64>);
 
-/// Everything the paper prints.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Published {
-    /// The paper.
     pub citation: String,
     /// How to read the figures.
     pub notes: Vec<String>,
-    /// The high level.
     pub table_3: Vec<PublishedRow>,
-    /// Shots and tuning.
     pub table_4: Vec<PublishedShots>,
     /// Tables 1, 2 and 9.
     pub low_level: Vec<PublishedLow>,
     /// RQ 5.
     pub perception: PublishedPerception,
-    /// By concept.
     pub table_10: Vec<PublishedConcept>,
 }
 
 /// A row of Table 3.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedRow {
-    /// As printed.
     pub model: String,
-    /// With pictures.
     pub seen: bool,
     /// Table 6's concepts.
     pub core_dev: Option<Printed>,
     /// Table 7's concepts.
     pub core_test: Option<Printed>,
-    /// Analogies.
     pub associative: Option<Printed>,
 }
 
 /// A row of Tables 4 and 5.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedShots {
-    /// As printed.
     pub model: String,
     /// Shots or tuning.
     pub how: String,
-    /// Core, test.
     pub core_test: Option<Printed>,
-    /// Analogies.
     pub associative: Option<Printed>,
 }
 
 /// A model at the low level.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedLow {
-    /// As printed.
     pub model: String,
     /// Table 1 (a).
     pub definition: Option<Printed>,
@@ -75,7 +63,6 @@ pub struct PublishedLow {
 /// The study of grid perception.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct PublishedPerception {
-    /// Who and how.
     pub model: String,
     /// Objects with shape, colour and place all right.
     pub accuracy: f64,
@@ -94,7 +81,6 @@ pub struct PublishedConcept {
     pub o1_preview_text: Option<f64>,
 }
 
-/// What the paper prints.
 pub fn published() -> &'static Published {
     static PUBLISHED: OnceLock<Published> = OnceLock::new();
     // The file is compiled in; a test reads it, so that a slip is found there and not here.

@@ -13,7 +13,6 @@ use crate::setup::{Icl, Mode, PhysicoSettings, Source};
 pub struct Outcome<'a> {
     /// Its row of the summary.
     pub row: &'a SummaryRow,
-    /// Its settings.
     pub setup: PhysicoSettings,
     /// What was asked and how it was judged.
     pub conditions: Conditions,
@@ -27,7 +26,6 @@ pub struct Outcome<'a> {
 /// An accuracy with its deviation over runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accuracy {
-    /// Unread answers are wrong.
     pub estimate: Estimate,
     /// Over runs, where there are several.
     pub sd: Option<f64>,
@@ -55,12 +53,10 @@ pub fn cell(accuracy: Option<Accuracy>) -> Cell {
 }
 
 impl<'a> Outcome<'a> {
-    /// The task.
     pub fn task(&self) -> &'a str {
         &self.row.task
     }
 
-    /// The model.
     pub fn model(&self) -> &'a str {
         &self.row.model
     }

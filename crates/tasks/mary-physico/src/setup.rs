@@ -4,7 +4,6 @@ use mary_contract::{Citation, Needs, Param, PromptForm, TaskCard, TaskError, Tas
 
 use crate::prompt::GridText;
 
-/// The paper.
 pub const CITATION: Citation = Citation::new(
     "Mo Yu, Lemao Liu, Junjie Wu, Tsz Ting Chung, Shunchi Zhang, Jiangnan Li, Dit-Yan Yeung and \
            Jie Zhou. 2025. The Stochastic Parrot on LLM's Shoulder: A Summative Assessment of Physical \
@@ -187,7 +186,6 @@ const PERCEPTION_N: Param = Param::new(
 /// Where the instances come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// Our worlds.
     Fresh,
     /// The authors' files, hub export or supplement.
     Published,
@@ -233,7 +231,6 @@ pub enum Icl {
 }
 
 impl Icl {
-    /// As it is set.
     pub fn name(self) -> String {
         match self {
             Self::None => "0".into(),
@@ -254,7 +251,6 @@ pub enum Part {
     Test,
     /// The 50 instances of Table 7 that o1-preview was asked.
     O1,
-    /// Core, both.
     Core,
     /// Those of the associative set.
     Associative,
@@ -263,7 +259,6 @@ pub enum Part {
 /// Everything set, with defaults filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhysicoSettings {
-    /// Seed of the items.
     pub seed: u64,
     /// Plain or chat.
     pub form: PromptForm,
@@ -275,13 +270,10 @@ pub struct PhysicoSettings {
     pub file: String,
     /// Describe each option first.
     pub cot: bool,
-    /// Shots.
     pub icl: Icl,
     /// Fresh instances of each concept.
     pub per_concept: usize,
-    /// Which of them.
     pub part: Part,
-    /// How grids are written.
     pub grid: GridText,
     /// Whether a judge reads descriptions.
     pub judge: bool,
@@ -289,14 +281,11 @@ pub struct PhysicoSettings {
     pub recall: bool,
     /// Perception questions of each kind.
     pub n: usize,
-    /// Of written answers.
     pub temperature: f64,
-    /// Longest written answer.
     pub max_tokens: u32,
 }
 
 impl PhysicoSettings {
-    /// Reads and checks.
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(card)?;
         let get = |name: &str| settings.param(card, name);

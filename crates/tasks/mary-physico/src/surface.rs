@@ -20,7 +20,6 @@ use crate::setup::{PhysicoSettings, Source};
 /// What one surface feature reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reached {
-    /// Its name.
     pub feature: &'static str,
     /// What the learner sees, in words.
     pub sees: &'static str,
@@ -37,7 +36,6 @@ pub struct Reached {
 /// What a feature has to do with the concept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tie {
-    /// Nothing.
     Free,
     /// The concept decides it in part; fresh instances are matched so that it tells nothing.
     Matched,

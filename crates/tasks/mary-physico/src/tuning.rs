@@ -15,13 +15,10 @@ use crate::upstream;
 pub struct Example {
     /// The system message, where the prompt has one.
     pub system: Option<String>,
-    /// What is asked.
     pub user: String,
-    /// What should be said.
     pub assistant: String,
 }
 
-/// What is trained on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Size, transpose, corners of a subgrid, a moved and a copied subgrid.

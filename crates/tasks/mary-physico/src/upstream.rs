@@ -17,7 +17,6 @@ use serde_json::Value;
 use crate::grid::{Grid, Pair};
 use crate::instances::{Instance, Level, Split};
 
-/// The dataset's id.
 pub const DATASET: &str = "physico";
 /// Moskvichev, Odouard & Mitchell 2023.
 pub const CONCEPT_ARC: &str = "concept-arc";
@@ -51,9 +50,7 @@ struct Supplement {
 /// A file of ARC or ConceptARC.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ArcTask {
-    /// Demonstrations.
     pub train: Vec<Pair>,
-    /// Tests, with their solutions.
     pub test: Vec<Pair>,
 }
 

@@ -73,11 +73,9 @@ static CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// The task.
 #[derive(Debug, Clone, Copy)]
 pub struct Characters;
 
-/// The task, as listed.
 pub static CHARACTERS: Characters = Characters;
 
 /// What is done with letters.

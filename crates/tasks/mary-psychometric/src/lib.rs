@@ -23,18 +23,15 @@ use std::sync::Arc;
 
 use mary_contract::{Citation, Development, Exhibits, Family, RunSummary, Task, built_in};
 
-/// The paper.
 pub const CITATION: Citation = Citation::new(
     "Raj Sanjay Shah, Khushi Bhardwaj and Sashank Varma. 2024. Development of Cognitive \
            Intelligence in Pre-trained Language Models. EMNLP 2024.",
     "arXiv:2407.01047",
 );
 
-/// The family.
 #[derive(Debug, Clone, Copy)]
 pub struct Psychometric;
 
-/// The family, as listed.
 pub static PSYCHOMETRIC: Psychometric = Psychometric;
 
 static TASKS: &[&dyn Task] = &[

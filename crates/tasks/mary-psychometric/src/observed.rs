@@ -5,7 +5,6 @@ use mary_contract::{Ask, Layers, Observe, Observed, Pool, Reply, Request, Respon
 /// How the tokens of a text become one vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pooling {
-    /// Their mean.
     Mean,
     /// The last token.
     Last,
@@ -109,7 +108,6 @@ fn norm(a: &[f64]) -> f64 {
     a.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// Mean; nothing for nothing.
 pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (mut sum, mut n) = (0.0, 0usize);
     for value in values {

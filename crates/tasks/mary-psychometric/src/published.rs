@@ -8,15 +8,11 @@ use serde::Deserialize;
 /// Everything the paper prints in Tables 3 to 10.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Published {
-    /// The paper.
     pub citation: String,
     /// How to read the figures.
     pub notes: Vec<String>,
-    /// All abilities.
     pub table_3: Vec<PublishedRow>,
-    /// Numbers.
     pub table_4: Vec<PublishedRow>,
-    /// BLiMP by field.
     pub table_5: Vec<PublishedRow>,
     /// Typicality by prompting, by category; the last row is the average.
     pub table_6: Vec<PublishedCategory>,
@@ -31,22 +27,16 @@ pub struct Published {
 pub struct PublishedRuns {
     /// As Table 6 names it.
     pub model: String,
-    /// As printed.
     pub category: String,
-    /// Mean of Spearman's correlation.
     pub mean: f64,
-    /// Least.
     pub min: f64,
-    /// Greatest.
     pub max: f64,
-    /// Standard deviation.
     pub sd: f64,
 }
 
 /// One model's values by name; a value that is not printed is absent.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedRow {
-    /// As printed.
     pub model: String,
     /// Column to value.
     #[serde(flatten)]
@@ -56,14 +46,12 @@ pub struct PublishedRow {
 /// One category's correlations by model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedCategory {
-    /// As printed.
     pub category: String,
     /// Model to Spearman's correlation.
     #[serde(flatten)]
     pub models: BTreeMap<String, f64>,
 }
 
-/// The printed results.
 pub fn published() -> &'static Published {
     static PUBLISHED: OnceLock<Published> = OnceLock::new();
     // The file is part of the program and read by a test: it cannot fail here.

@@ -20,7 +20,6 @@ use mary_contract::{
 pub struct Stage {
     /// The model without its step: `hf/EleutherAI/pythia-70m`.
     pub size: String,
-    /// Training step.
     pub step: u64,
     /// Tokens seen by then, where known.
     pub tokens: Option<f64>,
@@ -67,9 +66,7 @@ pub const PARADIGM: &str = "set";
 /// One of a task's numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// Its score.
     Score,
-    /// A measure beside it.
     Measure(String),
     /// The score of the items with this tag.
     Tag(String, String),
@@ -84,7 +81,6 @@ impl Ability {
         }
     }
 
-    /// For tables and legends.
     pub fn title(&self) -> String {
         let task = match self
             .task
@@ -108,7 +104,6 @@ impl Ability {
         }
     }
 
-    /// Part of file names.
     pub fn id(&self) -> String {
         let part = match &self.part {
             Part::Score => String::new(),
@@ -142,11 +137,9 @@ impl Ability {
 pub struct Milestone {
     /// The model as it was run.
     pub model: String,
-    /// Training step.
     pub step: u64,
     /// Tokens seen, or the step where tokens are not known.
     pub x: f64,
-    /// The value.
     pub value: Estimate,
     /// Why it is shown apart and used for no window; empty for a sound one.
     pub doubt: Option<String>,
@@ -155,7 +148,6 @@ pub struct Milestone {
 /// One ability of one size through training.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trajectory {
-    /// What.
     pub ability: Ability,
     /// Whose: the model without its step.
     pub size: String,
@@ -170,7 +162,6 @@ pub struct Trajectory {
     pub variant: String,
     /// Whether `x` is tokens; otherwise it is steps.
     pub in_tokens: bool,
-    /// Score of a guesser.
     pub chance: Option<f64>,
     /// In the order of training.
     pub milestones: Vec<Milestone>,
@@ -316,7 +307,6 @@ pub struct LeftOut {
     pub task: String,
     /// The settings that tell them from the others.
     pub variant: String,
-    /// Their steps.
     pub steps: Vec<u64>,
 }
 

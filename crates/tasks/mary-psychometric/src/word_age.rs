@@ -20,7 +20,6 @@ use crate::choice::failed;
 use crate::settings::{no_shots, number};
 use crate::tables;
 
-/// The task's name.
 pub const ID: &str = "psychometric/word-age";
 /// The tag that names a word, and its age where norms say one: `dog @ 16.5`.
 pub const WORD: &str = "word";
@@ -68,11 +67,9 @@ static CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// The task.
 #[derive(Debug, Clone, Copy)]
 pub struct WordAge;
 
-/// The task, as listed.
 pub static WORD_AGE: WordAge = WordAge;
 
 /// What stands before a word where no sentences are given.
@@ -88,7 +85,6 @@ const CARRIERS: [&str; 6] = [
 /// A word and when children know it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Norm {
-    /// As it is written.
     pub word: String,
     /// In months, where norms are given.
     pub age: Option<f64>,

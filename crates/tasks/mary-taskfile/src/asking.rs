@@ -151,7 +151,6 @@ impl<'a> Seen<'a> {
         Ok(accepted)
     }
 
-    /// Which option is right.
     pub fn correct(&self) -> Result<usize, TaskError> {
         let accepted = self.accepted()?;
         let [answer] = accepted.as_slice() else {
@@ -409,7 +408,6 @@ impl<'a> Seen<'a> {
         })
     }
 
-    /// What would be right.
     pub fn target(&self) -> Result<Target, TaskError> {
         let plan = self.plan;
         Ok(match plan.judge() {

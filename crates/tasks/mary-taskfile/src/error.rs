@@ -10,11 +10,9 @@ pub enum TaskFileError {
     /// The task file or its data is not there or cannot be read.
     #[error("{}: {what} cannot be read: {source}{hint}", path.display())]
     Unreadable {
-        /// Which file.
         path: PathBuf,
         /// The task file, or its data.
         what: &'static str,
-        /// What the system said.
         #[source]
         source: std::io::Error,
         /// What to do, where there is something.
@@ -23,7 +21,6 @@ pub enum TaskFileError {
     /// The task file says something that makes no sense.
     #[error("{}:{line}: {message}", path.display())]
     Wrong {
-        /// Which file.
         path: PathBuf,
         /// Which line, from 1.
         line: usize,

@@ -10,7 +10,6 @@ use crate::rows::Format;
 /// Text whose place in the file is known.
 pub(crate) type Placed = Spanned<String>;
 
-/// The whole file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Form {
@@ -257,7 +256,6 @@ pub(crate) enum AnswerIs {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Judge {
     pub kind: Spanned<JudgeKind>,
-    /// The right answer.
     pub answer: Option<Placed>,
     /// How `answer` names the right option, where that is not plain.
     pub answer_is: Option<AnswerIs>,
@@ -273,7 +271,6 @@ pub(crate) struct Judge {
     pub rubric: Option<Placed>,
     /// Lowest and highest mark of a model that judges.
     pub scale: Option<Spanned<[f64; 2]>>,
-    /// What is correlated.
     pub with: Option<Placed>,
     pub chance: Option<f64>,
     pub human: Option<f64>,

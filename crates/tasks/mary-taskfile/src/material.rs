@@ -77,7 +77,6 @@ impl Material {
         }
     }
 
-    /// Where it lies.
     pub fn path(&self) -> &Path {
         match &self.0 {
             Kind::Table(table) => &table.path,

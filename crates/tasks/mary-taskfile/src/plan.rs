@@ -19,7 +19,6 @@ const PATTERN_SIZE: usize = 1 << 20;
 /// Bytes of a task file, at most.
 const LONGEST_FILE: u64 = 4 << 20;
 
-/// A sound task file.
 pub(crate) struct Plan {
     /// `family/task`.
     pub id: String,
@@ -40,7 +39,6 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Reads a task file.
     pub fn read(path: &Path) -> Result<Self, TaskFileError> {
         Self::of_source(path, &source_of(path)?)
     }

@@ -29,9 +29,7 @@ pub enum Format {
     Jsonl,
     /// Fields with commas (or semicolons or tabs), the names of columns in the first line.
     Csv,
-    /// Fields with tabs.
     Tsv,
-    /// Parquet.
     Parquet,
     /// A list of objects, read as a whole; or one object a line.
     Json,
@@ -67,7 +65,6 @@ struct Part {
 /// One row.
 #[derive(Debug)]
 pub struct Row {
-    /// Its file.
     pub file: Arc<str>,
     /// From 1; of Parquet, the row.
     pub line: usize,

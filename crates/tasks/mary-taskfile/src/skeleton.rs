@@ -6,7 +6,6 @@
 pub enum Skeleton {
     /// Two texts, of which the first should be the more probable.
     Pairs,
-    /// Several options by log-probability.
     Choice,
     /// Answers in words.
     Answer,
@@ -43,7 +42,6 @@ pub fn skeleton(kind: Skeleton, data: &str) -> (String, &'static str) {
     (file, rows)
 }
 
-/// Request, judge and rows.
 fn parts(kind: Skeleton) -> (&'static str, &'static str, &'static str) {
     match kind {
         Skeleton::Pairs => (

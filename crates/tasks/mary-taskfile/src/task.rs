@@ -48,7 +48,6 @@ impl OwnTask {
         })
     }
 
-    /// The task file.
     pub fn path(&self) -> &Path {
         &self.plan.path
     }

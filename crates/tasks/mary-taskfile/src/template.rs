@@ -33,7 +33,6 @@ pub(crate) struct Templates {
 pub(crate) struct Unrendered {
     /// The template's key in the task file.
     pub name: String,
-    /// Its line there.
     pub line: usize,
     /// Columns that it uses and the row does not have.
     pub missing: Vec<String>,
@@ -101,7 +100,6 @@ impl Templates {
         names
     }
 
-    /// The text.
     pub fn text(&self, name: &str, columns: &Columns) -> Result<String, Unrendered> {
         self.environment
             .get_template(name)

@@ -27,9 +27,7 @@ pub struct Findings {
 /// One target's part.
 #[derive(Debug, Default)]
 pub struct Row {
-    /// Its name.
     pub target: &'static str,
-    /// Cases tried.
     pub cases: usize,
     /// Of these, read without an error.
     pub accepted: usize,

@@ -33,7 +33,6 @@ unsafe impl GlobalAlloc for Counting {
 /// What a reader did with one file.
 #[derive(Debug)]
 pub struct Watched {
-    /// It found nothing wrong.
     pub accepted: bool,
     /// A panic came out of it.
     pub panicked: Option<String>,
@@ -43,7 +42,6 @@ pub struct Watched {
     pub millis: u64,
 }
 
-/// Runs a reader once.
 pub fn watched(read: impl FnOnce() -> bool) -> Watched {
     let before = NOW.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);

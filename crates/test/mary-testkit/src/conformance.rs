@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 
 use mary_contract::{
-    Desk, Generate, Job, Layers, Model, ModelError, Observe, Observed, Pool, Prompt, Reply,
-    Sampling, Score, Scored, Start, Ticket,
+    Generate, Job, Layers, Model, ModelError, Observe, Observed, Pool, Prompt, Reply, Sampling,
+    Score, Scored, Start, Ticket, WorkQueue,
 };
 
-/// A desk that hands out given requests and remembers every answer.
-pub struct TestDesk<Q, A> {
+/// A queue that hands out given requests and remembers every answer.
+pub struct TestQueue<Q, A> {
     waiting: VecDeque<Job<Q>>,
     /// Requests that appear only once this many answers are in (follow-up questions).
     later: Vec<(usize, Job<Q>)>,
@@ -24,8 +24,8 @@ pub struct TestDesk<Q, A> {
     asked_after: usize,
 }
 
-impl<Q, A> TestDesk<Q, A> {
-    /// A desk with these requests, tickets 0, 1, 2, …
+impl<Q, A> TestQueue<Q, A> {
+    /// A queue with these requests, tickets 0, 1, 2, …
     pub fn new(requests: impl IntoIterator<Item = Q>) -> Self {
         let waiting = requests
             .into_iter()
@@ -69,7 +69,7 @@ impl<Q, A> TestDesk<Q, A> {
     }
 }
 
-impl<Q, A> Desk<Q, A> for TestDesk<Q, A> {
+impl<Q, A> WorkQueue<Q, A> for TestQueue<Q, A> {
     fn next(&mut self) -> Option<Job<Q>> {
         if self.broke() {
             self.asked_after += 1;
@@ -116,23 +116,23 @@ pub fn check(model: &dyn Model) -> Vec<String> {
         }
     }
     if let Some(scorer) = model.scorer() {
-        desk_promises("score", &mut broken, score_request, |desk| {
-            scorer.score(desk)
+        queue_promises("score", &mut broken, score_request, |queue| {
+            scorer.score(queue)
         });
         if !able.score_single_token_only {
-            scores_make_sense(&mut broken, |desk| scorer.score(desk));
+            scores_make_sense(&mut broken, |queue| scorer.score(queue));
         }
     }
     if let Some(generator) = model.generator() {
-        desk_promises("generate", &mut broken, generate_request, |desk| {
-            generator.generate(desk)
+        queue_promises("generate", &mut broken, generate_request, |queue| {
+            generator.generate(queue)
         });
     }
     if let Some(observer) = model.observer() {
-        desk_promises("observe", &mut broken, observe_request, |desk| {
-            observer.observe(desk)
+        queue_promises("observe", &mut broken, observe_request, |queue| {
+            observer.observe(queue)
         });
-        vectors_make_sense(&mut broken, |desk| observer.observe(desk));
+        vectors_make_sense(&mut broken, |queue| observer.observe(queue));
     }
     broken
 }
@@ -170,36 +170,36 @@ fn observe_request(n: usize) -> Observe {
     }
 }
 
-/// What every desk is promised: each ticket answered once, follow-ups served, a break obeyed.
-fn desk_promises<Q, A>(
+/// What every queue is promised: each ticket answered once, follow-ups served, a break obeyed.
+fn queue_promises<Q, A>(
     kind: &str,
     broken: &mut Vec<String>,
     request: impl Fn(usize) -> Q,
-    serve: impl Fn(&mut dyn Desk<Q, A>),
+    serve: impl Fn(&mut dyn WorkQueue<Q, A>),
 ) {
-    let mut empty = TestDesk::new([]);
+    let mut empty = TestQueue::new([]);
     serve(&mut empty);
     if !empty.answers.is_empty() {
         broken.push(format!("{kind}: nothing is answered when nothing is asked"));
     }
 
-    let mut desk = TestDesk::new((0..9).map(&request));
-    desk.add_later(9, 100, request(100));
-    serve(&mut desk);
-    let mut tickets: Vec<u64> = desk.answers.iter().map(|(t, _)| t.0).collect();
+    let mut queue = TestQueue::new((0..9).map(&request));
+    queue.add_later(9, 100, request(100));
+    serve(&mut queue);
+    let mut tickets: Vec<u64> = queue.answers.iter().map(|(t, _)| t.0).collect();
     tickets.sort_unstable();
     if tickets != [0, 1, 2, 3, 4, 5, 6, 7, 8, 100] {
         broken.push(format!(
             "{kind}: each question is answered once, questions that follow from answers included; answered were {tickets:?}"
         ));
     }
-    for (ticket, answer) in &desk.answers {
+    for (ticket, answer) in &queue.answers {
         if let Err(error) = answer {
             broken.push(format!("{kind}: question {} failed: {error}", ticket.0));
         }
     }
 
-    let mut stopped = TestDesk::new((0..9).map(&request));
+    let mut stopped = TestQueue::new((0..9).map(&request));
     stopped.stop_after = Some(1);
     serve(&mut stopped);
     let troubles = stopped.answers.iter().skip(1);
@@ -216,7 +216,7 @@ fn desk_promises<Q, A>(
 }
 
 /// Log-probabilities: one per continuation, finite, not above zero, the same alone as in company.
-fn scores_make_sense(broken: &mut Vec<String>, serve: impl Fn(&mut dyn Desk<Score, Scored>)) {
+fn scores_make_sense(broken: &mut Vec<String>, serve: impl Fn(&mut dyn WorkQueue<Score, Scored>)) {
     let texts = [
         "",
         "One",
@@ -233,9 +233,9 @@ fn scores_make_sense(broken: &mut Vec<String>, serve: impl Fn(&mut dyn Desk<Scor
         })
         .collect();
     let run = |requests: Vec<Score>| {
-        let mut desk = TestDesk::new(requests);
-        serve(&mut desk);
-        desk.replies()
+        let mut queue = TestQueue::new(requests);
+        serve(&mut queue);
+        queue.replies()
     };
     let together = run(requests.clone());
     for (n, request) in requests.into_iter().enumerate() {
@@ -265,10 +265,13 @@ fn scores_make_sense(broken: &mut Vec<String>, serve: impl Fn(&mut dyn Desk<Scor
 }
 
 /// Vectors: one per pool and layer, layers ascending from the embedding, one width, all finite.
-fn vectors_make_sense(broken: &mut Vec<String>, serve: impl Fn(&mut dyn Desk<Observe, Observed>)) {
-    let mut desk = TestDesk::new([observe_request(1)]);
-    serve(&mut desk);
-    for observed in desk.replies().into_values() {
+fn vectors_make_sense(
+    broken: &mut Vec<String>,
+    serve: impl Fn(&mut dyn WorkQueue<Observe, Observed>),
+) {
+    let mut queue = TestQueue::new([observe_request(1)]);
+    serve(&mut queue);
+    for observed in queue.replies().into_values() {
         if observed.pools.len() != 4 {
             broken.push("observe: one result for each pool".to_owned());
         }

@@ -49,7 +49,6 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All of them.
     pub const ALL: [Self; 12] = [
         Self::TooMany,
         Self::TooManyRetryAfter,
@@ -83,27 +82,21 @@ impl Fault {
 /// A limit on requests, as a bucket that refills steadily.
 #[derive(Debug, Clone, Copy)]
 pub struct RateLimit {
-    /// Refill.
     pub per_second: f64,
-    /// Size.
     pub burst: f64,
     /// Tell about it in headers.
     pub advertise: bool,
 }
 
-/// Answers a prompt.
 pub type ReplyTo = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-/// How the server behaves.
 #[derive(Clone)]
 pub struct Script {
     /// Share of requests that break.
     pub fault_rate: f64,
     /// In which ways.
     pub faults: Vec<Fault>,
-    /// Seed of the choice.
     pub seed: u64,
-    /// Limit on requests.
     pub rate_limit: Option<RateLimit>,
     /// Time before an answer.
     pub latency: Duration,
@@ -150,16 +143,13 @@ impl Default for Script {
 pub struct Account {
     /// Times it came and was not refused by the rate limit.
     pub attempts: u32,
-    /// Good answers.
     pub delivered: u32,
     /// Work done in vain.
     pub in_vain: u32,
 }
 
-/// The books.
 #[derive(Debug, Clone, Default)]
 pub struct Books {
-    /// By request id.
     pub accounts: HashMap<String, Account>,
     /// How often each fault was played.
     pub faults: HashMap<Fault, u32>,
@@ -167,9 +157,7 @@ pub struct Books {
     pub limited: u32,
     /// Bodies that came, the last few.
     pub bodies: Vec<Value>,
-    /// Requests of every kind.
     pub requests: u64,
-    /// Batches that were created.
     pub batches: u32,
 }
 
@@ -246,7 +234,6 @@ impl FaultyServer {
         format!("http://{}{path}", self.address)
     }
 
-    /// The books so far.
     pub fn books(&self) -> Books {
         lock(&self.state.books).clone()
     }

@@ -145,7 +145,6 @@ impl HubServer {
         lock(&self.state).planned.clear();
     }
 
-    /// All requests so far.
     pub fn requests(&self) -> Vec<HubRequest> {
         lock(&self.state).requests.clone()
     }

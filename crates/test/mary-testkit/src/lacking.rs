@@ -19,13 +19,10 @@ pub enum Lacking {
     Peers,
     /// Engines that run jobs: Slurm, HyperQueue, the validator of Kubernetes' manifests.
     Engines,
-    /// Chromium.
     Browser,
-    /// An NVIDIA GPU.
     Gpu,
     /// A part of the processor: tiles, wide vectors.
     Processor,
-    /// A C++ compiler.
     Compiler,
     /// Leave to download.
     Network,

@@ -10,15 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Heard {
     /// GET or POST.
     pub method: String,
-    /// With its query.
     pub path: String,
     /// Headers, names in lower case.
     pub headers: Vec<(String, String)>,
-    /// Body.
     pub body: Vec<u8>,
 }
 
-/// What is sent back.
 #[derive(Debug, Clone)]
 pub enum Say {
     /// A status, further headers and a body.
@@ -46,7 +43,6 @@ pub struct RawServer {
 }
 
 impl RawServer {
-    /// Starts it.
     pub fn start(answer: impl Fn(&Heard) -> Say + Send + Sync + 'static) -> std::io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;

@@ -6,9 +6,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mary_contract::{
-    Capabilities, ContinuationScore, Desk, Finish, Generate, Generated, Generator, Job,
-    LayerVector, Model, ModelCard, ModelError, ModelRef, Observe, Observed, Observer,
-    PooledVectors, Reply, ReplyMeta, Score, Scored, Scorer, Usage, Vector,
+    Capabilities, ContinuationScore, Finish, Generate, Generated, Generator, Job, LayerVector,
+    Model, ModelCard, ModelError, ModelRef, Observe, Observed, Observer, PooledVectors, Reply,
+    ReplyMeta, Score, Scored, Scorer, Usage, Vector, WorkQueue,
 };
 
 /// How a scripted model answers a prompt in words.
@@ -82,7 +82,6 @@ impl Scripted {
         self
     }
 
-    /// Requests asked so far.
     pub fn asked(&self) -> u64 {
         self.asked.load(Ordering::Relaxed)
     }
@@ -102,14 +101,14 @@ impl Scripted {
 
     fn serve<Q, A>(
         &self,
-        desk: &mut dyn Desk<Q, A>,
+        queue: &mut dyn WorkQueue<Q, A>,
         answer: impl Fn(&Q) -> Result<Reply<A>, ModelError>,
     ) {
         let mut window: Vec<Job<Q>> = Vec::with_capacity(self.window);
         loop {
             window.clear();
             while window.len() < self.window
-                && let Some(job) = desk.next()
+                && let Some(job) = queue.next()
             {
                 window.push(job);
             }
@@ -117,7 +116,7 @@ impl Scripted {
                 return;
             }
             for job in &window {
-                if desk.answer(job.ticket, answer(&job.request)).is_break() {
+                if queue.answer(job.ticket, answer(&job.request)).is_break() {
                     return;
                 }
             }
@@ -162,8 +161,8 @@ impl Model for Scripted {
 }
 
 impl Generator for Scripted {
-    fn generate(&self, desk: &mut dyn Desk<Generate, Generated>) {
-        self.serve(desk, |request| {
+    fn generate(&self, queue: &mut dyn WorkQueue<Generate, Generated>) {
+        self.serve(queue, |request| {
             let prompt = request.prompt.text();
             self.note(&format!("{prompt}{:?}", request.sampling.seed));
             let text = (self.script)(&prompt)?;
@@ -189,8 +188,8 @@ impl Generator for Scripted {
 }
 
 impl Scorer for Scripted {
-    fn score(&self, desk: &mut dyn Desk<Score, Scored>) {
-        self.serve(desk, |request| {
+    fn score(&self, queue: &mut dyn WorkQueue<Score, Scored>) {
+        self.serve(queue, |request| {
             let prefix = request.prefix.text();
             self.note(&prefix);
             let one = |text: &String| {
@@ -211,8 +210,8 @@ impl Scorer for Scripted {
 }
 
 impl Observer for Scripted {
-    fn observe(&self, desk: &mut dyn Desk<Observe, Observed>) {
-        self.serve(desk, |request| {
+    fn observe(&self, queue: &mut dyn WorkQueue<Observe, Observed>) {
+        self.serve(queue, |request| {
             self.note(&request.text);
             let vector = |layer: usize| {
                 let values = (0..4).map(|i| share(&format!("{}{layer}{i}", request.text)) as f32);

@@ -33,11 +33,8 @@ pub const SYMBOLS: &str = "ABCDEFGHIKLMNOPQRSTUVWXYZ\
 /// A symbol and its picture.
 #[derive(Debug, Clone)]
 pub struct Glyph {
-    /// As it is written.
     pub symbol: char,
-    /// As it is drawn.
     pub ink: Ink,
-    /// For comparison.
     pub form: Form,
 }
 

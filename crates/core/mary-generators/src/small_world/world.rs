@@ -40,7 +40,6 @@ const fn g(one: &'static str, many: &'static str, female: bool) -> Noun {
     Noun { one, many, female: Some(female) }
 }
 
-/// People by role.
 pub(super) const PEOPLE: &[Noun] = &[
     g("girl", "girls", true), g("boy", "boys", false), g("woman", "women", true),
     g("man", "men", false), g("mother", "mothers", true), g("father", "fathers", false),
@@ -68,7 +67,6 @@ pub(super) const THINGS: &[Noun] = &[
     n("bell", "bells"), n("basket", "baskets"), n("cart", "carts"), n("shelf", "shelves"),
 ];
 
-/// Things that are eaten.
 pub(super) const FOODS: &[Noun] = &[
     n("apple", "apples"), n("pear", "pears"), n("plum", "plums"), n("egg", "eggs"),
     n("cake", "cakes"), n("carrot", "carrots"), n("potato", "potatoes"), n("berry", "berries"),

@@ -93,7 +93,6 @@ pub struct Comparison {
     pub difference: f64,
     /// Lower bound; absent where no interval can be given.
     pub low: Option<f64>,
-    /// Upper bound.
     pub high: Option<f64>,
     /// How interval and p-value were made, or why there are none.
     pub method: String,

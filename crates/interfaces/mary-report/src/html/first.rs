@@ -8,7 +8,6 @@ use crate::subject::{self, Subject};
 
 /// Up to this many models all are shown.
 const MOST: usize = 12;
-/// Of more, these.
 const SHOWN: usize = 6;
 /// Rows of a table that are shown where they are no models; a few more are not worth a fold.
 const ROWS: usize = 6;

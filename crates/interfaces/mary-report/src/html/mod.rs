@@ -87,7 +87,6 @@ pub const TWINS: &str = "twins";
 pub struct Chapter {
     /// The family's id, the word before the slash.
     pub id: String,
-    /// For people.
     pub title: String,
     /// Its tables, figures and pictures.
     pub exhibits: Exhibits,
@@ -96,11 +95,8 @@ pub struct Chapter {
 /// What went into a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportStats {
-    /// Samples that passed by.
     pub samples_seen: usize,
-    /// Samples the report carries.
     pub samples_kept: usize,
-    /// Size of the file.
     pub bytes: usize,
 }
 
@@ -521,7 +517,6 @@ impl Page<'_> {
         out
     }
 
-    /// Everything the script needs.
     fn data(&self, samples: Value) -> Value {
         let mut figures = Map::new();
         let mut tables = Map::new();

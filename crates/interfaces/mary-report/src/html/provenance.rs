@@ -7,7 +7,6 @@ use mary_contract::{ModelCard, PromptForm, RunManifest, RunSummary, TaskRun};
 
 use crate::{escape::html, number::count};
 
-/// The whole section's content.
 pub(crate) fn section(runs: &[RunSummary]) -> String {
     let mut out = String::new();
     for run in runs {

@@ -23,7 +23,6 @@ pub(crate) struct Grid {
     pub cells: Cells,
 }
 
-/// What the cells hold.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Cells {
     /// Digits that stand for colours.

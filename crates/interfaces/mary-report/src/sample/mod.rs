@@ -25,7 +25,6 @@ pub enum OutcomeClass {
     Wrong,
     /// No answer could be read.
     Unparsed,
-    /// The model declined.
     Refused,
     /// Score one half.
     Tie,
@@ -92,7 +91,6 @@ impl OutcomeClass {
         }
     }
 
-    /// For people.
     pub fn words(self) -> &'static str {
         match self {
             Self::NotApplicable => "not applicable",

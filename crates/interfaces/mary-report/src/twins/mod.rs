@@ -40,7 +40,6 @@ struct Group {
     /// How each form was asked.
     asked: BTreeMap<ShownAs, Conditions>,
     metric: Option<Metric>,
-    /// By model and form.
     answers: BTreeMap<(String, ShownAs), Answers>,
     shelf: Shelf,
 }

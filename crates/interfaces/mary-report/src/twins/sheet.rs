@@ -146,7 +146,6 @@ impl Sheet {
         }
     }
 
-    /// With models called otherwise.
     #[must_use]
     pub fn renamed(mut self, labels: &BTreeMap<String, String>) -> Self {
         self.labels.clone_from(labels);

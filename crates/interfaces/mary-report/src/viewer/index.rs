@@ -131,7 +131,6 @@ impl<L: SampleLog> SampleSource for IndexedSource<L> {
     }
 }
 
-/// Names kept once.
 #[derive(Default)]
 pub(super) struct Names {
     pub(super) list: Vec<String>,

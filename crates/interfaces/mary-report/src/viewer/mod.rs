@@ -49,13 +49,11 @@ pub enum SourceError {
 pub struct RunEntry {
     /// What was decided before the first question.
     pub manifest: RunManifest,
-    /// Samples there are.
     pub samples: usize,
     /// Whether every planned sample is there; otherwise the pages look for more by themselves.
     pub complete: bool,
     /// What its folder is called.
     pub name: String,
-    /// Room its folder takes.
     pub bytes: u64,
     /// Whether a report lies in its folder.
     pub report: bool,
@@ -66,7 +64,6 @@ pub struct RunEntry {
 /// A folder that holds a run which cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableRun {
-    /// What it is called.
     pub name: String,
     /// What is wrong with it, and what to do.
     pub why: String,
@@ -77,7 +74,6 @@ pub struct UnreadableRun {
 pub struct RunList {
     /// Those that can be read, newest first.
     pub runs: Vec<RunEntry>,
-    /// The others.
     pub unreadable: Vec<UnreadableRun>,
 }
 
@@ -93,9 +89,7 @@ impl From<Vec<RunEntry>> for RunList {
 /// A sample in a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleRow {
-    /// Which.
     pub id: SampleId,
-    /// How it ended.
     pub class: OutcomeClass,
     /// How the other model of a flip ended, where flips are asked for.
     pub other: Option<OutcomeClass>,
@@ -103,9 +97,7 @@ pub struct SampleRow {
     pub score: Option<f64>,
     /// By how much the right answer was preferred, where that was measured.
     pub margin: Option<f64>,
-    /// Beginning of the question.
     pub question: String,
-    /// Beginning of the answer.
     pub answer: String,
 }
 
@@ -114,7 +106,6 @@ pub struct SampleRow {
 pub struct Lines {
     /// How many match in all.
     pub total: usize,
-    /// The ones asked for.
     pub lines: Vec<SampleRow>,
 }
 
@@ -136,9 +127,7 @@ pub struct Around {
 pub struct Facets {
     /// Matching samples by outcome, whatever outcomes are asked for.
     pub outcomes: Vec<(OutcomeClass, usize)>,
-    /// All samples by model.
     pub models: Vec<(String, usize)>,
-    /// All samples by task.
     pub tasks: Vec<(String, usize)>,
 }
 
@@ -153,7 +142,6 @@ pub trait SampleSource: Send + Sync {
     /// The page of a run's report as it lies in its folder, where there is one.
     fn report(&self, run: &str) -> Result<Option<Vec<u8>>, SourceError>;
 
-    /// Counts for narrowing.
     fn facets(&self, run: &str, filter: &Filter) -> Result<Facets, SourceError>;
 
     /// One page of the samples that match.

@@ -51,7 +51,6 @@ impl Order {
         }
     }
 
-    /// For people.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Log => "as they were asked",
@@ -72,9 +71,7 @@ impl Order {
 /// Which samples of a run are wanted, and in which order. Empty means all.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
-    /// Of this model.
     pub model: Option<String>,
-    /// Of this task.
     pub task: Option<String>,
     /// With one of these outcomes.
     pub outcomes: Vec<OutcomeClass>,

@@ -18,9 +18,7 @@ use crate::settings::Place;
 pub struct Shown {
     /// No progress.
     pub quiet: bool,
-    /// Results as JSON.
     pub json: bool,
-    /// Make the HTML report.
     pub report: bool,
 }
 

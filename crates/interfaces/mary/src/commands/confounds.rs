@@ -9,7 +9,6 @@ use crate::cli::ConfoundsArgs;
 use crate::exit::{Status, UsageError};
 use crate::settings::Place;
 
-/// Prints the tables.
 pub fn confounds(place: &Place, args: &ConfoundsArgs) -> anyhow::Result<Status> {
     let paths = report::find_all(place, &args.runs)?;
     let data = LocalData::new(place.data.clone(), place.datasets());

@@ -10,7 +10,6 @@ use crate::exit::{Status, UsageError};
 use crate::settings::Place;
 use crate::suite::{self, TaskOptions};
 
-/// Writes items.
 pub fn items(place: &Place, args: &ItemsArgs) -> anyhow::Result<Status> {
     let tasks = suite::select(&place.registry, std::slice::from_ref(&args.task))?;
     let [task] = tasks.as_slice() else {

@@ -8,7 +8,6 @@ use crate::cli::cluster::JobsArgs;
 use crate::exit::{MissingError, Status, UsageError};
 use crate::settings::Place;
 
-/// Shows every shard.
 pub fn jobs(place: &Place, args: &JobsArgs) -> anyhow::Result<Status> {
     let folder = find(place, args.run.as_deref())?;
     let mut all = Vec::new();
@@ -23,7 +22,6 @@ pub fn jobs(place: &Place, args: &JobsArgs) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
-/// The shards as lines.
 pub fn table(all: &[ShardProgress]) -> String {
     let mut text = format!(
         "{:>9}  {:>9}  {:>9}  {:>6}  {:>9}  state\n",

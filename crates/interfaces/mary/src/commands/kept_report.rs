@@ -8,7 +8,6 @@ use std::time::UNIX_EPOCH;
 
 use mary_platform::{append_plain, open_plain};
 
-/// The longest comment.
 const LONGEST: u64 = 128;
 
 /// Names what a report is made from: program, log, manifest, summary, and chapters of its own.

@@ -22,7 +22,6 @@ use crate::own;
 use crate::settings::Place;
 use crate::specification;
 
-/// What is written where.
 enum Wanted<'a> {
     Vectors(ArrayForm, &'a Path),
     Cosines(Form, Option<&'a Path>),

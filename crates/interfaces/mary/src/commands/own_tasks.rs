@@ -18,7 +18,6 @@ use crate::exit::{Status, UsageError};
 /// Items that are audited, at most: the baselines need no more, and memory stays small.
 const AUDITED: usize = 20_000;
 
-/// Strata that are listed.
 const LISTED: usize = 12;
 
 /// Writes a task file and its data, and never over what is there.

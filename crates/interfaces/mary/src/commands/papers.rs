@@ -31,7 +31,6 @@ struct Named {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
     can: Vec<String>,
-    /// Ability → reason.
     no: BTreeMap<String, String>,
 }
 
@@ -48,7 +47,6 @@ fn read() -> anyhow::Result<Vec<Named>> {
     Ok(models)
 }
 
-/// Shows the table.
 pub fn show(json: bool) -> anyhow::Result<()> {
     let models = read()?;
     if json {

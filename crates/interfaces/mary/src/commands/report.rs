@@ -16,7 +16,6 @@ use crate::exit::{Status, UsageError};
 use crate::rundir;
 use crate::settings::Place;
 
-/// Makes the report.
 pub fn report(place: &Place, args: &ReportArgs) -> anyhow::Result<Status> {
     let runs = find_all(place, &args.runs)?;
     let out = match (&args.out, runs.first()) {

@@ -15,7 +15,6 @@ use crate::rundir;
 use crate::settings::Place;
 use crate::suite::TaskOptions;
 
-/// Judges again.
 pub fn rescore(place: &Place, args: &RescoreArgs) -> anyhow::Result<Status> {
     let folder = RunFolder::open(&rundir::find(place, args.run.as_deref())?)?;
     let run = &folder.manifest().tasks;

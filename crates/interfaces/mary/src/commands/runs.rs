@@ -213,7 +213,6 @@ fn size(path: &Path) -> u64 {
 enum Column {
     Run,
     Begun,
-    /// The day alone.
     Day,
     /// So many names, and how many more there are.
     Models(usize),

@@ -149,7 +149,6 @@ fn options(args: &ScoreArgs) -> Result<ScoreOptions, UsageError> {
     })
 }
 
-/// Where tables go.
 struct Wanted {
     form: Form,
     tables: Vec<(By, Option<PathBuf>)>,

@@ -22,7 +22,6 @@ use crate::suite::TaskOptions;
 pub struct Tests<'a> {
     /// Tasks, as `mary run` names them.
     pub tasks: &'a [String],
-    /// Limit, shots and settings.
     pub testing: &'a TestingArgs,
     /// How they were tuned: seed, device and threads are those of the tests too.
     pub lora: &'a LoraArgs,

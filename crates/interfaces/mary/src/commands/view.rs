@@ -22,7 +22,6 @@ use crate::settings::Place;
 /// Bytes of a report that are served; ours stay below a tenth of it.
 const LARGEST_REPORT: u64 = 256 << 20;
 
-/// Serves until interrupted.
 pub fn view(place: &Place, args: &ViewArgs) -> anyhow::Result<Status> {
     let chosen = args
         .runs

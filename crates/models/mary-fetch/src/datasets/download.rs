@@ -48,7 +48,6 @@ impl Hosts {
     }
 }
 
-/// What is wanted.
 pub(crate) struct Wanted<'a> {
     pub(crate) url: &'a str,
     /// Size and hash, where known beforehand.

@@ -12,18 +12,11 @@ use crate::datasets::unpack::UnpackError;
 pub enum PullError {
     /// No dataset of this name.
     #[error("there is no dataset `{id}`; there are: {known}")]
-    Unknown {
-        /// As given.
-        id: String,
-        /// All names.
-        known: String,
-    },
+    Unknown { id: String, known: String },
     /// Nothing of it is published.
     #[error("dataset `{id}` cannot be fetched: {why}\nhint: {hint}")]
     NotPublished {
-        /// Which.
         id: &'static str,
-        /// Why.
         why: String,
         /// What to do.
         hint: String,
@@ -31,9 +24,7 @@ pub enum PullError {
     /// The host could not be reached, or broke off, after all retries.
     #[error("{url}: {cause}\nhint: {hint}")]
     Unreachable {
-        /// What was asked for.
         url: String,
-        /// What happened.
         cause: String,
         /// What to do.
         hint: String,
@@ -41,9 +32,7 @@ pub enum PullError {
     /// The host answered, but not with the file.
     #[error("{url}: the server answered {status}\nhint: {hint}")]
     Status {
-        /// What was asked for.
         url: String,
-        /// Its answer.
         status: u16,
         /// What to do.
         hint: String,
@@ -51,7 +40,6 @@ pub enum PullError {
     /// What came is not what should have come.
     #[error("{url}: expected {expected}, found {found}\nhint: {hint}")]
     WrongContent {
-        /// What was asked for.
         url: String,
         /// Size and hash as catalogued.
         expected: String,
@@ -72,9 +60,7 @@ pub enum PullError {
     /// The file system said no.
     #[error("{path}: {source}{}", hint_for(source))]
     Io {
-        /// Where.
         path: PathBuf,
-        /// What it said.
         #[source]
         source: io::Error,
     },

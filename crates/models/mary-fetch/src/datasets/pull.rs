@@ -21,7 +21,6 @@ const LARGEST_ARCHIVE: u64 = 512 << 20;
 /// How far a pull has come.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
-    /// What is being fetched.
     pub file: &'a str,
     /// Bytes of the dataset that are here.
     pub done: u64,
@@ -29,7 +28,6 @@ pub struct Progress<'a> {
     pub total: u64,
 }
 
-/// What a pull brought.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pulled {
     /// Where the dataset is now.

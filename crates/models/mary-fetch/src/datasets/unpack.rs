@@ -68,9 +68,7 @@ pub enum UnpackError {
     /// The file system said no.
     #[error("{path}: {source}")]
     Io {
-        /// Where.
         path: PathBuf,
-        /// What it said.
         #[source]
         source: io::Error,
     },

@@ -11,9 +11,7 @@ use crate::datasets::digest::{self, Content};
 /// What was found about a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Which dataset.
     pub dataset: String,
-    /// Where it was found.
     pub folder: PathBuf,
     /// One entry for each file, and for each folder of many files.
     pub files: Vec<FileReport>,
@@ -31,23 +29,17 @@ impl Report {
 pub struct FileReport {
     /// Path within the dataset.
     pub path: String,
-    /// How it is.
     pub state: FileState,
 }
 
-/// How a file is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileState {
-    /// As catalogued.
     Good,
     /// Not there.
     Missing,
-    /// There, but other content.
     Different {
-        /// As catalogued.
         expected: String,
-        /// As it is.
         found: String,
     },
     /// It could not be read.

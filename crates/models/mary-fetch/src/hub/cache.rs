@@ -39,7 +39,6 @@ impl Cache {
         Self { root }
     }
 
-    /// Where it is.
     pub fn root(&self) -> &Path {
         &self.root
     }

@@ -12,32 +12,20 @@ use thiserror::Error;
 pub enum HubError {
     /// No such repository, or none that this token may see.
     #[error("the hub has no model `{id}`")]
-    NoRepository {
-        /// Which.
-        id: String,
-    },
+    NoRepository { id: String },
     /// The repository has no such branch, tag or commit.
     #[error("the hub has no `{id}` at revision `{revision}`")]
-    NoRevision {
-        /// Which.
-        id: String,
-        /// Which.
-        revision: String,
-    },
+    NoRevision { id: String, revision: String },
     /// The revision has no such file.
     #[error("`{id}` at revision `{revision}` has no file `{path}`")]
     NoFile {
-        /// Which.
         id: String,
-        /// Which.
         revision: String,
-        /// Which.
         path: String,
     },
     /// Gated or private, and the token (if any) does not open it.
     #[error("the hub does not give `{id}` to everybody{}", said(message))]
     Gated {
-        /// Which.
         id: String,
         /// In the hub's words.
         message: String,
@@ -48,19 +36,14 @@ pub enum HubError {
         at(revision)
     )]
     Offline {
-        /// Which.
         id: String,
-        /// Which.
         revision: Option<String>,
     },
     /// The hub, or the storage it points to, cannot be reached or keeps breaking off.
     #[error("`{id}`: the hub at {endpoint} cannot be reached: {cause}")]
     Unreachable {
-        /// What was asked for.
         id: String,
-        /// Where.
         endpoint: String,
-        /// What happened.
         cause: String,
     },
     /// The hub limits the rate, after all waiting.
@@ -69,7 +52,6 @@ pub enum HubError {
         waiting(*asked)
     )]
     Busy {
-        /// What was asked for.
         id: String,
         /// How often it was tried.
         attempts: u32,
@@ -79,9 +61,7 @@ pub enum HubError {
     /// What came is not what the hub says it is, twice.
     #[error("`{id}`: {path}: expected {expected}, found {found}")]
     WrongContent {
-        /// Which.
         id: String,
-        /// Which.
         path: String,
         /// Size or hash as the hub gives it.
         expected: String,
@@ -91,7 +71,6 @@ pub enum HubError {
     /// An answer that makes no sense.
     #[error("`{id}`: the hub's answer makes no sense: {what}")]
     Strange {
-        /// What was asked for.
         id: String,
         /// What is strange about it.
         what: String,
@@ -99,9 +78,7 @@ pub enum HubError {
     /// The file system said no.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Where.
         path: PathBuf,
-        /// What it said.
         #[source]
         source: io::Error,
     },

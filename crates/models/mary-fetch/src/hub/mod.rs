@@ -44,30 +44,24 @@ pub struct Entry {
     pub bytes: Option<u64>,
 }
 
-/// What a revision is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     /// The commit that the revision names.
     pub commit: String,
-    /// All files.
     pub files: Vec<Entry>,
 }
 
 /// Branches and tags of a repository, as the hub lists them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
-    /// Branches.
     pub branches: Vec<String>,
-    /// Tags.
     pub tags: Vec<String>,
 }
 
 /// How far a download is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress<'a> {
-    /// The repository.
     pub id: &'a str,
-    /// The file.
     pub file: &'a str,
     /// Bytes on this machine.
     pub done: u64,
@@ -140,7 +134,6 @@ impl std::fmt::Debug for Hub {
 }
 
 impl Hub {
-    /// As the environment says.
     pub fn from_env() -> Result<Self, HubError> {
         let found = environment::read()?;
         Ok(Self {
@@ -165,7 +158,6 @@ impl Hub {
         }
     }
 
-    /// With a token.
     pub fn with_token(mut self, token: &str) -> Self {
         self.token = Some(token.to_owned());
         self
@@ -188,7 +180,6 @@ impl Hub {
         self.offline
     }
 
-    /// The cache.
     pub fn cache(&self) -> &Cache {
         &self.cache
     }

@@ -307,13 +307,11 @@ impl Share {
 
 /// A block of 32 × 32 sums.
 pub(super) struct Block {
-    /// Planes of the weights.
     pub(super) planes: usize,
     /// Two strips of activations, two of weights, and places to fetch into the second-level cache.
     pub(super) tiles: [*const u16; 6],
     /// How much is fetched there.
     pub(super) share: Share,
-    /// Tiles of depth.
     pub(super) steps: usize,
     /// Add to what is there.
     pub(super) add: bool,

@@ -14,7 +14,6 @@ use crate::aligned::Aligned;
 pub struct Tiles {
     /// Rows of the weight matrix: outputs.
     pub outputs: usize,
-    /// Columns: inputs.
     pub inputs: usize,
     pub(super) planes: usize,
     pub(super) data: Aligned<u16>,
@@ -279,7 +278,6 @@ impl Activations {
         }
     }
 
-    /// Rows held.
     pub fn rows(&self) -> usize {
         self.rows
     }

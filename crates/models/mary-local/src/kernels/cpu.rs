@@ -155,7 +155,6 @@ pub struct Cache {
 
 /// Vectors in memory.
 pub enum Table {
-    /// As numbers.
     Plain {
         /// Row after row.
         data: Vec<f32>,

@@ -29,7 +29,6 @@ pub use plan::{MAX_WIDTH, Plan, tiles};
 /// How a GPU is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choices {
-    /// Which GPU.
     pub number: usize,
     /// The type of rows and weights that enter a product.
     pub precision: Precision,
@@ -95,7 +94,6 @@ pub struct Linear {
     short_bias: Option<Memory>,
 }
 
-/// Weights of a norm.
 pub struct Vector {
     memory: Option<Memory>,
     len: usize,
@@ -128,7 +126,6 @@ pub struct Rotary {
     places: Option<Lent>,
 }
 
-/// Log-probabilities on their way.
 pub struct Pending {
     lent: Option<Lent>,
     len: usize,
@@ -167,7 +164,6 @@ fn int(n: usize) -> i32 {
 }
 
 impl Cuda {
-    /// Opens a GPU.
     pub fn new(choices: Choices) -> Result<Self, ModelError> {
         let device = Device::open(choices.number, PARTS)?;
         if let Some(bytes) = choices.memory {

@@ -9,10 +9,8 @@ use crate::kernels::{Backend, NormOf, Weights};
 use crate::transformer::{TableOf, Transformer};
 use crate::vision::TowerConfig;
 
-/// Red, green and blue.
 const COLOURS: usize = 3;
 
-/// A tower's own tensors.
 pub(crate) struct TowerParts<B: Backend> {
     pub transformer: Transformer<B>,
     /// From a patch's pixels to a row.
@@ -27,7 +25,6 @@ pub(crate) fn holds(checkpoint: &Checkpoint, config: &TowerConfig) -> bool {
     Loader::new(checkpoint, &config.architecture, LoadSettings::default()).is_ok()
 }
 
-/// Loads a tower.
 pub(crate) fn tower<B: Backend>(
     backend: B,
     checkpoint: &Checkpoint,

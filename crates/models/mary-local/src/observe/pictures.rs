@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::pictures::View;
-use mary_contract::{Desk, Job, ModelError, Observe, Observed, Reply, ReplyMeta};
+use mary_contract::{Job, ModelError, Observe, Observed, Reply, ReplyMeta, WorkQueue};
 
 use super::layers;
 use crate::model::LocalModel;
@@ -22,7 +22,7 @@ struct Prepared<'a> {
 /// Answers those of the jobs that show pictures.
 pub(super) fn answer(
     model: &LocalModel,
-    desk: &mut dyn Desk<Observe, Observed>,
+    queue: &mut dyn WorkQueue<Observe, Observed>,
     jobs: &[Job<Observe>],
 ) -> ControlFlow<()> {
     let mut prepared: Vec<Prepared<'_>> = vec![];
@@ -34,15 +34,15 @@ pub(super) fn answer(
                     last.job.request.pools == job.request.pools && last.layers == next.layers
                 });
                 if !alike || prepared.len() >= HELD {
-                    read(model, desk, &prepared)?;
+                    read(model, queue, &prepared)?;
                     prepared.clear();
                 }
                 prepared.push(next);
             }
-            Err(error) => desk.answer(job.ticket, Err(error))?,
+            Err(error) => queue.answer(job.ticket, Err(error))?,
         }
     }
-    read(model, desk, &prepared)
+    read(model, queue, &prepared)
 }
 
 fn joint(model: &LocalModel) -> Result<(&Joint, usize), ModelError> {
@@ -62,7 +62,7 @@ fn prepare<'a>(model: &LocalModel, job: &'a Job<Observe>) -> Result<Prepared<'a>
 
 fn read(
     model: &LocalModel,
-    desk: &mut dyn Desk<Observe, Observed>,
+    queue: &mut dyn WorkQueue<Observe, Observed>,
     prepared: &[Prepared<'_>],
 ) -> ControlFlow<()> {
     let Some(first) = prepared.first() else {
@@ -76,7 +76,7 @@ fn read(
         Err(error) => vec![Err(error); prepared.len()],
     };
     for (picture, answer) in prepared.iter().zip(answers) {
-        desk.answer(picture.job.ticket, answer)?;
+        queue.answer(picture.job.ticket, answer)?;
     }
     ControlFlow::Continue(())
 }

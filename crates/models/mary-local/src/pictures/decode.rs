@@ -22,7 +22,6 @@ pub const MOST_BYTES: usize = 256 << 20;
 /// Longest side of a picture that is read.
 const LONGEST: usize = 1 << 16;
 
-/// Reads a picture.
 pub fn decode(file: &[u8]) -> Result<Picture, VisionError> {
     if file.len() > MOST_BYTES {
         return Err(VisionError::TooLarge {

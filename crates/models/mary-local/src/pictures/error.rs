@@ -16,23 +16,15 @@ pub enum VisionError {
     Broken {
         /// PNG or JPEG.
         format: &'static str,
-        /// What the decoder says.
         why: String,
     },
     /// Too small to hold anything.
     #[error("the picture has {width} × {height} pixels; a picture of a single pixel shows nothing")]
-    TooSmall {
-        /// Pixels across.
-        width: usize,
-        /// Pixels down.
-        height: usize,
-    },
+    TooSmall { width: usize, height: usize },
     /// More pixels, or more bytes, than this program reads.
     #[error("the picture {what} {found}; at most {most} are read")]
     TooLarge {
-        /// What was counted.
         what: &'static str,
-        /// How many there are.
         found: u64,
         /// How many may be.
         most: u64,
@@ -40,9 +32,7 @@ pub enum VisionError {
     /// Sides that a processor refuses.
     #[error("the picture is {width} × {height} pixels: {why}")]
     Shape {
-        /// Pixels across.
         width: usize,
-        /// Pixels down.
         height: usize,
         /// What the processor asks for.
         why: String,

@@ -25,12 +25,10 @@ impl Picture {
         }
     }
 
-    /// Pixels across.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Pixels down.
     pub fn height(&self) -> usize {
         self.height
     }

@@ -11,9 +11,7 @@ use config::Settings;
 /// What a tower reads: three planes of numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
-    /// Pixels across.
     pub width: usize,
-    /// Pixels down.
     pub height: usize,
     /// All reds row after row, then all greens, then all blues.
     pub values: Vec<f32>,
@@ -33,7 +31,6 @@ pub enum Layout {
     },
     /// Idefics3: tiles row by row, then the whole picture; or the whole picture alone, with no rows.
     Split {
-        /// Rows of tiles.
         rows: usize,
         /// Tiles in a row.
         columns: usize,
@@ -45,7 +42,6 @@ pub enum Layout {
 /// Patches of a view in its own resolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Native {
-    /// Rows of patches.
     pub rows: usize,
     /// Patches in a row.
     pub columns: usize,
@@ -62,7 +58,6 @@ pub struct Native {
 pub struct Prepared {
     /// What the tower reads, in order.
     pub views: Vec<View>,
-    /// How they lie.
     pub layout: Layout,
 }
 
@@ -135,7 +130,6 @@ pub struct Processor {
 /// How a picture is cut.
 #[derive(Debug, Clone, PartialEq)]
 enum Kind {
-    /// Resized and cropped.
     Plain,
     /// Padded to a square of the mean colour first.
     Square,
@@ -162,7 +156,6 @@ enum Kind {
 enum Size {
     /// The shorter side has this many pixels.
     Shortest(usize),
-    /// Height and width.
     Exact(usize, usize),
 }
 
@@ -172,7 +165,6 @@ impl Processor {
         config::read(config)
     }
 
-    /// Prepares a picture.
     pub fn prepare(&self, picture: &Picture) -> Result<Prepared, VisionError> {
         let one = |view| Prepared {
             views: vec![view],
@@ -217,7 +209,6 @@ impl Processor {
         }
     }
 
-    /// Resized, cropped and normalised.
     fn plain(&self, picture: &Picture) -> Result<View, VisionError> {
         let s = &self.settings;
         let mut now = match s.size {

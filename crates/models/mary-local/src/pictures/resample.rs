@@ -6,17 +6,13 @@ use crate::pictures::Picture;
 /// How neighbouring pixels are weighed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filter {
-    /// The nearest pixel alone.
     Nearest,
     /// Lanczos with three lobes.
     Lanczos,
-    /// A triangle.
     Bilinear,
     /// Cubic convolution with a = -1/2.
     Bicubic,
-    /// A box.
     Box,
-    /// Hamming's window.
     Hamming,
 }
 

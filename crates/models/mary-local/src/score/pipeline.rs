@@ -1,4 +1,4 @@
-//! Three things at once: the desk's work (items, cache, judge, log) on the thread that serves it, the reading
+//! Three things at once: the queue's work (items, cache, judge, log) on the thread that serves it, the reading
 //! of the next window on a second, the computation of the present one on a third. On a GPU each of them takes
 //! about as long as the others.
 //!
@@ -12,7 +12,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use mary_contract::{Desk, Job, ModelError, Reply, Score, Scored, Ticket};
+use mary_contract::{Job, ModelError, Reply, Score, Scored, Ticket, WorkQueue};
 
 use super::{compute, window::Window};
 use crate::model::LocalModel;
@@ -21,7 +21,6 @@ use crate::model::LocalModel;
 const WINDOW_REQUESTS: usize = 8_192;
 /// Bytes of text taken at once, at most: some millions of tokens.
 const WINDOW_BYTES: usize = 4 << 20;
-/// Windows on their way.
 const WINDOWS: usize = 2;
 /// How soon a stop is heard while nothing arrives.
 const LISTEN: Duration = Duration::from_millis(100);
@@ -29,8 +28,8 @@ const LISTEN: Duration = Duration::from_millis(100);
 /// What is known of a request.
 pub(super) type Answer = (Ticket, Result<Reply<Scored>, ModelError>);
 
-/// Serves the desk until it is empty.
-pub(crate) fn serve(model: &LocalModel, desk: &mut dyn Desk<Score, Scored>) {
+/// Serves the queue until it is empty.
+pub(crate) fn serve(model: &LocalModel, queue: &mut dyn WorkQueue<Score, Scored>) {
     let stopped = AtomicBool::new(false);
     thread::scope(|scope| {
         let (take_in, taken) = mpsc::sync_channel::<Vec<Job<Score>>>(WINDOWS);
@@ -65,7 +64,7 @@ pub(crate) fn serve(model: &LocalModel, desk: &mut dyn Desk<Score, Scored>) {
         let mut under_way: VecDeque<usize> = VecDeque::new();
         loop {
             while under_way.len() < WINDOWS {
-                let jobs = pull(model, desk);
+                let jobs = pull(model, queue);
                 if jobs.is_empty() {
                     break;
                 }
@@ -78,7 +77,7 @@ pub(crate) fn serve(model: &LocalModel, desk: &mut dyn Desk<Score, Scored>) {
                 return;
             };
             for _ in 0..count {
-                if next(&answers, desk).is_break() {
+                if next(&answers, queue).is_break() {
                     stopped.store(true, Ordering::Relaxed);
                     return;
                 }
@@ -88,22 +87,25 @@ pub(crate) fn serve(model: &LocalModel, desk: &mut dyn Desk<Score, Scored>) {
 }
 
 /// Hands the next answer in; breaks where no more are wanted.
-fn next(answers: &mpsc::Receiver<Answer>, desk: &mut dyn Desk<Score, Scored>) -> ControlFlow<()> {
+fn next(
+    answers: &mpsc::Receiver<Answer>,
+    queue: &mut dyn WorkQueue<Score, Scored>,
+) -> ControlFlow<()> {
     loop {
         match answers.recv_timeout(LISTEN) {
-            Ok((ticket, reply)) => return desk.answer(ticket, reply),
-            Err(RecvTimeoutError::Timeout) if !desk.stopping() => {}
+            Ok((ticket, reply)) => return queue.answer(ticket, reply),
+            Err(RecvTimeoutError::Timeout) if !queue.stopping() => {}
             Err(_) => return ControlFlow::Break(()),
         }
     }
 }
 
-fn pull(model: &LocalModel, desk: &mut dyn Desk<Score, Scored>) -> Vec<Job<Score>> {
+fn pull(model: &LocalModel, queue: &mut dyn WorkQueue<Score, Scored>) -> Vec<Job<Score>> {
     let most = model.options().batch_size.unwrap_or(WINDOW_REQUESTS).max(1);
     let mut bytes = 0;
     let mut jobs = vec![];
     while jobs.len() < most && bytes < WINDOW_BYTES {
-        let Some(job) = desk.next() else { break };
+        let Some(job) = queue.next() else { break };
         let prefix = job.request.prefix.text().len();
         let continuations = &job.request.continuations;
         bytes += continuations

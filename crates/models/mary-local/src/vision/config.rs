@@ -21,14 +21,11 @@ pub(crate) enum Kind {
     Qwen { merge: usize },
 }
 
-/// A tower.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TowerConfig {
-    /// Its blocks.
     pub architecture: Architecture,
     /// Side of a patch in pixels.
     pub patch: usize,
-    /// Frames of a patch.
     pub frames: usize,
     /// Sides of the grid of learned positions; none where it turns by places.
     pub side: Option<usize>,
@@ -40,7 +37,6 @@ pub(crate) struct TowerConfig {
     pub windows: Option<(usize, Vec<usize>)>,
 }
 
-/// A model that sees.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct VisionConfig {
     pub kind: Kind,

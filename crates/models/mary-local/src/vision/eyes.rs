@@ -22,7 +22,6 @@ use crate::load::tower::{self, Beside};
 /// Bytes of pictures that stay in memory once they are read.
 const KEPT: usize = 256 << 20;
 
-/// A picture, read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Seen {
     /// Rows of the language model's stream.

@@ -18,16 +18,13 @@ pub struct Shown {
     data: Vec<f32>,
     /// By first row; none where a model does not turn by places.
     grids: Vec<Grid>,
-    /// Where each picture begins.
     firsts: Vec<usize>,
     /// The rows of a picture see one another in both directions, and are computed together.
     both_ways: bool,
 }
 
-/// Where a token stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Time, height and width.
     pub at: [u32; 3],
     /// Where the picture that it is part of begins.
     base: u32,

@@ -99,7 +99,6 @@ impl<B: Backend> Tower<B> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Patches times their weights.
     fn patches(&self, pixels: &[f32], rows: usize) -> Vec<f32> {
         let (b, hidden) = (self.backend(), self.parts.transformer.architecture().hidden);
         let (mut x, mut y) = (B::Tensor::default(), B::Tensor::default());

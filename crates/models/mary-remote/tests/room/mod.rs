@@ -1,4 +1,4 @@
-//! What the integration tests share: a desk, a working directory with a `.env`, and models opened
+//! What the integration tests share: a queue, a working directory with a `.env`, and models opened
 //! against the faulty server.
 
 use std::collections::{HashMap, VecDeque};
@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Desk, Generate, Generated, Job, Model, ModelError, ModelSettings, Prompt, Provider, Reply,
-    Sampling, Ticket,
+    Generate, Generated, Job, Model, ModelError, ModelSettings, Prompt, Provider, Reply, Sampling,
+    Ticket, WorkQueue,
 };
 use mary_remote::{Ledger, providers_with};
 use mary_testkit::faulty_server::FaultyServer;
@@ -27,8 +27,8 @@ pub static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
     folder
 });
 
-/// A desk that counts.
-pub struct TestDesk<Q, A> {
+/// A queue that counts.
+pub struct TestQueue<Q, A> {
     pub waiting: VecDeque<Job<Q>>,
     pub answers: HashMap<Ticket, Vec<Result<Reply<A>, ModelError>>>,
     pub held: usize,
@@ -38,7 +38,7 @@ pub struct TestDesk<Q, A> {
     pub count: usize,
 }
 
-impl<Q, A> TestDesk<Q, A> {
+impl<Q, A> TestQueue<Q, A> {
     pub fn new(requests: impl IntoIterator<Item = Q>) -> Self {
         let waiting = requests
             .into_iter()
@@ -67,7 +67,7 @@ impl<Q, A> TestDesk<Q, A> {
     }
 }
 
-impl<Q, A> Desk<Q, A> for TestDesk<Q, A> {
+impl<Q, A> WorkQueue<Q, A> for TestQueue<Q, A> {
     fn next(&mut self) -> Option<Job<Q>> {
         let job = self.waiting.pop_front()?;
         self.held += 1;
@@ -129,8 +129,8 @@ pub fn ask(text: impl Into<String>) -> Generate {
     }
 }
 
-pub fn generate(model: &dyn Model, requests: Vec<Generate>) -> TestDesk<Generate, Generated> {
-    let mut desk = TestDesk::new(requests);
-    model.generator().unwrap().generate(&mut desk);
-    desk
+pub fn generate(model: &dyn Model, requests: Vec<Generate>) -> TestQueue<Generate, Generated> {
+    let mut queue = TestQueue::new(requests);
+    model.generator().unwrap().generate(&mut queue);
+    queue
 }

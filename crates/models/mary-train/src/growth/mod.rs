@@ -26,7 +26,6 @@ use std::time::Instant;
 #[derive(Debug, Clone)]
 #[allow(missing_docs, reason = "fields are what their names say")]
 pub enum GrowEvent {
-    /// Everything is ready.
     Started {
         parameters: usize,
         tokens_per_step: usize,
@@ -48,9 +47,10 @@ pub enum GrowEvent {
         /// Tokens a second since this call started.
         tokens_per_second: f64,
     },
-    /// A checkpoint was written.
-    Checkpoint { step: u64, folder: PathBuf },
-    /// Held-out items were scored.
+    Checkpoint {
+        step: u64,
+        folder: PathBuf,
+    },
     Probed(ProbeReport),
     /// Questions about held-out pictures were asked.
     VisionProbed(crate::vision::VisionReport),
@@ -233,7 +233,6 @@ impl Run<'_> {
 /// How the numbers of a tensor start.
 pub(crate) enum Start {
     Constant(f32),
-    /// Normal with this deviation.
     Normal(f64),
 }
 

@@ -31,12 +31,10 @@ impl Weight {
         split: None,
     };
 
-    /// For the forward pass.
     pub(super) fn forward(&self) -> Option<&Tiles> {
         self.split.as_ref().map(|(forward, _)| forward)
     }
 
-    /// For the backward pass.
     pub(super) fn backward(&self) -> Option<&Tiles> {
         self.split.as_ref().map(|(_, backward)| backward)
     }

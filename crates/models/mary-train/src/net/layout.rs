@@ -49,7 +49,6 @@ pub(crate) struct Block {
     pub(crate) norm2: Norm,
     /// Of what the two parts add (Gemma).
     pub(crate) post: Option<(Norm, Norm)>,
-    /// Of queries and keys.
     pub(crate) qk: Option<(Norm, Norm)>,
     /// Matrices that write the joint query, key and value row, with the column they start at.
     pub(crate) qkv: Vec<(Linear, usize)>,
@@ -80,7 +79,6 @@ pub struct Layout {
     pub total: usize,
     pub(crate) embedding: Range<usize>,
     pub(crate) embedding_name: String,
-    /// Learned positions.
     pub(crate) positions: Option<Range<usize>>,
     pub(crate) blocks: Vec<Block>,
     pub(crate) final_norm: Norm,

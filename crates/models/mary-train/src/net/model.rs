@@ -22,7 +22,6 @@ use rayon::prelude::*;
 /// Tokens to run, in segments that do not see each other.
 #[derive(Debug, Clone, Default)]
 pub struct Packed {
-    /// The input tokens.
     pub tokens: Vec<u32>,
     /// For every input token, the token that should follow and how much it counts (0: not at all).
     pub targets: Vec<(u32, f32)>,
@@ -91,9 +90,7 @@ impl Parameters<'_> {
 /// Where gradients are added: to the base, the adapter, or both.
 #[derive(Default)]
 pub struct Gradients<'a> {
-    /// Gradient of the base.
     pub base: Option<&'a mut [f32]>,
-    /// Gradient of the adapter.
     pub adapter: Option<&'a mut [f32]>,
 }
 
@@ -151,7 +148,6 @@ pub struct Workspace {
 pub struct Net {
     /// What it is made of.
     pub architecture: Architecture,
-    /// Where the tensors lie.
     pub layout: Layout,
     /// Longest sequence that is run.
     pub longest: usize,
@@ -340,7 +336,6 @@ impl Net {
         self.loss_and_gradient_given(p, (packed, Given::default()), scale, g, ws)
     }
 
-    /// Log-probability of every target.
     pub fn log_probabilities(
         &self,
         p: &Parameters<'_>,

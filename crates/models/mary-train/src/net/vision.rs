@@ -122,7 +122,6 @@ impl VisionEncoder {
         })
     }
 
-    /// Where the tensors lie.
     pub fn layout(&self) -> &Layout {
         &self.net.layout
     }

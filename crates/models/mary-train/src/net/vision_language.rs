@@ -10,7 +10,6 @@ use crate::TrainError;
 use mary_weights::architecture::Architecture;
 use serde_json::Value;
 
-/// Texts with their pictures.
 #[derive(Debug, Clone, Default)]
 pub struct VisionPack {
     /// The texts; where a picture is shown stand as many tokens as it has rows.
@@ -24,9 +23,7 @@ pub struct VisionPack {
 /// A vision encoder and a language model, ready to run.
 #[derive(Debug, Clone)]
 pub struct VisionLanguageNet {
-    /// Tower and projector.
     pub encoder: VisionEncoder,
-    /// The language model.
     pub text: Net,
     /// Every tensor, in the order of the flat slice.
     pub entries: Vec<Entry>,

@@ -85,7 +85,6 @@ pub struct AnswerScore {
     pub tokens: usize,
 }
 
-/// What tuning did.
 #[derive(Debug, Clone)]
 #[allow(missing_docs, reason = "fields are what their names say")]
 pub struct TuneReport {

@@ -21,9 +21,7 @@ pub struct VisionReport {
     pub own: f64,
     /// The same by kind of question.
     pub by_kind: BTreeMap<String, f64>,
-    /// With a blank picture.
     pub blank: f64,
-    /// With another question's picture.
     pub other: f64,
 }
 

@@ -43,12 +43,10 @@ pub struct Architecture {
     pub causal: bool,
     /// Whether it predicts the next token (a decoder with a head).
     pub language_head: bool,
-    /// How tokens become vectors.
     pub embedding: Embedding,
     pub norm: Norm,
     /// How attention, feed-forward and residual stream are wired.
     pub block: Block,
-    /// How attention weighs.
     pub attention: Attention,
     /// What differs from block to block.
     pub kinds: Vec<LayerKind>,
@@ -72,7 +70,6 @@ pub struct Architecture {
     pub names: Names,
 }
 
-/// How tokens become vectors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedding {
     /// Width of the embedding, where it is projected to `hidden` (OPT-350M).
@@ -83,11 +80,9 @@ pub struct Embedding {
     pub position_offset: Option<usize>,
     /// A segment vector (of segment 0) is added.
     pub token_types: bool,
-    /// A norm follows.
     pub norm: bool,
 }
 
-/// Which norm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Norm {
@@ -116,10 +111,8 @@ pub enum Block {
     OutputNorm,
 }
 
-/// How attention weighs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Attention {
-    /// Multiplied onto the scores.
     pub scale: f32,
     /// Scores are squashed to ± this value.
     pub soft_cap: Option<f32>,
@@ -178,7 +171,6 @@ pub struct Experts {
     pub shared: Option<usize>,
 }
 
-/// The feed-forward block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Mlp {
@@ -226,7 +218,6 @@ pub enum QkvLayout {
 pub enum UpNames {
     /// One tensor, not gated.
     Plain(&'static str),
-    /// Gate and up.
     Separate(&'static str, &'static str),
     /// Gate rows above up rows.
     Fused(&'static str),

@@ -15,10 +15,8 @@ use mary_contract::{ErrorKind, ModelError};
 use serde_json::{Value, json};
 use tokenizers::PostProcessorWrapper;
 
-/// A tokenised text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Encoding {
-    /// Token ids.
     pub ids: Vec<u32>,
     /// Where each token lies in the text, in bytes; `(0, 0)` for tokens that were added. A space
     /// before a word belongs to the token that holds it.
@@ -36,7 +34,6 @@ enum Spelling {
     ByteLevel,
     /// `▁` for a space, `<0xAB>` for a byte.
     SentencePiece,
-    /// As it is.
     Plain,
 }
 
@@ -51,7 +48,6 @@ pub(crate) struct Specials {
     pub add_eos: Option<bool>,
 }
 
-/// A tokenizer.
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
     spelling: Spelling,

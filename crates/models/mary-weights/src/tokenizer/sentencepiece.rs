@@ -145,7 +145,6 @@ impl Vocabulary {
         Ok(())
     }
 
-    /// The pipeline.
     pub fn pipeline(&self, prefix: Prefix) -> Result<Parts, String> {
         let mut parts = Parts::of(self.model()?);
         let mut steps = Vec::new();

@@ -26,7 +26,6 @@ fn specials(pictures: bool) -> Vec<String> {
     all
 }
 
-/// Builds the tokenizer.
 pub(super) fn from_ranks(file: &[u8], pictures: bool) -> Result<tokenizers::Tokenizer, String> {
     let ranks = read(file)?;
     let mut vocab: AHashMap<String, u32> = AHashMap::with_capacity(ranks.len());

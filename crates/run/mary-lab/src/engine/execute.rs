@@ -15,8 +15,8 @@ use mary_contract::{
     SampleId, StoreError, Task, TaskError, TaskSettings, Ticket,
 };
 
-use crate::engine::desk::RequestDesk;
 use crate::engine::flight::{Flight, Pending};
+use crate::engine::queue::RequestQueue;
 use crate::engine::select::Survey;
 use crate::engine::{EngineError, plan};
 
@@ -206,22 +206,22 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
     /// Lets one model answer one kind of question until none is left.
     fn serve(&mut self, role: ModelRole, kind: RequestKind) {
         let model = self.run.participants.play(role);
-        let mut desk = RequestDesk::new(self, place_of(role, kind));
+        let mut queue = RequestQueue::new(self, place_of(role, kind));
         let able = match kind {
             RequestKind::Score => model
                 .and_then(|m| m.scorer())
-                .map(|m| m.score(&mut desk))
+                .map(|m| m.score(&mut queue))
                 .is_some(),
             RequestKind::Observe => model
                 .and_then(|m| m.observer())
-                .map(|m| m.observe(&mut desk))
+                .map(|m| m.observe(&mut queue))
                 .is_some(),
             RequestKind::Generate => model
                 .and_then(|m| m.generator())
-                .map(|m| m.generate(&mut desk))
+                .map(|m| m.generate(&mut queue))
                 .is_some(),
         };
-        let taken = desk.into_unanswered();
+        let taken = queue.into_unanswered();
         if self.fault.is_some() {
             return;
         }

@@ -358,8 +358,8 @@ fn a_backend_that_forgets_a_question_is_found_out() {
     }
     impl Generator for Broken {
         // Takes a question and forgets it.
-        fn generate(&self, desk: &mut dyn Desk<Generate, Generated>) {
-            while desk.next().is_some() {}
+        fn generate(&self, queue: &mut dyn WorkQueue<Generate, Generated>) {
+            while queue.next().is_some() {}
         }
     }
     let room = Room::new(5);

@@ -199,7 +199,6 @@ fn checksum(form: u8, key: &Key, bytes: &[u8]) -> [u8; SUM] {
     sum
 }
 
-/// What a row holds.
 #[derive(Debug, PartialEq)]
 pub(super) enum Unpacked {
     /// The answer that was kept.

@@ -45,7 +45,6 @@ impl Label {
     }
 }
 
-/// The response cache.
 pub struct ResponseCache {
     path: PathBuf,
     reader: Connection,
@@ -54,16 +53,12 @@ pub struct ResponseCache {
     view: Option<(u64, Instant)>,
     writer: Writer,
     label: Label,
-    /// Damage is said once.
     said_damaged: bool,
 }
 
-/// What a cache holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheStats {
-    /// Where it is.
     pub path: PathBuf,
-    /// Answers.
     pub rows: u64,
     /// Bytes of answers as stored.
     pub bytes: u64,
@@ -78,7 +73,6 @@ pub struct CacheStats {
 pub struct ModelShare {
     /// The model, as the user named it.
     pub model: String,
-    /// Its answers.
     pub rows: u64,
     /// Their bytes as stored.
     pub bytes: u64,
@@ -88,18 +82,14 @@ pub struct ModelShare {
 /// nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prune {
-    /// Older than this.
     pub older_than: Option<Duration>,
-    /// Of this model.
     pub model: Option<String>,
     /// Oldest first, until what is left takes no more than this many bytes.
     pub max_bytes: Option<u64>,
 }
 
-/// What was thrown away.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// Answers.
     pub rows: u64,
     /// Their bytes as stored.
     pub bytes: u64,
@@ -184,7 +174,6 @@ impl ResponseCache {
         }
     }
 
-    /// What it holds.
     pub fn stats(&mut self) -> Result<CacheStats, StoreError> {
         self.look_away()?;
         self.writer.flush()?;

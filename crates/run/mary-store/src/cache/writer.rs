@@ -60,10 +60,7 @@ pub(super) enum Pending {
     /// Here, in its stored form.
     Waiting(Arc<[u8]>),
     /// Not here; the database has it if it was among this many commits.
-    NotHere {
-        /// Batches committed so far.
-        commits: u64,
-    },
+    NotHere { commits: u64 },
 }
 
 pub(super) struct Writer {

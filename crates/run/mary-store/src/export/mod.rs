@@ -155,7 +155,6 @@ impl Group {
     }
 }
 
-/// Everything an item took.
 fn usage_of(sample: &Sample) -> Usage {
     let mut total = Usage::default();
     for exchange in &sample.exchanges {

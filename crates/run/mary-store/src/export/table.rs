@@ -77,7 +77,6 @@ pub(super) struct Row {
     pub(super) usage: Usage,
     /// Where the task's items came from: `fresh`, `published` or `file`.
     pub(super) source: Option<String>,
-    /// As the provider says.
     pub(super) model_version: Option<String>,
     /// What was right, what was chosen, and by how much.
     pub(super) choice: Choice,

@@ -32,10 +32,8 @@ pub struct ImportOptions {
     pub score: Option<String>,
 }
 
-/// What an import brought.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
-    /// The new run folder.
     pub path: PathBuf,
     /// Samples in it.
     pub samples: usize,
@@ -142,7 +140,6 @@ impl Foreign {
         &self.task
     }
 
-    /// Whose answers they are.
     pub fn model(&self) -> &str {
         &self.model
     }

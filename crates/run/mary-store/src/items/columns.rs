@@ -49,7 +49,6 @@ fn cell(row: &Value, name: &str) -> Option<String> {
     }
 }
 
-/// Fields with commas.
 pub(super) struct Csv {
     path: PathBuf,
     out: csv::Writer<File>,
@@ -81,7 +80,6 @@ impl Sink for Csv {
     }
 }
 
-/// Columns with types.
 pub(super) struct Parquet {
     path: PathBuf,
     out: Option<SerializedFileWriter<File>>,

@@ -126,7 +126,6 @@ impl Limits {
         self.welcome([token], now);
     }
 
-    /// These take part.
     pub fn welcome(&self, tokens: impl IntoIterator<Item = [u8; 32]>, now: Instant) {
         self.with(|counts| {
             for token in tokens {

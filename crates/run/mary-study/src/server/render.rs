@@ -48,11 +48,9 @@ fn render(name: &str, context: Value) -> String {
 pub(super) struct Buttons {
     pub action: String,
     pub fields: Vec<(String, String)>,
-    /// Name, value, words.
     pub buttons: Vec<(String, String, String)>,
 }
 
-/// A page of text.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Message {
     pub heading: String,

@@ -29,7 +29,6 @@ pub fn served(session: Session) -> io::Result<SocketAddr> {
         .map_err(|_| io::ErrorKind::AddrNotAvailable.into())
 }
 
-/// What simulated people saw.
 #[derive(Debug, Default)]
 pub struct Report {
     /// People who reached the last page.

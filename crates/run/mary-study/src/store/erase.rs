@@ -94,7 +94,6 @@ pub(crate) fn record(
     Ok(())
 }
 
-/// The copies there are.
 pub(crate) fn copies(db: &Connection) -> rusqlite::Result<Vec<Copy>> {
     let mut select = db.prepare("SELECT path, kind, sheet, stale FROM copies ORDER BY path")?;
     let rows = select.query_map([], |row| {

@@ -10,9 +10,7 @@ use crate::question::Answer;
 /// How far a person is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PersonState {
-    /// Has a place.
     Running,
-    /// Answered everything.
     Finished,
     /// Was away for long, and the place was given to another.
     TimedOut,
@@ -45,13 +43,10 @@ pub struct Person {
     pub id: i64,
     /// The name in results.
     pub pseudonym: String,
-    /// Which list.
     pub place: usize,
-    /// How far.
     pub state: PersonState,
     /// What was agreed to.
     pub consent_version: u32,
-    /// Hash of its text.
     pub consent_hash: String,
     /// Milliseconds since 1970.
     pub began: i64,
@@ -66,11 +61,8 @@ pub struct Person {
 /// What a platform says about who it sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlatformIds {
-    /// The person.
     pub pid: String,
-    /// The platform's study.
     pub study: String,
-    /// This participation.
     pub session: String,
 }
 
@@ -96,7 +88,6 @@ pub(crate) struct Neighbours {
     pub tokens: Arc<Mutex<Vec<[u8; 32]>>>,
 }
 
-/// A place was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Joined {
     /// To somebody new.
@@ -109,7 +100,6 @@ pub enum Joined {
 /// Why no place was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoPlace {
-    /// All are taken.
     Full,
     /// The study is over.
     Closed,
@@ -386,9 +376,7 @@ pub(crate) fn all(db: &Connection) -> rusqlite::Result<Vec<Person>> {
 pub struct StoredAnswer {
     /// From 0.
     pub trial: usize,
-    /// Which item.
     pub item: usize,
-    /// What was answered.
     pub answer: Answer,
     /// Which option stood in which place.
     pub shown: Vec<usize>,
@@ -398,7 +386,6 @@ pub struct StoredAnswer {
     pub elapsed: Option<f64>,
     /// How often the window lost the focus.
     pub blurs: Option<i64>,
-    /// Size of the window.
     pub window: Option<(i64, i64)>,
     /// `key`, `mouse` or `touch`.
     pub input: Option<String>,

@@ -9,26 +9,20 @@ use crate::folder::Study;
 use crate::question::Answer;
 use crate::settings::CheckKind;
 
-/// Where a person is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Reads the instructions.
     Instructions,
-    /// Answers a check.
     Check {
         /// Which of the study's checks.
         number: usize,
         /// From 0.
         attempt: u32,
     },
-    /// Answers an item.
     Trial {
         /// From 0.
         trial: usize,
-        /// Which item.
         item: usize,
     },
-    /// Has finished.
     Finished,
     /// Did not understand the instructions.
     ScreenedOut,
@@ -56,10 +50,8 @@ impl Step {
     }
 }
 
-/// What a form sends.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Submission {
-    /// Which step it answers.
     pub step: String,
     /// The step's key, which only its own page holds.
     pub key: String,
@@ -71,16 +63,13 @@ pub struct Submission {
     pub elapsed: Option<f64>,
     /// How often the window lost the focus.
     pub blurs: Option<i64>,
-    /// Size of the window.
     pub window: Option<(i64, i64)>,
     /// `key`, `mouse` or `touch`.
     pub input: Option<String>,
 }
 
-/// It was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Submitted {
-    /// And saved.
     Saved,
     /// It had been saved before; nothing was changed.
     Already,

@@ -47,7 +47,6 @@ pub const TEMPLATE: Param = Param::new(
 /// The prompt of written answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Template {
-    /// The evaluation's.
     #[default]
     Published,
     /// The chat tuning set's: answers with letter and option.
@@ -74,7 +73,6 @@ pub struct Asking {
     pub form: PromptForm,
     /// The prompt of written answers.
     pub template: Template,
-    /// Longest written answer.
     pub max_tokens: u32,
 }
 
@@ -238,7 +236,6 @@ impl Asking {
 pub struct Shown<'a> {
     /// The number in the JSON; the model is to give it back.
     pub index: u32,
-    /// The question alone.
     pub question: &'a str,
     /// Four options in the order shown.
     pub options: &'a [String],

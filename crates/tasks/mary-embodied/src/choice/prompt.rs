@@ -8,7 +8,6 @@ use serde_json::json;
 use super::{LETTERS, Shown};
 use crate::Language;
 
-/// Of scored letters.
 pub const SCORED_TEMPLATE: &str = "ours: question, four lettered options, then the letter";
 
 const PUBLISHED: &str = "Based on the example provided, answer the question by selecting the most \
@@ -38,7 +37,6 @@ pub fn template_convention(language: Language) -> &'static str {
     }
 }
 
-/// The published prompt.
 pub fn published(shown: &Shown<'_>) -> String {
     let question = question_json(shown);
     match shown.language {

@@ -18,7 +18,6 @@ pub(super) struct TripleRecord {
     form: f64,
     /// How much nearer the antonym's frequency is to the word's than the synonym's is.
     frequency: Option<f64>,
-    /// The word's own frequency.
     own_frequency: Option<f64>,
     score: f64,
 }

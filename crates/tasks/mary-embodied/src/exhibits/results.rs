@@ -180,7 +180,6 @@ fn breakdown_columns(row: &SummaryRow, tag: &str) -> Columns {
     columns
 }
 
-/// Every SensoryVec result.
 pub(super) fn places(runs: &[RunSummary]) -> Vec<Places> {
     let card = SENSORY_VEC.card();
     let found = rows(runs, &card.id).filter_map(|(run, row)| {

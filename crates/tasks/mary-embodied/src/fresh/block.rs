@@ -9,7 +9,6 @@ use mary_generators::{Stream, shuffle, stream};
 use super::said::{Level, Said};
 use super::sketch::Sketch;
 
-/// Options of a question.
 pub const OPTIONS: usize = 4;
 
 /// A question in its three forms.
@@ -21,7 +20,6 @@ pub struct Posed {
     pub seen: Said,
     /// What the picture shows, said when both are given.
     pub caption: Said,
-    /// The picture.
     pub sketch: Sketch,
 }
 
@@ -39,7 +37,6 @@ pub struct Block {
 /// A kind of question that can be drawn without end.
 #[derive(Debug)]
 pub struct Kind {
-    /// For tags and tables.
     pub name: &'static str,
     /// Draws four questions of a level that go together; `None` when this draw did not work out.
     pub draw: fn(&mut Stream, Level) -> Option<Block>,
@@ -51,9 +48,7 @@ pub struct Kind {
 /// One item: a question with its options in the order shown.
 #[derive(Debug, Clone)]
 pub struct FreshItem {
-    /// The kind.
     pub kind: &'static str,
-    /// What is asked.
     pub posed: Posed,
     /// Four options in words.
     pub options: Vec<Said>,

@@ -69,7 +69,6 @@ pub enum Show {
     Text,
     /// As a picture with the bare question.
     Picture,
-    /// As both.
     Both,
 }
 
@@ -134,7 +133,6 @@ static COLOUR_CARD: TaskCard = card(
     &COLOUR_PARAMS,
 );
 
-/// Colours.
 pub static FRESH_COLOUR: FreshTask = FreshTask {
     card: &COLOUR_CARD,
     kinds: &colour::BY_NAME,
@@ -152,7 +150,6 @@ static GEOMETRY_CARD: TaskCard = card(
     &PARAMS,
 );
 
-/// Geometry.
 pub static FRESH_GEOMETRY: FreshTask = FreshTask {
     card: &GEOMETRY_CARD,
     kinds: &geometry::KINDS,
@@ -170,7 +167,6 @@ static SYMBOLS_CARD: TaskCard = card(
     &PARAMS,
 );
 
-/// Symbols.
 pub static FRESH_SYMBOLS: FreshTask = FreshTask {
     card: &SYMBOLS_CARD,
     kinds: &symbols::KINDS,
@@ -184,15 +180,12 @@ pub static FRESH_TASKS: [&FreshTask; 3] = [&FRESH_COLOUR, &FRESH_GEOMETRY, &FRES
 /// Which colours are asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colours {
-    /// By their names.
     Names,
     /// Of things as they look in life.
     Life,
-    /// Both.
     Both,
 }
 
-/// Everything set.
 #[derive(Debug, Clone, Copy)]
 struct FreshSettings {
     asking: Asking,

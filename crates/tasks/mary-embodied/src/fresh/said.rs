@@ -14,7 +14,6 @@ pub struct Said {
 }
 
 impl Said {
-    /// Both texts.
     pub fn new(en: impl Into<String>, zh: impl Into<String>) -> Self {
         Self {
             en: en.into(),
@@ -47,7 +46,6 @@ impl Said {
 /// How hard questions are: as they come, or one rung of a ladder of four.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Level {
-    /// As they come.
     #[default]
     Any,
     /// A rung from 1 (easiest) to 4.
@@ -57,13 +55,9 @@ pub enum Level {
 /// A rung of the ladder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rung {
-    /// The easiest.
     One,
-    /// Harder.
     Two,
-    /// Harder still.
     Three,
-    /// The hardest.
     Four,
 }
 
@@ -80,7 +74,6 @@ impl Level {
         })
     }
 
-    /// For tags and tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Any => "any",

@@ -7,14 +7,12 @@ use mary_generators::{Packing, Picture};
 
 /// A place on the paper, from the upper left corner, in dots.
 pub type Spot = [f64; 2];
-/// Red, green, blue.
 pub type Paint = [u8; 3];
 
 /// Dots from side to side.
 pub const WIDTH: usize = 512;
 /// The pen of lines and letters.
 pub const BLACK: Paint = [20, 20, 20];
-/// Thin helping lines.
 pub const GREY: Paint = [150, 150, 150];
 /// Paper that lies on the white ground.
 pub const PAPER: Paint = [232, 226, 208];
@@ -59,7 +57,6 @@ impl Sketch {
         }
     }
 
-    /// A filled polygon.
     pub fn polygon(&mut self, points: &[Spot], paint: Paint) {
         self.push(Form::Polygon(points.to_vec()), paint);
     }
@@ -74,12 +71,10 @@ impl Sketch {
         self.polygon(&points, paint);
     }
 
-    /// A filled circle.
     pub fn disc(&mut self, centre: Spot, radius: f64, paint: Paint) {
         self.push(Form::Disc(centre, radius), paint);
     }
 
-    /// A straight line.
     pub fn line(&mut self, from: Spot, to: Spot, thick: f64, paint: Paint) {
         let (dx, dy) = (to[0] - from[0], to[1] - from[1]);
         let long = dx.hypot(dy).max(1e-9);
@@ -93,7 +88,6 @@ impl Sketch {
         self.polygon(&points, paint);
     }
 
-    /// A broken line.
     pub fn dashes(&mut self, from: Spot, to: Spot, thick: f64, paint: Paint) {
         let long = (to[0] - from[0]).hypot(to[1] - from[1]);
         let pieces = (long / 14.0).ceil().max(1.0);
@@ -145,7 +139,6 @@ impl Sketch {
         self.push(Form::Row(symbols.to_vec(), baseline, size), BLACK);
     }
 
-    /// The picture as PNG.
     pub fn png(&self) -> Result<Image, TaskError> {
         let mut fine = vec![[255u8; 3]; WIDTH * FINE * self.height * FINE];
         for fill in &self.fills {

@@ -21,7 +21,6 @@ use crate::choice::{self, Shown, Template};
 use crate::upstream::Asked;
 use crate::{CITATION, Language, Source, upstream};
 
-/// The task, as listed.
 pub static PERCEPTUAL_QA: PerceptualQa = PerceptualQa;
 
 /// What a reader must know.
@@ -47,7 +46,6 @@ pub(crate) static CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// PerceptualQA.
 #[derive(Debug, Clone, Copy)]
 pub struct PerceptualQa;
 

@@ -5,7 +5,6 @@ use mary_contract::{Param, TaskCard, TaskError, TaskSettings};
 use crate::choice::{self, Asking, not_one_of};
 use crate::{Language, Source};
 
-/// The parameters.
 pub(super) static PARAMS: [Param; 7] = [
     choice::MODE,
     crate::SOURCE,
@@ -30,11 +29,9 @@ pub(super) static PARAMS: [Param; 7] = [
 /// Which part of the questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// All.
     All,
     /// What a tuning set of the same seed holds.
     Train,
-    /// What it leaves out.
     Test,
 }
 
@@ -56,7 +53,6 @@ pub struct PerceptualQaSettings {
 }
 
 impl PerceptualQaSettings {
-    /// Reads and checks.
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         let asking = Asking::read(card, settings)?;
         let language = match settings.param(card, "language") {

@@ -22,7 +22,6 @@ use crate::choice::not_one_of;
 /// Questions of a block, in which every answer is right equally often.
 const BLOCK: usize = 16;
 
-/// Longest written answer.
 const LONGEST: u32 = 32;
 
 static PARAMS: [Param; 4] = [
@@ -74,11 +73,9 @@ static CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// The task.
 #[derive(Debug)]
 pub struct Scenes;
 
-/// The task, as listed.
 pub static SCENES: Scenes = Scenes;
 
 /// What is shown with a question.

@@ -23,7 +23,6 @@ use serde_json::{Value, json};
 use crate::{CITATION, Source, Triple, own, upstream};
 use cosine::{Cosines, Nothing, ROLES};
 
-/// The task, as listed.
 pub static SENSORY_VEC: SensoryVec = SensoryVec;
 
 static CARD: TaskCard = TaskCard {
@@ -45,7 +44,6 @@ static CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// SensoryVec.
 #[derive(Debug, Clone, Copy)]
 pub struct SensoryVec;
 

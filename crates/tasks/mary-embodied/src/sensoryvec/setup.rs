@@ -5,7 +5,6 @@ use mary_contract::{Changes, Layers, Param, TaskCard, TaskError, TaskSettings};
 use crate::choice::not_one_of;
 use crate::{Language, Source};
 
-/// The parameters.
 pub(super) static PARAMS: [Param; 5] = [
     crate::SOURCE,
     Param::new(
@@ -37,12 +36,10 @@ pub(super) static PARAMS: [Param; 5] = [
     .changing(Changes::Nothing),
 ];
 
-/// Which tokens are averaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pooling {
     /// Those of the target word.
     Target,
-    /// All of the sentence.
     Sentence,
 }
 
@@ -63,7 +60,6 @@ pub struct SensoryVecSettings {
     pub source: Source,
     /// English or Chinese.
     pub language: Language,
-    /// Which tokens are averaged.
     pub pooling: Pooling,
     /// The layer that is scored; negative from the end.
     pub layer: i32,
@@ -72,7 +68,6 @@ pub struct SensoryVecSettings {
 }
 
 impl SensoryVecSettings {
-    /// Reads and checks.
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(card)?;
         let pooling = match settings.param(card, "pool") {

@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 
 use mary_contract::{DataError, DataSource, TaskError};
 
-/// The dataset's id.
 pub const DATASET: &str = "embodied";
 
 fn file(data: &dyn DataSource, path: &str) -> Result<PathBuf, DataError> {

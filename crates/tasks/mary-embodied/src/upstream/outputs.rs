@@ -30,7 +30,6 @@ pub struct ReleasedAnswer {
     pub order: u32,
     /// From 0: the first or the second person.
     pub trial: u32,
-    /// The question.
     pub index: u32,
     /// The released record, as JSON.
     pub text: String,

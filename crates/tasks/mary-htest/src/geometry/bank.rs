@@ -14,7 +14,6 @@ pub const UNLIKE: f64 = 0.80;
 /// A result this much like the symbol it was made from counts as that symbol unchanged.
 const UNCHANGED: f64 = 0.90;
 
-/// Turns and flips.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Move {
     /// 90 degrees clockwise.
@@ -23,14 +22,11 @@ pub enum Move {
     Around,
     /// 90 degrees counterclockwise.
     Left,
-    /// Along a vertical line.
     Mirror,
-    /// Along a horizontal line.
     Flip,
 }
 
 impl Move {
-    /// All of them.
     pub const ALL: [Self; 5] = [
         Self::Right,
         Self::Around,
@@ -57,9 +53,7 @@ impl Move {
 /// How two symbols are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Join {
-    /// Left and right, touching.
     Beside,
-    /// Above and below, touching.
     Above,
     /// Centres in one place.
     Over,
@@ -72,11 +66,8 @@ pub enum Operation {
     Move(char, Move),
     /// Two symbols put together.
     Join(char, char, Join),
-    /// A stroke added.
     AddStroke(char, Place),
-    /// A stroke taken away.
     RemoveStroke(char, Place),
-    /// A half covered.
     RemoveHalf(char, Half),
     /// Two turns or flips, one after the other.
     Twice(char, Move, Move),
@@ -103,7 +94,6 @@ pub enum Class {
     Join,
     /// A stroke added, perhaps after a turn or flip.
     Stroke,
-    /// A stroke taken away.
     Without,
     /// A half covered, perhaps after a turn or flip.
     Half,
@@ -113,20 +103,15 @@ pub enum Class {
 /// kinds are a composition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// A turn.
     Rotation,
-    /// A flip.
     Flipping,
     /// Something put to it.
     Addition,
-    /// Something taken away.
     Subtraction,
-    /// Steps of different kinds.
     Composition,
 }
 
 impl Kind {
-    /// All of them.
     pub const ALL: [Self; 5] = [
         Self::Rotation,
         Self::Flipping,
@@ -135,7 +120,6 @@ impl Kind {
         Self::Composition,
     ];
 
-    /// For tags and tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rotation => "rotation",
@@ -150,18 +134,15 @@ impl Kind {
 /// A question with a clear answer.
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// What is done.
     pub operation: Operation,
     /// The symbol it looks most like.
     pub answer: char,
-    /// How alike they are.
     pub likeness: f64,
     /// Every symbol that clearly does not look like the result, in the order of the symbols.
     pub unlike: Vec<char>,
 }
 
 impl Operation {
-    /// The paper's kind.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Move(_, Move::Mirror | Move::Flip) => Kind::Flipping,

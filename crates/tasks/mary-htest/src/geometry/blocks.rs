@@ -18,9 +18,7 @@ use mary_generators::{Stream, below, shuffle, stream};
 /// One item: a question with its options in the order shown.
 #[derive(Debug, Clone)]
 pub struct GeometryItem {
-    /// What is asked.
     pub question: &'static Question,
-    /// Four symbols.
     pub options: Vec<char>,
     /// Index of the right one.
     pub correct: usize,
@@ -111,7 +109,6 @@ const STEPS: usize = 6;
 const OTHER: usize = STEPS - 1;
 
 impl Balance {
-    /// With a further block.
     fn with(&self, block: &[&'static Question]) -> Self {
         let mut after = self.clone();
         for question in block {

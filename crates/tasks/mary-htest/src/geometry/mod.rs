@@ -47,11 +47,9 @@ static CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// The task.
 #[derive(Debug)]
 pub struct LetterGeometry;
 
-/// The task, as listed.
 pub static LETTER_GEOMETRY: LetterGeometry = LetterGeometry;
 
 /// A question before it becomes an item, whatever its source.

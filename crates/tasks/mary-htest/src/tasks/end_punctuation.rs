@@ -6,7 +6,6 @@ use crate::draw::{capitalised, noun, word};
 use crate::words::WORDS;
 use mary_generators::{Stream, coin};
 
-/// The task.
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/end-punctuation",

@@ -4,7 +4,6 @@ use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
 use mary_generators::{Stream, below, coin};
 
-/// The task.
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/palindrome",

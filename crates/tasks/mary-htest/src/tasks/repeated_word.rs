@@ -6,7 +6,6 @@ use crate::draw::{noun, word};
 use crate::words::WORDS;
 use mary_generators::{Stream, below, coin, shuffle};
 
-/// The task.
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/repeated-word",

@@ -8,7 +8,6 @@ use crate::dataset::{Rule, Twins};
 use crate::draw::relation;
 use mary_generators::{Stream, below};
 
-/// The task.
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/rhyme",

@@ -6,7 +6,6 @@ use crate::draw::{capitalised, stand_in, vowels, word};
 use crate::words::WORDS;
 use mary_generators::Stream;
 
-/// The task.
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/start-vowel",

@@ -6,7 +6,6 @@ use crate::draw::{noun, word};
 use crate::words::WORDS;
 use mary_generators::{Stream, below};
 
-/// The task.
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/uppercase",

@@ -19,7 +19,6 @@ pub(crate) const SMALL: usize = 2;
 /// The counts that distractors bring a pair to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// Colours of the input.
     pub(crate) colours: usize,
     /// Filled cells of the input.
     pub(crate) filled: usize,

@@ -54,7 +54,6 @@ impl Pair {
     }
 }
 
-/// A form moved.
 pub fn shifted(form: &[Place], by: Place) -> Vec<Place> {
     form.iter().map(|&(r, c)| (r + by.0, c + by.1)).collect()
 }

@@ -56,7 +56,6 @@ pub enum Mode {
 pub enum Turn {
     /// Down is down: only mirrored left to right.
     Upright,
-    /// Any quarter turn.
     Free,
 }
 
@@ -85,11 +84,9 @@ pub struct Aspect {
     pub rule: &'static str,
     /// Which ways it may be turned.
     pub turn: Turn,
-    /// What distractors need.
     pub support: Support,
     /// Whether it is kept for associative instances: whoever was tuned on core ones has never seen it.
     pub associative_only: bool,
-    /// How it is drawn.
     pub make: Draw,
 }
 
@@ -122,9 +119,7 @@ pub struct Concept {
     pub associative: bool,
     /// The ways in which it shows; at least two.
     pub aspects: &'static [Aspect],
-    /// How it is said.
     pub words: Words,
-    /// How it is recognised.
     pub readings: &'static [Reading],
     /// Concepts that must not stand beside it as options, with the reason: a picture of the one could
     /// honestly be called the other, or one of its parts could. Symmetric, hence written down with
@@ -179,11 +174,8 @@ pub fn confusable(a: &str, b: &str) -> Option<&'static str> {
 /// Three pairs of one aspect of one concept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
-    /// The concept's id.
     pub concept: &'static str,
-    /// The aspect's id.
     pub aspect: &'static str,
-    /// The pairs, all different.
     pub pairs: [Pair; 3],
 }
 
@@ -299,7 +291,6 @@ impl Pose {
         }
     }
 
-    /// Whether rows become columns.
     pub(crate) fn lies(self) -> bool {
         self.quarters % 2 == 1
     }

@@ -10,7 +10,6 @@ use crate::grid::{Grid, Pair, Place};
 /// One object of a grid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Object {
-    /// Its colour.
     pub colour: u8,
     /// Its cells, row by row.
     pub cells: Vec<Place>,
@@ -60,7 +59,6 @@ pub enum Change {
 /// All there is to see in a pair.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
-    /// The background's colour.
     pub background: u8,
     /// The objects of the input.
     pub input: Vec<Object>,

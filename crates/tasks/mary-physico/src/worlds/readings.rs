@@ -28,11 +28,9 @@ pub use look::Look;
 /// A concept's rule as a question about any pair.
 #[derive(Debug)]
 pub struct Reading {
-    /// The concept's id.
     pub concept: &'static str,
     /// The aspects whose plain pairs it knows.
     pub aspects: &'static [&'static str],
-    /// What is asked.
     pub asks: &'static str,
     /// Whether the answer depends on where down is.
     pub turn: Turn,
@@ -112,7 +110,6 @@ impl Reading {
         }
     }
 
-    /// Down is down.
     pub const fn upright(mut self) -> Self {
         self.turn = Turn::Upright;
         self
@@ -200,7 +197,6 @@ impl Reading {
     }
 }
 
-/// All readings.
 pub fn readings() -> impl Iterator<Item = &'static Reading> {
     concepts().iter().flat_map(|c| c.readings)
 }

@@ -15,9 +15,7 @@ pub const LONGEST_SIDE: i32 = 18;
 /// The size of a pair's grids, the colours of its roles, and the draws for everything else.
 #[derive(Debug, Clone)]
 pub struct Setting {
-    /// Rows of both grids.
     pub rows: i32,
-    /// Columns of both grids.
     pub cols: i32,
     rng: Stream,
     palette: [u8; 9],

@@ -2,7 +2,6 @@
 
 use crate::observed::cosine;
 
-/// The four words' vectors.
 #[derive(Debug, Clone, Copy)]
 pub struct Quad<'a> {
     /// First word of the stem.
@@ -54,7 +53,6 @@ pub fn concat_cos(q: &Quad<'_>) -> Option<f64> {
 /// A formula by name; the first makes the score.
 pub type Formula = (&'static str, fn(&Quad<'_>) -> Option<f64>);
 
-/// All of them.
 pub const FORMULAS: [Formula; 4] = [
     ("cos_add", cos_add),
     ("cos_mul", cos_mul),

@@ -42,11 +42,9 @@ static CARD: TaskCard = TaskCard {
 
 const LETTERS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 
-/// The task.
 #[derive(Debug, Clone, Copy)]
 pub struct AnalogiesPrompting;
 
-/// The task, as listed.
 pub static ANALOGIES_PROMPTING: AnalogiesPrompting = AnalogiesPrompting;
 
 fn read(settings: &TaskSettings) -> Result<f64, TaskError> {

@@ -17,7 +17,6 @@ pub type WordPair = [String; 2];
 pub struct Question {
     /// Where it is from, as the file says.
     pub source: String,
-    /// A and B.
     pub stem: WordPair,
     /// Candidates for C and D.
     pub choices: Vec<WordPair>,
@@ -25,7 +24,6 @@ pub struct Question {
     pub correct: usize,
 }
 
-/// Our own questions.
 pub fn own() -> Result<Vec<Question>, TaskError> {
     parse(include_str!("questions.txt"), "questions.txt")
 }
@@ -41,7 +39,6 @@ pub fn read(path: &Path) -> Result<Vec<Question>, TaskError> {
     parse(&text, &path.display().to_string())
 }
 
-/// Reads the layout.
 pub fn parse(text: &str, file: &str) -> Result<Vec<Question>, TaskError> {
     let mut questions = Vec::new();
     let mut block: Vec<(usize, &str)> = Vec::new();

@@ -29,11 +29,9 @@ static CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// The task.
 #[derive(Debug, Clone, Copy)]
 pub struct AnalogiesSurprisal;
 
-/// The task, as listed.
 pub static ANALOGIES_SURPRISAL: AnalogiesSurprisal = AnalogiesSurprisal;
 
 fn check(settings: &TaskSettings) -> Result<(), TaskError> {

@@ -34,11 +34,9 @@ static CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// The task.
 #[derive(Debug, Clone, Copy)]
 pub struct AnalogiesVectors;
 
-/// The task, as listed.
 pub static ANALOGIES_VECTORS: AnalogiesVectors = AnalogiesVectors;
 
 fn read(settings: &TaskSettings) -> Result<(Pooling, bool), TaskError> {

@@ -47,11 +47,9 @@ static CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// The task.
 #[derive(Debug, Clone, Copy)]
 pub struct Blimp;
 
-/// The task, as listed.
 pub static BLIMP: Blimp = Blimp;
 
 impl Task for Blimp {

@@ -75,7 +75,6 @@ fn measured(estimate: Option<&Estimate>) -> Cell {
     estimate.map_or_else(Cell::default, |e| Cell::percent(e, 1))
 }
 
-/// A published share.
 fn printed(value: Option<f64>) -> Cell {
     value.map_or_else(Cell::default, |v| {
         Cell::printed(format!("{:.1}", 100.0 * v))

@@ -72,7 +72,6 @@ static SMALL_CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// Which words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lexicon {
     Wide,
@@ -85,9 +84,7 @@ pub struct Grammar {
     card: &'static TaskCard,
 }
 
-/// Everyday words.
 pub static GRAMMAR: Grammar = Grammar { card: &WIDE_CARD };
-/// The small world's words.
 pub static GRAMMAR_SMALL: Grammar = Grammar { card: &SMALL_CARD };
 
 impl Grammar {

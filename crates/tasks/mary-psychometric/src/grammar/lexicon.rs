@@ -12,18 +12,14 @@ pub(crate) enum Gender {
     Open,
 }
 
-/// A countable noun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Noun {
-    /// Singular.
     pub one: &'static str,
-    /// Plural.
     pub many: &'static str,
     /// Gender; `Open` for animals and things.
     pub gender: Gender,
 }
 
-/// A verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Verb {
     /// `admire`.
@@ -39,7 +35,6 @@ pub(crate) struct Verb {
 /// An irregular verb whose past and participle differ, with objects that suit it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Irregular {
-    /// Its forms.
     pub verb: Verb,
     /// What the past would be if it were regular.
     pub regular: &'static str,
@@ -62,7 +57,6 @@ const fn v(base: &'static str, third: &'static str, past: &'static str) -> Verb 
     Verb { base, third, past, participle: past }
 }
 
-/// People.
 pub(crate) const PEOPLE: &[Noun] = &[
     n("teacher", "teachers"), n("nurse", "nurses"), n("doctor", "doctors"), n("baker", "bakers"),
     n("pilot", "pilots"), n("farmer", "farmers"), n("lawyer", "lawyers"), n("singer", "singers"),
@@ -90,14 +84,12 @@ pub(crate) const IRREGULAR_ANIMATE: &[Noun] = &[
     f("housewife", "housewives"), n("ox", "oxen"), m("gentleman", "gentlemen"), n("grandchild", "grandchildren"),
 ];
 
-/// Things with irregular plurals.
 pub(crate) const IRREGULAR_THINGS: &[Noun] = &[
     n("knife", "knives"), n("shelf", "shelves"), n("leaf", "leaves"), n("loaf", "loaves"),
     n("tooth", "teeth"), n("scarf", "scarves"), n("hypothesis", "hypotheses"), n("cactus", "cacti"),
     n("crisis", "crises"), n("bookshelf", "bookshelves"), n("foot", "feet"),
 ];
 
-/// Animals.
 pub(crate) const ANIMALS: &[Noun] = &[
     n("horse", "horses"), n("cat", "cats"), n("dog", "dogs"), n("rabbit", "rabbits"), n("parrot", "parrots"),
     n("goat", "goats"), n("lizard", "lizards"), n("squirrel", "squirrels"), n("turtle", "turtles"), n("owl", "owls"),
@@ -137,7 +129,6 @@ pub(crate) const MASS: &[&str] = &[
     "soup", "smoke", "dust", "snow", "salt", "honey", "equipment", "clothing", "traffic", "noise", "garbage", "mud",
 ];
 
-/// Names with their gender.
 pub(crate) const NAMES: &[(&str, Gender)] = &[
     ("Anna", Gender::Female), ("Maria", Gender::Female), ("Laura", Gender::Female), ("Emily", Gender::Female),
     ("Sarah", Gender::Female), ("Rachel", Gender::Female), ("Julia", Gender::Female), ("Hannah", Gender::Female),
@@ -149,7 +140,6 @@ pub(crate) const NAMES: &[(&str, Gender)] = &[
     ("Andrew", Gender::Male), ("Edward", Gender::Male), ("Simon", Gender::Male), ("Martin", Gender::Male),
 ];
 
-/// Places, as phrases.
 pub(crate) const PLACES: &[&str] = &[
     "in the kitchen", "in the garden", "in the attic", "in the basement", "in the hallway", "in the museum",
     "in the library", "in the barn", "in the office", "at the station", "at the market", "at the hotel",
@@ -260,7 +250,6 @@ pub(crate) const CLAUSES: &[&str] = &[
 /// Verbs that take a sentence or a question.
 pub(crate) const KNOWING: &[&str] = &["knew", "remembered", "noticed", "discovered", "forgot", "learned", "realized", "revealed"];
 
-/// Irregular verbs.
 pub(crate) const IRREGULAR_VERBS: &[Irregular] = &[
     irregular(["break", "breaks", "broke", "broken", "breaked"], &[("cup", "cups"), ("window", "windows"), ("plate", "plates"), ("mirror", "mirrors")], true),
     irregular(["write", "writes", "wrote", "written", "writed"], &[("letter", "letters"), ("poem", "poems"), ("story", "stories"), ("report", "reports")], false),
@@ -296,7 +285,6 @@ const fn irregular(
     Irregular { verb: Verb { base, third, past, participle }, regular, objects, attributive }
 }
 
-/// Number words.
 pub(crate) const COUNTS: &[&str] = &["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 
 /// How many content words the lexicon holds (each counted once, in its first form).

@@ -84,7 +84,6 @@ impl Phenomenon {
         }
     }
 
-    /// Short, for narrow columns.
     pub fn short(self) -> &'static str {
         match self {
             Self::AnaphorAgreement => "ana. agr",

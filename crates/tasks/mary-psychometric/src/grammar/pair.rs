@@ -61,7 +61,6 @@ pub struct Manner {
 }
 
 impl Manner {
-    /// Reads the settings.
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         let start = settings.param(card, &START.name);
         let starts = match start {
@@ -101,7 +100,6 @@ pub enum Convention {
 }
 
 impl Convention {
-    /// Reads the setting.
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         match settings.param(card, &CONVENTION.name) {
             "mary" => Ok(Self::Mary),
@@ -138,13 +136,9 @@ pub struct Pair {
     pub id: String,
     /// The set or paradigm.
     pub set: String,
-    /// The phenomenon.
     pub phenomenon: Phenomenon,
-    /// The field.
     pub field: &'static str,
-    /// The acceptable sentence.
     pub good: String,
-    /// The other.
     pub bad: String,
 }
 

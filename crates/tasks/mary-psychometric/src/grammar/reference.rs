@@ -12,19 +12,15 @@ use super::Phenomenon;
 /// What is published about one set.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedSet {
-    /// Upstream's name.
     pub set: String,
     /// Upstream's `linguistics_term`.
     pub term: String,
-    /// Field.
     pub field: String,
     /// Share of forced choices of people that agree with the authors.
     pub people: Option<f64>,
     /// A 5-gram model.
     pub ngram: f64,
-    /// An LSTM.
     pub lstm: f64,
-    /// Transformer-XL.
     pub txl: f64,
     /// GPT-2 (large).
     pub gpt2: f64,
@@ -35,9 +31,7 @@ pub struct PublishedSet {
 pub struct PublishedCheckpoint {
     /// `pythia-70m-deduped`.
     pub model: String,
-    /// Training step.
     pub step: u64,
-    /// Tokens seen by then.
     pub tokens: f64,
     /// Unweighted mean over the 67 sets.
     pub mean: f64,
@@ -46,12 +40,9 @@ pub struct PublishedCheckpoint {
     pub fields: BTreeMap<String, f64>,
 }
 
-/// All published figures.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Published {
-    /// By set.
     pub sets: Vec<PublishedSet>,
-    /// By checkpoint.
     pub pythia_v0: Vec<PublishedCheckpoint>,
 }
 

@@ -11,7 +11,6 @@ use zip::ZipArchive;
 use super::Phenomenon;
 use super::pair::Pair;
 
-/// The dataset's id.
 pub const DATASET: &str = "blimp";
 const ARCHIVE: &str = "BLiMP.zip";
 

@@ -12,11 +12,9 @@ use super::paradigms::{PARADIGMS, Paradigm, Pen};
 /// A pair made by a generator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FreshPair {
-    /// What it tests.
     pub phenomenon: Phenomenon,
     /// The paradigm within the phenomenon.
     pub paradigm: &'static str,
-    /// The good sentence.
     pub good: String,
     /// The bad one.
     pub bad: String,

@@ -8,10 +8,8 @@ use mary_contract::{
 
 use crate::settings::choose;
 
-/// How the model answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// The most probable candidate.
     Score,
     /// In its own words, up to the closing bracket.
     Generate,

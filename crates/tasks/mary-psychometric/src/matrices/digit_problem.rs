@@ -19,19 +19,16 @@ use super::rules::predictions;
 pub const DATASET: &str = "webb-digit-matrices";
 const PROBLEMS: &str = "digit_mat/all_problems.json.gz";
 
-/// What a cell holds.
 pub type Cell = Vec<u8>;
 
 /// A problem with its candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DigitProblem {
-    /// Names it.
     pub id: String,
     /// For example `two-rule` or `union`.
     pub kind: String,
     /// The eight cells shown, row by row.
     pub context: Vec<Cell>,
-    /// Eight candidates.
     pub candidates: Vec<Cell>,
     /// Index of the right one.
     pub correct: usize,

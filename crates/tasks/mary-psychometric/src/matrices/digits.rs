@@ -55,11 +55,9 @@ static CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// The task.
 #[derive(Debug, Clone, Copy)]
 pub struct DigitMatrices;
 
-/// The task, as listed.
 pub static DIGIT_MATRICES: DigitMatrices = DigitMatrices;
 
 #[derive(Debug, Clone, Copy)]

@@ -24,7 +24,6 @@ pub enum Transformation {
 }
 
 impl Transformation {
-    /// All six.
     pub const ALL: [Self; 6] = [
         Self::Successor,
         Self::Predecessor,
@@ -34,7 +33,6 @@ impl Transformation {
         Self::Sort,
     ];
 
-    /// For tags.
     pub fn name(self) -> &'static str {
         match self {
             Self::Successor => "successor",
@@ -55,22 +53,17 @@ impl Transformation {
 /// How the second line differs from the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Generalisation {
-    /// Twice as many letters.
     Longer,
     /// Every second letter of the alphabet.
     LargerInterval,
-    /// Backwards.
     Reversed,
-    /// Every letter twice.
     Grouped,
     /// A letter between all letters.
     Interleaved,
-    /// Numbers for letters.
     Numbers,
 }
 
 impl Generalisation {
-    /// All six.
     pub const ALL: [Self; 6] = [
         Self::Longer,
         Self::LargerInterval,
@@ -80,7 +73,6 @@ impl Generalisation {
         Self::Numbers,
     ];
 
-    /// For tags.
     pub fn name(self) -> &'static str {
         match self {
             Self::Longer => "longer",
@@ -96,9 +88,7 @@ impl Generalisation {
 /// A problem with its candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LetterProblem {
-    /// Names it.
     pub id: String,
-    /// What is done.
     pub transformation: Transformation,
     /// How the second line differs from the first.
     pub generalisations: Vec<Generalisation>,
@@ -106,7 +96,6 @@ pub struct LetterProblem {
     pub source: [Vec<String>; 2],
     /// The second string.
     pub target: Vec<String>,
-    /// Six candidates.
     pub candidates: Vec<Vec<String>>,
     /// Index of the right one.
     pub correct: usize,
@@ -115,7 +104,6 @@ pub struct LetterProblem {
 /// A string as places along its own alphabet: 0 is its first letter, 1 the next.
 type Places = Vec<i32>;
 
-/// How places become letters.
 struct Script {
     start: i32,
     step: i32,

@@ -55,11 +55,9 @@ static CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// The task.
 #[derive(Debug, Clone, Copy)]
 pub struct LetterStrings;
 
-/// The task, as listed.
 pub static LETTER_STRINGS: LetterStrings = LetterStrings;
 
 #[derive(Debug, Clone, Copy)]

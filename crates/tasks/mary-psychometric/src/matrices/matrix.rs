@@ -12,7 +12,6 @@ use mary_generators::{Stream, below, shuffle, stream};
 
 use super::rules::{Rule, predictions};
 
-/// Attributes of a panel.
 pub const ATTRIBUTES: [&str; 3] = ["type", "size", "colour"];
 
 /// A panel: type, size and colour as level indices, upstream's counting.
@@ -21,11 +20,9 @@ pub type Panel = [i32; 3];
 /// A problem with its candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Matrix {
-    /// Names it.
     pub id: String,
     /// The eight panels shown, row by row.
     pub context: Vec<Panel>,
-    /// Eight candidates.
     pub candidates: Vec<Panel>,
     /// Index of the right one.
     pub correct: usize,

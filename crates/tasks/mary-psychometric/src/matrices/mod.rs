@@ -84,11 +84,9 @@ static CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// The task.
 #[derive(Debug, Clone, Copy)]
 pub struct Matrices;
 
-/// The task, as listed.
 pub static MATRICES: Matrices = Matrices;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

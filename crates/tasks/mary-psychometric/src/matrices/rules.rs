@@ -17,7 +17,6 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// All four.
     pub const ALL: [Self; 4] = [
         Self::Constant,
         Self::Progression,

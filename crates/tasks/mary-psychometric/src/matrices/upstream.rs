@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 use super::matrix::{Matrix, Panel};
 
-/// The dataset's id.
 pub const DATASET: &str = "raven";
 /// Problems with RAVEN's answer sets, which give the answer away.
 pub const RAVEN: &str = "raven_center_single_subset500.json";

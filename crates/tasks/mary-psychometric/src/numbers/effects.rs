@@ -41,14 +41,12 @@ pub struct Effects {
     pub mds_correlation: f64,
     /// Places on the line, scaled to unit variance and turned so that larger numbers lie to the right.
     pub positions: Vec<f64>,
-    /// Largest less smallest cosine.
     pub range: f64,
     /// Largest cosine of two numbers.
     pub max: f64,
     /// Smallest cosine of two numbers. Where it is close to one, all vectors point the same way and
     /// what tells numbers apart lies in the last digits.
     pub min: f64,
-    /// Mean cosine by distance.
     pub by_distance: Vec<(f64, f64)>,
 }
 
@@ -129,7 +127,6 @@ impl Cosines {
         Ok(Self { pairs, table })
     }
 
-    /// Smallest and largest cosine.
     fn ends(&self) -> (f64, f64) {
         let values = || self.pairs.iter().map(|p| p.cosine);
         (

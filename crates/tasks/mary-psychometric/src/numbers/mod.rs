@@ -80,11 +80,9 @@ static CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// The task.
 #[derive(Debug, Clone, Copy)]
 pub struct Numbers;
 
-/// The task, as listed.
 pub static NUMBERS: Numbers = Numbers;
 
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,6 @@
 //! Numbers as they are shown: which ones, in which of the three formats, and the words that are no
 //! numbers beside them.
 
-/// Which numbers are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Range {
     /// 1 to 9, the paper's.
@@ -23,7 +22,6 @@ impl Range {
     }
 }
 
-/// How numbers are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// `seven`.

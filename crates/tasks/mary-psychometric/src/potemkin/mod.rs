@@ -75,11 +75,9 @@ static CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// The task.
 #[derive(Debug, Clone, Copy)]
 pub struct DefineUse;
 
-/// The task, as listed.
 pub static DEFINE_USE: DefineUse = DefineUse;
 
 /// A concept: its name with its article, its definition.

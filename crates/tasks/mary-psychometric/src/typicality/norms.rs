@@ -16,7 +16,6 @@ const RATINGS: &str = "data/rosch1975/rosch1975_ratings.csv";
 /// A member and how typical it is; larger is more typical.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
-    /// The member's name.
     pub name: String,
     /// Larger is more typical; only the order counts.
     pub typicality: f64,
@@ -25,7 +24,6 @@ pub struct Member {
 /// A category with its members.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Category {
-    /// Its name, singular.
     pub name: String,
     /// Its members, as the norms list them.
     pub members: Vec<Member>,

@@ -59,11 +59,9 @@ static CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// The task.
 #[derive(Debug, Clone, Copy)]
 pub struct Prompting;
 
-/// The task, as listed.
 pub static TYPICALITY_PROMPTING: Prompting = Prompting;
 
 /// The guidelines of Shah et al. 2024, Appendix B.3.1, byte for byte: published numbers rest on them.
@@ -84,7 +82,6 @@ fn prompt(category: &str, exemplars: &[&str], options: &[String]) -> String {
     )
 }
 
-/// What the user set.
 #[derive(Debug, Clone, Copy)]
 struct PromptingSettings {
     runs: usize,

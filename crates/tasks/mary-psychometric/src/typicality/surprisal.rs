@@ -47,11 +47,9 @@ static CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// The task.
 #[derive(Debug, Clone, Copy)]
 pub struct Surprisal;
 
-/// The task, as listed.
 pub static TYPICALITY_SURPRISAL: Surprisal = Surprisal;
 
 #[derive(Debug, Clone)]

@@ -36,11 +36,9 @@ static CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// The task.
 #[derive(Debug, Clone, Copy)]
 pub struct Vectors;
 
-/// The task, as listed.
 pub static TYPICALITY_VECTORS: Vectors = Vectors;
 
 fn read(settings: &TaskSettings) -> Result<(Pooling, bool), TaskError> {

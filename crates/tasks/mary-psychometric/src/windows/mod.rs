@@ -30,7 +30,6 @@ const PAPER: &str = "Shah et al. 2024, section 5";
 /// An ability of a size with what was found.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// The trajectory.
     pub trajectory: Trajectory,
     /// The window, or that there is none; absent with too few checkpoints. Its p-value is corrected for
     /// the number of curves.

@@ -42,16 +42,13 @@ impl OutputType {
 pub enum Field {
     /// A column's name, or a template.
     Text(String),
-    /// A number.
     Int(i64),
-    /// These values.
     List(Vec<Json>),
 }
 
 /// How answers in words are made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generation {
-    /// Where an answer ends.
     pub until: Vec<String>,
     /// Longest answer, in tokens.
     pub max_tokens: u32,
@@ -63,7 +60,6 @@ pub struct Generation {
     pub top_k: Option<u32>,
 }
 
-/// How shots are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sampler {
     /// At random, by Python's generator.
@@ -77,24 +73,19 @@ pub enum Sampler {
 pub struct Shots {
     /// How many, unless the user says so.
     pub count: usize,
-    /// How they are chosen.
     pub sampler: Sampler,
     /// Shots in the task file itself.
     pub samples: Option<Vec<BTreeMap<String, Json>>>,
     /// Which split they are from.
     pub split: Option<String>,
-    /// How they are shown.
     pub shown: Shown,
 }
 
 /// How a row is shown.
 #[derive(Debug, Clone)]
 pub struct Shown {
-    /// The question.
     pub text: Field,
-    /// The answer.
     pub target: Field,
-    /// The options.
     pub choice: Option<Field>,
     /// What stands before the answer.
     pub gen_prefix: Option<String>,
@@ -107,11 +98,8 @@ pub struct Shown {
 /// The splits of a dataset by purpose.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Splits {
-    /// Training.
     pub training: Option<String>,
-    /// Validation.
     pub validation: Option<String>,
-    /// Test.
     pub test: Option<String>,
 }
 
@@ -131,33 +119,24 @@ impl Splits {
 /// A task of the harness.
 #[derive(Debug)]
 pub struct Config {
-    /// Its name.
     pub task: String,
-    /// What people read.
     pub alias: Option<String>,
-    /// Its file.
     pub path: PathBuf,
     /// The dataset: a name on the hub, a folder, or `json`, `csv`, `parquet` with files.
     pub dataset: Option<String>,
-    /// Its configuration.
     pub dataset_name: Option<String>,
     /// Files by split; all rows where there is one name only.
     pub data_files: Vec<(Option<String>, Vec<String>)>,
-    /// The splits.
     pub splits: Splits,
-    /// What is asked.
     pub output: OutputType,
     /// What stands before everything.
     pub description: String,
     /// How a row is shown.
     pub shown: Shown,
-    /// Shots.
     pub shots: Shots,
-    /// How answers are made.
     pub generation: Generation,
     /// What is read from an answer; several readings are judged side by side.
     pub filters: Vec<Pipeline>,
-    /// What is computed.
     pub metrics: Vec<Metric>,
     /// Metrics that the file names and that are not computed here.
     pub left_out: Vec<String>,
@@ -168,9 +147,7 @@ pub struct Config {
 /// Whether a file with these keys is a task, a group or something made by Python.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// A task.
     Task,
-    /// A group of tasks.
     Group,
     /// A class in Python.
     Class,

@@ -11,7 +11,6 @@ use crate::lm_eval::config::{Config, Field, OutputType, Shown};
 use crate::lm_eval::python::{is_digits, is_space, literal, str_of_json};
 use crate::lm_eval::render::{Doc, Templates, Unrendered};
 
-/// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// What stands before everything.
@@ -25,9 +24,7 @@ pub enum Role {
 /// One piece of a prompt, and what follows it in plain text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Who speaks.
     pub role: Role,
-    /// What is said.
     pub content: String,
     /// What follows in plain text.
     pub delimiter: String,
@@ -56,19 +53,14 @@ pub struct Made {
     pub messages: Vec<Message>,
     /// What is asked, as plain text.
     pub asked: Asked,
-    /// The question alone.
     pub question: Json,
-    /// The options.
     pub choices: Option<Vec<String>>,
-    /// The target.
     pub target: Json,
 }
 
 /// What all rows of a task share.
 pub struct Maker {
-    /// The task.
     pub config: Arc<Config>,
-    /// Its templates.
     pub templates: Arc<Templates>,
     /// The columns of the data.
     pub features: HashSet<String>,

@@ -52,7 +52,6 @@ impl Source {
         Ok(Self { table, kinds })
     }
 
-    /// Its rows.
     pub fn docs(&self) -> Result<Docs, TaskError> {
         Ok(Docs {
             rows: self.table.rows()?,
@@ -61,7 +60,6 @@ impl Source {
     }
 }
 
-/// A stream of rows.
 pub struct Docs {
     rows: Rows,
     kinds: Option<BTreeMap<String, Kind>>,

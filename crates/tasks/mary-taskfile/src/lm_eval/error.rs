@@ -10,11 +10,9 @@ pub enum HarnessError {
     /// The file, one that it includes, or data is not there.
     #[error("{}: {what} cannot be read: {source}{hint}", path.display())]
     Unreadable {
-        /// Which file.
         path: PathBuf,
         /// The task file, an included file, the data.
         what: &'static str,
-        /// What the system said.
         #[source]
         source: std::io::Error,
         /// What to do, where there is something.
@@ -23,7 +21,6 @@ pub enum HarnessError {
     /// The file says something that makes no sense.
     #[error("{}:{line}: {message}", path.display())]
     Wrong {
-        /// Which file.
         path: PathBuf,
         /// Which line, from 1.
         line: usize,
@@ -33,19 +30,15 @@ pub enum HarnessError {
     /// The file is sound and asks for something that is not done here.
     #[error("{}:{line}: {}", path.display(), refusal.message())]
     Refused {
-        /// Which file.
         path: PathBuf,
         /// Which line, from 1.
         line: usize,
-        /// What it asks for.
         refusal: Refusal,
     },
     /// The dataset is not on this machine.
     #[error("{}: the dataset `{dataset}` is not on this machine\nhint: {hint}", path.display())]
     NoData {
-        /// Which task file.
         path: PathBuf,
-        /// What it names.
         dataset: String,
         /// What to give.
         hint: String,
@@ -71,12 +64,7 @@ pub enum Refusal {
     /// Several answers to one question.
     Repeats(i64),
     /// Something else, by its key.
-    Key {
-        /// The key.
-        key: String,
-        /// Why.
-        why: String,
-    },
+    Key { key: String, why: String },
 }
 
 impl Refusal {

@@ -17,13 +17,11 @@ const NUMBER: &str = r"#### (\-?[0-9\.\,]+)";
 /// What a filter gives where nothing was found, unless the file says otherwise.
 const INVALID: &str = "[invalid]";
 
-/// Unicode's punctuation.
 static PUNCTUATION: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\p{P}").ok());
 
 /// A named row of filters.
 #[derive(Debug, Clone)]
 pub struct Pipeline {
-    /// Its name.
     pub name: String,
     /// What is done, in order.
     steps: Vec<Step>,

@@ -19,7 +19,6 @@ const MOST: usize = 1_000;
 /// The keys of a file and of its includes.
 #[derive(Debug, Clone)]
 pub struct Merged {
-    /// The file itself.
     pub path: PathBuf,
     entries: Vec<Entry>,
 }
@@ -27,11 +26,8 @@ pub struct Merged {
 /// A key with its value and where it was read.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// The key.
     pub name: String,
-    /// The value.
     pub node: Node,
-    /// The file.
     pub file: Arc<Path>,
 }
 
@@ -54,7 +50,6 @@ impl Merged {
         (entry.node.data != Data::Null).then_some(entry)
     }
 
-    /// All keys.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }

@@ -9,7 +9,6 @@ use crate::lm_eval::config::Config;
 use crate::lm_eval::metrics::Metric;
 use crate::lm_eval::translation::{BleuCounts, ChrfCounts};
 
-/// Resamples of an interval.
 const RESAMPLES: usize = 500;
 
 /// The metrics of a set.

@@ -12,7 +12,6 @@ const STEPS: u32 = 2_000_000;
 /// Bytes that replacing makes, at most, where the text is not longer itself.
 const LONGEST_RESULT: usize = 16 << 20;
 
-/// A compiled pattern.
 pub struct Pattern {
     regex: onig::Regex,
 }

@@ -1,10 +1,8 @@
 //! Python's `random.Random(seed).sample`, so that shots are those that the harness draws: the Mersenne
 //! Twister of Matsumoto and Nishimura (1998), seeded from a whole number.
 
-/// Words of the state.
 const N: usize = 624;
 
-/// A generator.
 #[derive(Debug, Clone)]
 pub struct Random {
     state: Vec<u32>,

@@ -104,7 +104,6 @@ impl HarnessTask {
         })
     }
 
-    /// The task file.
     pub fn path(&self) -> &Path {
         &self.inner.config.path
     }

@@ -9,7 +9,6 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-/// Longest n-gram of BLEU.
 const ORDER: usize = 4;
 
 /// Longest character n-gram of chrF.
@@ -20,9 +19,7 @@ const CHARACTERS: usize = 6;
 pub struct BleuCounts {
     /// n-grams of the answer that a reference has, by length.
     pub correct: [u64; ORDER],
-    /// n-grams of the answer.
     pub total: [u64; ORDER],
-    /// Words of the answer.
     pub said: u64,
     /// Words of the reference of nearest length.
     pub reference: u64,
@@ -56,7 +53,6 @@ impl BleuCounts {
         counts
     }
 
-    /// Adds another item's.
     pub fn add(&mut self, other: &Self) {
         for n in 0..ORDER {
             if let (Some(a), Some(b)) = (self.correct.get_mut(n), other.correct.get(n)) {
@@ -162,7 +158,6 @@ impl ChrfCounts {
         best.unwrap_or_default()
     }
 
-    /// Adds another item's.
     pub fn add(&mut self, other: &Self) {
         self.0.resize(self.0.len().max(other.0.len()), [0; 3]);
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {

@@ -17,26 +17,19 @@ const MOST: usize = 1_000_000;
 pub struct Node {
     /// From 1.
     pub line: usize,
-    /// What it is.
     pub data: Data,
 }
 
-/// What a value is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Data {
-    /// Nothing.
     Null,
     /// True or false.
     Bool(bool),
-    /// A whole number.
     Int(i64),
-    /// Another number.
     Float(f64),
-    /// Text.
     Text(String),
     /// `!function module.name`: Python code.
     Function(String),
-    /// A list.
     List(Vec<Node>),
     /// Keys in the order of the file; a later one of the same name has replaced the earlier.
     Map(Vec<(Key, Node)>),
@@ -45,7 +38,6 @@ pub enum Data {
 /// A key of a map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key {
-    /// As Python writes it.
     pub name: String,
     /// Whether it is text and not a number, a truth value or nothing.
     pub is_text: bool,
@@ -69,7 +61,6 @@ impl Node {
         }
     }
 
-    /// Its text.
     pub fn text(&self) -> Option<&str> {
         match &self.data {
             Data::Text(text) => Some(text),

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mary_contract::{
-    Desk, Generate, Generated, Job, Model, ModelError, ModelSettings, Prompt, Reply, Sampling,
-    Score, Scored, Start, Ticket,
+    Generate, Generated, Job, Model, ModelError, ModelSettings, Prompt, Reply, Sampling, Score,
+    Scored, Start, Ticket, WorkQueue,
 };
 use mary_remote::{BatchState, Ledger, providers_with};
 use mary_testkit::raw_server::{RawServer, Say};
@@ -80,7 +80,7 @@ pub(super) fn all() -> Result<Vec<Box<dyn Target>>, Trouble> {
     ])
 }
 
-/// A desk with one question.
+/// A queue with one question.
 struct OneQuestion<Q, A> {
     job: Option<Job<Q>>,
     answer: Option<Result<Reply<A>, ModelError>>,
@@ -96,7 +96,7 @@ impl<Q, A> OneQuestion<Q, A> {
     }
 }
 
-impl<Q, A> Desk<Q, A> for OneQuestion<Q, A> {
+impl<Q, A> WorkQueue<Q, A> for OneQuestion<Q, A> {
     fn next(&mut self) -> Option<Job<Q>> {
         self.job.take()
     }
@@ -203,22 +203,22 @@ impl Target for Replies {
             } else {
                 Prompt::chat("The cat")
             };
-            let mut desk: OneQuestion<Score, Scored> = OneQuestion::new(Score {
+            let mut queue: OneQuestion<Score, Scored> = OneQuestion::new(Score {
                 prefix: form,
                 continuations: vec![" A".into()],
                 start: Start::Model,
                 details: Default::default(),
             });
             if let Some(scorer) = self.model.scorer() {
-                scorer.score(&mut desk);
+                scorer.score(&mut queue);
             }
-            return desk.answer.is_some_and(|a| a.is_ok());
+            return queue.answer.is_some_and(|a| a.is_ok());
         }
-        let mut desk: OneQuestion<Generate, Generated> = OneQuestion::new(question());
+        let mut queue: OneQuestion<Generate, Generated> = OneQuestion::new(question());
         if let Some(generator) = self.model.generator() {
-            generator.generate(&mut desk);
+            generator.generate(&mut queue);
         }
-        desk.answer.is_some_and(|a| a.is_ok())
+        queue.answer.is_some_and(|a| a.is_ok())
     }
 }
 
@@ -291,11 +291,11 @@ impl Target for Batches {
     fn read(&mut self, bytes: &[u8]) -> bool {
         *self.said.lock().unwrap_or_else(PoisonError::into_inner) = bytes.to_vec();
         let _ = std::fs::remove_file(&self.state);
-        let mut desk: OneQuestion<Generate, Generated> = OneQuestion::new(question());
+        let mut queue: OneQuestion<Generate, Generated> = OneQuestion::new(question());
         if let Some(generator) = self.model.generator() {
-            generator.generate(&mut desk);
+            generator.generate(&mut queue);
         }
-        desk.answer.is_some_and(|a| a.is_ok())
+        queue.answer.is_some_and(|a| a.is_ok())
     }
 }
 

@@ -6,7 +6,6 @@ use super::{Content, GRID, Scene, Thing};
 /// Points of a dot, in each direction.
 const POINTS: usize = 3;
 
-/// Red, green, blue, yellow.
 const INKS: [[f32; 3]; 4] = [
     [220.0, 40.0, 40.0],
     [40.0, 160.0, 60.0],

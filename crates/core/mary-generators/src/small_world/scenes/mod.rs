@@ -16,11 +16,8 @@ use crate::small_world::stable_hash;
 
 /// Colours that are asked about.
 pub const COLOURS: [&str; 4] = ["red", "green", "blue", "yellow"];
-/// Shapes.
 pub const SHAPES: [&str; 4] = ["circle", "square", "triangle", "cross"];
-/// Corners.
 pub const PLACES: [&str; 4] = ["top left", "top right", "bottom left", "bottom right"];
-/// Numbers of shapes.
 pub const COUNTS: [&str; 4] = ["one", "two", "three", "four"];
 /// The ways a line of cells runs, seen from left to right.
 pub const WAYS: [&str; 4] = ["across", "down", "rising", "falling"];
@@ -28,7 +25,6 @@ pub const WAYS: [&str; 4] = ["across", "down", "rising", "falling"];
 /// Cells of a grid's side.
 const GRID: usize = 6;
 
-/// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum QuestionKind {
     /// The colour of a shape.
@@ -43,7 +39,6 @@ pub enum QuestionKind {
     Line,
 }
 
-/// Every kind of question.
 pub const KINDS: [QuestionKind; 5] = [
     QuestionKind::Colour,
     QuestionKind::Shape,
@@ -53,7 +48,6 @@ pub const KINDS: [QuestionKind; 5] = [
 ];
 
 impl QuestionKind {
-    /// Its name, for tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Colour => "colour",
@@ -64,7 +58,6 @@ impl QuestionKind {
         }
     }
 
-    /// The four answers.
     pub fn answers(self) -> &'static [&'static str; 4] {
         match self {
             Self::Colour => &COLOURS,
@@ -141,7 +134,6 @@ enum Content {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scene {
     content: Content,
-    /// Brightness of the paper.
     paper: f32,
 }
 

@@ -73,7 +73,6 @@ fn run_link(entry: &RunEntry) -> (String, String) {
     )
 }
 
-/// What went wrong.
 pub(super) fn error(message: &str) -> String {
     shell(
         "Not to be shown",

@@ -12,7 +12,6 @@ use crate::{
     subject, summary,
 };
 
-/// The page.
 pub(in crate::viewer) fn page(entry: &RunEntry, facets: &Facets) -> String {
     let m = &entry.manifest;
     let base = format!("/run/{}/samples", encode(&m.id));

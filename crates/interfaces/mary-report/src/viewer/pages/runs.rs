@@ -12,7 +12,6 @@ use crate::number::count;
 /// Names of models, tasks and settings that a line shows before it counts the rest.
 const NAMED: usize = 3;
 
-/// The page.
 pub(in crate::viewer) fn page(list: &RunList, asked: &RunsAsked) -> String {
     let entries = &list.runs;
     let mut out = unreadable(&list.unreadable);

@@ -28,13 +28,11 @@ pub(in crate::viewer) struct SamplePage {
     pub beside: Option<(String, Option<Sample>)>,
     /// The list it is read in.
     pub list: Asked,
-    /// Its place there.
     pub around: Around,
     /// How every model did on the item.
     pub verdicts: Vec<(String, OutcomeClass)>,
 }
 
-/// Writes the page.
 pub(in crate::viewer) fn write(out: &mut dyn Write, page: &SamplePage) -> fmt::Result {
     let SamplePage {
         entry, one, beside, ..

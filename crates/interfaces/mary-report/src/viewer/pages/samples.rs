@@ -9,7 +9,6 @@ use crate::{
     number::count,
 };
 
-/// The page.
 pub(in crate::viewer) fn page(
     entry: &RunEntry,
     asked: &Asked,

@@ -23,7 +23,6 @@ use crate::exit::{Status, UsageError};
 use crate::rundir;
 use crate::settings::Place;
 
-/// Dispatches.
 pub fn study(place: &Place, args: &StudyArgs) -> anyhow::Result<Status> {
     match &args.action {
         StudyAction::New(args) => design::new(place, args),

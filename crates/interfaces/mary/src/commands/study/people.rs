@@ -21,7 +21,6 @@ use crate::exit::{MissingError, Status, UsageError};
 use crate::rundir;
 use crate::settings::Place;
 
-/// How the study stands.
 pub fn status(place: &Place, study: &Path, json: bool) -> anyhow::Result<Status> {
     let (session, _thread) = opened(place, study)?;
     let (people, admission) = (session.people()?, session.admission()?);
@@ -140,7 +139,6 @@ fn may_close(inside: usize) -> anyhow::Result<bool> {
     Ok(["y", "yes"].contains(&said.trim().to_ascii_lowercase().as_str()))
 }
 
-/// The samples by task.
 fn by_task(samples: &[Sample]) -> BTreeMap<&str, Vec<&Sample>> {
     let mut tasks: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
     for sample in samples {
@@ -163,7 +161,6 @@ struct TaskResult {
     statistics: PeopleStatistics,
 }
 
-/// Scores, agreement, learning, times.
 pub fn results(place: &Place, args: &ResultsArgs) -> anyhow::Result<Status> {
     let path = Path::new(&args.study);
     let is_study = path.join(mary_study::DATABASE).exists() || path.join("study.toml").exists();
@@ -226,7 +223,6 @@ pub fn results(place: &Place, args: &ResultsArgs) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
-/// People minus a model.
 #[derive(Serialize)]
 struct Difference {
     model: String,
@@ -350,7 +346,6 @@ fn nothing_in_common(people: &[Sample], asked: &[TaskRun], run: &Path) -> UsageE
     UsageError::new(format!("--against {}: {why}\nhint: {hint}", run.display()))
 }
 
-/// Rows for others.
 pub fn export(place: &Place, args: &ExportStudyArgs) -> anyhow::Result<Status> {
     let (session, _thread) = opened(place, &args.study)?;
     let found = session.judged(&place.registry)?;

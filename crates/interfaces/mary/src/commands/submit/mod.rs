@@ -44,7 +44,6 @@ struct Work {
     unit: &'static str,
 }
 
-/// Divides, writes scripts, submits.
 pub fn submit(place: &Place, args: &SubmitArgs) -> anyhow::Result<Status> {
     if let Some(text) = &args.simulate {
         return simulation::simulate(args, text);

@@ -21,7 +21,6 @@ use crate::commands::{print, print_json, report, summary, tell};
 /// A score far from those before and after it: seen in the results, not in the weights.
 const OFF_TREND: &str = "off the trend";
 
-/// A checkpoint's run.
 struct Ran {
     path: PathBuf,
     model: String,

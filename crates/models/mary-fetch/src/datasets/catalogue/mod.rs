@@ -12,18 +12,14 @@ pub enum Source {
     Raw {
         /// `owner/name` on GitHub.
         repository: &'static str,
-        /// Full commit id.
         commit: &'static str,
-        /// Path there.
         path: &'static str,
     },
     /// A file of a repository at a commit, kept here gzipped; hash and size are of the plain file.
     Gzipped {
         /// `owner/name` on GitHub.
         repository: &'static str,
-        /// Full commit id.
         commit: &'static str,
-        /// Path there.
         path: &'static str,
     },
     /// Made from upstream material (docs/data.md says how); published nowhere, so it comes from a
@@ -36,7 +32,6 @@ pub enum Source {
 pub struct FileCard {
     /// Path within the dataset's folder.
     pub path: &'static str,
-    /// Size of its content.
     pub bytes: u64,
     /// SHA-256 of its content, lower-case hex.
     pub sha256: &'static str,
@@ -50,15 +45,11 @@ pub struct FileCard {
 pub struct FolderCard {
     /// Path within the dataset's folder, and within its repository.
     pub path: &'static str,
-    /// How many files.
     pub files: usize,
-    /// Their sizes together.
     pub bytes: u64,
-    /// Digest of the listing.
     pub sha256: &'static str,
     /// `owner/name` on GitHub.
     pub repository: &'static str,
-    /// Full commit id.
     pub commit: &'static str,
 }
 
@@ -76,19 +67,15 @@ pub struct Citation {
 pub struct DatasetCard {
     /// Its name and the name of its folder.
     pub id: &'static str,
-    /// For people.
     pub title: &'static str,
     /// As far as upstream states one.
     pub licence: &'static str,
     /// Where to read about it.
     pub homepage: &'static str,
-    /// The paper.
     pub citation: Citation,
-    /// Its files.
     pub files: &'static [FileCard],
     /// Its folders of many files.
     pub folders: &'static [FolderCard],
-    /// Which tasks use it.
     pub tasks: &'static [&'static str],
     /// What a user must know before fetching or using it.
     pub note: &'static str,
@@ -117,7 +104,6 @@ impl DatasetCard {
     }
 }
 
-/// All datasets.
 pub fn catalogue() -> &'static [DatasetCard] {
     CATALOGUE
 }

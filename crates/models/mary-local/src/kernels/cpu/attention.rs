@@ -17,7 +17,6 @@ use crate::kernels::{AttentionSettings, Heads, Segment};
 
 /// Keys in a block.
 const KEYS: usize = 64;
-/// Query rows handled together.
 const QUERIES: usize = 4;
 /// Query rows (positions × heads of a group) a task takes at most.
 const TASK_ROWS: usize = 96;
@@ -29,7 +28,6 @@ const FEW: usize = 9;
 pub struct LayerCache<'a> {
     /// Rows of keys, all key heads side by side.
     pub keys: &'a [f32],
-    /// Rows of values.
     pub values: &'a [f32],
 }
 
@@ -38,7 +36,6 @@ struct Task<'a> {
     segment: &'a Segment,
     /// First query of the segment.
     first: usize,
-    /// Number of queries.
     count: usize,
     kv_head: usize,
 }
@@ -98,7 +95,6 @@ pub fn attend(
         });
 }
 
-/// Memory a thread reuses.
 #[derive(Default)]
 struct Scratch {
     queries: Vec<f32>,

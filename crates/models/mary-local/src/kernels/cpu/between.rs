@@ -36,7 +36,6 @@ pub fn worth_it(rows: usize) -> bool {
 /// Memory a thread works in.
 #[derive(Default)]
 struct Room {
-    /// The normalised stream.
     rows: Activations,
     /// What attention left; then some of what stands between the two feed-forward layers.
     middle: Activations,

@@ -255,7 +255,6 @@ fn more_probable(walk: &Walk<'_>, own: &[f32]) -> Vec<u32> {
 pub struct Distribution {
     /// The largest logit; the sums are relative to it.
     most: f32,
-    /// Of exponentials.
     sum: f64,
     /// Of exponentials, each times its logit.
     weighted: f64,

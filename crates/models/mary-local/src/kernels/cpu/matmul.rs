@@ -28,11 +28,8 @@ const GROUP: usize = 512;
 pub enum Matrix {
     /// Row after row, multiplied by `gemm`.
     Dense {
-        /// The numbers.
         data: Vec<f32>,
-        /// Rows.
         outputs: usize,
-        /// Columns.
         inputs: usize,
     },
     /// Split for the tile unit.
@@ -79,7 +76,6 @@ pub(super) fn tiles_of(blocks: &Blocks, first: usize, last: usize) -> Tiles {
     })
 }
 
-/// How matrices are multiplied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Multiplier {
     /// The tile unit, at single precision.
@@ -100,7 +96,6 @@ impl Multiplier {
 }
 
 impl Matrix {
-    /// Prepares plain weights.
     pub fn dense(data: Vec<f32>, outputs: usize, inputs: usize, how: Multiplier) -> Self {
         match how {
             Multiplier::Tiles => Self::Tiles(Tiles::pack(&data, outputs, inputs)),
@@ -229,7 +224,6 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Where a product goes.
 #[derive(Clone, Copy)]
 pub struct Target {
     /// Row 0, column 0.
@@ -250,7 +244,6 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    /// The pointer itself.
     pub fn pointer(self) -> *mut f32 {
         self.0
     }

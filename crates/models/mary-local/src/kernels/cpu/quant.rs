@@ -48,12 +48,10 @@ impl Blocks {
         })
     }
 
-    /// Rows.
     pub fn outputs(&self) -> usize {
         self.outputs
     }
 
-    /// Columns.
     pub fn inputs(&self) -> usize {
         self.inputs
     }
@@ -68,7 +66,6 @@ impl Blocks {
         if self.kind == TensorType::Q4_0 { 2 } else { 3 }
     }
 
-    /// What the blocks are.
     pub fn kind(&self) -> TensorType {
         self.kind
     }
@@ -204,7 +201,6 @@ pub unsafe fn multiply(
     }
 }
 
-/// Outputs multiplied together.
 const TOGETHER: usize = 4;
 
 /// Products of the outputs from `first` on with one row; beyond the last output, anything.

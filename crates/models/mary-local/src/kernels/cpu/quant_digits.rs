@@ -81,7 +81,6 @@ pub struct Unpacking {
     pub ahead: isize,
     /// Where the digits go: two tiles, which nobody else uses meanwhile.
     pub to: *mut Digits,
-    /// Outputs done.
     pub done: usize,
 }
 

@@ -14,7 +14,6 @@ pub const FRESH: usize = 2 * PAIR * TILE * TILE;
 
 /// A chunk of depth of a pair of outputs.
 pub struct Tiles<'a> {
-    /// The outputs.
     pub digits: &'a [Digits; PAIR],
     /// Memory for what the unit leaves.
     pub fresh: *mut f32,
@@ -25,7 +24,6 @@ pub struct Tiles<'a> {
 /// The strips of sixteen rows that a chunk of depth is multiplied with; steps lead from one to the next.
 #[derive(Clone, Copy)]
 pub struct Strips {
-    /// How many there are.
     pub count: usize,
     /// Planes of the first one, group after group.
     pub tiles: *const u16,
@@ -636,7 +634,6 @@ impl Tiles<'_> {
     }
 }
 
-/// Makes the sums nothing.
 fn clear() {
     // SAFETY: only called where tiles are configured.
     unsafe {

@@ -86,11 +86,9 @@ pub fn linear(x: &Planes, parts: &[&Blocks], out: &mut [f32], add: bool) {
 pub struct Area {
     /// First output.
     pub first: usize,
-    /// Number of outputs.
     pub outputs: usize,
     /// First row; a multiple of sixteen.
     pub row: usize,
-    /// Number of rows.
     pub rows: usize,
 }
 

@@ -11,11 +11,8 @@ use super::quant_tiles::{self, Area, Planes};
 pub enum Slab<'a> {
     /// Rows and weights for `gemm`.
     Vectors {
-        /// All rows.
         x: &'a [f32],
-        /// All weights.
         weights: &'a [f32],
-        /// Width of a row.
         inputs: usize,
     },
     /// Rows and weights for the tile unit.
@@ -27,11 +24,9 @@ pub enum Slab<'a> {
     Lazy(&'a Activations, &'a Lazy),
     /// Quantised weights, of which a few outputs are unpacked at a time.
     Blocks {
-        /// All rows.
         x: &'a [f32],
         /// The same, split for the tile unit where there is one.
         split: Option<&'a Activations>,
-        /// All weights.
         blocks: &'a Blocks,
     },
 }

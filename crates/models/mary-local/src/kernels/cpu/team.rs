@@ -33,7 +33,6 @@ struct Board {
     bed: (Mutex<()>, Condvar),
 }
 
-/// A leader's helpers.
 struct Team {
     board: Arc<Board>,
     helpers: usize,

@@ -154,7 +154,6 @@ impl Cuda {
         }
     }
 
-    /// Log-probabilities that have arrived.
     pub(super) fn answers(&self, mut pending: Pending) -> Vec<f32> {
         let len = pending.len;
         let nothing = || vec![f32::NAN; len];

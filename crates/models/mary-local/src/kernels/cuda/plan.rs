@@ -20,7 +20,6 @@ pub struct Tile {
     pub first: usize,
     /// First query row within the segment.
     pub begin: usize,
-    /// Query rows.
     pub rows: usize,
     /// Position of the segment's first row.
     pub position: usize,
@@ -103,7 +102,6 @@ pub fn tiles(segments: &[Segment], group: usize) -> Vec<Tile> {
 
 /// A batch as whole numbers: tokens, positions, slots, tiles, spans.
 pub struct Numbers {
-    /// All of them.
     pub all: Vec<i32>,
     rows: usize,
     tiles: usize,
@@ -118,7 +116,6 @@ fn int(n: usize) -> i32 {
 }
 
 impl Numbers {
-    /// Writes a batch down.
     pub fn new(batch: &Batch, group: usize) -> Self {
         let rows = batch.len();
         let (segments, causal) = cut(batch);
@@ -151,9 +148,7 @@ impl Numbers {
 /// A batch on the GPU.
 pub struct Plan {
     lent: Option<Lent>,
-    /// Rows of the batch.
     pub rows: usize,
-    /// Tiles of attention.
     pub tile_count: usize,
     /// The first of them, which see what came before them; the rest see all keys of their segment.
     pub causal_tiles: usize,

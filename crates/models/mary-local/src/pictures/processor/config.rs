@@ -7,7 +7,6 @@ use super::{Kind, Processor, Size};
 use crate::pictures::decode::MOST_PIXELS;
 use crate::pictures::{Filter, VisionError};
 
-/// What all kinds share.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Settings {
     pub size: Option<Size>,

@@ -52,7 +52,6 @@ pub(super) struct Tiling {
     wide: usize,
     pub(super) rows: usize,
     kind: Kind,
-    /// On the matrix units.
     units: bool,
 }
 

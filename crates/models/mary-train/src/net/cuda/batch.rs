@@ -155,7 +155,6 @@ impl Batch {
         self.n.rows
     }
 
-    /// Rows whose prediction counts.
     pub(super) fn count(&self) -> usize {
         self.n.count
     }

@@ -6,7 +6,6 @@ use mary_cuda::{Factor, Kind, Places, Product, args};
 
 use super::{Gpu, TRAIN, int, parts};
 
-/// How a GPU multiplies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Multiply {
     /// cuBLASLt in float32 where it is found.
@@ -15,7 +14,6 @@ pub enum Multiply {
     /// bfloat16s, and six products are summed in float32.
     #[default]
     Split,
-    /// Kernels of our own.
     Own,
 }
 

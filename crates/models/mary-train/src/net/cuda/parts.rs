@@ -49,7 +49,6 @@ const MOVED: f64 = 3.2e12;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PartLayout {
-    /// Along the inner dimension.
     Long,
     /// In planes.
     Planes,

@@ -20,12 +20,10 @@ impl<'a> Fields<'a> {
         self.value.get(name).filter(|v| !v.is_null())
     }
 
-    /// A nested object.
     pub fn object(&self, name: &str) -> Option<Fields<'a>> {
         self.get(name).filter(|v| v.is_object()).map(Fields::new)
     }
 
-    /// A string.
     pub fn text(&self, name: &str) -> Option<&'a str> {
         self.get(name).and_then(Value::as_str)
     }
@@ -35,7 +33,6 @@ impl<'a> Fields<'a> {
         self.get(name).and_then(Value::as_bool).unwrap_or(default)
     }
 
-    /// A count.
     pub fn count(&self, name: &str) -> Option<usize> {
         self.get(name)
             .and_then(Value::as_u64)
@@ -55,14 +52,12 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// A number.
     pub fn number(&self, name: &str) -> Option<f64> {
         self.get(name)
             .and_then(Value::as_f64)
             .filter(|x| x.is_finite())
     }
 
-    /// A list of numbers.
     pub fn numbers(&self, name: &str) -> Option<Vec<f64>> {
         self.get(name)?
             .as_array()?
@@ -71,7 +66,6 @@ impl<'a> Fields<'a> {
             .collect()
     }
 
-    /// A list of strings.
     pub fn texts(&self, name: &str) -> Option<Vec<&'a str>> {
         self.get(name)?
             .as_array()?

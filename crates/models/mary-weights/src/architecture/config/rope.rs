@@ -17,7 +17,6 @@ pub struct Rope {
 }
 
 impl Rope {
-    /// The plain form.
     pub fn plain(dim: usize, theta: f64) -> Self {
         Self {
             dim,

@@ -17,7 +17,6 @@ pub(super) enum Kind {
     Qwen25,
 }
 
-/// For hints.
 pub(super) const KNOWN: &str = "mlp (LLaVA 1.5 and 1.6), idefics3 (Idefics3, SmolVLM), gemma3, qwen2vl_merger, \
      qwen2.5vl_merger";
 

@@ -103,7 +103,6 @@ struct Table {
     outer: &'static [(&'static str, &'static str)],
 }
 
-/// CLIP and SigLIP.
 const PLAIN: Table = Table {
     block: "vision_tower.vision_model.encoder.layers",
     inner: &[

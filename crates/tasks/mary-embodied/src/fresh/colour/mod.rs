@@ -112,7 +112,6 @@ fn any(rng: &mut Stream) -> &'static Named {
     all.get(below(rng, all.len())).unwrap_or(&all[0])
 }
 
-/// Four different colours.
 fn four(rng: &mut Stream) -> [&'static Named; OPTIONS] {
     loop {
         let drawn = [any(rng), any(rng), any(rng), any(rng)];

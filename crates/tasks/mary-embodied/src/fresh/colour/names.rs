@@ -10,9 +10,7 @@ use super::space::{Lab, cielab, oklab};
 /// A named colour in all the spaces we use.
 #[derive(Debug, Clone, Copy)]
 pub struct Named {
-    /// As people write it.
     pub name: &'static str,
-    /// Its sRGB value.
     pub rgb: [u8; 3],
     /// In OKLab.
     pub ok: Lab,
@@ -20,7 +18,6 @@ pub struct Named {
     pub cie: Lab,
 }
 
-/// All of them.
 pub fn named() -> &'static [Named] {
     static NAMED: OnceLock<Vec<Named>> = OnceLock::new();
     NAMED.get_or_init(|| {

@@ -26,7 +26,6 @@ impl Lab {
         self.b.atan2(self.a).to_degrees().rem_euclid(360.0)
     }
 
-    /// The straight distance.
     pub fn distance(self, other: Self) -> f64 {
         let (dl, da, db) = (self.l - other.l, self.a - other.a, self.b - other.b);
         (dl * dl + da * da + db * db).sqrt()

@@ -357,7 +357,6 @@ pub(super) fn square(column: usize, row: usize) -> Said {
     )
 }
 
-/// How many holes.
 pub fn count(rng: &mut Stream, level: Level) -> Option<Block> {
     let (sizes, fold_numbers) = extent(level);
     let size = sizes.0 + below(rng, sizes.1);

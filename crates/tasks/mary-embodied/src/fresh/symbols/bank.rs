@@ -23,11 +23,8 @@ pub struct CuttingLine {
 /// How far down, or from the left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Share {
-    /// A quarter.
     Quarter,
-    /// A third.
     Third,
-    /// The middle.
     Half,
     /// Two thirds.
     TwoThirds,
@@ -36,7 +33,6 @@ pub enum Share {
 }
 
 impl Share {
-    /// All of them.
     pub const ALL: [Self; 5] = [
         Self::Quarter,
         Self::Third,
@@ -60,7 +56,6 @@ impl Share {
 /// A symbol and all that is clear about it in every font that was looked at.
 #[derive(Debug, Clone)]
 pub struct Known {
-    /// As it is written.
     pub symbol: char,
     /// Looks the same, as far as counts go, in every plain type.
     pub steady: bool,
@@ -135,7 +130,6 @@ pub fn symmetry(ink: &Ink) -> Option<[bool; 3]> {
     Some(same)
 }
 
-/// All symbols.
 pub fn known() -> &'static [Known] {
     static KNOWN: OnceLock<Vec<Known>> = OnceLock::new();
     KNOWN.get_or_init(|| {

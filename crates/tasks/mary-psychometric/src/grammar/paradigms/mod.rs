@@ -14,9 +14,7 @@ use super::lexicon::{ANIMALS, Gender, NAMES, Noun, PEOPLE, THINGS};
 
 /// The good sentence and the bad one, without capital and full stop.
 pub(crate) struct Draft {
-    /// Good.
     pub good: String,
-    /// Bad.
     pub bad: String,
     /// `.` or `?`.
     pub mark: char,
@@ -50,11 +48,9 @@ impl Draft {
 
 /// One paradigm.
 pub(crate) struct Paradigm {
-    /// What it tests.
     pub phenomenon: Phenomenon,
     /// Its name within the phenomenon.
     pub name: &'static str,
-    /// Writes a pair.
     pub write: fn(&mut Pen<'_>) -> Draft,
 }
 
@@ -245,7 +241,6 @@ pub(crate) struct Pen<'a> {
 }
 
 impl<'a> Pen<'a> {
-    /// Chooses with this stream.
     pub(crate) fn new(rng: &'a mut Stream) -> Self {
         Self { rng }
     }

@@ -1,4 +1,4 @@
-//! Serving a desk: the contract's side is a plain thread that takes questions and hands back
+//! Serving a queue: the contract's side is a plain thread that takes questions and hands back
 //! answers; the other side is a crowd of requests in a runtime of our own.
 
 use std::future::Future;
@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use mary_contract::{Desk, ErrorKind, ModelError, Reply, Ticket};
+use mary_contract::{ErrorKind, ModelError, Reply, Ticket, WorkQueue};
 use mary_platform::notice;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinSet;
@@ -25,7 +25,6 @@ static RUNTIME: LazyLock<Result<Runtime, String>> = LazyLock::new(|| {
         .map_err(|e| e.to_string())
 });
 
-/// The runtime's handle.
 pub fn runtime() -> Result<&'static Handle, ModelError> {
     match &*RUNTIME {
         Ok(runtime) => Ok(runtime.handle()),
@@ -57,9 +56,7 @@ fn lost() -> ModelError {
 
 /// What comes back from a question.
 enum Said<A> {
-    /// Its answer grows.
     Words(String),
-    /// Its answer.
     Answer(Result<Reply<A>, ModelError>),
 }
 
@@ -74,7 +71,7 @@ struct Slip<A> {
 impl<A> Slip<A> {
     fn hand_in(mut self, answer: Result<Reply<A>, ModelError>) {
         if let Some(send) = self.send.take() {
-            // Nobody listening any more: the desk broke off.
+            // Nobody listening any more: the queue broke off.
             let _ = send.send((self.ticket, Said::Answer(answer)));
         }
     }
@@ -88,12 +85,11 @@ impl<A> Drop for Slip<A> {
     }
 }
 
-/// How often a desk is asked whether the run is stopping while answers are awaited.
+/// How often a queue is asked whether the run is stopping while answers are awaited.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// What serving needs to know of the model.
 pub struct Service<'a> {
-    /// The gate.
     pub flow: &'a Flow,
     /// Somebody looks on while answers are written.
     pub watched: bool,
@@ -101,13 +97,13 @@ pub struct Service<'a> {
     pub stop_wait: Duration,
 }
 
-/// Serves the desk until it is empty. `run` answers one question; where somebody watches, it gets a
+/// Serves the queue until it is empty. `run` answers one question; where somebody watches, it gets a
 /// listener for the words as they come.
 ///
 /// When the run stops, by a signal or by an error that every further request would meet, nothing
 /// more leaves, and what is under way, which is paid for, is waited for and handed in.
 pub fn serve<Q, A, F>(
-    desk: &mut dyn Desk<Q, A>,
+    queue: &mut dyn WorkQueue<Q, A>,
     service: &Service<'_>,
     mut run: impl FnMut(Q, Option<Listener>) -> F,
 ) where
@@ -117,8 +113,8 @@ pub fn serve<Q, A, F>(
     let handle = match runtime() {
         Ok(handle) => handle,
         Err(error) => {
-            while let Some(job) = desk.next() {
-                if desk.answer(job.ticket, Err(error.clone())).is_break() {
+            while let Some(job) = queue.next() {
+                if queue.answer(job.ticket, Err(error.clone())).is_break() {
                     return;
                 }
             }
@@ -133,7 +129,7 @@ pub fn serve<Q, A, F>(
     loop {
         let mut empty = false;
         while held < service.flow.wanted_in_flight().max(1) {
-            let Some(job) = desk.next() else {
+            let Some(job) = queue.next() else {
                 empty = true;
                 break;
             };
@@ -162,8 +158,8 @@ pub fn serve<Q, A, F>(
         let first = loop {
             match receive.recv_timeout(LOOK) {
                 Ok(first) => break first,
-                Err(RecvTimeoutError::Timeout) if desk.stopping() => {
-                    return drain(desk, service, &receive, held);
+                Err(RecvTimeoutError::Timeout) if queue.stopping() => {
+                    return drain(queue, service, &receive, held);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -173,17 +169,17 @@ pub fn serve<Q, A, F>(
             let answer = match said {
                 Said::Answer(answer) => answer,
                 Said::Words(words) => {
-                    desk.writing(ticket, &words);
+                    queue.writing(ticket, &words);
                     continue;
                 }
             };
             held -= 1;
-            if let ControlFlow::Break(()) = desk.answer(ticket, answer) {
-                return drain(desk, service, &receive, held);
+            if let ControlFlow::Break(()) = queue.answer(ticket, answer) {
+                return drain(queue, service, &receive, held);
             }
         }
-        if desk.stopping() {
-            return drain(desk, service, &receive, held);
+        if queue.stopping() {
+            return drain(queue, service, &receive, held);
         }
         while tasks.try_join_next().is_some() {}
     }
@@ -191,7 +187,7 @@ pub fn serve<Q, A, F>(
 
 /// Lets nothing more out and hands in what is under way, as long as the user allows.
 fn drain<Q, A>(
-    desk: &mut dyn Desk<Q, A>,
+    queue: &mut dyn WorkQueue<Q, A>,
     service: &Service<'_>,
     receive: &Receiver<Answered<A>>,
     mut held: usize,
@@ -203,12 +199,12 @@ fn drain<Q, A>(
         let left = until.saturating_duration_since(Instant::now());
         // Those who only waited for their turn come back at once; the rest is worth a word.
         match receive.recv_timeout(left.min(LOOK)) {
-            Ok((ticket, Said::Words(words))) => desk.writing(ticket, &words),
+            Ok((ticket, Said::Words(words))) => queue.writing(ticket, &words),
             Ok((ticket, Said::Answer(answer))) => {
                 held -= 1;
-                // The desk has had enough of questions and troubles, not of answers.
+                // The queue has had enough of questions and troubles, not of answers.
                 if answer.is_ok() {
-                    let _ = desk.answer(ticket, answer);
+                    let _ = queue.answer(ticket, answer);
                 }
             }
             Err(RecvTimeoutError::Disconnected) => return,

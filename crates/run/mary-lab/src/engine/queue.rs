@@ -1,24 +1,24 @@
-//! The desk a model is served from: one kind of question, one role, over the state of the run.
+//! The queue a model is served from: one kind of question, one role, over the state of the run.
 
 use std::ops::ControlFlow;
 
 use ahash::AHashSet;
 use mary_contract::{
-    Desk, ErrorKind, Generate, Generated, Job, ModelError, Observe, Observed, Reply, Request,
-    Response, Score, Scored, Ticket,
+    ErrorKind, Generate, Generated, Job, ModelError, Observe, Observed, Reply, Request, Response,
+    Score, Scored, Ticket, WorkQueue,
 };
 
 use crate::engine::execute::ExecutionState;
 
-/// A desk for one kind of question. Remembers which tickets were taken, so that a backend that
+/// A queue for one kind of question. Remembers which tickets were taken, so that a backend that
 /// forgets one is found out.
-pub struct RequestDesk<'h, 'a, 'b> {
+pub struct RequestQueue<'h, 'a, 'b> {
     state: &'h mut ExecutionState<'a, 'b>,
     place: usize,
     taken: AHashSet<Ticket>,
 }
 
-impl<'h, 'a, 'b> RequestDesk<'h, 'a, 'b> {
+impl<'h, 'a, 'b> RequestQueue<'h, 'a, 'b> {
     pub fn new(state: &'h mut ExecutionState<'a, 'b>, place: usize) -> Self {
         Self {
             state,
@@ -64,9 +64,9 @@ impl<'h, 'a, 'b> RequestDesk<'h, 'a, 'b> {
     }
 }
 
-macro_rules! desk {
+macro_rules! queue {
     ($request:ident, $answer:ident) => {
-        impl Desk<$request, $answer> for RequestDesk<'_, '_, '_> {
+        impl WorkQueue<$request, $answer> for RequestQueue<'_, '_, '_> {
             fn next(&mut self) -> Option<Job<$request>> {
                 self.take(|r| {
                     if let Request::$request(q) = r {
@@ -96,6 +96,6 @@ macro_rules! desk {
     };
 }
 
-desk!(Generate, Generated);
-desk!(Score, Scored);
-desk!(Observe, Observed);
+queue!(Generate, Generated);
+queue!(Score, Scored);
+queue!(Observe, Observed);

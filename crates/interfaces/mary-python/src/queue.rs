@@ -1,20 +1,20 @@
-//! A desk with a list of requests on it, for asking a model directly.
+//! A queue with a list of requests on it, for asking a model directly.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mary_contract::{Desk, ErrorKind, Job, ModelError, Reply, Ticket};
+use mary_contract::{ErrorKind, Job, ModelError, Reply, Ticket, WorkQueue};
 
 /// Requests in order, and the answers in the same order.
-pub(crate) struct ListDesk<'a, Q, A> {
+pub(crate) struct ListQueue<'a, Q, A> {
     waiting: VecDeque<(u64, Q)>,
     answers: Vec<Option<A>>,
     trouble: Option<ModelError>,
     stop: &'a AtomicBool,
 }
 
-impl<'a, Q, A> ListDesk<'a, Q, A> {
+impl<'a, Q, A> ListQueue<'a, Q, A> {
     pub(crate) fn new(requests: Vec<Q>, stop: &'a AtomicBool) -> Self {
         Self {
             answers: requests.iter().map(|_| None).collect(),
@@ -40,7 +40,7 @@ impl<'a, Q, A> ListDesk<'a, Q, A> {
     }
 }
 
-impl<Q, A> Desk<Q, A> for ListDesk<'_, Q, A> {
+impl<Q, A> WorkQueue<Q, A> for ListQueue<'_, Q, A> {
     fn next(&mut self) -> Option<Job<Q>> {
         if self.stopping() || self.trouble.is_some() {
             return None;
