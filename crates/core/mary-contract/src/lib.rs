@@ -1,8 +1,56 @@
-//! The nouns and traits every other room of the laboratory speaks in.
+//! The nouns and traits that every other crate of the laboratory shares.
 //!
-//! Nothing here runs a model, reads a dataset or draws a page. A suite turns a question into
-//! [`Item`]s, a backend answers their [`Request`]s, the engine carries both ways, the store keeps
-//! what was said, the report shows it; all of them meet only in these types.
+//! Nothing here runs a model, reads a dataset or draws a page. A [`Task`] turns a question into
+//! [`Item`]s, a [`Model`] answers their [`Request`]s, and the task judges the answers; engine, store
+//! and report meet only in these types.
+//!
+//! A task of one's own makes items and judges answers, and never sees a model:
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//! use std::sync::Arc;
+//! use mary_contract::*;
+//!
+//! struct Capitals(TaskCard);
+//!
+//! impl Task for Capitals {
+//!     fn card(&self) -> &TaskCard {
+//!         &self.0
+//!     }
+//!     fn needs(&self, _: &TaskSettings) -> Needs {
+//!         Needs { generate: true, ..Needs::default() }
+//!     }
+//!     fn items(&self, _: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
+//!         let pairs = [("France", "Paris"), ("Japan", "Tokyo")];
+//!         Ok(Box::new(pairs.into_iter().map(|(country, city)| {
+//!             let prompt = Prompt::plain(format!("The capital of {country} is"));
+//!             let ask = Generate { prompt, sampling: Sampling::greedy(4) };
+//!             let ask = Ask::subject(Request::Generate(ask));
+//!             Ok(Item::new(country, Target::Text(city.into()), vec![ask]))
+//!         })))
+//!     }
+//!     fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
+//!         let said = answers[0].answer.as_generated().map_or("", |g| g.text.trim());
+//!         let right = item.target == Target::Text(said.into());
+//!         Judgement::scored(f64::from(right)).read_as(said)
+//!     }
+//!     fn conventions(&self, _: &TaskSettings) -> BTreeMap<String, String> {
+//!         BTreeMap::from([("match".into(), "the whole answer, trimmed".into())])
+//!     }
+//! }
+//!
+//! let task = Capitals(TaskCard::new("mine/capitals", "Capitals", "Whether capitals are known."));
+//! let settings = TaskSettings::default();
+//! let item = task.items(&settings, &NoData)?.next().unwrap()?;
+//! let answer = Generated { text: " Paris".into(), finish: Finish::Stop };
+//! let verdict = task.judge(&settings, &item, &[Reply::bare(Response::Generated(answer))]);
+//! assert_eq!(verdict.outcome, Outcome::Scored(1.0));
+//!
+//! let mut tasks = Registry::new();
+//! tasks.add_task(Arc::new(task))?;
+//! assert!(tasks.task("mine/capitals").is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![warn(missing_docs)]
 
@@ -28,6 +76,7 @@ mod request;
 mod response;
 mod run;
 mod scoring;
+mod service;
 mod source;
 mod start;
 mod store;
@@ -79,6 +128,10 @@ pub use run::{
     Sample, SampleId, SummaryRow, TaskRun,
 };
 pub use scoring::{Metric, Scoring, Ties};
+pub use service::{
+    Account, Balance, Estimator, RequestEstimate, SentKey, Service, Watcher, prompt_tokens,
+    text_tokens,
+};
 pub use source::{ItemSource, SOURCE, source_word};
 pub use start::{NamedToken, START_MEASURE, Start, StartError, StartTokens, TEXT_ENDS};
 pub use store::{Cache, StoreError};

@@ -14,9 +14,24 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::{Generate, Generated, Observe, Observed, Response, Score, Scored, Start, StartTokens};
+use crate::{
+    Generate, Generated, Observe, Observed, Response, Score, Scored, Service, Start, StartTokens,
+};
 
 /// `provider/name[@revision]`, as users of Inspect write it.
+///
+/// ```
+/// use mary_contract::ModelRef;
+///
+/// let model: ModelRef = "hf/EleutherAI/pythia-70m@step1000".parse()?;
+/// assert_eq!((&*model.provider, &*model.name), ("hf", "EleutherAI/pythia-70m"));
+/// assert_eq!(model.revision.as_deref(), Some("step1000"));
+/// assert_eq!(model.to_string(), "hf/EleutherAI/pythia-70m@step1000");
+/// // Whoever names a path is told how files are named.
+/// let error = "./model.gguf".parse::<ModelRef>().unwrap_err();
+/// assert!(error.to_string().contains("gguf/./model.gguf"));
+/// # Ok::<(), mary_contract::ModelRefError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ModelRef {
@@ -104,10 +119,10 @@ impl fmt::Display for ModelRef {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelSettings {
-    /// `cpu`, `cuda:0`, …
+    /// Where it is computed: `cpu`, `cuda:0`, …
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// `f32`, `bf16`, `f16`.
+    /// Number type of the computation: `f32`, `bf16`, `f16`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dtype: Option<String>,
     /// CPU threads; 0 or absent means all.
@@ -138,16 +153,16 @@ pub struct ModelSettings {
 /// What a model can do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
-    /// Answers in words.
+    /// Answers in words ([`Generator`]).
     pub generate: bool,
     /// Gives log-probabilities of given text.
     pub score: bool,
     /// Scores only continuations of a single token (top log-probabilities of a chat API).
     #[serde(default)]
     pub score_single_token_only: bool,
-    /// Shows its hidden states.
+    /// Shows its hidden states ([`Observer`]).
     pub observe: bool,
-    /// Takes pictures.
+    /// Takes pictures in its prompts.
     pub images: bool,
     /// Has a chat template or a chat API.
     pub chat: bool,
@@ -163,13 +178,13 @@ pub struct ModelCard {
     /// What the user wants it to be called, in tables, figures and pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// What it can do.
+    /// What it can do; compared with what a task needs before weights are loaded.
     pub capabilities: Capabilities,
     /// Content hash of weights, configuration and tokenizer (local), or of provider, name, version
     /// and settings (remote). Empty until the model is open; part of every cache key.
     #[serde(default)]
     pub fingerprint: String,
-    /// For example `GPT-NeoX`.
+    /// The family of its network, for example `GPT-NeoX`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub architecture: Option<String>,
     /// Number of weights.
@@ -178,7 +193,7 @@ pub struct ModelCard {
     /// Blocks (the embedding layer comes on top of these).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<usize>,
-    /// Longest sequence.
+    /// Longest sequence, in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_length: Option<usize>,
     /// Tokens of training that this checkpoint has seen, where known.
@@ -226,7 +241,7 @@ impl ModelCard {
     }
 }
 
-/// What kind of trouble a model had.
+/// What kind of trouble a model had: it decides the exit code and whether a run goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
@@ -244,17 +259,17 @@ pub enum ErrorKind {
     Budget,
     /// The provider is overloaded or limits the rate, after all retries.
     Overloaded,
-    /// No answer in time.
+    /// No answer before the deadline.
     Timeout,
     /// The connection or the answer broke.
     Transport,
     /// A number that is not one came out of the model.
     NotFinite,
-    /// Not enough memory.
+    /// The weights or a batch do not fit the memory.
     OutOfMemory,
-    /// Stopped by the user.
+    /// Ctrl-C, or a signal that says the same.
     Interrupted,
-    /// A fault of ours.
+    /// A fault of this program.
     Internal,
 }
 
@@ -262,11 +277,11 @@ pub enum ErrorKind {
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct ModelError {
-    /// What kind.
+    /// For programs; the message is for people.
     pub kind: ErrorKind,
     /// What was expected, what was found, where.
     pub message: String,
-    /// What to do.
+    /// What to do about it, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -281,7 +296,7 @@ impl ModelError {
         }
     }
 
-    /// Says what to do.
+    /// With what to do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -298,17 +313,17 @@ impl ModelError {
     }
 }
 
-/// Tokens and money.
+/// Tokens and money that answers took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens read.
+    /// Tokens of the prompts.
     pub prompt_tokens: u64,
     /// Of those, tokens a cache already held (ours or the provider's).
     #[serde(default)]
     pub cached_tokens: u64,
-    /// Tokens written.
+    /// Tokens of the answers.
     pub completion_tokens: u64,
-    /// Of those, hidden reasoning.
+    /// Of those, tokens of reasoning that is not shown.
     #[serde(default)]
     pub reasoning_tokens: u64,
     /// Dollars, where a price is known.
@@ -333,7 +348,7 @@ impl std::ops::AddAssign for Usage {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReplyMeta {
-    /// Tokens and money.
+    /// What it took.
     pub usage: Usage,
     /// The version a provider says it used.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -357,9 +372,9 @@ fn is_zero(n: &u32) -> bool {
 /// An answer with what came with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reply<A = Response> {
-    /// The answer.
+    /// What the model said, scored or showed.
     pub answer: A,
-    /// Tokens, version, raw form.
+    /// What came with it.
     #[serde(default)]
     pub meta: ReplyMeta,
 }
@@ -383,7 +398,7 @@ pub struct Ticket(pub u64);
 pub struct Job<Q> {
     /// To be handed back with the answer.
     pub ticket: Ticket,
-    /// What is asked.
+    /// What is asked of the model.
     pub request: Q,
 }
 
@@ -413,40 +428,40 @@ pub trait WorkQueue<Q, A> {
     }
 }
 
-/// Answers in words.
+/// The part of a model that answers in words.
 pub trait Generator: Send + Sync {
     /// Serves the queue until it is empty.
     fn generate(&self, queue: &mut dyn WorkQueue<Generate, Generated>);
 }
 
-/// Gives log-probabilities.
+/// The part of a model that gives log-probabilities of given texts.
 pub trait Scorer: Send + Sync {
     /// Serves the queue until it is empty.
     fn score(&self, queue: &mut dyn WorkQueue<Score, Scored>);
 }
 
-/// Shows hidden states.
+/// The part of a model that shows its hidden states.
 pub trait Observer: Send + Sync {
     /// Serves the queue until it is empty.
     fn observe(&self, queue: &mut dyn WorkQueue<Observe, Observed>);
 }
 
-/// An open model.
+/// An open model. What it can do is what it returns.
 pub trait Model: Send + Sync {
     /// Who it is, fingerprint included.
     fn card(&self) -> &ModelCard;
 
-    /// If it answers in words.
+    /// Its generator, if it answers in words.
     fn generator(&self) -> Option<&dyn Generator> {
         None
     }
 
-    /// If it gives log-probabilities.
+    /// Its scorer, if it gives log-probabilities.
     fn scorer(&self) -> Option<&dyn Scorer> {
         None
     }
 
-    /// If it shows hidden states.
+    /// Its observer, if it shows hidden states.
     fn observer(&self) -> Option<&dyn Observer> {
         None
     }
@@ -454,7 +469,7 @@ pub trait Model: Send + Sync {
 
 /// Opens models of one kind. A laboratory is given those it may use.
 pub trait Provider: Send + Sync {
-    /// The word before the slash.
+    /// The word before the slash of its models' names.
     fn name(&self) -> &'static str;
 
     /// One line for `mary models`.
@@ -500,7 +515,13 @@ pub trait Provider: Send + Sync {
         false
     }
 
-    /// Opens it.
+    /// If its models are asked over a network: their money, batches and keys. Models of this machine cost
+    /// nothing but time, have no batches and are sent no key.
+    fn service(&self) -> Option<&dyn Service> {
+        None
+    }
+
+    /// Loads the weights, or makes ready to send requests.
     fn open(
         &self,
         model: &ModelRef,
