@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Write the file table of the dataset catalogue.
+"""Write the files and folders of the datasets into the catalogue.
 
-    tools/catalogue_files.py DATASETS MIRRORS > crates/models/mary-fetch/src/datasets/catalogue/files.rs
+    tools/catalogue_files.py DATASETS MIRRORS
 
 DATASETS holds one folder per dataset in the layout described in docs/data.md; MIRRORS holds git
 directories named OWNER+NAME/repo. For every file the table states its SHA-256, its size, and the
@@ -10,7 +10,9 @@ so that a wrong path cannot be written down. Files that exist in no upstream rep
 from it (docs/data.md says how) and get no address. Folders with very many files get one digest: the
 SHA-256 of the lines "<sha256>  <path>\\n", sorted by path.
 """
-import gzip, hashlib, os, subprocess, sys
+import gzip, hashlib, json, os, subprocess, sys
+
+CATALOGUE = "crates/models/mary-fetch/src/datasets/catalogue.json"
 
 REPOS = {
     "htest": [("brucewlee/h-test", "4787987031d0a6db3a2c8f965dfb2a8b3ebe0fae")],
@@ -49,10 +51,6 @@ def upstream(mirrors, repos):
     return found
 
 
-def text(s):
-    return '"' + s.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
 def rows(root):
     for folder, _, names in sorted(os.walk(root)):
         for name in sorted(names):
@@ -61,51 +59,63 @@ def rows(root):
                 yield path, open(os.path.join(root, path), "rb").read()
 
 
+def described(datasets, mirrors, name, repos):
+    """The files and the folders of a dataset."""
+    known = upstream(mirrors, repos)
+    whole = FOLDERS.get(name, [])
+    grouped = {f: [] for f in whole}
+    files, folders = [], []
+    for path, data in rows(os.path.join(datasets, name)):
+        folder = next((f for f in whole if path.startswith(f + "/")), None)
+        if folder:
+            grouped[folder].append((path, data, known.get(blob_id(data))))
+            continue
+        source, content = known.get(blob_id(data)), data
+        if source is None and path.endswith(".gz"):
+            plain = gzip.decompress(data)
+            if blob_id(plain) in known:
+                source, content = known[blob_id(plain)], plain
+        if source is None:
+            origin = "derived"
+        else:
+            upstream_file = dict(zip(("repository", "commit", "path"), source))
+            origin = {"raw" if content is data else "gzipped": upstream_file}
+        digest = hashlib.sha256(content).hexdigest()
+        files.append({"path": path, "bytes": len(content), "sha256": digest, "source": origin})
+    for folder, members in grouped.items():
+        members.sort(key=lambda m: m[0].encode())
+        lines = "".join(f"{hashlib.sha256(d).hexdigest()}  {p}\n" for p, d, _ in members)
+        digest = hashlib.sha256(lines.encode()).hexdigest()
+        repo, commit = repos[0]
+        if any(s is None or s[2] != p for p, _, s in members):
+            # Equal files share a blob id; compare by path instead.
+            git = os.path.join(mirrors, repo.replace("/", "+"), "repo")
+            for p, d, _ in members:
+                have = subprocess.run(["git", "-C", git, "rev-parse", f"{commit}:{p}"], capture_output=True, text=True).stdout.strip()
+                if have != blob_id(d):
+                    sys.exit(f"{name}: {p} is not upstream")
+        total = sum(len(d) for _, d, _ in members)
+        folders.append({"path": folder, "files": len(members), "bytes": total, "sha256": digest, "repository": repo, "commit": commit})
+    return files, folders
+
+
+def written(cards):
+    """One line for each field, file and folder."""
+    one = lambda value: json.dumps(value, ensure_ascii=False)
+    rows = lambda values: "[\n" + ",\n".join(f"      {one(v)}" for v in values) + "\n    ]"
+    field = lambda k, v: f'    "{k}": ' + (rows(v) if k in ("files", "folders") and v else one(v))
+    blocks = ["  {\n" + ",\n".join(field(k, v) for k, v in card.items()) + "\n  }" for card in cards]
+    return "[\n" + ",\n".join(blocks) + "\n]\n"
+
+
 def main(datasets, mirrors):
-    print("//! Paths, hashes and sizes of the upstream files. Written by `tools/catalogue_files.py`; not by")
-    print("//! hand.\n")
-    print("use super::{FileCard, FolderCard, Source};\n")
-    for name, repos in REPOS.items():
-        const = name.upper().replace("-", "_")
-        known = upstream(mirrors, repos)
-        whole = FOLDERS.get(name, [])
-        grouped = {f: [] for f in whole}
-        print(f"pub(super) const {const}: &[FileCard] = &[")
-        for path, data in rows(os.path.join(datasets, name)):
-            folder = next((f for f in whole if path.startswith(f + "/")), None)
-            if folder:
-                grouped[folder].append((path, data, known.get(blob_id(data))))
-                continue
-            source, content = known.get(blob_id(data)), data
-            if source is None and path.endswith(".gz"):
-                plain = gzip.decompress(data)
-                if blob_id(plain) in known:
-                    source, content = known[blob_id(plain)], plain
-            if source is None:
-                place = "Source::Derived"
-            else:
-                kind = "Raw" if content is data else "Gzipped"
-                place = f"Source::{kind} {{ repository: {text(source[0])}, commit: {text(source[1])}, path: {text(source[2])} }}"
-            print(f"    FileCard {{ path: {text(path)}, bytes: {len(content)}, sha256: {text(hashlib.sha256(content).hexdigest())}, source: {place} }},")
-        print("];\n")
-        if whole:
-            print(f"pub(super) const {const}_FOLDERS: &[FolderCard] = &[")
-            for folder, members in grouped.items():
-                members.sort(key=lambda m: m[0].encode())
-                lines = "".join(f"{hashlib.sha256(d).hexdigest()}  {p}\n" for p, d, _ in members)
-                digest = hashlib.sha256(lines.encode()).hexdigest()
-                if any(s is None or s[2] != p for p, _, s in members):
-                    # Equal files share a blob id; compare by path instead.
-                    repo, commit = repos[0]
-                    git = os.path.join(mirrors, repo.replace("/", "+"), "repo")
-                    for p, d, _ in members:
-                        have = subprocess.run(["git", "-C", git, "rev-parse", f"{commit}:{p}"], capture_output=True, text=True).stdout.strip()
-                        if have != blob_id(d):
-                            sys.exit(f"{name}: {p} is not upstream")
-                repo, commit = repos[0]
-                total = sum(len(d) for _, d, _ in members)
-                print(f"    FolderCard {{ path: {text(folder)}, files: {len(members)}, bytes: {total}, sha256: {text(digest)}, repository: {text(repo)}, commit: {text(commit)} }},")
-            print("];\n")
+    with open(CATALOGUE) as file:
+        cards = json.load(file)
+    for card in cards:
+        if card["id"] in REPOS:
+            card["files"], card["folders"] = described(datasets, mirrors, card["id"], REPOS[card["id"]])
+    with open(CATALOGUE, "w") as file:
+        file.write(written(cards))
 
 
 if __name__ == "__main__":

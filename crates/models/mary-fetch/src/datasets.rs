@@ -14,7 +14,9 @@ mod pull;
 mod unpack;
 mod verify;
 
-pub use catalogue::{Citation, DatasetCard, FileCard, FolderCard, Source, card, catalogue};
+pub use catalogue::{
+    Citation, DatasetCard, FileCard, FileOrigin, FolderCard, Upstream, card, catalogue,
+};
 pub use download::Hosts;
 pub use fault::PullError;
 pub use local::LocalData;

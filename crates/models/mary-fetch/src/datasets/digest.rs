@@ -5,7 +5,9 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
-use sha2::{Digest as _, Sha256};
+use sha2::Sha256;
+
+use crate::transfer::hash;
 
 /// Size and hash of some content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,28 +16,9 @@ pub(crate) struct Content {
     pub(crate) sha256: String,
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
-}
-
-fn of_reader(mut reader: impl Read) -> io::Result<Content> {
-    let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 64 * 1024];
-    let mut bytes = 0;
-    loop {
-        let n = match reader.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(n) => n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(e) => return Err(e),
-        };
-        hasher.update(buffer.get(..n).unwrap_or_default());
-        bytes += n as u64;
-    }
-    Ok(Content {
-        bytes,
-        sha256: hex(&hasher.finalize()),
-    })
+fn of_reader(reader: impl Read) -> io::Result<Content> {
+    let (bytes, sha256) = hash::<Sha256>(b"", reader)?;
+    Ok(Content { bytes, sha256 })
 }
 
 pub(crate) fn of_file(path: &Path) -> io::Result<Content> {
@@ -54,18 +37,12 @@ pub(crate) fn files_below(root: &Path, folder: &str) -> io::Result<Vec<String>> 
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
-        let path = if folder.is_empty() {
-            root.to_owned()
-        } else {
-            root.join(&folder)
-        };
-        for entry in fs::read_dir(path)? {
+        for entry in fs::read_dir(root.join(&folder))? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let inner = if folder.is_empty() {
-                name
-            } else {
-                format!("{folder}/{name}")
+            let inner = match folder.as_str() {
+                "" => name,
+                folder => format!("{folder}/{name}"),
             };
             let kind = entry.file_type()?;
             if kind.is_dir() {
@@ -80,10 +57,11 @@ pub(crate) fn files_below(root: &Path, folder: &str) -> io::Result<Vec<String>> 
 }
 
 /// Hash of the lines `<sha256>  <path>\n`.
-pub(crate) fn of_listing<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-    let mut hasher = Sha256::new();
-    for (sha256, path) in lines {
-        hasher.update(format!("{sha256}  {path}\n"));
-    }
-    hex(&hasher.finalize())
+pub(crate) fn of_listing<'a>(
+    lines: impl Iterator<Item = (&'a str, &'a str)>,
+) -> io::Result<String> {
+    let text: String = lines
+        .map(|(hash, path)| format!("{hash}  {path}\n"))
+        .collect();
+    Ok(of_reader(text.as_bytes())?.sha256)
 }

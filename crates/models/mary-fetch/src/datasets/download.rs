@@ -1,18 +1,19 @@
 //! One file over HTTP: continued where it broke off, checked, and put in place whole.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::chain;
 use reqwest::StatusCode;
-use reqwest::blocking::{Client, Response};
-use reqwest::header::{CONTENT_RANGE, RANGE};
+use reqwest::blocking::Client;
+use reqwest::header::RANGE;
 
+use crate::client::chain;
+use crate::datasets::catalogue::Upstream;
 use crate::datasets::digest::{self, Content};
 use crate::datasets::fault::{PullError, io_at};
 use crate::datasets::verify::describe;
+use crate::transfer::receive;
 
 const ATTEMPTS: u32 = 3;
 
@@ -35,7 +36,12 @@ impl Default for Hosts {
 }
 
 impl Hosts {
-    pub(crate) fn file(&self, repository: &str, commit: &str, path: &str) -> String {
+    pub(crate) fn file(&self, upstream: &Upstream) -> String {
+        let Upstream {
+            repository,
+            commit,
+            path,
+        } = upstream;
         let path = path
             .replace('%', "%25")
             .replace(' ', "%20")
@@ -48,7 +54,7 @@ impl Hosts {
     }
 }
 
-pub(crate) struct Wanted<'a> {
+pub(crate) struct Download<'a> {
     pub(crate) url: &'a str,
     /// Size and hash, where known beforehand.
     pub(crate) content: Option<Content>,
@@ -75,15 +81,14 @@ pub(crate) fn client() -> Result<Client, PullError> {
 /// when its content is wrong.
 pub(crate) fn fetch(
     client: &Client,
-    wanted: &Wanted<'_>,
+    wanted: &Download<'_>,
     target: &Path,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), PullError> {
     let part = beside(target, "part");
     let mut attempt = 1;
     loop {
-        let result = fetch_once(client, wanted, &part, progress);
-        match result {
+        match fetch_once(client, wanted, &part, progress) {
             Ok(()) => break,
             Err(e) if attempt < ATTEMPTS && is_passing(&e) => {
                 std::thread::sleep(Duration::from_millis(300) * attempt * attempt);
@@ -114,21 +119,21 @@ fn is_passing(error: &PullError) -> bool {
 
 fn fetch_once(
     client: &Client,
-    wanted: &Wanted<'_>,
+    wanted: &Download<'_>,
     part: &Path,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), PullError> {
     let have = fs::metadata(part).map_or(0, |m| m.len());
     let complete = wanted.content.as_ref().is_some_and(|c| c.bytes == have);
     if !complete {
-        receive(client, wanted, part, have, progress)?;
+        continue_part(client, wanted, part, have, progress)?;
     }
     check(wanted, part)
 }
 
-fn receive(
+fn continue_part(
     client: &Client,
-    wanted: &Wanted<'_>,
+    wanted: &Download<'_>,
     part: &Path,
     have: u64,
     progress: &mut dyn FnMut(u64),
@@ -137,10 +142,9 @@ fn receive(
     if have > 0 {
         request = request.header(RANGE, format!("bytes={have}-"));
     }
-    let mut response = request
+    let response = request
         .send()
         .map_err(|e| unreachable(wanted, &chain(&e)))?;
-    let resumed = response.status() == StatusCode::PARTIAL_CONTENT && continues(&response, have);
     if !response.status().is_success() {
         if response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
             fs::remove_file(part).map_err(io_at(part))?;
@@ -151,55 +155,27 @@ fn receive(
             hint: wanted.hint.to_owned(),
         });
     }
-    let mut file = if resumed {
-        OpenOptions::new().append(true).open(part)
-    } else {
-        File::create(part)
+    let received =
+        receive(response, part, (have, wanted.at_most), progress).map_err(io_at(part))?;
+    if received.total > wanted.at_most {
+        fs::remove_file(part).map_err(io_at(part))?;
+        return Err(PullError::WrongContent {
+            url: wanted.url.to_owned(),
+            expected: format!("at most {} bytes", wanted.at_most),
+            found: "more".into(),
+            hint: wanted.hint.to_owned(),
+        });
     }
-    .map_err(io_at(part))?;
-    let mut total = if resumed { have } else { 0 };
-    progress(total);
-    let mut buffer = vec![0; 64 * 1024];
-    loop {
-        let n = match response.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(n) => n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(e) => {
-                return Err(unreachable(
-                    wanted,
-                    &format!("broke off after {total} bytes: {}", chain(&e)),
-                ));
-            }
-        };
-        total += n as u64;
-        if total > wanted.at_most {
-            drop(file);
-            fs::remove_file(part).map_err(io_at(part))?;
-            return Err(PullError::WrongContent {
-                url: wanted.url.to_owned(),
-                expected: format!("at most {} bytes", wanted.at_most),
-                found: "more".into(),
-                hint: wanted.hint.to_owned(),
-            });
+    match received.broke {
+        None => Ok(()),
+        Some(cause) => {
+            let cause = format!("broke off after {} bytes: {cause}", received.total);
+            Err(unreachable(wanted, &cause))
         }
-        file.write_all(buffer.get(..n).unwrap_or_default())
-            .map_err(io_at(part))?;
-        progress(total);
     }
-    file.sync_data().map_err(io_at(part))
 }
 
-/// Whether a partial answer begins exactly where our part ends.
-fn continues(response: &Response, have: u64) -> bool {
-    response
-        .headers()
-        .get(CONTENT_RANGE)
-        .and_then(|v| v.to_str().ok())
-        .is_some_and(|v| v.starts_with(&format!("bytes {have}-")))
-}
-
-fn check(wanted: &Wanted<'_>, part: &Path) -> Result<(), PullError> {
+fn check(wanted: &Download<'_>, part: &Path) -> Result<(), PullError> {
     let Some(expected) = &wanted.content else {
         return Ok(());
     };
@@ -226,7 +202,7 @@ fn check(wanted: &Wanted<'_>, part: &Path) -> Result<(), PullError> {
     })
 }
 
-fn unreachable(wanted: &Wanted<'_>, cause: &str) -> PullError {
+fn unreachable(wanted: &Download<'_>, cause: &str) -> PullError {
     PullError::Unreachable {
         url: wanted.url.to_owned(),
         cause: cause.to_owned(),

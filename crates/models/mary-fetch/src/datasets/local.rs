@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use mary_contract::{DataError, DataSource};
 
-use crate::datasets::catalogue::{DatasetCard, Source, card, catalogue};
+use crate::datasets::catalogue::{DatasetCard, FileOrigin, card, catalogue};
 use crate::datasets::digest;
 use crate::datasets::download::Hosts;
 use crate::datasets::fault::PullError;
@@ -41,7 +41,7 @@ impl LocalData {
     pub fn list(&self) -> Vec<(&'static DatasetCard, Option<PathBuf>)> {
         catalogue()
             .iter()
-            .map(|card| (card, self.find(card.id)))
+            .map(|card| (card, self.find(&card.id)))
             .collect()
     }
 
@@ -116,17 +116,18 @@ fn hash_card(card: &DatasetCard, folder: &Path) -> Result<String, DataError> {
         ),
     };
     let mut lines = Vec::new();
-    for file in card.files {
+    for file in &card.files {
         match verify::content(file, folder) {
-            Ok(content) => lines.push((file.path.to_owned(), content.sha256)),
+            Ok(content) => lines.push((file.path.clone(), content.sha256)),
             Err(e)
-                if e.kind() == std::io::ErrorKind::NotFound && file.source == Source::Derived => {}
-            Err(e) => return Err(damaged(file.path, e)),
+                if e.kind() == std::io::ErrorKind::NotFound
+                    && file.source == FileOrigin::Derived => {}
+            Err(e) => return Err(damaged(&file.path, e)),
         }
     }
-    for part in card.folders {
+    for part in &card.folders {
         let (_, content) =
-            verify::folder_content(part, folder).map_err(|e| damaged(part.path, e))?;
+            verify::folder_content(part, folder).map_err(|e| damaged(&part.path, e))?;
         lines.push((format!("{}/", part.path), content.sha256));
     }
     if card.files.is_empty() && card.folders.is_empty() {
@@ -136,7 +137,8 @@ fn hash_card(card: &DatasetCard, folder: &Path) -> Result<String, DataError> {
         }
     }
     lines.sort_unstable();
-    let hash = digest::of_listing(lines.iter().map(|(p, h)| (h.as_str(), p.as_str())));
+    let hash = digest::of_listing(lines.iter().map(|(p, h)| (h.as_str(), p.as_str())))
+        .map_err(|e| damaged("", e))?;
     Ok(format!("sha256:{hash}"))
 }
 
@@ -152,7 +154,7 @@ fn unknown(id: &str) -> String {
 }
 
 fn known() -> String {
-    let names: Vec<_> = catalogue().iter().map(|c| c.id).collect();
+    let names: Vec<_> = catalogue().iter().map(|c| c.id.as_str()).collect();
     names.join(", ")
 }
 

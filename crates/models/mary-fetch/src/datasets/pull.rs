@@ -8,9 +8,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use reqwest::blocking::Client;
 
-use crate::datasets::catalogue::{DatasetCard, FileCard, FolderCard, Source};
+use crate::datasets::catalogue::{DatasetCard, FileCard, FileOrigin, FolderCard};
 use crate::datasets::digest::Content;
-use crate::datasets::download::{self, Hosts, Wanted};
+use crate::datasets::download::{self, Download, Hosts};
 use crate::datasets::fault::{PullError, io_at};
 use crate::datasets::unpack::{Limits, unpack_tar_gz};
 use crate::datasets::verify::{self, FileState};
@@ -49,12 +49,12 @@ impl Puller<'_> {
         let card = self.card;
         if !card.is_published() {
             return Err(PullError::NotPublished {
-                id: card.id,
-                why: card.note.to_owned(),
+                id: &card.id,
+                why: card.note.clone(),
                 hint: self.by_hand(),
             });
         }
-        let place = self.cache.join(card.id);
+        let place = self.cache.join(&card.id);
         fs::create_dir_all(self.cache).map_err(io_at(self.cache))?;
         // Two pulls of one dataset take turns; the second finds it there.
         let path = self.cache.join(format!(".{}.lock", card.id));
@@ -68,25 +68,20 @@ impl Puller<'_> {
             let stage = self.gather(&place, progress)?;
             replace(&stage, &place)?;
         }
-        Ok(self.pulled(place, already))
-    }
-
-    fn pulled(&self, folder: PathBuf, already: bool) -> Pulled {
-        let absent = self.absent_in(&folder).unwrap_or_default();
-        Pulled {
-            folder,
+        Ok(Pulled {
+            absent: self.absent_in(&place).unwrap_or_default(),
+            folder: place,
             already,
-            absent,
-        }
+        })
     }
 
     /// The derived files that are not there, if everything else is there and good.
     fn absent_in(&self, place: &Path) -> Option<Vec<&'static str>> {
         let mut absent = Vec::new();
-        for file in self.card.files {
-            match (verify::file(file, place), file.source) {
+        for file in &self.card.files {
+            match (verify::file(file, place), &file.source) {
                 (FileState::Good, _) => {}
-                (FileState::Missing, Source::Derived) => absent.push(file.path),
+                (FileState::Missing, FileOrigin::Derived) => absent.push(file.path.as_str()),
                 _ => return None,
             }
         }
@@ -105,26 +100,29 @@ impl Puller<'_> {
         let stage = self.cache.join(format!(".{}.pulling", card.id));
         fs::create_dir_all(&stage).map_err(io_at(&stage))?;
         let client = download::client()?;
-        let published = card.files.iter().filter(|f| f.source != Source::Derived);
+        let published = card
+            .files
+            .iter()
+            .filter(|f| f.source != FileOrigin::Derived);
         let total = published.map(|f| f.bytes).sum::<u64>()
             + card.folders.iter().map(|f| f.bytes).sum::<u64>();
         let mut done = 0;
-        for file in card.files {
+        for file in &card.files {
             if verify::file(file, &stage) != FileState::Good {
                 let mut tell = |bytes| {
                     progress(Progress {
-                        file: file.path,
+                        file: &file.path,
                         done: done + bytes,
                         total,
                     });
                 };
                 if verify::file(file, place) == FileState::Good {
-                    copy(file.path, place, &stage)?;
+                    copy(&file.path, place, &stage)?;
                 } else {
                     self.file(&client, file, &stage, &mut tell)?;
                 }
             }
-            if file.source != Source::Derived {
+            if file.source != FileOrigin::Derived {
                 done += file.bytes;
             }
         }
@@ -152,34 +150,24 @@ impl Puller<'_> {
         stage: &Path,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), PullError> {
-        let (repository, commit, path) = match file.source {
-            Source::Derived => return Ok(()),
-            Source::Raw {
-                repository,
-                commit,
-                path,
-            }
-            | Source::Gzipped {
-                repository,
-                commit,
-                path,
-            } => (repository, commit, path),
+        let (FileOrigin::Raw(upstream) | FileOrigin::Gzipped(upstream)) = &file.source else {
+            return Ok(());
         };
-        let target = stage.join(file.path);
+        let target = stage.join(&file.path);
         if let Some(parent) = target.parent() {
             fs::create_dir_all(parent).map_err(io_at(parent))?;
         }
-        let url = self.hosts.file(repository, commit, path);
-        let wanted = Wanted {
+        let url = self.hosts.file(upstream);
+        let wanted = Download {
             url: &url,
             content: Some(Content {
                 bytes: file.bytes,
-                sha256: file.sha256.to_owned(),
+                sha256: file.sha256.clone(),
             }),
             at_most: file.bytes,
             hint: &self.by_hand(),
         };
-        if matches!(file.source, Source::Gzipped { .. }) {
+        if matches!(file.source, FileOrigin::Gzipped(_)) {
             let plain = download::beside(&target, "plain");
             download::fetch(client, &wanted, &plain, progress)?;
             gzip(&plain, &target)?;
@@ -195,14 +183,14 @@ impl Puller<'_> {
         stage: &Path,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), PullError> {
-        for folder in self.card.folders {
+        for folder in &self.card.folders {
             // One archive may have brought several folders.
             if verify::folder_state(folder, stage) == FileState::Good {
                 continue;
             }
-            let url = self.hosts.archive(folder.repository, folder.commit);
+            let url = self.hosts.archive(&folder.repository, &folder.commit);
             let archive = stage.join(".archive.tar.gz");
-            let wanted = Wanted {
+            let wanted = Download {
                 url: &url,
                 content: None,
                 at_most: LARGEST_ARCHIVE,
@@ -227,7 +215,7 @@ impl Puller<'_> {
         let same = |f: &&FolderCard| f.repository == like.repository && f.commit == like.commit;
         let folders: Vec<&FolderCard> = self.card.folders.iter().filter(same).collect();
         for folder in &folders {
-            let old = stage.join(folder.path);
+            let old = stage.join(&folder.path);
             if old.exists() {
                 fs::remove_dir_all(&old).map_err(io_at(&old))?;
             }
@@ -239,7 +227,7 @@ impl Puller<'_> {
             let inner = components.as_path();
             folders
                 .iter()
-                .any(|f| inner.starts_with(f.path))
+                .any(|f| inner.starts_with(&f.path))
                 .then(|| inner.to_owned())
         };
         unpack_tar_gz(archive, stage, Limits::default(), &choose).map_err(|source| {
@@ -261,35 +249,24 @@ impl Puller<'_> {
         Ok(())
     }
 
-    /// What to do without network.
-    pub(crate) fn by_hand(&self) -> String {
+    fn by_hand(&self) -> String {
         by_hand(self.card, self.hosts)
     }
 }
 
 /// How a user gets a dataset where this machine cannot.
 pub(crate) fn by_hand(card: &DatasetCard, hosts: &Hosts) -> String {
-    let id = card.id;
+    let id = &card.id;
     let mut text = format!(
         "without network, get the files elsewhere, put them under DIR/{id}/ and say `--data-dir DIR` \
          or set MARY_DATA_DIR=DIR:"
     );
     const SHOWN: usize = 6;
     for file in card.files.iter().take(SHOWN) {
-        let from = match file.source {
-            Source::Raw {
-                repository,
-                commit,
-                path,
-            } => hosts.file(repository, commit, path),
-            Source::Gzipped {
-                repository,
-                commit,
-                path,
-            } => {
-                format!("{} (gzipped)", hosts.file(repository, commit, path))
-            }
-            Source::Derived => "a mirror; see docs/data.md".into(),
+        let from = match &file.source {
+            FileOrigin::Raw(upstream) => hosts.file(upstream),
+            FileOrigin::Gzipped(upstream) => format!("{} (gzipped)", hosts.file(upstream)),
+            FileOrigin::Derived => "a mirror; see docs/data.md".into(),
         };
         text.push_str(&format!("\n  DIR/{id}/{} from {from}", file.path));
     }
@@ -300,12 +277,12 @@ pub(crate) fn by_hand(card: &DatasetCard, hosts: &Hosts) -> String {
             card.homepage
         ));
     }
-    for folder in card.folders {
+    for folder in &card.folders {
         text.push_str(&format!(
             "\n  DIR/{id}/{}/ ({} files) from {}",
             folder.path,
             folder.files,
-            hosts.archive(folder.repository, folder.commit)
+            hosts.archive(&folder.repository, &folder.commit)
         ));
     }
     if card.files.is_empty() && card.folders.is_empty() {

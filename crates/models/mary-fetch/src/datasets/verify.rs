@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::datasets::catalogue::{DatasetCard, FileCard, FolderCard, Source};
+use crate::datasets::catalogue::{DatasetCard, FileCard, FileOrigin, FolderCard};
 use crate::datasets::digest::{self, Content};
 
 /// What was found about a dataset.
@@ -52,7 +52,7 @@ pub(crate) fn describe(bytes: u64, sha256: &str) -> String {
 
 pub(crate) fn dataset(card: &DatasetCard, folder: &Path) -> Report {
     let files = card.files.iter().map(|f| FileReport {
-        path: f.path.to_owned(),
+        path: f.path.clone(),
         state: file(f, folder),
     });
     let folders = card.folders.iter().map(|f| FileReport {
@@ -60,16 +60,16 @@ pub(crate) fn dataset(card: &DatasetCard, folder: &Path) -> Report {
         state: folder_state(f, folder),
     });
     Report {
-        dataset: card.id.to_owned(),
+        dataset: card.id.clone(),
         folder: folder.to_owned(),
         files: files.chain(folders).collect(),
     }
 }
 
 pub(crate) fn content(card: &FileCard, folder: &Path) -> io::Result<Content> {
-    let path = folder.join(card.path);
-    match card.source {
-        Source::Gzipped { .. } => digest::of_gzipped(&path, card.bytes),
+    let path = folder.join(&card.path);
+    match &card.source {
+        FileOrigin::Gzipped(_) => digest::of_gzipped(&path, card.bytes),
         _ => digest::of_file(&path),
     }
 }
@@ -78,7 +78,7 @@ pub(crate) fn file(card: &FileCard, folder: &Path) -> FileState {
     match content(card, folder) {
         Ok(found) if found.sha256 == card.sha256 => FileState::Good,
         Ok(found) => FileState::Different {
-            expected: describe(card.bytes, card.sha256),
+            expected: describe(card.bytes, &card.sha256),
             found: describe(found.bytes, &found.sha256),
         },
         Err(e) if e.kind() == io::ErrorKind::NotFound => FileState::Missing,
@@ -87,7 +87,7 @@ pub(crate) fn file(card: &FileCard, folder: &Path) -> FileState {
 }
 
 pub(crate) fn folder_content(card: &FolderCard, root: &Path) -> io::Result<(usize, Content)> {
-    let paths = digest::files_below(root, card.path)?;
+    let paths = digest::files_below(root, &card.path)?;
     let mut bytes = 0;
     let mut lines = Vec::with_capacity(paths.len());
     for path in &paths {
@@ -95,7 +95,7 @@ pub(crate) fn folder_content(card: &FolderCard, root: &Path) -> io::Result<(usiz
         bytes += content.bytes;
         lines.push((content.sha256, path.as_str()));
     }
-    let sha256 = digest::of_listing(lines.iter().map(|(h, p)| (h.as_str(), *p)));
+    let sha256 = digest::of_listing(lines.iter().map(|(h, p)| (h.as_str(), *p)))?;
     Ok((paths.len(), Content { bytes, sha256 }))
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn folder_state(card: &FolderCard, root: &Path) -> FileState {
             expected: format!(
                 "{} files, {}",
                 card.files,
-                describe(card.bytes, card.sha256)
+                describe(card.bytes, &card.sha256)
             ),
             found: format!("{files} files, {}", describe(found.bytes, &found.sha256)),
         },

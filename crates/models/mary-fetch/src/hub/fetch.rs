@@ -1,20 +1,18 @@
 //! One file from the hub into the cache: continued where it broke off, checked, put in place whole.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use reqwest::StatusCode;
-use reqwest::blocking::Response;
-use reqwest::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, RANGE};
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_LENGTH, ETAG, RANGE};
+use reqwest::{StatusCode, Url};
 use sha2::Sha256;
 
 use super::fault::io_at;
-use super::wire::{Attempt, Tries, Trouble, escaped};
+use super::wire::{Attempt, Retryable, Tries, escaped};
 use super::{Entry, Hub, HubError, Listing, Progress, Repository, cache, tell};
-use crate::client::chain;
+use crate::transfer::{hash, receive};
 
 /// Files below this size come first and one by one.
 const SMALL: u64 = 16 << 20;
@@ -166,89 +164,103 @@ impl Hub {
                 fs::remove_file(&part).map_err(io_at(&part))?;
                 have = 0;
             }
+            let mut differs = None;
             if told.bytes != Some(have) || have == 0 {
-                let asked = self.attempt(&url, false, |client, url| {
-                    let request = client.get(url).header(ACCEPT_ENCODING, "identity");
-                    if have > 0 {
-                        request.header(RANGE, format!("bytes={have}-"))
-                    } else {
-                        request
-                    }
-                })?;
-                let answer = match asked {
-                    Attempt::Answer(answer) => answer,
-                    Attempt::Elsewhere(_, to) => {
-                        return Err(self.strange(repository, format!("{path} lies at {to}")));
-                    }
-                    Attempt::Broken(trouble) => {
-                        tries.wait(trouble)?;
+                match self.continue_part(repository, (&url, path), told, (&part, have))? {
+                    Continued::Whole => {}
+                    Continued::Broken { total, cause } => {
+                        if total > have {
+                            tries.progressed();
+                        }
+                        tries.wait(cause)?;
                         continue;
                     }
-                };
-                if answer.status() == StatusCode::RANGE_NOT_SATISFIABLE {
-                    fs::remove_file(&part).map_err(io_at(&part))?;
-                    tries.wait(Trouble::Passing("it has less than was fetched".into()))?;
-                    continue;
-                }
-                if !answer.status().is_success() {
-                    return Err(self.refusal(repository, Some(path), &answer));
-                }
-                let id = &repository.id;
-                let most = told.bytes.unwrap_or(UNDECLARED);
-                let received = receive(answer, &part, (have, most), |done| {
-                    tell(Progress {
-                        id,
-                        file: path,
-                        done,
-                        total: told.bytes,
-                    });
-                })?;
-                if received.total > most {
-                    fs::remove_file(&part).map_err(io_at(&part))?;
-                    wrong += 1;
-                    if wrong >= 2 {
-                        let expected = match told.bytes {
-                            Some(bytes) => format!("{bytes} bytes"),
-                            None => format!("at most {UNDECLARED} bytes"),
-                        };
-                        return Err(HubError::WrongContent {
-                            id: id.clone(),
-                            path: path.to_owned(),
-                            expected,
-                            found: "more".into(),
-                        });
-                    }
-                    continue;
-                }
-                let short = told.bytes.is_some_and(|bytes| received.total < bytes);
-                if let (true, cause) | (_, cause @ Some(_)) = (short, received.broke) {
-                    if received.total > have {
-                        tries.progressed();
-                    }
-                    let cause = cause.unwrap_or_else(|| "it ended early".into());
-                    let cause = format!("broke off after {} bytes: {cause}", received.total);
-                    tries.wait(Trouble::Passing(cause))?;
-                    continue;
+                    Continued::TooLong { most } => differs = Some((most, "more".into())),
                 }
             }
-            match check(told, &part)? {
-                None => break,
-                Some((expected, found)) => {
-                    fs::remove_file(&part).map_err(io_at(&part))?;
-                    wrong += 1;
-                    if wrong >= 2 {
-                        return Err(HubError::WrongContent {
-                            id: repository.id.clone(),
-                            path: path.to_owned(),
-                            expected,
-                            found,
-                        });
-                    }
-                }
+            if differs.is_none() {
+                differs = check(told, &part)?;
+            }
+            let Some((expected, found)) = differs else {
+                break;
+            };
+            fs::remove_file(&part).map_err(io_at(&part))?;
+            wrong += 1;
+            if wrong >= 2 {
+                return Err(HubError::WrongContent {
+                    id: repository.id.clone(),
+                    path: path.to_owned(),
+                    expected,
+                    found,
+                });
             }
         }
         mary_platform::move_into_place(&part, blob).map_err(io_at(blob))
     }
+
+    /// Asks once for what is missing behind the `have` bytes of a part.
+    fn continue_part(
+        &self,
+        repository: &Repository,
+        (url, path): (&Url, &str),
+        told: &Told,
+        (part, have): (&Path, u64),
+    ) -> Result<Continued, HubError> {
+        let broken = |cause| Ok(Continued::Broken { total: have, cause });
+        let asked = self.attempt(url, false, |client, url| {
+            let request = client.get(url).header(ACCEPT_ENCODING, "identity");
+            if have > 0 {
+                request.header(RANGE, format!("bytes={have}-"))
+            } else {
+                request
+            }
+        })?;
+        let answer = match asked {
+            Attempt::Answer(answer) => answer,
+            Attempt::Elsewhere(_, to) => {
+                return Err(self.strange(repository, format!("{path} lies at {to}")));
+            }
+            Attempt::Broken(cause) => return broken(cause),
+        };
+        if answer.status() == StatusCode::RANGE_NOT_SATISFIABLE {
+            fs::remove_file(part).map_err(io_at(part))?;
+            return broken(Retryable::Passing("it has less than was fetched".into()));
+        }
+        if !answer.status().is_success() {
+            return Err(self.refusal(repository, Some(path), &answer));
+        }
+        let mut watch = |done| {
+            tell(Progress {
+                id: &repository.id,
+                file: path,
+                done,
+                total: told.bytes,
+            });
+        };
+        let most = told.bytes.unwrap_or(UNDECLARED);
+        let received = receive(answer, part, (have, most), &mut watch).map_err(io_at(part))?;
+        let total = received.total;
+        if total > most {
+            let bound = if told.bytes.is_some() { "" } else { "at most " };
+            return Ok(Continued::TooLong {
+                most: format!("{bound}{most} bytes"),
+            });
+        }
+        let short = told.bytes.is_some_and(|bytes| total < bytes);
+        if !short && received.broke.is_none() {
+            return Ok(Continued::Whole);
+        }
+        let cause = received.broke.unwrap_or_else(|| "it ended early".into());
+        let cause = Retryable::Passing(format!("broke off after {total} bytes: {cause}"));
+        Ok(Continued::Broken { total, cause })
+    }
+}
+
+/// What came of asking for the rest of a part.
+enum Continued {
+    Whole,
+    Broken { total: u64, cause: Retryable },
+    TooLong { most: String },
 }
 
 fn resolve(repository: &Repository, revision: &str, path: &str) -> String {
@@ -258,65 +270,6 @@ fn resolve(repository: &Repository, revision: &str, path: &str) -> String {
         escaped(revision, false),
         escaped(path, true)
     )
-}
-
-/// How much of a file is here after an answer, and why it is not more.
-struct Received {
-    total: u64,
-    broke: Option<String>,
-}
-
-/// Writes an answer behind what is there, if it begins there, or instead of it. An answer that is longer
-/// than `most` bytes in all is not read on, and what is too much is not written.
-fn receive(
-    mut answer: Response,
-    part: &Path,
-    (have, most): (u64, u64),
-    progress: impl Fn(u64),
-) -> Result<Received, HubError> {
-    let resumed =
-        answer.status() == StatusCode::PARTIAL_CONTENT && continues(answer.headers(), have);
-    if answer.status() == StatusCode::PARTIAL_CONTENT && !resumed {
-        return Ok(Received {
-            total: have,
-            broke: Some("it sent another part than was asked for".into()),
-        });
-    }
-    let mut options = OpenOptions::new();
-    if resumed {
-        options.append(true);
-    } else {
-        options.create(true).write(true).truncate(true);
-    }
-    let mut file = options.open(part).map_err(io_at(part))?;
-    let mut total = if resumed { have } else { 0 };
-    progress(total);
-    let mut buffer = vec![0; 1 << 18];
-    let broke = loop {
-        let n = match answer.read(&mut buffer) {
-            Ok(0) => break None,
-            Ok(n) => n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(e) => break Some(chain(&e)),
-        };
-        total = total.saturating_add(n as u64);
-        if total > most {
-            break None;
-        }
-        file.write_all(buffer.get(..n).unwrap_or_default())
-            .map_err(io_at(part))?;
-        progress(total);
-    };
-    file.sync_data().map_err(io_at(part))?;
-    Ok(Received { total, broke })
-}
-
-/// Whether a partial answer begins exactly where our part ends.
-fn continues(headers: &HeaderMap, have: u64) -> bool {
-    headers
-        .get(CONTENT_RANGE)
-        .and_then(|v| v.to_str().ok())
-        .is_some_and(|v| v.starts_with(&format!("bytes {have}-")))
 }
 
 /// What was expected and what was found, where they differ. An ETag of 64 digits is the SHA-256 of
@@ -340,18 +293,6 @@ fn check(told: &Told, part: &Path) -> Result<Option<(String, String)>, HubError>
 }
 
 fn digest<D: sha2::Digest>(path: &Path, head: &[u8]) -> Result<String, HubError> {
-    let mut hasher = D::new();
-    hasher.update(head);
-    let mut file = mary_platform::open_plain(path).map_err(io_at(path))?;
-    let mut buffer = vec![0; 1 << 18];
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(n) => hasher.update(buffer.get(..n).unwrap_or_default()),
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(io_at(path)(e)),
-        }
-    }
-    let digits = hasher.finalize();
-    Ok(digits.iter().map(|b| format!("{b:02x}")).collect())
+    let file = mary_platform::open_plain(path).map_err(io_at(path))?;
+    Ok(hash::<D>(head, file).map_err(io_at(path))?.1)
 }

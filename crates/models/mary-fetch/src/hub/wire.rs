@@ -40,11 +40,11 @@ pub(super) enum Attempt {
     /// Somewhere else: what the hub says about the content, and where it lies.
     Elsewhere(HeaderMap, Url),
     /// Trying again may help.
-    Broken(Trouble),
+    Broken(Retryable),
 }
 
 /// Why trying again may help.
-pub(super) enum Trouble {
+pub(super) enum Retryable {
     /// No connection.
     Connect(String),
     /// The connection or the server broke.
@@ -90,8 +90,8 @@ impl Hub {
                 Attempt::Elsewhere(_, to) => {
                     return Err(self.strange(repository, format!("it points to {}", place(&to))));
                 }
-                Attempt::Broken(trouble) => {
-                    tries.wait(trouble)?;
+                Attempt::Broken(cause) => {
+                    tries.wait(cause)?;
                     continue;
                 }
             };
@@ -103,7 +103,7 @@ impl Hub {
                     return serde_json::from_slice(&bytes)
                         .map_err(|e| self.strange(repository, format!("{path}: {e}")));
                 }
-                Err(cause) => tries.wait(Trouble::Passing(cause))?,
+                Err(cause) => tries.wait(Retryable::Passing(cause))?,
             }
         }
     }
@@ -143,20 +143,20 @@ impl Hub {
                     let connect = error.is_connect() && at_home;
                     let cause = chain(&error.without_url());
                     return Ok(Attempt::Broken(if connect {
-                        Trouble::Connect(cause)
+                        Retryable::Connect(cause)
                     } else {
-                        Trouble::Passing(cause)
+                        Retryable::Passing(cause)
                     }));
                 }
             };
             let status = answer.status();
             if status == StatusCode::TOO_MANY_REQUESTS {
-                return Ok(Attempt::Broken(Trouble::Busy(retry_after(
+                return Ok(Attempt::Broken(Retryable::Busy(retry_after(
                     answer.headers(),
                 ))));
             }
             if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT {
-                return Ok(Attempt::Broken(Trouble::Passing(format!(
+                return Ok(Attempt::Broken(Retryable::Passing(format!(
                     "it answered {status}"
                 ))));
             }
@@ -168,7 +168,7 @@ impl Hub {
             let Some(next) = next else {
                 // A link of the storage that has expired is renewed by asking again.
                 if !at_home && !status.is_success() && status != StatusCode::RANGE_NOT_SATISFIABLE {
-                    return Ok(Attempt::Broken(Trouble::Passing(format!(
+                    return Ok(Attempt::Broken(Retryable::Passing(format!(
                         "the storage at {} answered {status}",
                         place(&url)
                     ))));
@@ -182,7 +182,7 @@ impl Hub {
             at_home &= !leaves;
             url = next;
         }
-        Ok(Attempt::Broken(Trouble::Passing(format!(
+        Ok(Attempt::Broken(Retryable::Passing(format!(
             "more than {REDIRECTS} redirects"
         ))))
     }
@@ -262,29 +262,29 @@ impl<'a> Tries<'a> {
         self.failed = 0;
     }
 
-    /// Waits as long as fits the trouble, or gives up.
-    pub(super) fn wait(&mut self, trouble: Trouble) -> Result<(), HubError> {
+    /// Waits as long as fits the cause, or gives up.
+    pub(super) fn wait(&mut self, cause: Retryable) -> Result<(), HubError> {
         self.failed += 1;
         let patience = &self.hub.patience;
-        let allowed = match &trouble {
-            Trouble::Connect(_) => patience.attempts.min(CONNECTS),
+        let allowed = match &cause {
+            Retryable::Connect(_) => patience.attempts.min(CONNECTS),
             // Others are waiting for the same hub: give it more time than a broken connection.
-            Trouble::Busy(_) => patience.attempts * 2,
-            Trouble::Passing(_) => patience.attempts,
+            Retryable::Busy(_) => patience.attempts * 2,
+            Retryable::Passing(_) => patience.attempts,
         };
-        let asked = match trouble {
-            Trouble::Busy(asked) => asked,
+        let asked = match cause {
+            Retryable::Busy(asked) => asked,
             _ => None,
         };
         let too_long = asked.filter(|asked| *asked > patience.asked);
         if self.failed >= allowed || too_long.is_some() {
-            return Err(match trouble {
-                Trouble::Connect(cause) | Trouble::Passing(cause) => HubError::Unreachable {
+            return Err(match cause {
+                Retryable::Connect(cause) | Retryable::Passing(cause) => HubError::Unreachable {
                     id: self.id.to_owned(),
                     endpoint: self.hub.endpoint.clone(),
                     cause,
                 },
-                Trouble::Busy(_) => HubError::Busy {
+                Retryable::Busy(_) => HubError::Busy {
                     id: self.id.to_owned(),
                     attempts: self.failed,
                     asked: too_long,

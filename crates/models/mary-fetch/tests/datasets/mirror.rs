@@ -24,12 +24,12 @@ fn every_catalogued_file_is_what_the_catalogue_says() {
     let data = LocalData::new(Some(root), PathBuf::from("/nowhere"));
     let mut checked = 0;
     for card in catalogue() {
-        if let Ok(report) = data.verify(card.id) {
+        if let Ok(report) = data.verify(&card.id) {
             for file in &report.files {
                 assert_eq!(file.state, FileState::Good, "{}/{}", card.id, file.path);
                 checked += 1;
             }
-            assert!(data.hash(card.id).unwrap().starts_with("sha256:"));
+            assert!(data.hash(&card.id).unwrap().starts_with("sha256:"));
         }
     }
     assert!(checked > 0, "the mirror holds none of our datasets");

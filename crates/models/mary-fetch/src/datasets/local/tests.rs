@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::datasets::catalogue::{Citation, FileCard, FolderCard};
+use crate::datasets::catalogue::{Citation, FileCard, FolderCard, Upstream};
 use crate::datasets::verify::FileState;
 
 #[derive(Clone)]
@@ -95,16 +95,16 @@ fn serve(answers: Vec<(&'static str, Answer)>) -> Server {
 const PLAIN: &[u8] = b"one,two\n1,2\n";
 const PLAIN_PATH: &str = "/o/r/c0ffee/sub%20dir/t.csv";
 
-fn hash(bytes: &[u8]) -> &'static str {
+fn hash(bytes: &[u8]) -> String {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x");
     std::fs::write(&path, bytes).unwrap();
-    digest::of_file(&path).unwrap().sha256.leak()
+    digest::of_file(&path).unwrap().sha256
 }
 
-fn file(path: &'static str, bytes: &[u8], source: Source) -> FileCard {
+fn file(path: &str, bytes: &[u8], source: FileOrigin) -> FileCard {
     FileCard {
-        path,
+        path: path.into(),
         bytes: bytes.len() as u64,
         sha256: hash(bytes),
         source,
@@ -113,24 +113,27 @@ fn file(path: &'static str, bytes: &[u8], source: Source) -> FileCard {
 
 fn card_of(files: Vec<FileCard>, folders: Vec<FolderCard>) -> &'static DatasetCard {
     Box::leak(Box::new(DatasetCard {
-        id: "toy",
-        title: "Toy",
-        licence: "none",
-        homepage: "https://example.org",
-        citation: Citation { text: "", link: "" },
-        files: files.leak(),
-        folders: folders.leak(),
-        tasks: &[],
-        note: "a toy",
+        id: "toy".into(),
+        title: "Toy".into(),
+        licence: "none".into(),
+        homepage: "https://example.org".into(),
+        citation: Citation {
+            text: String::new(),
+            link: String::new(),
+        },
+        files,
+        folders,
+        tasks: vec![],
+        note: "a toy".into(),
     }))
 }
 
 fn raw_card() -> &'static DatasetCard {
-    let source = Source::Raw {
-        repository: "o/r",
-        commit: "c0ffee",
-        path: "sub dir/t.csv",
-    };
+    let source = FileOrigin::Raw(Upstream {
+        repository: "o/r".into(),
+        commit: "c0ffee".into(),
+        path: "sub dir/t.csv".into(),
+    });
     card_of(vec![file("t.csv", PLAIN, source)], vec![])
 }
 
@@ -169,12 +172,12 @@ fn folder_card() -> &'static DatasetCard {
     card_of(
         vec![],
         vec![FolderCard {
-            path: "data",
+            path: "data".into(),
             files: 2,
             bytes: (A.len() + B.len()) as u64,
             sha256: hash(listing.as_bytes()),
-            repository: "o/r",
-            commit: "c0ffee",
+            repository: "o/r".into(),
+            commit: "c0ffee".into(),
         }],
     )
 }
@@ -219,7 +222,7 @@ fn wrong_content_is_refused_with_both_hashes() {
     assert!(matches!(error, PullError::WrongContent { .. }), "{error:?}");
     let text = error.to_string();
     assert!(
-        text.contains(hash(PLAIN)) && text.contains(hash(&wrong)),
+        text.contains(&hash(PLAIN)) && text.contains(&hash(&wrong)),
         "{text}"
     );
     assert!(
@@ -303,11 +306,11 @@ fn without_network_the_message_is_a_recipe() {
 
 #[test]
 fn a_gzipped_file_is_checked_by_what_it_holds() {
-    let source = Source::Gzipped {
-        repository: "o/r",
-        commit: "c0ffee",
-        path: "sub dir/t.csv",
-    };
+    let source = FileOrigin::Gzipped(Upstream {
+        repository: "o/r".into(),
+        commit: "c0ffee".into(),
+        path: "sub dir/t.csv".into(),
+    });
     let card = card_of(vec![file("t.csv.gz", PLAIN, source)], vec![]);
     let server = serve(vec![(PLAIN_PATH, Answer::Body(PLAIN.to_vec()))]);
     let dir = tempfile::tempdir().unwrap();
@@ -387,8 +390,8 @@ fn an_archive_that_leads_out_of_its_folder_is_refused() {
 fn what_is_published_nowhere_is_said() {
     let card = card_of(
         vec![
-            file("t.csv", PLAIN, raw_card().files[0].source),
-            file("made.json", A, Source::Derived),
+            file("t.csv", PLAIN, raw_card().files[0].source.clone()),
+            file("made.json", A, FileOrigin::Derived),
         ],
         vec![],
     );
