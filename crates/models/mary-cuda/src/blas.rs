@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use libloading::Library;
 
-use crate::Kind;
+use crate::NumberType;
 use crate::device::{Device, Handle};
 use crate::library::library;
 use crate::memory::Memory;
@@ -67,11 +67,11 @@ const WORKSPACE: usize = 32 << 20;
 /// Bytes the library takes addresses to be multiples of where it is told nothing.
 const ALIGNED: u32 = 256;
 
-fn type_of(kind: Kind) -> i32 {
+fn type_of(kind: NumberType) -> i32 {
     match kind {
-        Kind::Single => REAL_32F,
-        Kind::Bf16 => 14,
-        Kind::F16 => 2,
+        NumberType::Single => REAL_32F,
+        NumberType::Bf16 => 14,
+        NumberType::F16 => 2,
     }
 }
 
@@ -112,8 +112,8 @@ pub struct Product {
     pub right: Factor,
     /// Numbers from one row of the output to the next.
     pub step: usize,
-    pub kind: Kind,
-    pub out: Kind,
+    pub kind: NumberType,
+    pub out: NumberType,
     /// Whether a bias is added to every row.
     pub bias: bool,
     /// Whether the product is added to what is there.
@@ -166,16 +166,12 @@ fn places() -> Vec<PathBuf> {
     {
         folders.extend([folder.to_owned(), folder.join("lib")]);
     }
+    // The empty one stands for wherever the system looks.
+    let system = ["", "/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu"];
+    folders.extend(system.map(PathBuf::from));
     let names = ["libcublasLt.so.13", "libcublasLt.so.12"];
-    let mut all: Vec<PathBuf> = vec![];
-    for folder in &folders {
-        all.extend(names.iter().map(|n| folder.join(n)));
-    }
-    all.extend(names.iter().map(PathBuf::from));
-    for folder in ["/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu"] {
-        all.extend(names.iter().map(|n| PathBuf::from(folder).join(n)));
-    }
-    all
+    let both = |folder: &PathBuf| names.map(|name| folder.join(name));
+    folders.iter().flat_map(both).collect()
 }
 
 impl Blas {
@@ -238,7 +234,7 @@ impl Blas {
                 &recipe.algorithm,
                 self.workspace.at(),
                 self.workspace.bytes(),
-                self.device.stream(),
+                self.device.stream.0,
             ) == 0
         }
     }

@@ -10,7 +10,6 @@ use libloading::Library;
 use mary_contract::{ErrorKind, ModelError};
 
 use crate::library::library;
-use crate::memory::Memory;
 use crate::parts::Parts;
 
 pub(crate) type Handle = *mut c_void;
@@ -62,7 +61,7 @@ const MULTIPROCESSORS: i32 = 16;
 const CAPABILITY_MAJOR: i32 = 75;
 const CAPABILITY_MINOR: i32 = 76;
 const FUNCTION_DYNAMIC_SHARED: i32 = 8;
-const OUT_OF_MEMORY: i32 = 2;
+pub(crate) const OUT_OF_MEMORY: i32 = 2;
 
 /// A kernel or module, as the driver calls it.
 #[derive(Clone, Copy)]
@@ -82,7 +81,7 @@ pub struct Device {
     modules: Mutex<HashMap<&'static str, Raw>>,
     kernels: Mutex<HashMap<String, Raw>>,
     /// Bytes this process may take; `u64::MAX` where nothing limits it.
-    limit: AtomicU64,
+    pub(crate) limit: AtomicU64,
     pub(crate) used: AtomicU64,
     /// What the GPU is called.
     pub name: String,
@@ -126,10 +125,8 @@ impl Device {
             let mut device = 0;
             fail((api.device)(&mut device, number as i32), "choosing the GPU")?;
             let mut text = [0 as c_char; 128];
-            fail(
-                (api.device_name)(text.as_mut_ptr(), 127, device),
-                "naming the GPU",
-            )?;
+            let code = (api.device_name)(text.as_mut_ptr(), 127, device);
+            fail(code, "naming the GPU")?;
             let attribute = |what: i32| -> Result<i32, ModelError> {
                 let mut value = 0;
                 fail((api.attribute)(&mut value, what, device), "asking the GPU")?;
@@ -174,7 +171,6 @@ impl Device {
         self.limit.store(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes that are taken.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
@@ -186,15 +182,8 @@ impl Device {
     /// Makes the GPU current for this thread.
     pub fn enter(&self) -> Result<(), ModelError> {
         // SAFETY: the context lives as long as the device.
-        self.check(
-            unsafe { (self.api.set_current)(self.context.0) },
-            "taking the GPU",
-        )
-    }
-
-    /// The stream, for libraries that launch on it.
-    pub(crate) fn stream(&self) -> Handle {
-        self.stream.0
+        let code = unsafe { (self.api.set_current)(self.context.0) };
+        self.check(code, "taking the GPU")
     }
 
     /// Bytes that can still be taken.
@@ -204,36 +193,16 @@ impl Device {
         // SAFETY: two places to write to.
         self.check(unsafe { (self.api.info)(&mut free, &mut total) }, "memory")
             .ok()?;
-        let left = self
-            .limit
-            .load(Ordering::Relaxed)
-            .saturating_sub(self.used.load(Ordering::Relaxed));
-        Some((free as u64).min(left))
-    }
-
-    pub fn alloc(self: &Arc<Self>, bytes: usize) -> Result<Memory, ModelError> {
-        self.enter()?;
-        let bytes = bytes.max(256);
-        let what = format!("taking {} MB on {}", bytes.div_ceil(1_000_000), self.name);
-        let used = self.used.load(Ordering::Relaxed) + bytes as u64;
-        if used > self.limit.load(Ordering::Relaxed) {
-            self.check(OUT_OF_MEMORY, &what)?;
-        }
-        let mut at = 0;
-        // SAFETY: a place to write the address to.
-        self.check(unsafe { (self.api.alloc)(&mut at, bytes) }, &what)?;
-        self.used.fetch_add(bytes as u64, Ordering::Relaxed);
-        Ok(Memory::new(Arc::clone(self), at, bytes))
+        let limit = self.limit.load(Ordering::Relaxed);
+        Some((free as u64).min(limit.saturating_sub(self.used())))
     }
 
     /// Waits until everything asked for is done.
     pub fn wait(&self) -> Result<(), ModelError> {
         self.enter()?;
         // SAFETY: the stream lives as long as the device.
-        self.check(
-            unsafe { (self.api.synchronize)(self.stream.0) },
-            "computing",
-        )
+        let code = unsafe { (self.api.synchronize)(self.stream.0) };
+        self.check(code, "computing")
     }
 
     /// Copies to the GPU and waits; for weights and checks.
@@ -275,17 +244,12 @@ impl Device {
         self.check(code, "clearing memory")
     }
 
-    fn kernel(
-        &self,
-        part_name: &'static str,
-        name: &str,
-        shared: usize,
-    ) -> Result<Raw, ModelError> {
+    fn kernel(&self, part: &'static str, name: &str, shared: usize) -> Result<Raw, ModelError> {
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(&kernel) = kernels.get(name) {
             return Ok(kernel);
         }
-        let module = self.module_of(part_name)?;
+        let module = self.module_of(part)?;
         let mut kernel = std::ptr::null_mut();
         let symbol = CString::new(name)
             .map_err(|e| ModelError::new(ErrorKind::Internal, format!("{name}: {e}")))?;
@@ -313,10 +277,8 @@ impl Device {
         let mut module = std::ptr::null_mut();
         // SAFETY: text ends in a zero, machine code knows its length, and the driver copies what it needs.
         let code = unsafe { (self.api.module)(&mut module, content.as_ptr().cast()) };
-        self.check(
-            code,
-            &format!("compiling the kernels `{part_name}` for {}", self.name),
-        )?;
+        let what = format!("compiling the kernels `{part_name}` for {}", self.name);
+        self.check(code, &what)?;
         modules.insert(part_name, Raw(module));
         Ok(Raw(module))
     }
@@ -360,10 +322,8 @@ impl Drop for Device {
         if self.enter().is_err() {
             return;
         }
-        let modules = self
-            .modules
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
+        let modules = self.modules.get_mut();
+        let modules = modules.unwrap_or_else(PoisonError::into_inner);
         // SAFETY: nothing uses the GPU any more: memory holds the device alive.
         unsafe {
             (self.api.synchronize)(self.stream.0);

@@ -21,18 +21,15 @@ pub use upload::Uploader;
 
 /// A type of number on the GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Kind {
-    /// float32.
+pub enum NumberType {
+    /// 32 bits.
     #[default]
     Single,
-    /// bfloat16.
     Bf16,
-    /// float16.
     F16,
 }
 
-impl Kind {
-    /// Bytes of one number.
+impl NumberType {
     pub fn bytes(self) -> usize {
         match self {
             Self::Single => 4,
@@ -50,10 +47,11 @@ impl Kind {
     }
 }
 
-/// Arguments of a kernel, in order; each keeps its own type.
+/// Arguments of a kernel, in order: a copy of each, in its own type. The copies live as long as a `let` that
+/// holds the list, or to the end of the call it is made in.
 #[macro_export]
 macro_rules! args {
     ($($x:expr),* $(,)?) => {
-        &mut [$((&raw const $x).cast_mut().cast::<std::ffi::c_void>()),*]
+        &mut [$(&mut { $x } as *mut _ as *mut std::ffi::c_void),*]
     };
 }

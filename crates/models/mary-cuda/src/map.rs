@@ -2,7 +2,7 @@
 
 use mary_contract::{ErrorKind, ModelError};
 
-use crate::{Device, Kind};
+use crate::{Device, NumberType};
 
 /// A matrix as the copy engine knows it; an argument of a kernel.
 #[repr(C, align(64))]
@@ -15,7 +15,7 @@ pub struct Matrix {
     /// Its place on the GPU, a multiple of sixteen.
     pub at: u64,
     /// Its type; 16 bits.
-    pub kind: Kind,
+    pub kind: NumberType,
     pub rows: usize,
     /// Numbers in a row, a multiple of eight.
     pub width: usize,
@@ -28,9 +28,9 @@ impl Device {
         const SWIZZLED_128: i32 = 3;
         const WHOLE_LINES: i32 = 3;
         let kind = match of.kind {
-            Kind::F16 => 6,
-            Kind::Bf16 => 9,
-            Kind::Single => {
+            NumberType::F16 => 6,
+            NumberType::Bf16 => 9,
+            NumberType::Single => {
                 let message = "tiles of 32-bit numbers are not fetched".to_owned();
                 return Err(ModelError::new(ErrorKind::Internal, message));
             }

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mary_contract::ModelError;
 use rayon::prelude::*;
 
-use crate::device::{Device, Raw};
+use crate::device::Device;
+use crate::memory::Pinned;
 
 /// Bytes of one buffer: long enough for the bus, short enough that the first copy starts at once.
 const BUFFER: usize = 32 << 20;
@@ -28,13 +29,6 @@ struct Ring {
     next: usize,
 }
 
-/// A buffer that the GPU reads by itself, and the event after which it has.
-struct Pinned {
-    device: Arc<Device>,
-    host: Raw,
-    event: Raw,
-}
-
 impl Uploader {
     /// Copies bytes to a place on the GPU, in the order of what is launched. They may be freed when this
     /// returns; the copy itself may still be under way.
@@ -43,14 +37,14 @@ impl Uploader {
         let mut at = to;
         for part in bytes.chunks(BUFFER) {
             if ring.buffers.len() < BUFFERS {
-                let buffer = Pinned::new(device)?;
+                let buffer = Pinned::new(device, BUFFER)?;
                 ring.buffers.push(buffer);
                 ring.next = ring.buffers.len() - 1;
             }
             let next = ring.next;
             ring.next = (next + 1) % BUFFERS;
             if let Some(buffer) = ring.buffers.get_mut(next) {
-                buffer.send(part, at)?;
+                send(buffer, part, at)?;
             }
             at += part.len() as u64;
         }
@@ -63,60 +57,19 @@ impl Uploader {
     }
 }
 
-impl Pinned {
-    fn new(device: &Arc<Device>) -> Result<Self, ModelError> {
-        device.enter()?;
-        let (mut host, mut event) = (std::ptr::null_mut(), std::ptr::null_mut());
-        const NO_TIMING: u32 = 2;
-        // SAFETY: places to write to.
-        unsafe {
-            let code = (device.api.host_alloc)(&mut host, BUFFER, 0);
-            device.check(code, "taking memory for copies")?;
-            let code = (device.api.event)(&mut event, NO_TIMING);
-            if let Err(error) = device.check(code, "making an event") {
-                (device.api.host_free)(host);
-                return Err(error);
-            }
-        }
-        Ok(Self {
-            device: Arc::clone(device),
-            host: Raw(host),
-            event: Raw(event),
-        })
-    }
-
-    /// Fills the buffer once its last copy is over, and starts the next. `bytes` fit.
-    fn send(&mut self, bytes: &[u8], to: u64) -> Result<(), ModelError> {
-        let device = &self.device;
-        device.enter()?;
-        let len = bytes.len().min(BUFFER);
-        // SAFETY: the event lives as long as this; one that was never recorded is over.
-        let code = unsafe { (device.api.event_wait)(self.event.0) };
-        device.check(code, "copying to the GPU")?;
-        // SAFETY: the host side holds BUFFER bytes, nothing reads it now, and nobody else writes: `&mut`.
-        let host = unsafe { std::slice::from_raw_parts_mut(self.host.0.cast::<u8>(), len) };
-        host.par_chunks_mut(PIECE)
-            .zip(bytes.par_chunks(PIECE))
-            .for_each(|(to, from)| to.copy_from_slice(from));
-        // SAFETY: `to` is memory the caller holds; the host side stays until the event has passed.
-        unsafe {
-            let code = (device.api.to_device)(to, self.host.0, len, device.stream.0);
-            device.check(code, "copying to the GPU")?;
-            let code = (device.api.event_record)(self.event.0, device.stream.0);
-            device.check(code, "marking an event")
-        }
-    }
-}
-
-impl Drop for Pinned {
-    fn drop(&mut self) {
-        if self.device.enter().is_ok() {
-            // SAFETY: both came from the driver and are given back once, after the copy is over.
-            unsafe {
-                (self.device.api.event_wait)(self.event.0);
-                (self.device.api.event_destroy)(self.event.0);
-                (self.device.api.host_free)(self.host.0);
-            }
-        }
-    }
+/// Fills a buffer once its last copy is over, and starts the next. `bytes` fit.
+fn send(buffer: &mut Pinned, bytes: &[u8], to: u64) -> Result<(), ModelError> {
+    let len = bytes.len().min(BUFFER);
+    buffer.wait("copying to the GPU")?;
+    let host = buffer.host();
+    // SAFETY: the host side holds BUFFER bytes, nothing reads it now, and nobody else writes: `&mut`.
+    let all = unsafe { std::slice::from_raw_parts_mut(host, len) };
+    all.par_chunks_mut(PIECE)
+        .zip(bytes.par_chunks(PIECE))
+        .for_each(|(to, from)| to.copy_from_slice(from));
+    let device = buffer.device();
+    // SAFETY: `to` is memory the caller holds; the host side stays until the event has passed.
+    let code = unsafe { (device.api.to_device)(to, host.cast(), len, device.stream.0) };
+    device.check(code, "copying to the GPU")?;
+    buffer.mark()
 }

@@ -27,6 +27,10 @@ use crate::simd;
 #[cfg(target_arch = "x86_64")]
 use kernel::Block;
 #[cfg(target_arch = "x86_64")]
+pub use kernel::{configure, release};
+#[cfg(target_arch = "x86_64")]
+pub use pack_avx512::transpose;
+#[cfg(target_arch = "x86_64")]
 pub use panels::{PANEL, Panel, panels};
 #[cfg(target_arch = "x86_64")]
 pub use product::{Factor, Right, product};
@@ -94,7 +98,6 @@ fn depth_tiles(inputs: usize) -> usize {
 /// A block of the product: these rows and these outputs, written to `out`, whose first row and
 /// column are those of the whole product.
 #[derive(Clone, Copy)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Region {
     /// First row; a multiple of 32.
     pub row: usize,
@@ -106,6 +109,28 @@ pub struct Region {
     pub stride: usize,
     /// Add to what `out` holds.
     pub add: bool,
+}
+
+impl Region {
+    /// So many rows of so many outputs, which `out` holds and nothing else.
+    pub fn whole(rows: usize, outputs: usize, add: bool) -> Self {
+        Self {
+            row: 0,
+            rows,
+            output: 0,
+            outputs,
+            stride: outputs,
+            add,
+        }
+    }
+}
+
+/// Where two neighbouring strips of sixteen lie, the first of which begins with row or output `first`, from a
+/// place within them on.
+#[cfg(target_arch = "x86_64")]
+fn pair(data: &[u16], strip: usize, first: usize, from: usize) -> [*const u16; 2] {
+    let both = &data[first / TILE * strip..][..2 * strip];
+    [both[from..].as_ptr(), both[strip + from..].as_ptr()]
 }
 
 /// Multiplies a region.
@@ -149,13 +174,10 @@ pub unsafe fn multiply_from(
             let steps = CHUNK.min(depth - chunk);
             let add = region.add || chunk > 0;
             for output in (region.output..last_output).step_by(2 * TILE) {
-                let strip = &w.data[output / TILE * w_strip..][..2 * w_strip];
-                let w0 = strip[skip + chunk * w.planes * TILE_LEN..].as_ptr();
-                let w1 = strip[skip + w_strip + chunk * w.planes * TILE_LEN..].as_ptr();
+                let from = skip + chunk * w.planes * TILE_LEN;
+                let [w0, w1] = pair(&w.data, w_strip, output, from);
                 for row in (first..last).step_by(2 * TILE) {
-                    let strip = &a.data[row / TILE * a_strip..][..2 * a_strip];
-                    let a0 = strip[chunk * A_PLANES * TILE_LEN..].as_ptr();
-                    let a1 = strip[a_strip + chunk * A_PLANES * TILE_LEN..].as_ptr();
+                    let [a0, a1] = pair(&a.data, a_strip, row, chunk * A_PLANES * TILE_LEN);
                     let (rows, outputs) = (
                         (last - row).min(2 * TILE),
                         (last_output - output).min(2 * TILE),

@@ -18,10 +18,12 @@ static CONFIG: TileConfig = {
     TileConfig(bytes)
 };
 
+/// Makes all tiles ready, sixteen rows of 64 bytes each.
+///
 /// # Safety
-/// The processor has tiles and the kernel gave them to us.
+/// The processor has tiles and the kernel gave them to us ([`super::available`]).
 #[inline]
-pub(super) unsafe fn configure() {
+pub unsafe fn configure() {
     // SAFETY: the caller vouches for the processor; the configuration is valid and aligned.
     unsafe { std::arch::asm!("ldtilecfg [{}]", in(reg) &raw const CONFIG, options(nostack)) };
 }
@@ -53,7 +55,7 @@ pub(super) unsafe fn configure_rows(rows: usize) {
 /// # Safety
 /// As for [`configure`].
 #[inline]
-pub(super) unsafe fn release() {
+pub unsafe fn release() {
     // SAFETY: the caller vouches for the processor.
     unsafe { std::arch::asm!("tilerelease", options(nostack, nomem)) };
 }
@@ -284,6 +286,15 @@ pub(super) enum Share {
     Half,
 }
 
+type Kernel = unsafe fn([*const u16; 6], usize, *mut f32, usize, bool);
+
+/// By planes of the weights and by share.
+const KERNELS: [[Kernel; 3]; 3] = [
+    [one_plane_eighth, one_plane_quarter, one_plane_half],
+    [two_planes_eighth, two_planes_quarter, two_planes_half],
+    [three_planes_eighth, three_planes_quarter, three_planes_half],
+];
+
 impl Share {
     /// For blocks of so many rows in all, 32 at a time: together they fetch everything.
     pub(super) fn for_rows(rows: usize) -> Self {
@@ -296,12 +307,7 @@ impl Share {
 
     /// Numbers of a plane fetched in a step.
     pub(super) fn numbers(self) -> usize {
-        TILE_LEN
-            / match self {
-                Self::Eighth => 8,
-                Self::Quarter => 4,
-                Self::Half => 2,
-            }
+        TILE_LEN >> (3 - self as usize)
     }
 }
 
@@ -318,34 +324,13 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Computes it.
-    ///
     /// # Safety
     /// The unit is configured ([`configure`]); the first four pointers have `steps` tiles of their planes
     /// behind them, and `out` is 32 rows of 32 numbers.
     #[inline]
     pub(super) unsafe fn run(&self, out: *mut f32, stride: usize) {
-        let Self {
-            planes,
-            tiles,
-            share,
-            steps,
-            add,
-        } = *self;
+        let kernel = KERNELS[self.planes.clamp(1, 3) - 1][self.share as usize];
         // SAFETY: the caller vouches for the memory behind every pointer.
-        unsafe {
-            let kernel = match (planes, share) {
-                (1, Share::Eighth) => one_plane_eighth,
-                (1, Share::Quarter) => one_plane_quarter,
-                (1, Share::Half) => one_plane_half,
-                (2, Share::Eighth) => two_planes_eighth,
-                (2, Share::Quarter) => two_planes_quarter,
-                (2, Share::Half) => two_planes_half,
-                (_, Share::Eighth) => three_planes_eighth,
-                (_, Share::Quarter) => three_planes_quarter,
-                (_, Share::Half) => three_planes_half,
-            };
-            kernel(tiles, steps, out, stride, add);
-        }
+        unsafe { kernel(self.tiles, self.steps, out, stride, self.add) };
     }
 }

@@ -1,85 +1,11 @@
-//! Sixteen rows of weights or activations split into planes and laid out in tiles with AVX-512.
+//! Rows of weights or activations split into planes and laid out in tiles with AVX-512.
 //!
 //! In a tile of weights, row i holds numbers 2i and 2i+1 of every output: a block of sixteen rows by sixteen
 //! pairs is transposed in registers. In a tile of activations, row i holds row i's numbers in order.
 
 use std::arch::x86_64::*;
 
-use super::{DEPTH, TILE};
-
-/// Splits sixteen rows of `inputs` numbers, a multiple of 32, into `planes` planes.
-///
-/// # Safety
-/// The processor has AVX-512 (F, BW, DQ, VL); `rows` holds sixteen rows, and `out` the tiles of all planes.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
-pub unsafe fn strip(rows: &[f32], inputs: usize, planes: usize, out: &mut [u16]) {
-    let top = _mm512_set1_epi32(0xFFFF_0000_u32 as i32);
-    for block in 0..inputs / DEPTH {
-        let split: [[__m512i; 3]; TILE] = std::array::from_fn(|output| {
-            // SAFETY: the caller vouches for the rows.
-            let (low, high) = unsafe {
-                let at = rows.as_ptr().add(output * inputs + block * DEPTH);
-                (_mm512_loadu_ps(at), _mm512_loadu_ps(at.add(TILE)))
-            };
-            let (low, high) = (planes_of(low, top), planes_of(high, top));
-            std::array::from_fn(|plane| {
-                _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low[plane]), high[plane])
-            })
-        });
-        for plane in 0..planes {
-            let pairs: [__m512i; TILE] = std::array::from_fn(|output| split[output][plane]);
-            let tile = &mut out[(block * planes + plane) * TILE * DEPTH..][..TILE * DEPTH];
-            for (row, pairs) in tile.chunks_exact_mut(DEPTH).zip(transpose(&pairs)) {
-                // SAFETY: a row of a tile is 64 bytes.
-                unsafe { _mm512_storeu_si512(row.as_mut_ptr().cast(), pairs) };
-            }
-        }
-    }
-}
-
-/// Splits up to sixteen rows of `inputs` activations, a multiple of 32, into three planes. A tile is written
-/// as a whole: row after row would jump over a kilobyte with each store.
-///
-/// # Safety
-/// The processor has AVX-512 (F, BW, DQ, VL); `rows` holds at most sixteen rows, and `out` the tiles of all
-/// planes.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
-pub unsafe fn rows(rows: &[f32], inputs: usize, out: &mut [u16]) {
-    let top = _mm512_set1_epi32(0xFFFF_0000_u32 as i32);
-    let count = rows.len() / inputs;
-    for block in 0..inputs / DEPTH {
-        for row in 0..count {
-            // SAFETY: row and block lie inside `rows`, and the three tiles of the block inside `out`.
-            unsafe {
-                let from = rows.as_ptr().add(row * inputs + block * DEPTH);
-                let low = planes_of(_mm512_loadu_ps(from), top);
-                let high = planes_of(_mm512_loadu_ps(from.add(TILE)), top);
-                let to = out.as_mut_ptr().add(block * 3 * TILE * DEPTH + row * DEPTH);
-                for plane in 0..3 {
-                    let both =
-                        _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low[plane]), high[plane]);
-                    _mm512_storeu_si512(to.add(plane * TILE * DEPTH).cast(), both);
-                }
-            }
-        }
-    }
-}
-
-/// Splits rows of 32 activations, `stride` apart, into the tiles of three planes.
-///
-/// # Safety
-/// The processor has AVX-512 (F, BW, DQ, VL); the rows are there, at most sixteen.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
-pub(super) unsafe fn square((from, stride): (*const f32, usize), rows: usize, tiles: &mut [u16]) {
-    for row in 0..rows {
-        // SAFETY: the caller vouches for the rows.
-        let (low, high) = unsafe {
-            let at = from.add(row * stride);
-            (_mm512_loadu_ps(at), _mm512_loadu_ps(at.add(TILE)))
-        };
-        write_row(tiles, row, (low, high));
-    }
-}
+use super::{DEPTH, TILE, TILE_LEN};
 
 /// A factor from some row and column on: places, and numbers from one row in memory to the next.
 #[derive(Clone, Copy)]
@@ -96,46 +22,41 @@ impl Source {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
     unsafe fn load(self, row: usize, column: usize, end: usize) -> __m512 {
+        let at = self.at.wrapping_add(row * self.step + column);
         // SAFETY: the caller vouches for what is there; what the mask leaves out is not read.
         unsafe {
-            let at = self.at.add(row * self.step + column);
-            match end - column.min(end) {
-                0 => _mm512_setzero_ps(),
-                left if left < TILE => _mm512_maskz_loadu_ps((1 << left) - 1, at),
-                _ => _mm512_loadu_ps(at),
+            match column + TILE <= end {
+                true => _mm512_loadu_ps(at),
+                false => _mm512_maskz_loadu_ps((1 << end.saturating_sub(column)) - 1, at),
             }
         }
     }
 }
 
-/// Splits up to sixteen rows of activations, scaled, whose numbers along the depth lie side by side.
+/// Splits up to sixteen rows of activations whose numbers along the depth lie side by side, each times `scale`
+/// where they are `SCALED`. A tile is written as a whole: row after row would jump over a kilobyte with each
+/// store.
 ///
 /// # Safety
 /// The processor has AVX-512 (F, BW, DQ, VL); `from` has `rows` rows of `depth` numbers, and `out` the tiles
 /// of all planes.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
-pub(super) unsafe fn a_rows(
+pub(super) unsafe fn a_rows<const SCALED: bool>(
     from: Source,
     (rows, depth): (usize, usize),
     scale: f32,
     out: &mut [u16],
 ) {
     let scale = _mm512_set1_ps(scale);
-    for (block, tiles) in (0..depth.div_ceil(DEPTH)).zip(out.chunks_exact_mut(3 * TILE * DEPTH)) {
+    for (block, tiles) in (0..depth.div_ceil(DEPTH)).zip(out.chunks_exact_mut(3 * TILE_LEN)) {
         for row in 0..rows {
-            let column = block * DEPTH;
-            // SAFETY: the caller vouches for the rows.
-            let (low, high) = unsafe {
-                (
-                    from.load(row, column, depth),
-                    from.load(row, column + TILE, depth),
-                )
+            let half = |column: usize| {
+                // SAFETY: the caller vouches for the rows.
+                let x = unsafe { from.load(row, column, depth) };
+                if SCALED { _mm512_mul_ps(x, scale) } else { x }
             };
-            write_row(
-                tiles,
-                row,
-                (_mm512_mul_ps(low, scale), _mm512_mul_ps(high, scale)),
-            );
+            let planes = planes_of(half(block * DEPTH), half(block * DEPTH + TILE));
+            write_row(tiles, row, planes);
         }
     }
 }
@@ -164,25 +85,29 @@ pub(super) unsafe fn a_columns(
         });
         transpose(&lines).map(|line| _mm512_castsi512_ps(line))
     };
-    for (block, tiles) in (0..depth.div_ceil(DEPTH)).zip(out.chunks_exact_mut(3 * TILE * DEPTH)) {
+    for (block, tiles) in (0..depth.div_ceil(DEPTH)).zip(out.chunks_exact_mut(3 * TILE_LEN)) {
         let (low, high) = (half(block * DEPTH), half(block * DEPTH + TILE));
         for row in 0..rows {
-            write_row(tiles, row, (low[row], high[row]));
+            write_row(tiles, row, planes_of(low[row], high[row]));
         }
     }
+}
+
+/// Writes 64 bytes: a row of a tile.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
+fn write(tiles: &mut [u16], row: usize, numbers: __m512i) {
+    let to = &mut tiles[row * DEPTH..][..DEPTH];
+    // SAFETY: a row of a tile is 64 bytes.
+    unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), numbers) };
 }
 
 /// Writes the planes of a row of activations to their tiles.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
-fn write_row(tiles: &mut [u16], row: usize, (low, high): (__m512, __m512)) {
-    let top = _mm512_set1_epi32(0xFFFF_0000_u32 as i32);
-    let (low, high) = (planes_of(low, top), planes_of(high, top));
-    for plane in 0..3 {
-        let both = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low[plane]), high[plane]);
-        let to = &mut tiles[(plane * TILE + row) * DEPTH..][..DEPTH];
-        // SAFETY: a row of a tile is 64 bytes.
-        unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), both) };
+fn write_row(tiles: &mut [u16], row: usize, planes: [__m512i; 3]) {
+    for (plane, numbers) in planes.into_iter().enumerate() {
+        write(tiles, plane * TILE + row, numbers);
     }
 }
 
@@ -197,31 +122,20 @@ pub(super) unsafe fn b_rows(
     planes: usize,
     out: &mut [u16],
 ) {
-    let top = _mm512_set1_epi32(0xFFFF_0000_u32 as i32);
-    let tiles = out.chunks_exact_mut(planes * TILE * DEPTH);
+    let tiles = out.chunks_exact_mut(planes * TILE_LEN);
     for (block, tiles) in (0..depth.div_ceil(DEPTH)).zip(tiles) {
         let split: [[__m512i; 3]; TILE] = std::array::from_fn(|output| {
             if output >= outputs {
                 return [_mm512_setzero_si512(); 3];
             }
-            let column = block * DEPTH;
             // SAFETY: the caller vouches for the rows.
-            let (low, high) = unsafe {
-                (
-                    from.load(output, column, depth),
-                    from.load(output, column + TILE, depth),
-                )
-            };
-            let (low, high) = (planes_of(low, top), planes_of(high, top));
-            std::array::from_fn(|plane| {
-                _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low[plane]), high[plane])
-            })
+            let half = |column: usize| unsafe { from.load(output, column, depth) };
+            planes_of(half(block * DEPTH), half(block * DEPTH + TILE))
         });
-        for (plane, tile) in tiles.chunks_exact_mut(TILE * DEPTH).enumerate() {
+        for (plane, tile) in tiles.chunks_exact_mut(TILE_LEN).enumerate() {
             let pairs: [__m512i; TILE] = std::array::from_fn(|output| split[output][plane]);
-            for (row, pairs) in tile.chunks_exact_mut(DEPTH).zip(transpose(&pairs)) {
-                // SAFETY: a row of a tile is 64 bytes.
-                unsafe { _mm512_storeu_si512(row.as_mut_ptr().cast(), pairs) };
+            for (row, pairs) in transpose(&pairs).into_iter().enumerate() {
+                write(tile, row, pairs);
             }
         }
     }
@@ -238,57 +152,63 @@ pub(super) unsafe fn b_columns(
     planes: usize,
     out: &mut [u16],
 ) {
-    let top = _mm512_set1_epi32(0xFFFF_0000_u32 as i32);
     let split = |row: usize| {
         // Rows lie far apart, and the processor does not foresee the next one; beyond the end, a place is
         // only named.
         let next = from.at.wrapping_add((row + DEPTH) * from.step);
         _mm_prefetch::<_MM_HINT_T0>(next.cast());
-        let x = match row < depth {
+        let [first, second, third] = split_in_three(match row < depth {
             // SAFETY: the caller vouches for the rows.
             true => unsafe { from.load(row, 0, outputs) },
             false => _mm512_setzero_ps(),
-        };
-        let first = _mm512_and_si512(_mm512_castps_si512(x), top);
-        let rest = _mm512_sub_ps(x, _mm512_castsi512_ps(first));
-        let second = _mm512_and_si512(_mm512_castps_si512(rest), top);
-        let third = _mm512_sub_ps(rest, _mm512_castsi512_ps(second));
-        [
-            first,
-            second,
-            _mm512_and_si512(_mm512_castps_si512(third), top),
-        ]
+        });
+        [first, second, _mm512_and_si512(third, top())]
     };
-    let tiles = out.chunks_exact_mut(planes * TILE * DEPTH);
+    let tiles = out.chunks_exact_mut(planes * TILE_LEN);
     for (block, tiles) in (0..depth.div_ceil(DEPTH)).zip(tiles) {
         for pair in 0..TILE {
             let even = split(block * DEPTH + 2 * pair);
             let odd = split(block * DEPTH + 2 * pair + 1);
             for plane in 0..planes {
                 let both = _mm512_or_si512(_mm512_srli_epi32::<16>(even[plane]), odd[plane]);
-                let to = &mut tiles[(plane * TILE + pair) * DEPTH..][..DEPTH];
-                // SAFETY: a row of a tile is 64 bytes.
-                unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), both) };
+                write(tiles, plane * TILE + pair, both);
             }
         }
     }
 }
 
-/// The three bfloat16 numbers whose sum is each of sixteen floats.
+/// The upper halves of numbers of 32 bits.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
-fn planes_of(x: __m512, top: __m512i) -> [__m256i; 3] {
-    let first = _mm512_and_si512(_mm512_castps_si512(x), top);
+fn top() -> __m512i {
+    _mm512_set1_epi32(0xFFFF_0000_u32 as i32)
+}
+
+/// Three numbers whose upper halves, taken as bfloat16, sum up to each of sixteen floats; of the third the lower
+/// half is left in place.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
+fn split_in_three(x: __m512) -> [__m512i; 3] {
+    let first = _mm512_and_si512(_mm512_castps_si512(x), top());
     let rest = _mm512_sub_ps(x, _mm512_castsi512_ps(first));
-    let second = _mm512_and_si512(_mm512_castps_si512(rest), top);
-    let third = _mm512_castps_si512(_mm512_sub_ps(rest, _mm512_castsi512_ps(second)));
-    [first, second, third].map(|bits| _mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(bits)))
+    let second = _mm512_and_si512(_mm512_castps_si512(rest), top());
+    let third = _mm512_sub_ps(rest, _mm512_castsi512_ps(second));
+    [first, second, _mm512_castps_si512(third)]
+}
+
+/// The three bfloat16 numbers whose sum is each of thirty-two floats.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
+fn planes_of(low: __m512, high: __m512) -> [__m512i; 3] {
+    let short = |bits| _mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(bits));
+    let [low, high] = [low, high].map(|x| split_in_three(x).map(short));
+    std::array::from_fn(|p| _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low[p]), high[p]))
 }
 
 /// Rows to columns, sixteen by sixteen.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
-fn transpose(rows: &[__m512i; TILE]) -> [__m512i; TILE] {
+pub fn transpose(rows: &[__m512i; TILE]) -> [__m512i; TILE] {
     let mut a = *rows;
     for i in (0..TILE).step_by(2) {
         a[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);

@@ -3,7 +3,7 @@
 //! third longer, since its sums leave the second-level cache and what reads them waits for them again.
 
 use super::kernel::{self, Block, Share};
-use super::{A_PLANES, Activations, CHUNK, TILE, TILE_LEN, Tiles, depth_tiles};
+use super::{A_PLANES, Activations, CHUNK, TILE, TILE_LEN, Tiles, depth_tiles, pair};
 use crate::aligned::Aligned;
 
 /// Rows and outputs of a panel.
@@ -66,13 +66,10 @@ pub fn panels<const N: usize>(
                 for row in (0..rows).step_by(PANEL) {
                     let place = ((column - first) / PANEL * blocks + row / PANEL) % places;
                     let sums = &mut room[place * size..][..size];
-                    let strips = &a.data[row / TILE * a_strip..][..2 * a_strip];
-                    let a0 = strips[chunk * A_PLANES * TILE_LEN..].as_ptr();
-                    let a1 = strips[a_strip + chunk * A_PLANES * TILE_LEN..].as_ptr();
+                    let [a0, a1] = pair(&a.data, a_strip, row, chunk * A_PLANES * TILE_LEN);
                     for (n, from) in firsts.iter().enumerate() {
-                        let strips = &w.data[(from + column) / TILE * w_strip..][..2 * w_strip];
-                        let w0 = strips[chunk * w.planes * TILE_LEN..].as_ptr();
-                        let w1 = strips[w_strip + chunk * w.planes * TILE_LEN..].as_ptr();
+                        let at = chunk * w.planes * TILE_LEN;
+                        let [w0, w1] = pair(&w.data, w_strip, from + column, at);
                         // All rows together fetch the weights of the next outputs; beyond the end, places
                         // are only named.
                         let next = 2 * w_strip + row / PANEL * steps * w.planes * share.numbers();
@@ -123,14 +120,7 @@ mod tests {
             let mut a = Activations::default();
             a.set(&numbers(rows * inputs), rows, inputs);
             let mut whole = vec![0.0f32; rows * outputs];
-            let region = Region {
-                row: 0,
-                rows,
-                output: 0,
-                outputs,
-                stride: outputs,
-                add: false,
-            };
+            let region = Region::whole(rows, outputs, false);
             // SAFETY: the unit is available, and the target holds the region.
             unsafe { multiply(&a, &w, whole.as_mut_ptr(), region) };
             let half = outputs / 2;

@@ -212,7 +212,7 @@ impl Factor<'_> {
         // SAFETY: the caller vouches for both.
         unsafe {
             match self.turned {
-                false => pack::a_rows(from, size, scale, out),
+                false => pack::a_rows::<true>(from, size, scale, out),
                 true => pack::a_columns(from, size, scale, out),
             }
         }

@@ -1,12 +1,16 @@
 //! Weights and activations split into planes, laid out in tiles.
 
 use std::cell::RefCell;
+use std::ops::Range;
+
+use rayon::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
 use super::DEPTH;
 #[cfg(target_arch = "x86_64")]
-use super::pack_avx512;
-use super::split::{pack_strip, scan_planes, split_rows};
+use super::pack_avx512::{self, Source};
+pub use super::split::planes_here;
+use super::split::{pack_strip, split_rows};
 use super::{A_PLANES, TILE, TILE_LEN, depth_tiles};
 use crate::aligned::Aligned;
 
@@ -36,38 +40,20 @@ impl Drop for Tiles {
     }
 }
 
-/// How many bfloat16 numbers it takes to hold each of these: one, two or three.
+/// The same as [`planes_here`] on all threads.
 pub fn planes(numbers: &[f32]) -> usize {
-    use rayon::prelude::*;
-    let some = numbers.par_chunks(1 << 16).map(scan_planes);
+    let some = numbers.par_chunks(1 << 16).map(planes_here);
     some.reduce(|| 1, usize::max)
-}
-
-/// The same on this thread.
-pub fn planes_here(numbers: &[f32]) -> usize {
-    scan_planes(numbers)
 }
 
 impl Tiles {
     /// Packs `outputs` rows of `inputs` weights.
     pub fn pack(weights: &[f32], outputs: usize, inputs: usize) -> Self {
-        use rayon::prelude::*;
         let planes = planes(weights);
-        let pairs = outputs.div_ceil(2 * TILE);
-        let strip = Self::strip_len(inputs, planes);
-        let mut data = Aligned::<u16>::zeroed(pairs * 2 * strip);
-        data.par_chunks_mut(strip).enumerate().for_each(|(i, out)| {
-            let first = (i * TILE).min(outputs);
-            let last = (first + TILE).min(outputs);
-            pack_strip(&weights[first * inputs..last * inputs], inputs, planes, out);
-        });
-        Self {
-            outputs,
-            inputs,
-            planes,
-            data,
-            lent: false,
-        }
+        Self::zeroed(outputs, inputs, planes).fill(|_, some, out| {
+            let rows = &weights[some.start * inputs..some.end * inputs];
+            pack_strip(rows, inputs, planes, out);
+        })
     }
 
     /// The same of rows that are made where they are needed: sixteen at a time, split while they are in the
@@ -79,14 +65,8 @@ impl Tiles {
         planes: usize,
         row: impl Fn(usize, &mut [f32]) + Sync,
     ) -> Self {
-        use rayon::prelude::*;
-        let (mut tiles, strip) = Self::lend(outputs, inputs, planes);
-        let strips = tiles.data.par_chunks_mut(strip).enumerate();
-        let used = strips.take(outputs.div_ceil(TILE));
-        used.for_each_init(Vec::new, |rows, (i, out)| {
-            pack_made((outputs, inputs, planes), &row, i, rows, out);
-        });
-        tiles
+        let tiles = Self::lend(outputs, inputs, planes);
+        tiles.fill(|rows, some, out| pack_made((inputs, planes), &row, some, rows, out))
     }
 
     /// The same on this thread alone, for a few outputs.
@@ -96,28 +76,16 @@ impl Tiles {
         planes: usize,
         row: impl Fn(usize, &mut [f32]),
     ) -> Self {
-        let (mut tiles, strip) = Self::lend(outputs, inputs, planes);
+        let mut tiles = Self::lend(outputs, inputs, planes);
         let mut rows = Vec::new();
-        let strips = tiles.data.chunks_mut(strip).enumerate();
-        for (i, out) in strips.take(outputs.div_ceil(TILE)) {
-            pack_made((outputs, inputs, planes), &row, i, &mut rows, out);
+        let strips = tiles
+            .data
+            .chunks_mut(Self::strip_len(inputs, planes).max(1));
+        for (first, out) in (0..outputs).step_by(TILE).zip(strips) {
+            let some = first..(first + TILE).min(outputs);
+            pack_made((inputs, planes), &row, some, &mut rows, out);
         }
         tiles
-    }
-
-    /// Tiles in memory of earlier ones, and numbers in a strip.
-    fn lend(outputs: usize, inputs: usize, planes: usize) -> (Self, usize) {
-        let strip = Self::strip_len(inputs, planes);
-        let mut data = SPARE.take().unwrap_or_default();
-        data.reserve(outputs.div_ceil(2 * TILE) * 2 * strip);
-        let tiles = Self {
-            outputs,
-            inputs,
-            planes,
-            data,
-            lent: true,
-        };
-        (tiles, strip.max(1))
     }
 
     /// Tiles that stay, of rows that are made where they are needed.
@@ -127,21 +95,8 @@ impl Tiles {
         planes: usize,
         row: impl Fn(usize, &mut [f32]) + Sync,
     ) -> Self {
-        use rayon::prelude::*;
-        let strip = Self::strip_len(inputs, planes);
-        let mut data = Aligned::<u16>::zeroed(outputs.div_ceil(2 * TILE) * 2 * strip);
-        let strips = data.par_chunks_mut(strip.max(1)).enumerate();
-        let used = strips.take(outputs.div_ceil(TILE));
-        used.for_each_init(Vec::new, |rows, (i, out)| {
-            pack_made((outputs, inputs, planes), &row, i, rows, out);
-        });
-        Self {
-            outputs,
-            inputs,
-            planes,
-            data,
-            lent: false,
-        }
+        let tiles = Self::zeroed(outputs, inputs, planes);
+        tiles.fill(|rows, some, out| pack_made((inputs, planes), &row, some, rows, out))
     }
 
     /// Splits a right factor of `k` rows and `n` columns, whichever way it lies, for [`super::product`].
@@ -150,25 +105,48 @@ impl Tiles {
     /// Where the factor is too short, or the processor has no tile unit ([`super::available`]).
     #[cfg(target_arch = "x86_64")]
     pub fn split(b: super::Factor<'_>, (k, n): (usize, usize), planes: usize) -> Self {
-        use rayon::prelude::*;
         assert!(b.covers(k, n) && super::available() && (1..=3).contains(&planes));
-        let strip = Self::strip_len(k, planes);
-        let mut data = Aligned::<u16>::zeroed(n.div_ceil(2 * TILE) * 2 * strip);
-        let work = |(i, out): (usize, &mut [u16])| {
-            let count = n.saturating_sub(i * TILE).min(TILE);
-            if count > 0 {
-                // SAFETY: the processor has tiles, and the factor these columns.
-                unsafe { b.split_columns((0, i * TILE), (k, count), planes, out) };
-            }
-        };
-        data.par_chunks_mut(strip.max(1)).enumerate().for_each(work);
+        Self::zeroed(n, k, planes).fill(|_, some, out| {
+            // SAFETY: the processor has tiles, and the factor these columns.
+            unsafe { b.split_columns((0, some.start), (k, some.len()), planes, out) };
+        })
+    }
+
+    fn zeroed(outputs: usize, inputs: usize, planes: usize) -> Self {
+        let strips = outputs.div_ceil(2 * TILE) * 2;
         Self {
-            outputs: n,
-            inputs: k,
+            outputs,
+            inputs,
             planes,
-            data,
+            data: Aligned::zeroed(strips * Self::strip_len(inputs, planes)),
             lent: false,
         }
+    }
+
+    /// Tiles in memory of earlier ones.
+    fn lend(outputs: usize, inputs: usize, planes: usize) -> Self {
+        let strips = outputs.div_ceil(2 * TILE) * 2;
+        let mut data = SPARE.take().unwrap_or_default();
+        data.reserve(strips * Self::strip_len(inputs, planes));
+        Self {
+            outputs,
+            inputs,
+            planes,
+            data,
+            lent: true,
+        }
+    }
+
+    /// Has every strip made on some thread, which may keep memory from one to the next: `make` gets that, the
+    /// outputs of the strip and where they go.
+    fn fill(mut self, make: impl Fn(&mut Vec<f32>, Range<usize>, &mut [u16]) + Sync) -> Self {
+        let (outputs, strip) = (self.outputs, Self::strip_len(self.inputs, self.planes));
+        let strips = self.data.par_chunks_mut(strip.max(1)).enumerate();
+        let used = strips.take(outputs.div_ceil(TILE));
+        used.for_each_init(Vec::new, |rows, (i, out)| {
+            make(rows, i * TILE..((i + 1) * TILE).min(outputs), out);
+        });
+        self
     }
 
     /// Numbers in a strip of sixteen outputs.
@@ -180,31 +158,22 @@ impl Tiles {
     pub fn bytes(&self) -> usize {
         self.data.len() * 2
     }
-
-    /// Bfloat16 products taken for one float product.
-    pub fn products(&self) -> usize {
-        match self.planes {
-            1 => 3,
-            2 => 5,
-            _ => 6,
-        }
-    }
 }
 
-/// Makes the rows of strip `i` and splits them.
+/// Makes the rows of a strip and splits them.
 fn pack_made(
-    (outputs, inputs, planes): (usize, usize, usize),
+    (inputs, planes): (usize, usize),
     row: &impl Fn(usize, &mut [f32]),
-    i: usize,
+    outputs: Range<usize>,
     rows: &mut Vec<f32>,
     out: &mut [u16],
 ) {
-    let (first, last) = (i * TILE, ((i + 1) * TILE).min(outputs));
     rows.resize(TILE * inputs, 0.0);
-    for (output, numbers) in (first..last).zip(rows.chunks_exact_mut(inputs.max(1))) {
+    let count = outputs.len();
+    for (output, numbers) in outputs.zip(rows.chunks_exact_mut(inputs.max(1))) {
         row(output, numbers);
     }
-    pack_strip(&rows[..(last - first) * inputs], inputs, planes, out);
+    pack_strip(&rows[..count * inputs], inputs, planes, out);
 }
 
 /// Activations split into planes and laid out in tiles.
@@ -253,15 +222,18 @@ impl Activations {
         for top in (0..rows).step_by(TILE) {
             let at = (first + top) / TILE * strip + column / DEPTH * A_PLANES * TILE_LEN;
             let tiles = &mut self.data[at..][..A_PLANES * TILE_LEN];
-            let from = x[top * stride..].as_ptr();
+            let from = Source {
+                at: x[top * stride..].as_ptr(),
+                step: stride,
+            };
+            let size = ((rows - top).min(TILE), DEPTH);
             // SAFETY: the processor has tiles and with them AVX-512; the rows were just compared.
-            unsafe { pack_avx512::square((from, stride), (rows - top).min(TILE), tiles) };
+            unsafe { pack_avx512::a_rows::<false>(from, size, 1.0, tiles) };
         }
     }
 
     /// Splits `rows` rows of `inputs` numbers.
     pub fn set(&mut self, x: &[f32], rows: usize, inputs: usize) {
-        use rayon::prelude::*;
         self.shape(rows, inputs);
         let strip = Self::strip_len(inputs);
         let strips = rows.div_ceil(2 * TILE) * 2;
@@ -290,7 +262,7 @@ impl Activations {
 
 #[cfg(test)]
 mod tests {
-    use super::super::split::{pack_strip_inner, planes_of, split, split_rows_inner};
+    use super::super::split::{pack_strip_inner, split, split_rows_inner};
     use super::*;
 
     #[test]
@@ -305,9 +277,9 @@ mod tests {
     fn weights_take_as_many_planes_as_they_were_stored_with() {
         let bf16 = half::bf16::from_f32(0.1234).to_f32();
         let f16 = half::f16::from_f32(0.1234).to_f32();
-        assert_eq!(planes_of(&[bf16, 1.0]), 1);
-        assert_eq!(planes_of(&[f16, bf16]), 2);
-        assert_eq!(planes_of(&[0.1234, f16]), 3);
+        assert_eq!(planes_here(&[bf16, 1.0]), 1);
+        assert_eq!(planes_here(&[f16, bf16]), 2);
+        assert_eq!(planes_here(&[0.1234, f16]), 3);
     }
 
     #[test]

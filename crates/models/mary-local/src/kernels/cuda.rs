@@ -20,7 +20,7 @@ use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mary_contract::ModelError;
-use mary_cuda::{Blas, Device, Kind, Lender, Lent, Memory, Parts, Uploader};
+use mary_cuda::{Blas, Device, NumberType, Lender, Lent, Memory, Parts, Uploader};
 
 use super::Alibi;
 use crate::precision::Precision;
@@ -43,7 +43,7 @@ pub struct Cuda {
     device: Arc<Device>,
     blas: Option<Blas>,
     /// The type of rows that enter a product.
-    kind: Kind,
+    kind: NumberType,
     lender: Arc<Lender>,
     /// Weights on their way, while they load.
     uploader: Uploader,
@@ -74,7 +74,7 @@ struct Angles {
 #[derive(Default)]
 pub struct Tensor {
     memory: Option<Memory>,
-    kind: Kind,
+    kind: NumberType,
 }
 
 impl Tensor {
@@ -173,9 +173,9 @@ impl Cuda {
         Ok(Self {
             blas,
             kind: match choices.precision {
-                Precision::Single => Kind::Single,
-                Precision::Bf16 => Kind::Bf16,
-                Precision::F16 => Kind::F16,
+                Precision::Single => NumberType::Single,
+                Precision::Bf16 => NumberType::Bf16,
+                Precision::F16 => NumberType::F16,
             },
             device,
             lender: Arc::default(),
@@ -190,8 +190,8 @@ impl Cuda {
     /// The GPU and how it multiplies, in words.
     pub fn describe(&self) -> String {
         let how = match (self.kind, &self.blas) {
-            (Kind::Single, Some(_)) => "rows in three bfloat16 parts, cuBLASLt",
-            (Kind::Single, None) => "rows in three bfloat16 parts, own kernels",
+            (NumberType::Single, Some(_)) => "rows in three bfloat16 parts, cuBLASLt",
+            (NumberType::Single, None) => "rows in three bfloat16 parts, own kernels",
             (_, Some(_)) => "cuBLASLt, own kernels for the rest",
             (_, None) => "own kernels",
         };
@@ -239,7 +239,7 @@ impl Cuda {
     }
 
     /// Room for numbers; what was there is lost when it grows.
-    fn room(&self, tensor: &mut Tensor, len: usize, kind: Kind) -> u64 {
+    fn room(&self, tensor: &mut Tensor, len: usize, kind: NumberType) -> u64 {
         let bytes = len * kind.bytes();
         tensor.kind = kind;
         self.grow(&mut tensor.memory, bytes)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mary_contract::ModelError;
-use mary_cuda::{Kind, Memory};
+use mary_cuda::{NumberType, Memory};
 
 use super::attention::{Attention, Heads, Tiling};
 use super::buffers::Buffer;
@@ -49,7 +49,7 @@ fn add_product(
 struct Bench {
     gpu: Gpu,
     /// The type of what enters products.
-    kind: Kind,
+    kind: NumberType,
     found: Vec<(String, f64)>,
 }
 
@@ -63,7 +63,7 @@ pub fn kernels(
 ) -> Result<Vec<(String, f64)>, ModelError> {
     let mut bench = Bench {
         gpu: Gpu::open(number, how)?,
-        kind: if short { Kind::Bf16 } else { Kind::Single },
+        kind: if short { NumberType::Bf16 } else { NumberType::Single },
         found: Vec::new(),
     };
     let sizes = [(70, 37, 130), (128, 64, 64), (1024, 512, 1536)];
@@ -103,8 +103,8 @@ impl Bench {
     }
 
     /// Numbers in a type.
-    fn put_as(&self, x: &[f32], kind: Kind) -> Result<Memory, ModelError> {
-        if kind == Kind::Single {
+    fn put_as(&self, x: &[f32], kind: NumberType) -> Result<Memory, ModelError> {
+        if kind == NumberType::Single {
             return self.single(x);
         }
         let short: Vec<u16> = x
@@ -123,7 +123,7 @@ impl Bench {
     /// Numbers as the type of the products has them.
     fn rounded(&self, x: Vec<f32>) -> Vec<f32> {
         match self.kind {
-            Kind::Single => x,
+            NumberType::Single => x,
             _ => (x.into_iter())
                 .map(|x| half::bf16::from_f32(x).to_f32())
                 .collect(),
@@ -143,12 +143,12 @@ impl Bench {
     fn expect_as(
         &mut self,
         name: &str,
-        (memory, kind): (&Memory, Kind),
+        (memory, kind): (&Memory, NumberType),
         want: &[f32],
     ) -> Result<(), ModelError> {
         let device = &self.gpu.device;
         let got: Vec<f32> = match kind {
-            Kind::Single => device.read(memory.at(), want.len())?,
+            NumberType::Single => device.read(memory.at(), want.len())?,
             _ => (device.read::<u16>(memory.at(), want.len())?.into_iter())
                 .map(|x| half::bf16::from_bits(x).to_f32())
                 .collect(),
@@ -167,7 +167,7 @@ impl Bench {
         memory: &Memory,
         want: &[f32],
     ) -> Result<(), ModelError> {
-        self.expect_as(name, (memory, Kind::Single), want)
+        self.expect_as(name, (memory, NumberType::Single), want)
     }
 
     fn products(&mut self, (m, k, n): (usize, usize, usize)) -> Result<(), ModelError> {
@@ -184,8 +184,8 @@ impl Bench {
         };
         let (at, bt) = (turned(&a, m, k), turned(&b, k, n));
         let outputs = match self.kind {
-            Kind::Single => &[Kind::Single][..],
-            _ => &[Kind::Bf16, Kind::Single][..],
+            NumberType::Single => &[NumberType::Single][..],
+            _ => &[NumberType::Bf16, NumberType::Single][..],
         };
         for &out_kind in outputs {
             for (left_turned, right_turned) in [(false, false), (false, true), (true, false)] {
@@ -288,7 +288,7 @@ impl Bench {
             .norm_back((x.at(), kept.at(), rows), by, gradient, to)?;
         self.expect_single("norm back", &base, &dx)?;
         self.expect("norm back, as products take it", &copy, &dx)?;
-        if self.kind != Kind::Single {
+        if self.kind != NumberType::Single {
             return Ok(());
         }
         let (sums, products) = (self.put(&empty[..width])?, self.put(&empty[..width])?);
@@ -389,7 +389,7 @@ impl Bench {
         let (numbers, weights) = (self.ints(&numbers)?, self.single(&weights)?);
         let apart = self.put(&logits)?;
         let gradients = match self.kind {
-            Kind::Single => &at,
+            NumberType::Single => &at,
             _ => &apart,
         };
         let by = (Threads::Logits(rows), self.kind);
@@ -400,7 +400,7 @@ impl Bench {
         self.expect("gradient of the loss", gradients, &gradient)?;
         self.expect_single("losses", &out, &losses)?;
         let sum = self.ints(&[0; 4])?;
-        let by = (Threads::Grid(1, 1), Kind::Single);
+        let by = (Threads::Grid(1, 1), NumberType::Single);
         self.gpu
             .add_losses(by, out.at(), weights.at(), int(rows), sum.at())?;
         let got = self.gpu.device.read::<f64>(sum.at(), 1)?;

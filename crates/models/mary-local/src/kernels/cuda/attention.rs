@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use mary_contract::{ErrorKind, ModelError};
-use mary_cuda::{Kind, Lent, Memory, args};
+use mary_cuda::{NumberType, Lent, Memory, args};
 
 use super::{Angles, BASE, Cache, Cuda, MAX_WIDTH, Plan, Rotary, Tensor, Vector, int};
 use crate::config::{Norm, Rope};
@@ -28,7 +28,7 @@ struct Weighing {
 }
 
 /// Where the keys and the values of a layer lie.
-fn planes(cache: &Cache, layer: usize, kind: Kind) -> (u64, u64) {
+fn planes(cache: &Cache, layer: usize, kind: NumberType) -> (u64, u64) {
     let base = cache.memory.as_ref().map_or(0, Memory::at);
     let plane = (cache.rows * cache.width * kind.bytes()) as u64;
     let layer = layer as u64;
@@ -227,9 +227,9 @@ impl Cuda {
             let last = plan.last_rows.filter(|rows| *rows <= 4);
             if let (Some(rows), 64 | 128) = (last, heads.head_dim) {
                 let part = match self.kind {
-                    Kind::Single => "last_s",
-                    Kind::Bf16 => "last_b",
-                    Kind::F16 => "last_h",
+                    NumberType::Single => "last_s",
+                    NumberType::Bf16 => "last_b",
+                    NumberType::F16 => "last_h",
                 };
                 let rows = rows.next_power_of_two();
                 let name = format!("attend_last_{letter}{}_{rows}", heads.head_dim);
@@ -238,7 +238,7 @@ impl Cuda {
                 return self.launch((part, &name), grid, threads, words);
             }
             match self.kind {
-                Kind::Bf16 | Kind::F16 if units => {
+                NumberType::Bf16 | NumberType::F16 if units => {
                     let part = if letter == 'b' {
                         "attend_b"
                     } else {

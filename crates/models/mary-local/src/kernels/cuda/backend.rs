@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use mary_contract::ModelError;
-use mary_cuda::{Kind, Memory, args};
+use mary_cuda::{NumberType, Memory, args};
 
 use super::hopper::End;
 use super::{BASE, Cache, Cuda, Linear, Pending, Plan, Rotary, Table, Tensor, Vector, int, plan};
@@ -66,7 +66,7 @@ impl Backend for Cuda {
     fn prepare(&self, parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Linear {
         let (weights, shape) = self.bring_parts(parts);
         let short_bias = match &bias {
-            Some(bias) if self.kind != Kind::Single => {
+            Some(bias) if self.kind != NumberType::Single => {
                 let memory = self.keep(self.device.alloc(bias.len() * 2));
                 self.bring(bias, 1, memory.as_ref().map_or(0, Memory::at), 1);
                 memory
@@ -97,7 +97,7 @@ impl Backend for Cuda {
     fn table(&self, data: Vec<f32>, width: usize) -> Table {
         let memory = self.keep(self.device.alloc(data.len() * self.kind.bytes()));
         if let Some(memory) = &memory {
-            if self.kind == Kind::Single {
+            if self.kind == NumberType::Single {
                 self.keep(self.device.write(&data, memory.at()));
             } else {
                 self.bring(&data, width, memory.at(), 1);
@@ -146,7 +146,7 @@ impl Backend for Cuda {
     }
 
     fn upload(&self, x: &[f32], to: &mut Tensor) {
-        let at = self.room(to, x.len(), Kind::Single);
+        let at = self.room(to, x.len(), NumberType::Single);
         if !self.broken() {
             self.keep(self.device.write(x, at));
         }
@@ -155,7 +155,7 @@ impl Backend for Cuda {
     fn download(&self, x: &Tensor, len: usize) -> Vec<f32> {
         let mut scratch = self.lock();
         let mut at = x.at();
-        if x.kind != Kind::Single {
+        if x.kind != NumberType::Single {
             let to = self.grow(&mut scratch.rows, len * 4);
             let (name, count) = (format!("cast_{}s", x.kind.letter()), len as u64);
             self.launch(
@@ -174,7 +174,7 @@ impl Backend for Cuda {
     }
 
     fn embed(&self, plan: &Plan, table: &Table, scale: f32, to: &mut Tensor) {
-        let out = self.room(to, plan.rows * table.width, Kind::Single);
+        let out = self.room(to, plan.rows * table.width, NumberType::Single);
         let (from, tokens, width) = (
             table.memory.as_ref().map_or(0, Memory::at),
             plan.tokens(),
@@ -228,8 +228,8 @@ impl Backend for Cuda {
         let rows = rows.rows;
         let mut scratch = self.lock();
         let operand = self.operand(&mut scratch, x, rows * head.inputs, head);
-        let out = self.room(to, rows * head.outputs, Kind::Single);
-        self.multiply(operand, rows, head, (out, Kind::Single), false);
+        let out = self.room(to, rows * head.outputs, NumberType::Single);
+        self.multiply(operand, rows, head, (out, NumberType::Single), false);
     }
 
     fn activate(

@@ -1,7 +1,7 @@
 //! Weights on their way to the GPU. Numbers that are stored as products take them are sent as they lie in
 //! the mapped file; others are sent as float32 and rounded or split there.
 
-use mary_cuda::{Kind, Memory, args};
+use mary_cuda::{NumberType, Memory, args};
 use mary_weights::TensorType;
 use rayon::prelude::*;
 
@@ -54,7 +54,7 @@ impl Cuda {
                 let inputs = stored.inputs;
                 let ready = matches!(
                     (stored.kind, self.product_kind()),
-                    (TensorType::BF16, Kind::Bf16) | (TensorType::F16, Kind::F16)
+                    (TensorType::BF16, NumberType::Bf16) | (TensorType::F16, NumberType::F16)
                 );
                 if ready {
                     return (Matrix::Ready(stored), inputs);
@@ -70,7 +70,7 @@ impl Cuda {
         let parts: Vec<(Matrix, usize)> = parts.into_iter().map(|w| self.matrix(w)).collect();
         let inputs = parts.first().map_or(0, |p| p.1);
         let numbers = parts.iter().map(|p| p.0.numbers()).sum::<usize>();
-        let one = self.kind != Kind::Single || parts.iter().all(|p| p.0.short());
+        let one = self.kind != NumberType::Single || parts.iter().all(|p| p.0.short());
         let split = if one { 1 } else { 3 };
         let memory = self.keep(self.device.alloc(numbers * split * 2));
         let mut to = memory.as_ref().map_or(0, Memory::at);

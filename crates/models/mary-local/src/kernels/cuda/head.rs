@@ -1,7 +1,7 @@
 //! The head: log-probabilities of wanted tokens without writing down all logits, and tokens drawn where
 //! the logits lie.
 
-use mary_cuda::{Kind, Lent, Memory, args};
+use mary_cuda::{NumberType, Lent, Memory, args};
 
 use super::hopper::End;
 use super::{BASE, Cuda, Linear, Pending, Scratch, Tensor, Vector, int};
@@ -82,7 +82,7 @@ impl Cuda {
             let logits = self.grow(&mut scratch.parts, rows * head.outputs * 4);
             let each = self.product_kind().bytes() * head.inputs * self.row_parts();
             let from = operand + (first * each) as u64;
-            self.multiply(from, rows, head, (logits, Kind::Single), false);
+            self.multiply(from, rows, head, (logits, NumberType::Single), false);
             let to = out + (first * 4) as u64;
             let words = args![logits, width, cap, to];
             self.launch((BASE, "normalise_logits"), (rows, 1), 512, words);

@@ -1,6 +1,6 @@
 //! Products with the kernels of `hopper.cu`, on the GPUs they were written for.
 
-use mary_cuda::{Kind, Matrix, Memory, args};
+use mary_cuda::{NumberType, Matrix, Memory, args};
 
 use crate::config::Activation;
 
@@ -28,7 +28,7 @@ struct Shape {
 /// What becomes of a product.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    Store(Kind),
+    Store(NumberType),
     /// Activated and stored in the type of the rows; the activation as `kernels.cu` numbers it.
     Activate(i32),
     /// Added to 32-bit numbers.
@@ -42,7 +42,7 @@ impl Cuda {
     pub(super) fn hopper_takes(&self, layer: &Linear) -> bool {
         self.device.capability == (9, 0)
             && self.device.shared >= SHARED
-            && self.kind != Kind::Single
+            && self.kind != NumberType::Single
             && layer.inputs.is_multiple_of(8)
             && layer.outputs.is_multiple_of(8)
     }
@@ -110,7 +110,7 @@ impl Cuda {
             },
         };
         let (part, letter) = match kind {
-            Kind::F16 => ("hopper_h", 'h'),
+            NumberType::F16 => ("hopper_h", 'h'),
             _ => ("hopper_b", 'b'),
         };
         let what = match end {

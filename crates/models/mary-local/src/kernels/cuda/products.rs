@@ -1,7 +1,7 @@
 //! Products of rows and weights: by cuBLASLt where it is there, by the program's own kernels otherwise.
 
 use mary_contract::{ErrorKind, ModelError};
-use mary_cuda::{Factor, Kind, Memory, Places, Product, args};
+use mary_cuda::{Factor, NumberType, Memory, Places, Product, args};
 
 use super::hopper::End;
 use super::{BASE, Cuda, Linear, Scratch, Tensor, Vector, int};
@@ -50,7 +50,7 @@ struct Step {
 impl Cuda {
     /// Parts of a row that enters a product.
     pub(super) fn row_parts(&self) -> usize {
-        if self.kind == Kind::Single { 3 } else { 1 }
+        if self.kind == NumberType::Single { 3 } else { 1 }
     }
 
     /// What is multiplied one after the other.
@@ -106,9 +106,9 @@ impl Cuda {
         to
     }
 
-    pub(super) fn product_kind(&self) -> Kind {
-        if self.kind == Kind::Single {
-            Kind::Bf16
+    pub(super) fn product_kind(&self) -> NumberType {
+        if self.kind == NumberType::Single {
+            NumberType::Bf16
         } else {
             self.kind
         }
@@ -139,8 +139,8 @@ impl Cuda {
     pub(super) fn product_part(&self) -> &'static str {
         let lean = self.device.shared < 4 * 48 * 1024;
         match (self.product_kind(), lean) {
-            (Kind::F16, false) => "product_h",
-            (Kind::F16, true) => "product_h_lean",
+            (NumberType::F16, false) => "product_h",
+            (NumberType::F16, true) => "product_h_lean",
             (_, false) => "product_b",
             (_, true) => "product_b_lean",
         }
@@ -169,7 +169,7 @@ impl Cuda {
         x: u64,
         rows: usize,
         layer: &Linear,
-        (out, kind): (u64, Kind),
+        (out, kind): (u64, NumberType),
         add: bool,
     ) -> bool {
         let Some(blas) = self.blas.as_ref().filter(|_| self.library_takes(layer)) else {
@@ -177,7 +177,7 @@ impl Cuda {
         };
         let weights = layer.weights.as_ref().map_or(0, Memory::at);
         let bias = match kind {
-            Kind::Single => layer.bias.as_ref().map_or(0, Vector::at),
+            NumberType::Single => layer.bias.as_ref().map_or(0, Vector::at),
             _ => layer.short_bias.as_ref().map_or(0, Memory::at),
         };
         let steps = self.steps(layer);
@@ -223,7 +223,7 @@ impl Cuda {
         x: u64,
         rows: usize,
         layer: &Linear,
-        out: (u64, Kind),
+        out: (u64, NumberType),
         add: bool,
     ) {
         if self.broken() || rows == 0 {
@@ -234,7 +234,7 @@ impl Cuda {
         let (to, out_kind) = out;
         let end = match (add, out_kind) {
             (false, kind) => Some(End::Store(kind)),
-            (true, Kind::Single) => Some(End::Add),
+            (true, NumberType::Single) => Some(End::Add),
             (true, _) => None,
         };
         if let Some(end) = end

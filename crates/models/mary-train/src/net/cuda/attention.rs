@@ -1,7 +1,7 @@
 //! Attention on the GPU: which kernel takes which heads, and the tiles it works through.
 
 use mary_contract::{ErrorKind, ModelError};
-use mary_cuda::{Kind, args};
+use mary_cuda::{NumberType, args};
 
 use super::{ATTENTION, ATTENTION16, Gpu, int};
 use crate::net::Segment;
@@ -51,18 +51,18 @@ impl Heads {
 pub(super) struct Tiling {
     wide: usize,
     pub(super) rows: usize,
-    kind: Kind,
+    kind: NumberType,
     units: bool,
 }
 
 impl Tiling {
-    pub(super) fn new(head_width: usize, kind: Kind) -> Result<Self, ModelError> {
-        let units = kind == Kind::Bf16 && head_width.is_multiple_of(8) && head_width <= 128;
+    pub(super) fn new(head_width: usize, kind: NumberType) -> Result<Self, ModelError> {
+        let units = kind == NumberType::Bf16 && head_width.is_multiple_of(8) && head_width <= 128;
         let (wide, rows) = match head_width {
             0..=32 if units => (32, 64),
             33..=64 if units => (64, 64),
             65..=128 if units => (128, 64),
-            0..=256 if kind == Kind::Bf16 => (256, 16),
+            0..=256 if kind == NumberType::Bf16 => (256, 16),
             0..=32 => (32, 64),
             33..=64 => (64, 64),
             65..=128 => (128, 32),
@@ -97,7 +97,7 @@ impl Tiling {
                 let name = what.replace("attend", "attend_units");
                 ((ATTENTION16, format!("{name}_{wide}")), 128)
             }
-            (false, Kind::Single) => ((ATTENTION, format!("{what}_{wide}")), 256),
+            (false, NumberType::Single) => ((ATTENTION, format!("{what}_{wide}")), 256),
             (false, _) => ((ATTENTION, format!("{what}_b_{wide}")), 256),
         }
     }
@@ -105,7 +105,7 @@ impl Tiling {
     /// A kernel that has no tiles.
     fn plain(self, what: &str) -> String {
         match self.kind {
-            Kind::Single => what.to_owned(),
+            NumberType::Single => what.to_owned(),
             _ => format!("{what}_b"),
         }
     }
@@ -241,7 +241,7 @@ mod tests {
                 length: 1,
             },
         ];
-        let tiling = Tiling::new(64, Kind::Bf16).expect("a width");
+        let tiling = Tiling::new(64, NumberType::Bf16).expect("a width");
         let mut seen = vec![0; 195];
         for tile in tiling.tiles(&segments).chunks(3) {
             let (start, length, first) = (tile[0], tile[1], tile[2]);
@@ -250,6 +250,6 @@ mod tests {
             }
         }
         assert!(seen.iter().all(|n| *n == 1));
-        assert!(Tiling::new(300, Kind::Single).is_err());
+        assert!(Tiling::new(300, NumberType::Single).is_err());
     }
 }

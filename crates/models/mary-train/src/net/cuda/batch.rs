@@ -1,7 +1,7 @@
 //! What a batch looks like to the GPU: one array of whole numbers that goes over in one copy.
 
 use mary_contract::ModelError;
-use mary_cuda::{Kind, Lent};
+use mary_cuda::{NumberType, Lent};
 
 use super::attention::{Attention, Heads, Tiling};
 use super::{Gpu, int};
@@ -131,7 +131,7 @@ impl Batch {
     /// Sends packs to the GPU.
     pub(super) fn send(
         gpu: &Gpu,
-        (net, kind): (&Net, Kind),
+        (net, kind): (&Net, NumberType),
         work: &[&Work],
     ) -> Result<Self, ModelError> {
         let tiling = Tiling::new(net.architecture.head_dim, kind)?;
@@ -240,7 +240,7 @@ mod tests {
         let n = Numbers::new(
             &[&a, &b],
             5,
-            Tiling::new(32, Kind::Single).expect("a width"),
+            Tiling::new(32, NumberType::Single).expect("a width"),
         );
         let part = |at: usize, len: usize| n.all[at..at + len].to_vec();
         assert_eq!((n.rows, n.count, n.groups), (5, 4, 2));

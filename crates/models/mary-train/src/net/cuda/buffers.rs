@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mary_contract::ModelError;
-use mary_cuda::{Device, Kind, Memory};
+use mary_cuda::{Device, NumberType, Memory};
 
 /// At least this many bytes; what was there is lost when it grows.
 pub(super) fn grow(
@@ -31,7 +31,7 @@ pub(super) struct Buffer {
 impl Buffer {
     /// Room for `len` numbers of 32 bits.
     pub(super) fn singles(&mut self, device: &Arc<Device>, len: usize) -> Result<u64, ModelError> {
-        self.numbers(device, len, Kind::Single)
+        self.numbers(device, len, NumberType::Single)
     }
 
     /// Room for `len` numbers of a type.
@@ -39,7 +39,7 @@ impl Buffer {
         &mut self,
         device: &Arc<Device>,
         len: usize,
-        kind: Kind,
+        kind: NumberType,
     ) -> Result<u64, ModelError> {
         grow(device, &mut self.memory, len * kind.bytes())
     }

@@ -1,7 +1,7 @@
 //! Linear layers with their adapters on the GPU, forward and backward.
 
 use mary_contract::ModelError;
-use mary_cuda::Kind;
+use mary_cuda::NumberType;
 
 use super::Gpu;
 use super::batch::Batch;
@@ -26,8 +26,8 @@ pub(super) struct Numbers<'a> {
 
 impl Numbers<'_> {
     /// The type of what enters matrix multiplication.
-    pub(super) fn kind(&self) -> Kind {
-        self.matrices.map_or(Kind::Single, |_| Kind::Bf16)
+    pub(super) fn kind(&self) -> NumberType {
+        self.matrices.map_or(NumberType::Single, |_| NumberType::Bf16)
     }
 
     /// The address of a number of the flat slice.
@@ -48,10 +48,10 @@ impl Numbers<'_> {
     }
 
     /// The bias in the type of the rows it is added to; 0 where there is none.
-    fn bias(&self, linear: &Linear, rows: Kind) -> u64 {
+    fn bias(&self, linear: &Linear, rows: NumberType) -> u64 {
         let place = linear.bias.as_ref();
         place.map_or(0, |place| match (self.matrices, rows) {
-            (Some(matrices), Kind::Bf16) => matrices.vector(place),
+            (Some(matrices), NumberType::Bf16) => matrices.vector(place),
             _ => self.at(place),
         })
     }
@@ -103,7 +103,7 @@ pub(super) struct To {
     pub(super) at: u64,
     /// Numbers from one row to the next.
     pub(super) step: usize,
-    pub(super) kind: Kind,
+    pub(super) kind: NumberType,
     /// Rows that they are added to.
     pub(super) from: Option<u64>,
 }
@@ -235,7 +235,7 @@ impl Gpu {
             let to = (gradient_at(&site.up), rank);
             let (left, right) = (View::turned(dy, step), View::rows(kept, rank));
             let call = Call::new((outputs, rows, rank), left, right, to);
-            self.matmul(&call.typed(kind, Kind::Single).scaled(scale).adding(true))?;
+            self.matmul(&call.typed(kind, NumberType::Single).scaled(scale).adding(true))?;
             let mut x = x;
             if let Some(by) = &dropping {
                 self.drop_numbers((x, kind), by, (rows, inputs), (room, false))?;
@@ -244,7 +244,7 @@ impl Gpu {
             let to = (gradient_at(&site.down), inputs);
             let (left, right) = (View::turned(gradient, rank), View::rows(x, inputs));
             let call = Call::new((rank, rows, inputs), left, right, to);
-            self.matmul(&call.typed(kind, Kind::Single).adding(true))?;
+            self.matmul(&call.typed(kind, NumberType::Single).adding(true))?;
         }
         if dx == 0 {
             return Ok(());

@@ -2,7 +2,7 @@
 //! kernel of our own where not.
 
 use mary_contract::ModelError;
-use mary_cuda::{Factor, Kind, Places, Product, args};
+use mary_cuda::{Factor, NumberType, Places, Product, args};
 
 use super::{Gpu, TRAIN, int, parts};
 
@@ -55,7 +55,7 @@ pub(super) struct Call {
     pub(super) from: u64,
     pub(super) add: bool,
     /// Types of the factors and of the output.
-    pub(super) kinds: (Kind, Kind),
+    pub(super) kinds: (NumberType, NumberType),
     /// The left factor's numbers are those of the call before or after this one.
     pub(super) shared: Option<Shared>,
 }
@@ -84,7 +84,7 @@ impl Call {
             out,
             from: out.0,
             add: false,
-            kinds: (Kind::Single, Kind::Single),
+            kinds: (NumberType::Single, NumberType::Single),
             shared: None,
         }
     }
@@ -102,7 +102,7 @@ impl Call {
     }
 
     /// With factors and an output of these types.
-    pub(super) fn typed(mut self, factors: Kind, out: Kind) -> Self {
+    pub(super) fn typed(mut self, factors: NumberType, out: NumberType) -> Self {
         self.kinds = (factors, out);
         self
     }
@@ -128,7 +128,7 @@ impl Call {
     pub(super) fn product(
         &self,
         (left, right): (Factor, Factor),
-        kind: Kind,
+        kind: NumberType,
         aligned: u32,
     ) -> Product {
         let (rows, inner, columns) = self.size;
@@ -178,7 +178,7 @@ impl Gpu {
         if call.shared != Some(Shared::Second) {
             self.scratch.borrow_mut().forget();
         }
-        let single = call.kinds == (Kind::Single, Kind::Single);
+        let single = call.kinds == (NumberType::Single, NumberType::Single);
         let mut call = *call;
         if self.how == Multiply::Split && single && parts::pays(&call) {
             if call.add && call.from != call.out.0 {
@@ -210,8 +210,8 @@ impl Gpu {
         let (left, right, bias, out) = (call.left.at, call.right.at, call.bias, call.out.0);
         let from = call.from;
         let name = match call.kinds {
-            (Kind::Single, _) => "product",
-            (_, Kind::Single) => "product_bs",
+            (NumberType::Single, _) => "product",
+            (_, NumberType::Single) => "product_bs",
             _ => "product_bb",
         };
         let grid = (columns.div_ceil(64), rows.div_ceil(64));
@@ -237,7 +237,7 @@ impl Gpu {
         let aligned = alignment(&[left, right, bias, places.from, places.out]);
         let steps = call.left.factor.step | call.right.factor.step | call.out.1;
         // In float32 the plain kernel is as good for rows that do not lie well; in 16 bits it is not.
-        if call.kinds.0 == Kind::Single && (aligned < 16 || !steps.is_multiple_of(4)) {
+        if call.kinds.0 == NumberType::Single && (aligned < 16 || !steps.is_multiple_of(4)) {
             return false;
         }
         let factors = (call.left.factor, call.right.factor);

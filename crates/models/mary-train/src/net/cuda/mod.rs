@@ -34,7 +34,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use mary_contract::ModelError;
-use mary_cuda::{Blas, Device, Kind, Lender, Parts};
+use mary_cuda::{Blas, Device, NumberType, Lender, Parts};
 
 /// The kernels, as they are embedded.
 const PARTS: Parts = Parts(&[
@@ -84,16 +84,16 @@ impl Gpu {
     }
 
     /// The GPU and how it multiplies numbers of a type, in words.
-    pub(crate) fn describe(&self, kind: Kind) -> String {
+    pub(crate) fn describe(&self, kind: NumberType) -> String {
         let how = match (&self.blas, self.how, kind) {
             (None, ..) => "own kernels",
-            (Some(_), Multiply::Split, Kind::Single) => {
+            (Some(_), Multiply::Split, NumberType::Single) => {
                 "cuBLASLt, three bfloat16 parts where that is faster"
             }
             (Some(_), ..) => "cuBLASLt",
         };
         let numbers = match kind {
-            Kind::Single => "float32",
+            NumberType::Single => "float32",
             _ => "bfloat16 with float32 sums",
         };
         let (major, minor) = self.device.capability;

@@ -10,7 +10,7 @@
 //! second writes less for the factors; what moves fewer bytes is taken.
 
 use mary_contract::{ErrorKind, ModelError};
-use mary_cuda::{Factor, Kind, Memory, Places, args};
+use mary_cuda::{Factor, NumberType, Memory, Places, args};
 
 use super::buffers::grow;
 use super::matmul::{Call, Shared, View, alignment};
@@ -166,7 +166,7 @@ impl Gpu {
             scale: call.scale,
         };
         let aligned = alignment(&[places.left, places.right, places.bias, places.out]);
-        let product = call.product(Self::factors(&call, left, right), Kind::Bf16, aligned);
+        let product = call.product(Self::factors(&call, left, right), NumberType::Bf16, aligned);
         self.blas
             .as_ref()
             .is_some_and(|blas| blas.multiply(product, places))
@@ -209,7 +209,7 @@ impl Gpu {
                 scale: call.scale,
             };
             let aligned = alignment(&[places.left, places.right, places.bias, places.out]);
-            let product = pass.product(Self::factors(call, left, right), Kind::Bf16, aligned);
+            let product = pass.product(Self::factors(call, left, right), NumberType::Bf16, aligned);
             if !blas.multiply(product, places) {
                 if i == 0 {
                     return Ok(false);

@@ -5,7 +5,7 @@
 //! from the stream before it, without the products whose outputs are known already.
 
 use mary_contract::ModelError;
-use mary_cuda::Kind;
+use mary_cuda::NumberType;
 
 use super::batch::Batch;
 use super::buffers::{BlockBuffers, Buffer, Buffers};
@@ -100,7 +100,7 @@ impl Pass<'_> {
         To {
             at,
             step: self.net.architecture.hidden,
-            kind: Kind::Single,
+            kind: NumberType::Single,
             from: Some(from),
         }
     }
@@ -256,7 +256,7 @@ impl Pass<'_> {
             let logits = buffers.logits.singles(device, rows * v)?;
             let head = View::turned(self.n.head(&self.net.layout), d);
             let call = Call::new((rows, d, v), View::rows(chosen, d), head, (logits, v));
-            gpu.matmul(&call.typed(kind, Kind::Single))?;
+            gpu.matmul(&call.typed(kind, NumberType::Single))?;
             let block = Logits {
                 rows,
                 first,
@@ -280,7 +280,7 @@ impl Pass<'_> {
             let Logits { rows, first, .. } = block;
             let to = buffers.losses.singles(&gpu.device, 2 * rows)?;
             let (targets, _) = self.batch.targets(first);
-            let by = (Threads::Logits(rows), Kind::Single);
+            let by = (Threads::Logits(rows), NumberType::Single);
             gpu.answers(by, block.at, int(v), targets, to)?;
             out.extend(gpu.device.read::<f32>(to, 2 * rows)?);
             Ok(())
@@ -314,7 +314,7 @@ impl Pass<'_> {
             let (targets, weights) = self.batch.targets(first);
             let kept = losses + first as u64 * 4;
             let gradients = match kind {
-                Kind::Single => logits,
+                NumberType::Single => logits,
                 _ => buffers.short_logits.numbers(device, rows * v, kind)?,
             };
             let by = (Threads::Logits(rows), kind);
@@ -336,7 +336,7 @@ impl Pass<'_> {
                 None => Ok(()),
             }
         })?;
-        let by = (Threads::Grid(1, 1), Kind::Single);
+        let by = (Threads::Grid(1, 1), NumberType::Single);
         gpu.add_losses(by, losses, self.batch.targets(0).1, int(count), total)?;
         let gradient = buffers.gradient.singles(device, rows * d)?;
         let short = self.short(&mut buffers.short)?;
@@ -349,7 +349,7 @@ impl Pass<'_> {
     fn short(&self, room: &mut Buffer) -> Result<u64, ModelError> {
         let numbers = self.batch.rows() * self.net.architecture.hidden;
         match self.n.kind() {
-            Kind::Single => Ok(0),
+            NumberType::Single => Ok(0),
             kind => room.numbers(&self.gpu.device, numbers, kind),
         }
     }
@@ -357,7 +357,7 @@ impl Pass<'_> {
     /// A gradient of the stream as matrix multiplication takes it.
     fn taken(&self, gradient: &Buffer, short: &Buffer) -> u64 {
         match self.n.kind() {
-            Kind::Single => gradient.at(),
+            NumberType::Single => gradient.at(),
             _ => short.at(),
         }
     }
@@ -407,7 +407,7 @@ impl Pass<'_> {
         if let Some(table) = self.n.gradient(&self.net.layout.embedding) {
             let ((order, starts, which), groups) = self.batch.by_token();
             let (d, gradient) = (self.net.architecture.hidden, buffers.gradient.at());
-            let by = (Threads::Grid(groups, d.div_ceil(32)), Kind::Single);
+            let by = (Threads::Grid(groups, d.div_ceil(32)), NumberType::Single);
             self.gpu
                 .embed_back(by, gradient, order, starts, which, int(d), table)?;
         }

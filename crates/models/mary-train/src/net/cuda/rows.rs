@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 use mary_contract::ModelError;
-use mary_cuda::{Kind, args};
+use mary_cuda::{NumberType, args};
 
 use super::buffers::Buffer;
 use super::{Gpu, TRAIN, int};
@@ -33,7 +33,7 @@ macro_rules! kernels {
         impl Gpu {
             $($(#[$doc])*
             #[allow(clippy::too_many_arguments, reason = "a kernel has the parameters it has")]
-            pub(super) fn $name(&self, by: (Threads, Kind), $($argument: $type),*) -> Done {
+            pub(super) fn $name(&self, by: (Threads, NumberType), $($argument: $type),*) -> Done {
                 self.launch(stringify!($name), by, args![$($argument),*])
             })*
         }
@@ -97,7 +97,7 @@ impl Gpu {
     fn launch(
         &self,
         name: &str,
-        (threads, kind): (Threads, Kind),
+        (threads, kind): (Threads, NumberType),
         words: &mut [*mut c_void],
     ) -> Done {
         let (grid, block) = match threads {
@@ -111,7 +111,7 @@ impl Gpu {
             Threads::Grid(columns, rows) => ((columns, rows), 256),
         };
         let name = match kind {
-            Kind::Single => name.to_owned(),
+            NumberType::Single => name.to_owned(),
             _ => format!("{name}_b"),
         };
         self.device.launch((TRAIN, &name), grid, block, 0, words)
@@ -123,7 +123,7 @@ impl Gpu {
         x: u64,
         rows: usize,
         by: NormAt,
-        (y, kind): (u64, Kind),
+        (y, kind): (u64, NumberType),
         moments: u64,
     ) -> Done {
         let (width, centred, eps) = (int(by.width), i32::from(by.kind.centred), by.kind.eps);
@@ -137,7 +137,7 @@ impl Gpu {
         &self,
         (x, moments, rows): (u64, u64, usize),
         by: NormAt,
-        (dy, kind): (u64, Kind),
+        (dy, kind): (u64, NumberType),
         (base, dx, copy): (u64, u64, u64),
     ) -> Done {
         let (width, centred, weight) = (int(by.width), i32::from(by.kind.centred), by.weight);
@@ -161,12 +161,12 @@ impl Gpu {
         let (a, b) = (at, at + (slabs * width * 4) as u64);
         let grid = Threads::Grid(width.div_ceil(32), slabs);
         let (x, moments) = normed.unwrap_or((0, 0));
-        let by = (grid, Kind::Single);
+        let by = (grid, NumberType::Single);
         let (step, rows, wide, slab) = (int(step), int(rows), int(width), int(slab));
         self.column_sums(by, dy, step, x, moments, rows, wide, slab, a, b)?;
         for (from, to) in [(a, sums), (b, products)] {
             if to != 0 {
-                let by = (Threads::Each(width), Kind::Single);
+                let by = (Threads::Each(width), NumberType::Single);
                 self.add_slabs(by, from, int(slabs), wide, to)?;
             }
         }
@@ -176,7 +176,7 @@ impl Gpu {
     /// Rows with a share of their numbers dropped and the rest scaled up.
     pub(super) fn drop_numbers(
         &self,
-        (x, kind): (u64, Kind),
+        (x, kind): (u64, NumberType),
         by: &Dropout,
         (rows, width): (usize, usize),
         (out, add): (u64, bool),
@@ -192,7 +192,7 @@ impl Gpu {
     }
 
     pub(super) fn round(&self, from: u64, to: u64, count: usize) -> Done {
-        let by = (Threads::Each(count), Kind::Single);
+        let by = (Threads::Each(count), NumberType::Single);
         self.shorten(by, from, to, count as u64)
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use mary_contract::{ErrorKind, ModelError};
-use mary_cuda::{Device, Kind, Memory, args};
+use mary_cuda::{Device, NumberType, Memory, args};
 use std::sync::Arc;
 
 use super::batch::{Batch, groups};
@@ -176,7 +176,7 @@ impl GpuTrainer {
     }
 
     /// The type of what enters matrix multiplication.
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> NumberType {
         self.numbers(false).kind()
     }
 
@@ -237,9 +237,9 @@ impl GpuTrainer {
     pub(super) fn norm(&self, clip: f64) -> Result<(), ModelError> {
         let (gradient, sums) = (self.gradient.at(), self.parts.at());
         let blocks = self.trained.div_ceil(CHUNK);
-        let by = (Threads::Grid(blocks, 1), Kind::Single);
+        let by = (Threads::Grid(blocks, 1), NumberType::Single);
         self.gpu.squares(by, gradient, self.trained as u64, sums)?;
-        let by = (Threads::Grid(1, 1), Kind::Single);
+        let by = (Threads::Grid(1, 1), NumberType::Single);
         let (norm, factor) = (self.totals.at() + 8, self.totals.at() + 16);
         self.gpu
             .gradient_norm(by, sums, int(blocks), clip, norm, factor)

@@ -80,7 +80,7 @@ impl Case {
             .flat_map(|w| [w.to_bits() as u16, (w.to_bits() >> 16) as u16]);
         for (found, &wanted) in halves.zip(wanted) {
             let (found, step) = match self.cuda.kind {
-                Kind::F16 => (f64::from(half::f16::from_bits(found)), 2f64.powi(-11)),
+                NumberType::F16 => (f64::from(half::f16::from_bits(found)), 2f64.powi(-11)),
                 _ => (f64::from(half::bf16::from_bits(found)), 2f64.powi(-8)),
             };
             let wanted = f64::from(wanted);
@@ -103,7 +103,7 @@ fn products_on_a_hopper_gpu_are_exact() {
             };
             let said = format!("{precision:?} {rows} x {inputs} x {outputs}");
             let nothing = vec![f32::NAN; case.wanted.len()];
-            let stored = case.run(End::Store(Kind::Single), &nothing, 0.0);
+            let stored = case.run(End::Store(NumberType::Single), &nothing, 0.0);
             assert_eq!(stored, case.wanted, "{said}");
             let before = coarse(case.wanted.len(), 21);
             let added = case.run(End::Add, &before, 0.0);
