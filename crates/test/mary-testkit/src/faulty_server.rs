@@ -7,7 +7,6 @@
 mod shapes;
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,6 +16,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::raw_server::Heard;
 use shapes::{housekeeping, reply};
 
 /// A way to break.
@@ -239,13 +239,17 @@ impl FaultyServer {
     }
 }
 
-/// A request as it came.
-struct Incoming {
-    method: String,
-    path: String,
-    id: String,
-    key: String,
-    body: Vec<u8>,
+impl Heard {
+    fn id(&self) -> String {
+        self.header("idempotency-key")
+            .unwrap_or_default()
+            .to_owned()
+    }
+
+    fn key(&self) -> &str {
+        let own = || self.header("x-api-key").or(self.header("x-goog-api-key"));
+        self.token().or_else(own).unwrap_or_default()
+    }
 }
 
 async fn serve(mut stream: TcpStream, state: &State) -> std::io::Result<()> {
@@ -273,7 +277,7 @@ enum After {
 async fn read_request(
     stream: &mut TcpStream,
     buffer: &mut Vec<u8>,
-) -> std::io::Result<Option<Incoming>> {
+) -> std::io::Result<Option<Heard>> {
     let head = loop {
         if let Some(end) = buffer.windows(4).position(|w| w == b"\r\n\r\n") {
             break end + 4;
@@ -283,29 +287,8 @@ async fn read_request(
         }
     };
     let text = String::from_utf8_lossy(buffer.get(..head).unwrap_or_default()).into_owned();
-    let mut lines = text.lines();
-    let mut first = lines.next().unwrap_or_default().split(' ');
-    let mut incoming = Incoming {
-        method: first.next().unwrap_or_default().to_owned(),
-        path: first.next().unwrap_or_default().to_owned(),
-        id: String::new(),
-        key: String::new(),
-        body: Vec::new(),
-    };
-    let mut length = 0usize;
-    for line in lines {
-        let Some((name, value)) = line.split_once(':') else {
-            continue;
-        };
-        let value = value.trim();
-        match name.to_ascii_lowercase().as_str() {
-            "content-length" => length = value.parse().unwrap_or(0),
-            "idempotency-key" => incoming.id = value.to_owned(),
-            "authorization" => incoming.key = value.trim_start_matches("Bearer ").to_owned(),
-            "x-api-key" | "x-goog-api-key" => incoming.key = value.to_owned(),
-            _ => {}
-        }
-    }
+    let mut incoming = Heard::parse(&text);
+    let length = incoming.length();
     while buffer.len() < head + length {
         if stream.read_buf(buffer).await? == 0 {
             return Ok(None);
@@ -327,78 +310,72 @@ fn whole(status: u16, kind: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     out
 }
 
-async fn answer(
-    stream: &mut TcpStream,
-    state: &State,
-    incoming: Incoming,
-) -> std::io::Result<After> {
-    let script = &state.script;
-    lock(&state.books).requests += 1;
-    let key = if script.repeats_key {
-        incoming.key.as_str()
+const JSON: &str = "application/json";
+
+fn error(state: &State, incoming: &Heard, message: &str) -> String {
+    let key = if state.script.repeats_key {
+        incoming.key()
     } else {
         ""
     };
-    let error = |message: &str| {
-        let message = format!("{message} {key}");
-        json!({"error": {"message": message.trim(), "type": "error", "code": null}}).to_string()
-    };
-    if script.key.as_ref().is_some_and(|k| *k != incoming.key) {
-        let message = format!("Incorrect API key provided: {}", incoming.key);
-        let body = json!({"error": {"message": message, "code": "invalid_api_key"}}).to_string();
-        stream
-            .write_all(&whole(401, "application/json", "", body.as_bytes()))
-            .await?;
-        return Ok(After::Keep);
+    let message = format!("{message} {key}");
+    json!({"error": {"message": message.trim(), "type": "error", "code": null}}).to_string()
+}
+
+/// The whole answer to a request that is not asked of the model: one that is refused, or one about models,
+/// files and batches. Otherwise the headers of the rate limit.
+fn aside(state: &State, incoming: &Heard, parsed: &Value) -> Result<String, Vec<u8>> {
+    let script = &state.script;
+    let said = |status, headers: &str, body: &str| whole(status, JSON, headers, body.as_bytes());
+    let key = incoming.key();
+    if script.key.as_ref().is_some_and(|k| k != key) {
+        let message = format!("Incorrect API key provided: {key}");
+        let body = json!({"error": {"message": message, "code": "invalid_api_key"}});
+        return Err(said(401, "", &body.to_string()));
     }
     if let Some((status, body)) = &script.always {
-        let body = body.to_string();
-        stream
-            .write_all(&whole(*status, "application/json", "", body.as_bytes()))
-            .await?;
-        return Ok(After::Keep);
+        return Err(said(*status, "", &body.to_string()));
     }
-    if let Some(body) = housekeeping(state, &incoming) {
-        stream
-            .write_all(&whole(200, "application/json", "", body.as_bytes()))
-            .await?;
-        return Ok(After::Keep);
+    if let Some(body) = housekeeping(state, incoming) {
+        return Err(said(200, "", &body));
     }
     let (admitted, headers) = limit(state);
     if !admitted {
         lock(&state.books).limited += 1;
-        let body = error("Rate limit reached.");
-        stream
-            .write_all(&whole(429, "application/json", &headers, body.as_bytes()))
-            .await?;
-        return Ok(After::Keep);
+        let body = error(state, incoming, "Rate limit reached.");
+        return Err(said(429, &headers, &body));
     }
+    let mut refused = script.refuses.iter();
+    let Some(name) = refused.find(|name| parsed.get(**name).is_some()) else {
+        return Ok(headers);
+    };
+    let mut message = format!("Unsupported parameter: '{name}' is not supported with this model.");
+    if *name == "max_tokens" {
+        message.push_str(" Use 'max_completion_tokens' instead.");
+    }
+    let body =
+        json!({"error": {"message": message, "param": name, "code": "unsupported_parameter"}});
+    Err(said(400, &headers, &body.to_string()))
+}
+
+async fn answer(stream: &mut TcpStream, state: &State, incoming: Heard) -> std::io::Result<After> {
+    let script = &state.script;
+    lock(&state.books).requests += 1;
     let parsed: Value = serde_json::from_slice(&incoming.body).unwrap_or_default();
-    if let Some(name) = script
-        .refuses
-        .iter()
-        .find(|name| parsed.get(**name).is_some())
-    {
-        let mut message =
-            format!("Unsupported parameter: '{name}' is not supported with this model.");
-        if *name == "max_tokens" {
-            message.push_str(" Use 'max_completion_tokens' instead.");
+    let headers = match aside(state, &incoming, &parsed) {
+        Ok(headers) => headers,
+        Err(answer) => {
+            stream.write_all(&answer).await?;
+            return Ok(After::Keep);
         }
-        let body =
-            json!({"error": {"message": message, "param": name, "code": "unsupported_parameter"}});
-        let body = body.to_string();
-        stream
-            .write_all(&whole(400, "application/json", &headers, body.as_bytes()))
-            .await?;
-        return Ok(After::Keep);
-    }
+    };
     let attempt = {
         let mut books = lock(&state.books);
         if books.bodies.len() < 64 {
             books.bodies.push(parsed.clone());
         }
         if script.keeps_accounts {
-            let account = books.accounts.entry(incoming.id.clone()).or_default();
+            let account = books.accounts.entry(incoming.id()).or_default();
             account.attempts += 1;
             account.attempts
         } else {
@@ -410,31 +387,29 @@ async fn answer(
         let mut books = lock(&state.books);
         *books.faults.entry(fault).or_default() += 1;
         if fault.is_paid_in_vain() {
-            books
-                .accounts
-                .entry(incoming.id.clone())
-                .or_default()
-                .in_vain += 1;
+            books.accounts.entry(incoming.id()).or_default().in_vain += 1;
         }
     }
     let mut good = reply(script, &incoming.path, &parsed);
     if let (true, Some(fields)) = (script.repeats_key, good.as_object_mut()) {
-        fields.insert("you_sent".into(), incoming.key.as_str().into());
+        fields.insert("you_sent".into(), incoming.key().into());
     }
     let good = good.to_string();
     let after = match fault {
         None => {
-            stream
-                .write_all(&whole(200, "application/json", &headers, good.as_bytes()))
-                .await?;
+            let answer = whole(200, JSON, &headers, good.as_bytes());
+            stream.write_all(&answer).await?;
             After::Keep
         }
-        Some(fault) => play(stream, fault, &good, &headers, &error("Something broke.")).await?,
+        Some(fault) => {
+            let error = error(state, &incoming, "Something broke.");
+            play(stream, fault, &good, &headers, &error).await?
+        }
     };
     let delivered = fault.is_none() || fault == Some(Fault::WrongContentType);
     if delivered && script.keeps_accounts {
         let mut books = lock(&state.books);
-        books.accounts.entry(incoming.id).or_default().delivered += 1;
+        books.accounts.entry(incoming.id()).or_default().delivered += 1;
     }
     Ok(after)
 }
@@ -459,27 +434,21 @@ async fn play(
     headers: &str,
     error: &str,
 ) -> std::io::Result<After> {
-    let json = "application/json";
-    let half = good.len() / 2;
     let bytes = good.as_bytes();
-    let first_half = bytes.get(..half).unwrap_or_default();
+    let half = bytes.len() / 2;
+    let (first_half, second_half) = bytes.split_at(half);
+    let said = |kind, body: &[u8]| whole(200, kind, headers, body);
     let refused =
-        |status, more: &str| whole(status, json, &format!("{headers}{more}"), error.as_bytes());
-    match fault {
-        Fault::TooMany => stream.write_all(&refused(429, "")).await?,
-        Fault::TooManyRetryAfter => {
-            stream
-                .write_all(&refused(429, "retry-after: 1\r\n"))
-                .await?
-        }
-        Fault::ServerError => stream.write_all(&refused(500, "")).await?,
-        Fault::Unavailable => stream.write_all(&refused(503, "")).await?,
+        |status, more: &str| whole(status, JSON, &format!("{headers}{more}"), error.as_bytes());
+    let answer = match fault {
+        Fault::TooMany => refused(429, ""),
+        Fault::TooManyRetryAfter => refused(429, "retry-after: 1\r\n"),
+        Fault::ServerError => refused(500, ""),
+        Fault::Unavailable => refused(503, ""),
         Fault::ResetMidBody => {
-            let answer = whole(200, json, headers, bytes);
-            let cut = answer.len() - half;
-            stream
-                .write_all(answer.get(..cut).unwrap_or_default())
-                .await?;
+            let mut answer = said(JSON, bytes);
+            answer.truncate(answer.len() - half);
+            stream.write_all(&answer).await?;
             stream.flush().await?;
             tokio::time::sleep(Duration::from_millis(1)).await;
             // Lingering zero seconds turns the close into a reset.
@@ -487,66 +456,39 @@ async fn play(
             return Ok(After::Close);
         }
         Fault::SlowDrip => {
-            let answer = whole(200, json, headers, bytes);
-            for byte in answer {
+            for byte in said(JSON, bytes) {
                 stream.write_all(&[byte]).await?;
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
+            return Ok(After::Keep);
         }
-        Fault::TruncatedJson => {
-            stream
-                .write_all(&whole(200, json, headers, first_half))
-                .await?
-        }
-        Fault::MalformedJson => {
-            let broken = good.replacen(':', "=", 2);
-            stream
-                .write_all(&whole(200, json, headers, broken.as_bytes()))
-                .await?;
-        }
-        Fault::WrongContentType => {
-            stream
-                .write_all(&whole(200, "text/plain", headers, bytes))
-                .await?;
-        }
+        Fault::TruncatedJson => said(JSON, first_half),
+        Fault::MalformedJson => said(JSON, good.replacen(':', "=", 2).as_bytes()),
+        Fault::WrongContentType => said("text/plain", bytes),
         Fault::EmptyChoices => {
             let empty = json!({"choices": [], "candidates": [], "object": "chat.completion"});
-            let empty = empty.to_string();
-            stream
-                .write_all(&whole(200, json, headers, empty.as_bytes()))
-                .await?;
+            said(JSON, empty.to_string().as_bytes())
         }
-        Fault::Html => {
-            let page = "<html><body><h1>502 Bad Gateway</h1></body></html>";
-            stream
-                .write_all(&whole(200, "text/html", headers, page.as_bytes()))
-                .await?;
-        }
+        Fault::Html => said(
+            "text/html",
+            b"<html><body><h1>502 Bad Gateway</h1></body></html>",
+        ),
         Fault::DuplicatedChunk => {
             let mut out = format!(
-                "HTTP/1.1 200 Answer\r\ncontent-type: {json}\r\ntransfer-encoding: chunked\r\n{headers}\r\n"
+                "HTTP/1.1 200 Answer\r\ncontent-type: {JSON}\r\ntransfer-encoding: chunked\r\n{headers}\r\n"
             )
             .into_bytes();
-            let second_half = bytes.get(half..).unwrap_or_default();
             for chunk in [first_half, second_half, second_half] {
-                let _ = write!(ChunkHead(&mut out), "{:x}\r\n", chunk.len());
+                out.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
                 out.extend_from_slice(chunk);
                 out.extend_from_slice(b"\r\n");
             }
             out.extend_from_slice(b"0\r\n\r\n");
-            stream.write_all(&out).await?;
+            out
         }
-    }
+    };
+    stream.write_all(&answer).await?;
     Ok(After::Keep)
-}
-
-struct ChunkHead<'a>(&'a mut Vec<u8>);
-
-impl std::fmt::Write for ChunkHead<'_> {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        self.0.extend_from_slice(text.as_bytes());
-        Ok(())
-    }
 }
 
 /// Whether the rate limit lets one more through, and the headers that tell about it.

@@ -9,12 +9,14 @@ mod answers;
 mod repository;
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use repository::HubRepository;
+
+use crate::raw_server::{Heard, read};
 
 /// A way in which a request to the hub or its storage breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,12 +173,12 @@ impl Drop for HubServer {
     }
 }
 
-/// A request as far as it matters here.
-struct Incoming {
-    method: String,
-    path: String,
-    token: Option<String>,
-    range: Option<u64>,
+impl Heard {
+    /// First byte asked for, where a part is.
+    fn range(&self) -> Option<u64> {
+        let range = self.header("range")?.strip_prefix("bytes=")?;
+        range.trim_end_matches('-').parse().ok()
+    }
 }
 
 /// An answer before it is written.
@@ -184,48 +186,6 @@ struct Outgoing {
     status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
-}
-
-fn read(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Incoming>> {
-    let mut line = String::new();
-    if reader.read_line(&mut line)? == 0 {
-        return Ok(None);
-    }
-    let mut words = line.split_whitespace().map(str::to_owned);
-    let (Some(method), Some(path)) = (words.next(), words.next()) else {
-        return Ok(None);
-    };
-    let mut incoming = Incoming {
-        method,
-        path,
-        token: None,
-        range: None,
-    };
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line)? == 0 {
-            return Ok(None);
-        }
-        let line = line.trim_end();
-        if line.is_empty() {
-            return Ok(Some(incoming));
-        }
-        let Some((name, value)) = line.split_once(':') else {
-            continue;
-        };
-        let value = value.trim();
-        match name.to_ascii_lowercase().as_str() {
-            "authorization" => {
-                incoming.token = Some(value.trim_start_matches("Bearer ").to_owned());
-            }
-            "range" => {
-                incoming.range = value
-                    .strip_prefix("bytes=")
-                    .and_then(|r| r.trim_end_matches('-').parse().ok());
-            }
-            _ => {}
-        }
-    }
 }
 
 fn serve(stream: TcpStream, state: &Mutex<State>, storage: bool) -> std::io::Result<()> {
@@ -241,10 +201,10 @@ fn serve(stream: TcpStream, state: &Mutex<State>, storage: bool) -> std::io::Res
         let sent = write(&mut writer, &incoming, outgoing, fault);
         let mut state = lock(state);
         state.requests.push(HubRequest {
+            from: incoming.range(),
+            token: incoming.token().map(str::to_owned),
             method: incoming.method,
             path: incoming.path,
-            from: incoming.range,
-            token: incoming.token,
             storage,
             status: sent.0,
             sent: sent.1,
@@ -259,7 +219,7 @@ fn serve(stream: TcpStream, state: &Mutex<State>, storage: bool) -> std::io::Res
 /// Writes the answer: its status, the bytes of content sent, and whether the connection is over.
 fn write(
     writer: &mut TcpStream,
-    incoming: &Incoming,
+    incoming: &Heard,
     outgoing: Outgoing,
     fault: Option<HubFault>,
 ) -> (u16, u64, bool) {
@@ -297,7 +257,7 @@ fn write(
 
 impl State {
     /// The first plan that concerns this request and is not used up.
-    fn fault(&mut self, incoming: &Incoming) -> Option<HubFault> {
+    fn fault(&mut self, incoming: &Heard) -> Option<HubFault> {
         let planned = self
             .planned
             .iter_mut()

@@ -1,7 +1,7 @@
 //! A server on loopback that answers exactly what a test tells it to, byte for byte: for attacks that
 //! no honest server would think of. One request for each connection, one thread for each.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -76,7 +76,10 @@ impl RawServer {
 }
 
 fn serve(stream: &TcpStream, answer: &Answers, book: &Mutex<Vec<Heard>>) -> std::io::Result<()> {
-    let heard = read(stream)?;
+    // A connection that was opened and closed asked nothing.
+    let Some(heard) = read(&mut BufReader::new(stream))? else {
+        return Ok(());
+    };
     book.lock()
         .unwrap_or_else(PoisonError::into_inner)
         .push(heard.clone());
@@ -99,32 +102,49 @@ fn serve(stream: &TcpStream, answer: &Answers, book: &Mutex<Vec<Heard>>) -> std:
     }
 }
 
-fn read(stream: &TcpStream) -> std::io::Result<Heard> {
-    let mut reader = BufReader::new(stream);
-    let mut line = String::new();
-    // A connection that was opened and closed asked nothing.
-    if reader.read_line(&mut line)? == 0 {
-        return Err(std::io::ErrorKind::UnexpectedEof.into());
-    }
-    let mut words = line.split_whitespace();
-    let mut heard = Heard {
-        method: words.next().unwrap_or_default().to_owned(),
-        path: words.next().unwrap_or_default().to_owned(),
-        ..Heard::default()
-    };
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line)? <= 2 {
-            break;
-        }
-        if let Some((name, value)) = line.split_once(':') {
-            let pair = (name.to_lowercase(), value.trim().to_owned());
-            heard.headers.push(pair);
+/// The next request of a connection; `None` where it is closed before one is whole.
+pub(crate) fn read(reader: &mut impl BufRead) -> std::io::Result<Option<Heard>> {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if reader.read_line(&mut head)? == 0 {
+            return Ok(None);
         }
     }
-    let length = heard.headers.iter().find(|(n, _)| n == "content-length");
-    let length = length.and_then(|(_, v)| v.parse().ok()).unwrap_or(0);
-    heard.body = vec![0; length];
+    let mut heard = Heard::parse(&head);
+    heard.body = vec![0; heard.length()];
     reader.read_exact(&mut heard.body)?;
-    Ok(heard)
+    Ok(Some(heard))
+}
+
+impl Heard {
+    /// A request but for its body, from the text before it.
+    pub(crate) fn parse(head: &str) -> Self {
+        let mut lines = head.lines();
+        let mut words = lines.next().unwrap_or_default().split_whitespace();
+        let header = |line: &str| {
+            let (name, value) = line.split_once(':')?;
+            Some((name.to_lowercase(), value.trim().to_owned()))
+        };
+        Self {
+            method: words.next().unwrap_or_default().to_owned(),
+            path: words.next().unwrap_or_default().to_owned(),
+            headers: lines.filter_map(header).collect(),
+            body: Vec::new(),
+        }
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(n, _)| n == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn length(&self) -> usize {
+        let length = self.header("content-length");
+        length.and_then(|v| v.parse().ok()).unwrap_or(0)
+    }
+
+    pub(crate) fn token(&self) -> Option<&str> {
+        let token = self.header("authorization");
+        token.map(|value| value.trim_start_matches("Bearer "))
+    }
 }

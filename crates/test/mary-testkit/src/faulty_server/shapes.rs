@@ -3,10 +3,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Incoming, Script, State, Stored, lock};
+use super::{Script, State, Stored, lock};
+use crate::raw_server::Heard;
 
 /// Lists of models, files and batches: they cost nothing and never break.
-pub(super) fn housekeeping(state: &State, incoming: &Incoming) -> Option<String> {
+pub(super) fn housekeeping(state: &State, incoming: &Heard) -> Option<String> {
     let path = incoming.path.split('?').next().unwrap_or_default();
     let get = incoming.method == "GET";
     if let Some(rest) = path.strip_prefix("/v1/messages/batches") {
@@ -63,33 +64,20 @@ fn batches(state: &State, rest: &str, get: bool, body: &[u8], anthropic: bool) -
         lock(&state.books).batches += 1;
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let lines = if anthropic {
-            body.get("requests")
-                .and_then(Value::as_array)
-                .cloned()
-                .unwrap_or_default()
+            let requests = body.get("requests").and_then(Value::as_array);
+            requests.cloned().unwrap_or_default()
         } else {
-            let file = body
-                .get("input_file_id")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            stored
-                .get(file)
-                .map(|s| s.lines.clone())
-                .unwrap_or_default()
+            let file = body.get("input_file_id").and_then(Value::as_str);
+            let file = file.and_then(|file| stored.get(file));
+            file.map(|s| s.lines.clone()).unwrap_or_default()
         };
         let id = format!("batch_{}", stored.len());
         let name = json!({
             "metadata": body.get("metadata"),
             "file": body.get("input_file_id"),
         });
-        stored.insert(
-            id.clone(),
-            Stored {
-                lines,
-                looks: 0,
-                name,
-            },
-        );
+        let looks = 0;
+        stored.insert(id.clone(), Stored { lines, looks, name });
         return json!({"id": id}).to_string();
     }
     let rest = rest.trim_start_matches('/');

@@ -3,25 +3,29 @@
 use serde_json::{Value, json};
 
 use super::repository::Content;
-use super::{HubFault, HubRepository, Incoming, Outgoing, State};
+use super::{HubFault, HubRepository, Outgoing, State};
+use crate::raw_server::Heard;
 
-fn error(status: u16, code: &str, message: &str) -> Outgoing {
+fn outgoing(status: u16, headers: Vec<(String, String)>, body: Vec<u8>) -> Outgoing {
     Outgoing {
         status,
-        headers: vec![
-            ("x-error-code".into(), code.into()),
-            ("x-error-message".into(), message.into()),
-        ],
-        body: json!({"error": message}).to_string().into_bytes(),
+        headers,
+        body,
     }
 }
 
+fn error(status: u16, code: &str, message: &str) -> Outgoing {
+    let headers = vec![
+        ("x-error-code".into(), code.into()),
+        ("x-error-message".into(), message.into()),
+    ];
+    let body = json!({"error": message}).to_string();
+    outgoing(status, headers, body.into_bytes())
+}
+
 fn page(value: &Value) -> Outgoing {
-    Outgoing {
-        status: 200,
-        headers: vec![("content-type".into(), "application/json".into())],
-        body: value.to_string().into_bytes(),
-    }
+    let headers = vec![("content-type".into(), "application/json".into())];
+    outgoing(200, headers, value.to_string().into_bytes())
 }
 
 /// `%2F` and the like turned back.
@@ -51,7 +55,7 @@ fn plain(text: &str) -> String {
 impl State {
     pub(super) fn answer(
         &mut self,
-        incoming: &Incoming,
+        incoming: &Heard,
         storage: bool,
         fault: Option<HubFault>,
     ) -> Outgoing {
@@ -88,7 +92,10 @@ impl State {
                 let (id, file) = (format!("{owner}/{name}"), plain(&file.join("/")));
                 match self.find(&id, commit, &file, incoming) {
                     Ok((commit, content)) => {
-                        let headers = about(&commit, &content);
+                        let headers = vec![
+                            ("etag".into(), format!("\"{}\"", content.etag)),
+                            ("x-repo-commit".into(), commit),
+                        ];
                         sized(content.bytes.to_vec(), headers, incoming, fault)
                     }
                     Err(refusal) => refusal,
@@ -102,10 +109,10 @@ impl State {
         }
     }
 
-    fn repository(&self, id: &str, incoming: &Incoming) -> Result<&HubRepository, Outgoing> {
+    fn repository(&self, id: &str, incoming: &Heard) -> Result<&HubRepository, Outgoing> {
         self.repositories.get(id).ok_or_else(|| {
             // Strangers are not told what exists.
-            if incoming.token.is_some() {
+            if incoming.token().is_some() {
                 error(404, "RepoNotFound", "Repository not found")
             } else {
                 error(401, "RepoNotFound", "Invalid username or password.")
@@ -113,7 +120,7 @@ impl State {
         })
     }
 
-    fn interface(&self, id: &str, rest: &[&str], incoming: &Incoming) -> Outgoing {
+    fn interface(&self, id: &str, rest: &[&str], incoming: &Heard) -> Outgoing {
         let repository = match self.repository(id, incoming) {
             Ok(repository) => repository,
             Err(refusal) => return refusal,
@@ -137,10 +144,7 @@ impl State {
             ["revision", revision] => plain(revision),
             _ => return error(404, "", "Not Found"),
         };
-        let Some((commit, files)) = repository
-            .commit_of(&revision)
-            .and_then(|c| Some((c, repository.commits.get(c)?)))
-        else {
+        let Some((commit, files)) = repository.files_at(&revision) else {
             return error(404, "RevisionNotFound", "Invalid rev id");
         };
         let siblings: Vec<Value> = files
@@ -167,21 +171,18 @@ impl State {
         id: &str,
         revision: &str,
         file: &str,
-        incoming: &Incoming,
+        incoming: &Heard,
     ) -> Result<(String, Content), Outgoing> {
         let repository = self.repository(id, incoming)?;
         if let Some(gate) = &repository.gate {
             let message = "Access to this model is restricted.";
-            match &incoming.token {
+            match incoming.token() {
                 None => return Err(error(401, "GatedRepo", message)),
                 Some(token) if token != gate => return Err(error(403, "GatedRepo", message)),
                 Some(_) => {}
             }
         }
-        let Some((commit, files)) = repository
-            .commit_of(revision)
-            .and_then(|c| Some((c, repository.commits.get(c)?)))
-        else {
+        let Some((commit, files)) = repository.files_at(revision) else {
             return Err(error(404, "RevisionNotFound", "Invalid rev id"));
         };
         match files.get(file) {
@@ -190,47 +191,36 @@ impl State {
         }
     }
 
-    fn resolve(&mut self, id: &str, revision: &str, file: &str, incoming: &Incoming) -> Outgoing {
+    fn resolve(&mut self, id: &str, revision: &str, file: &str, incoming: &Heard) -> Outgoing {
         let (commit, content) = match self.find(id, revision, file, incoming) {
             Ok(found) => found,
             Err(refusal) => return refusal,
         };
         if !content.stored {
             // As the hub does today: a redirect within itself.
-            return Outgoing {
-                status: 307,
-                headers: vec![
-                    (
-                        "location".into(),
-                        format!("/api/resolve-cache/models/{id}/{commit}/{file}?etag=x"),
-                    ),
-                    ("x-repo-commit".into(), commit),
-                ],
-                body: Vec::new(),
-            };
+            let link = format!("/api/resolve-cache/models/{id}/{commit}/{file}?etag=x");
+            let headers = vec![("location".into(), link), ("x-repo-commit".into(), commit)];
+            return outgoing(307, headers, Vec::new());
         }
         self.signed += 1;
         let link = format!(
             "{}/store/{}?X-Amz-Signature={}",
             self.storage, content.etag, self.signed
         );
-        Outgoing {
-            status: 302,
-            headers: vec![
-                ("location".into(), link),
-                ("x-repo-commit".into(), commit),
-                ("x-linked-etag".into(), format!("\"{}\"", content.etag)),
-                ("x-linked-size".into(), content.bytes.len().to_string()),
-                // Of the redirect itself, not of the content.
-                ("etag".into(), "\"redirect\"".into()),
-            ],
-            body: Vec::new(),
-        }
+        let headers = vec![
+            ("location".into(), link),
+            ("x-repo-commit".into(), commit),
+            ("x-linked-etag".into(), format!("\"{}\"", content.etag)),
+            ("x-linked-size".into(), content.bytes.len().to_string()),
+            // Of the redirect itself, not of the content.
+            ("etag".into(), "\"redirect\"".into()),
+        ];
+        outgoing(302, headers, Vec::new())
     }
 
     /// A content by its hash, for whoever has a signed link and shows no token.
-    fn stored(&self, incoming: &Incoming, fault: Option<HubFault>) -> Outgoing {
-        if incoming.token.is_some() {
+    fn stored(&self, incoming: &Heard, fault: Option<HubFault>) -> Outgoing {
+        if incoming.token().is_some() {
             return error(400, "", "Only one auth mechanism allowed");
         }
         let hash = incoming
@@ -253,18 +243,11 @@ impl State {
     }
 }
 
-fn about(commit: &str, content: &Content) -> Vec<(String, String)> {
-    vec![
-        ("etag".into(), format!("\"{}\"", content.etag)),
-        ("x-repo-commit".into(), commit.to_owned()),
-    ]
-}
-
 /// A content, or the part of it that was asked for.
 fn sized(
     mut bytes: Vec<u8>,
     mut headers: Vec<(String, String)>,
-    incoming: &Incoming,
+    incoming: &Heard,
     fault: Option<HubFault>,
 ) -> Outgoing {
     let all = bytes.len();
@@ -276,30 +259,19 @@ fn sized(
     }
     headers.push(("accept-ranges".into(), "bytes".into()));
     let from = incoming
-        .range
+        .range()
         .filter(|_| fault != Some(HubFault::WholeInstead))
         .and_then(|from| usize::try_from(from).ok());
     match from {
-        Some(from) if from >= all => Outgoing {
-            status: 416,
-            headers: vec![("content-range".into(), format!("bytes */{all}"))],
-            body: Vec::new(),
-        },
-        Some(from) => {
-            headers.push((
-                "content-range".into(),
-                format!("bytes {from}-{}/{all}", all - 1),
-            ));
-            Outgoing {
-                status: 206,
-                headers,
-                body: bytes.split_off(from),
-            }
+        Some(from) if from >= all => {
+            let headers = vec![("content-range".into(), format!("bytes */{all}"))];
+            outgoing(416, headers, Vec::new())
         }
-        None => Outgoing {
-            status: 200,
-            headers,
-            body: bytes,
-        },
+        Some(from) => {
+            let range = format!("bytes {from}-{}/{all}", all - 1);
+            headers.push(("content-range".into(), range));
+            outgoing(206, headers, bytes.split_off(from))
+        }
+        None => outgoing(200, headers, bytes),
     }
 }

@@ -103,6 +103,12 @@ impl HubRepository {
         name
     }
 
+    /// A revision's commit with its files.
+    pub(super) fn files_at(&self, revision: &str) -> Option<(&str, &BTreeMap<String, Content>)> {
+        let commit = self.commit_of(revision)?;
+        Some((commit, self.commits.get(commit)?))
+    }
+
     /// The commit that a branch, a tag or a commit's own name means.
     pub fn commit_of(&self, revision: &str) -> Option<&str> {
         self.branches
