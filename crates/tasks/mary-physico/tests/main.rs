@@ -7,6 +7,7 @@
     reason = "a test may fail loudly"
 )]
 
+mod golden;
 mod readings;
 mod tasks;
 mod transfer;

@@ -1,50 +1,57 @@
-//! A concept is one file and one line: here one is added, as a file would hold it, and everything that
-//! the others go through is done with it without touching any other place.
+//! A concept is two files and one line: here one is added, as the files would hold it, and everything
+//! that the others go through is done with it without touching any other place.
+
+use std::sync::LazyLock;
 
 use mary_generators::stream;
 
-use super::readings::{Look, Reading, elsewhere};
-use super::{Aspect, Concept, Mode, Set, Setting, Words, concept, concepts, instance};
+use super::concepts::{ConceptCode, ConceptFunctions, ReadingFunctions};
+use super::readings::{Look, elsewhere};
+use super::{Concept, Mode, Setting, concept, concepts, instance};
 use crate::grid::{Pair, Place};
 use crate::likeness::{Counts, Showing, apart};
 use crate::masking::{PHENOMENON, masked, names_in};
 use crate::matching;
 
-/// What would be the file `concepts/condensation.rs`.
-static CONDENSATION: Concept = Concept {
-    id: "condensation",
-    name: "condensation",
-    set: Set::CoreTest,
-    associative: false,
-    aspects: &[Aspect::upright(
-        "dew",
-        "All specks of vapour over a cold plate have become drops of another colour that hang on it.",
-        dew,
-    )],
-    words: Words {
-        names: &["condens*"],
-        giveaways: &["dew*"],
-        definitions: &[
-            "[PHENOMENON] turns vapour into drops on what is cold.",
-            "A cold bottle gets wet in warm air by [PHENOMENON].",
-        ],
-    },
-    readings: &[Reading::new(
-        "condensation",
-        &["dew"],
-        "did all loose specks vanish, and as many of a new colour hang below a still plate?",
-        hangs_below,
-    )
-    .touching(2, 2)
-    .fresh(1)
-    .lost(1)
-    .upright()],
-    confusable: &[
-        ("vaporization", "the same change the other way round"),
-        ("melting", "a change of state by heat"),
-        ("wetting", "drops on a body show both"),
-    ],
+/// What would be the file `concepts/condensation.json`.
+const DATA: &str = r#"{
+  "id": "condensation",
+  "name": "condensation",
+  "set": "core_test",
+  "associative": false,
+  "aspects": [
+    {"id": "dew", "rule": "All specks of vapour over a cold plate have become drops of another colour that hang on it.", "turn": "upright"}
+  ],
+  "readings": [
+    {"id": "hangs-below", "aspects": ["dew"], "asks": "did all loose specks vanish, and as many of a new colour hang below a still plate?", "turn": "upright", "first": {"touched": [2, 2], "fresh": 1, "lost": 1}}
+  ],
+  "names": ["condens*"],
+  "giveaways": ["dew*"],
+  "definitions": [
+    "[PHENOMENON] turns vapour into drops on what is cold.",
+    "A cold bottle gets wet in warm air by [PHENOMENON]."
+  ],
+  "confusable": [
+    ["vaporization", "the same change the other way round"],
+    ["melting", "a change of state by heat"],
+    ["wetting", "drops on a body show both"]
+  ]
+}"#;
+
+/// What `concept!` makes in the file `concepts/condensation.rs`.
+static FUNCTIONS: ConceptFunctions = ConceptFunctions {
+    draws: &[("dew", dew)],
+    reads: &[ReadingFunctions {
+        name: "hangs_below",
+        fits: hangs_below,
+        may: None,
+    }],
 };
+
+static CONDENSATION: LazyLock<Concept> = LazyLock::new(|| {
+    let (data, functions) = (DATA, &FUNCTIONS);
+    ConceptCode { data, functions }.concept().unwrap()
+});
 
 fn dew(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -97,7 +104,7 @@ fn an_added_concept_is_drawn_read_and_said_like_the_others() {
 fn an_added_concept_shares_a_block_with_three_others() {
     assert!(!apart(&CONDENSATION, concept("melting").unwrap()));
     let others = ["gravity", "lever", "cut"].map(|id| concept(id).unwrap());
-    let block: Vec<Showing> = [&CONDENSATION, others[0], others[1], others[2]]
+    let block: Vec<Showing> = [&*CONDENSATION, others[0], others[1], others[2]]
         .map(|concept| Showing {
             concept,
             turn: 0,

@@ -22,7 +22,6 @@ use serde::Deserialize;
 use crate::grid::Pair;
 use readings::Reading;
 
-use concepts::ConceptCode;
 pub(crate) use distractors::{Dress, SMALL, Wanted};
 pub use objects::{Change, Object, Seen, objects};
 pub use setting::{LONGEST_SIDE, SHORTEST_SIDE, Setting};
@@ -126,20 +125,6 @@ pub struct Concept {
     /// either of the two, and deliberately generous: an option set has dozens of safe concepts to draw
     /// from, and a wrong option that is half right measures nothing.
     pub confusable: &'static [(&'static str, &'static str)],
-}
-
-impl Aspect {
-    /// An aspect in which down is down.
-    pub const fn upright(id: &'static str, rule: &'static str, make: Draw) -> Self {
-        Self {
-            id,
-            rule,
-            turn: Turn::Upright,
-            support: Support::None,
-            associative_only: false,
-            make,
-        }
-    }
 }
 
 impl Concept {

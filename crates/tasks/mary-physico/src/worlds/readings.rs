@@ -6,16 +6,9 @@
 //! unexplained is not accepted. Objects that stay as they are do not disturb most of them, so that
 //! they can be asked of an instance as it is shown, too.
 
-pub(crate) mod forces;
-pub(crate) mod heat;
-pub(crate) mod images;
 pub(crate) mod look;
-pub(crate) mod machines;
-pub(crate) mod matter;
-pub(crate) mod motion;
 pub(crate) mod part;
-pub(crate) mod particles;
-pub(crate) mod waves;
+pub(crate) mod shared;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -23,7 +16,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use super::{Concept, Turn, concepts};
 use crate::grid::{Grid, Pair, Place, around};
 
+use serde::Deserialize;
+
 pub use look::Look;
+pub(crate) use look::{Move, Part, edge_or};
 
 /// A concept's rule as a question about any pair.
 #[derive(Debug)]
@@ -34,17 +30,19 @@ pub struct Reading {
     pub asks: &'static str,
     /// Whether the answer depends on where down is.
     pub turn: Turn,
-    first: First,
-    may: Option<fn(&Look) -> bool>,
-    fits: fn(&Look) -> bool,
+    pub(crate) first: First,
+    /// A question that comes first because its answer is the same whichever way the pair is turned.
+    pub(crate) may: Option<fn(&Look) -> bool>,
+    pub(crate) fits: fn(&Look) -> bool,
 }
 
 /// What a reading asks first of any pair, however it is turned: it costs next to nothing and is most
 /// often answered with no.
-#[derive(Debug, Clone, Copy)]
-struct First {
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct First {
     /// Fewest and most colours that take part in the change.
-    touched: (usize, usize),
+    touched: Option<(usize, usize)>,
     /// How many colours are new, where that matters.
     fresh: Option<usize>,
     /// How many colours are gone, where that matters.
@@ -67,8 +65,8 @@ struct First {
 impl First {
     fn holds(&self, look: &Look) -> bool {
         let touched = look.touched.len();
-        touched >= self.touched.0
-            && touched <= self.touched.1
+        let (fewest, most) = self.touched.unwrap_or((1, 9));
+        (fewest..=most).contains(&touched)
             && self.fresh.is_none_or(|n| n == look.fresh.len())
             && self.lost.is_none_or(|n| n == look.lost.len())
             && (!self.added || look.only_added)
@@ -82,104 +80,6 @@ impl First {
 }
 
 impl Reading {
-    /// A reading of these aspects of a concept: what it asks, and the question itself.
-    pub const fn new(
-        concept: &'static str,
-        aspects: &'static [&'static str],
-        asks: &'static str,
-        fits: fn(&Look) -> bool,
-    ) -> Self {
-        Self {
-            concept,
-            aspects,
-            asks,
-            turn: Turn::Free,
-            first: First {
-                touched: (1, 9),
-                fresh: None,
-                lost: None,
-                added: false,
-                recoloured: false,
-                same_counts: false,
-                keeping: 0,
-                movers: 0,
-                reshaping: 0,
-            },
-            may: None,
-            fits,
-        }
-    }
-
-    pub const fn upright(mut self) -> Self {
-        self.turn = Turn::Upright;
-        self
-    }
-
-    /// A question that comes first because its answer is the same whichever way the pair is turned.
-    pub const fn may(mut self, asked: fn(&Look) -> bool) -> Self {
-        self.may = Some(asked);
-        self
-    }
-
-    /// Only if so many colours take part in the change.
-    pub const fn touching(mut self, fewest: usize, most: usize) -> Self {
-        self.first.touched = (fewest, most);
-        self
-    }
-
-    /// Only if so many colours are new.
-    pub const fn fresh(mut self, colours: usize) -> Self {
-        self.first.fresh = Some(colours);
-        self
-    }
-
-    /// Only if so many colours are gone.
-    pub const fn lost(mut self, colours: usize) -> Self {
-        self.first.lost = Some(colours);
-        self
-    }
-
-    /// Only if nothing but empty cells changed.
-    pub const fn added(mut self) -> Self {
-        self.first.added = true;
-        self
-    }
-
-    /// Only if no cell was or became empty.
-    pub const fn recoloured(mut self) -> Self {
-        self.first.recoloured = true;
-        self
-    }
-
-    /// Only if no colour is new and none is gone.
-    pub const fn kinds_stay(self) -> Self {
-        self.fresh(0).lost(0)
-    }
-
-    /// Only if of some colour that takes part there are as many cells as before, and at least so many.
-    pub const fn keeping(mut self, cells: usize) -> Self {
-        self.first.keeping = cells;
-        self
-    }
-
-    /// Only if at least so many of the colours that take part only went elsewhere.
-    pub const fn movers(mut self, colours: usize) -> Self {
-        self.first.movers = colours;
-        self
-    }
-
-    /// Only if some colour of at least so many cells changed its form and kept its number of cells.
-    pub const fn reshaping(mut self, cells: usize) -> Self {
-        self.first.reshaping = cells;
-        self
-    }
-
-    /// Only if every colour has as many cells as before.
-    pub const fn same_counts(mut self) -> Self {
-        self.first.same_counts = true;
-        self
-    }
-
     /// Whether the pair, as it lies, is explained by the concept's rule.
     pub fn fits(&self, look: &Look) -> bool {
         self.first.holds(look) && (self.fits)(look)

@@ -1,14 +1,11 @@
 //! Acceleration: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "acceleration",
-    data: include_str!("acceleration.json"),
-    aspects: &[("widening-steps", widening_steps), ("race", race)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: widening_steps, race;
+    reads: sped_up;
+}
 
 /// Offsets of a body at equal times, each step one longer, as far as they fit.
 fn growing(first: i32, room: i32) -> Vec<i32> {
@@ -70,37 +67,25 @@ fn race(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[Reading::new(
-        "acceleration",
-        &["widening-steps", "race"],
-        "do equal stamps follow one another at distances that grow by one?",
-        sped_up,
-    )
-    .touching(1, 2)];
+fn sped_up(look: &Look) -> bool {
+    look.changed.len() >= 3 && look.touched.len() <= 2 && look.lying_or_upright(stamped)
+}
 
-    fn sped_up(look: &Look) -> bool {
-        look.changed.len() >= 3 && look.touched.len() <= 2 && look.lying_or_upright(stamped)
-    }
-
-    /// In every row where something changed, the stamps in it lie at equal distances or at distances that
-    /// grow by one, and in some row the latter.
-    fn stamped(look: &Look) -> bool {
-        let mut rows: Vec<i32> = look.changed.iter().map(|p| p.0).collect();
-        rows.dedup();
-        let gaps = |row: i32| -> Vec<i32> {
-            let at: Vec<i32> = (0..look.cols())
-                .filter(|&c| look.touched.contains(&look.is((row, c))))
-                .collect();
-            at.windows(2).map(|w| w[1] - w[0]).collect()
-        };
-        let by = |g: &[i32], more: i32| g.windows(2).all(|w| w[1] == w[0] + more);
-        let grows = |g: &[i32]| g.len() >= 3 && (by(g, 1) || by(g, -1));
-        let all: Vec<Vec<i32>> = rows.iter().map(|&r| gaps(r)).collect();
-        all.iter().any(|g| grows(g)) && all.iter().all(|g| grows(g) || (g.len() >= 2 && by(g, 0)))
-    }
+/// In every row where something changed, the stamps in it lie at equal distances or at distances that
+/// grow by one, and in some row the latter.
+fn stamped(look: &Look) -> bool {
+    let mut rows: Vec<i32> = look.changed.iter().map(|p| p.0).collect();
+    rows.dedup();
+    let gaps = |row: i32| -> Vec<i32> {
+        let at: Vec<i32> = (0..look.cols())
+            .filter(|&c| look.touched.contains(&look.is((row, c))))
+            .collect();
+        at.windows(2).map(|w| w[1] - w[0]).collect()
+    };
+    let by = |g: &[i32], more: i32| g.windows(2).all(|w| w[1] == w[0] + more);
+    let grows = |g: &[i32]| g.len() >= 3 && (by(g, 1) || by(g, -1));
+    let all: Vec<Vec<i32>> = rows.iter().map(|&r| gaps(r)).collect();
+    all.iter().any(|g| grows(g)) && all.iter().all(|g| grows(g) || (g.len() >= 2 && by(g, 0)))
 }

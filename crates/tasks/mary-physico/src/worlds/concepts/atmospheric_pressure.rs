@@ -1,14 +1,11 @@
 //! Atmospheric pressure: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "atmospheric-pressure",
-    data: include_str!("atmospheric_pressure.json"),
-    aspects: &[("barometer", barometer), ("crushed-can", crushed_can)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: barometer, crushed_can;
+    reads: rose_in_a_tube, pushed_in;
+}
 
 fn barometer(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -120,105 +117,78 @@ fn crushed_can(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "atmospheric-pressure",
-            &["barometer"],
-            "did a liquid sink on both sides of a closed tube and rise in it by as many cells?",
-            rose_in_a_tube,
-        )
-        .touching(1, 2)
-        .kinds_stay()
-        .reshaping(8)
-        .upright(),
-        Reading::new(
-            "atmospheric-pressure",
-            &["crushed-can"],
-            "was the middle of every side of a closed frame pushed in, its corners staying?",
-            pushed_in,
-        )
-        .touching(1, 2)
-        .kinds_stay(),
-    ];
-
-    fn rose_in_a_tube(look: &Look) -> bool {
-        if look.touched.len() > 2 || look.changed.len() < 6 {
+fn rose_in_a_tube(look: &Look) -> bool {
+    if look.touched.len() > 2 || look.changed.len() < 6 {
+        return false;
+    }
+    look.touched.iter().any(|&liquid| {
+        if !look.kept(liquid, 8) {
             return false;
         }
-        look.touched.iter().any(|&liquid| {
-            if !look.kept(liquid, 8) {
-                return false;
-            }
-            let (came, gone) = (look.came(liquid), look.gone(liquid));
-            let Some(&(top, col)) = came.first() else {
-                return false;
-            };
-            let in_tube = came.iter().enumerate().all(|(i, &(r, c))| {
-                let glass = look.was((r, c - 1));
-                c == col
-                    && r == top + i as i32
-                    && look.stays((r, c - 1))
-                    && look.was((r, c + 1)) == glass
-                    && look.stays((r, c + 1))
-            });
-            let lid = (0..top).rev().find(|&r| look.is((r, col)) != 0);
-            let shut = lid.is_some_and(|r| look.stays((r, col)) && look.is((r, col)) != liquid);
-            let fell = |side: i32| gone.iter().any(|p| (p.1 - col).signum() == side);
-            // The air over the dish comes down with it, and nothing changes elsewhere.
-            let (left, right) = (
-                gone.iter().map(|p| p.1).min().unwrap_or(0),
-                gone.iter().map(|p| p.1).max().unwrap_or(0),
-            );
-            let over_the_dish = look
-                .changed
-                .iter()
-                .all(|p| p.1 >= left - 1 && p.1 <= right + 1);
-            over_the_dish
-                && came.len() >= 3
-                && in_tube
-                && shut
-                && fell(-1)
-                && fell(1)
-                && gone.iter().all(|&(r, c)| c != col && r > top)
-        })
-    }
+        let (came, gone) = (look.came(liquid), look.gone(liquid));
+        let Some(&(top, col)) = came.first() else {
+            return false;
+        };
+        let in_tube = came.iter().enumerate().all(|(i, &(r, c))| {
+            let glass = look.was((r, c - 1));
+            c == col
+                && r == top + i as i32
+                && look.stays((r, c - 1))
+                && look.was((r, c + 1)) == glass
+                && look.stays((r, c + 1))
+        });
+        let lid = (0..top).rev().find(|&r| look.is((r, col)) != 0);
+        let shut = lid.is_some_and(|r| look.stays((r, col)) && look.is((r, col)) != liquid);
+        let fell = |side: i32| gone.iter().any(|p| (p.1 - col).signum() == side);
+        // The air over the dish comes down with it, and nothing changes elsewhere.
+        let (left, right) = (
+            gone.iter().map(|p| p.1).min().unwrap_or(0),
+            gone.iter().map(|p| p.1).max().unwrap_or(0),
+        );
+        let over_the_dish = look
+            .changed
+            .iter()
+            .all(|p| p.1 >= left - 1 && p.1 <= right + 1);
+        over_the_dish
+            && came.len() >= 3
+            && in_tube
+            && shut
+            && fell(-1)
+            && fell(1)
+            && gone.iter().all(|&(r, c)| c != col && r > top)
+    })
+}
 
-    fn pushed_in(look: &Look) -> bool {
-        if look.touched.len() > 2 || look.changed.len() < 12 {
+fn pushed_in(look: &Look) -> bool {
+    if look.touched.len() > 2 || look.changed.len() < 12 {
+        return false;
+    }
+    look.touched.iter().any(|&tin| {
+        let (before, after) = (look.before_of(tin), look.after_of(tin));
+        let ([can], [bent]) = (before.as_slice(), after.as_slice()) else {
+            return false;
+        };
+        if !can.is_frame() || can.bounds != bent.bounds {
             return false;
         }
-        look.touched.iter().any(|&tin| {
-            let (before, after) = (look.before_of(tin), look.after_of(tin));
-            let ([can], [bent]) = (before.as_slice(), after.as_slice()) else {
-                return false;
-            };
-            if !can.is_frame() || can.bounds != bent.bounds {
-                return false;
-            }
-            let [t, l, b, r] = can.bounds;
-            let corners = [(t, l), (t, r), (b, l), (b, r)];
-            let (y, x) = ((t + b) / 2, (l + r) / 2);
-            let sides: [(Place, Place); 4] = [
-                ((t, x), (1, 0)),
-                ((b, x), (-1, 0)),
-                ((y, l), (0, 1)),
-                ((y, r), (0, -1)),
-            ];
-            let deep = |(at, inward): (Place, Place)| {
-                (0..4).find(|k| look.is((at.0 + inward.0 * k, at.1 + inward.1 * k)) == tin)
-            };
-            let depths = sides.map(deep);
-            let air =
-                |p: &Place| look.is(*p) == tin || (p.0 >= t && p.0 <= b && p.1 >= l && p.1 <= r);
-            look.changed.iter().all(air)
-                && corners.iter().all(|&p| look.stays(p))
-                && depths.iter().all(|d| d.is_some_and(|d| d > 0))
-        })
-    }
+        let [t, l, b, r] = can.bounds;
+        let corners = [(t, l), (t, r), (b, l), (b, r)];
+        let (y, x) = ((t + b) / 2, (l + r) / 2);
+        let sides: [(Place, Place); 4] = [
+            ((t, x), (1, 0)),
+            ((b, x), (-1, 0)),
+            ((y, l), (0, 1)),
+            ((y, r), (0, -1)),
+        ];
+        let deep = |(at, inward): (Place, Place)| {
+            (0..4).find(|k| look.is((at.0 + inward.0 * k, at.1 + inward.1 * k)) == tin)
+        };
+        let depths = sides.map(deep);
+        let air = |p: &Place| look.is(*p) == tin || (p.0 >= t && p.0 <= b && p.1 >= l && p.1 <= r);
+        look.changed.iter().all(air)
+            && corners.iter().all(|&p| look.stays(p))
+            && depths.iter().all(|d| d.is_some_and(|d| d > 0))
+    })
 }

@@ -1,15 +1,11 @@
 //! Bernoulli effect: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::draw::line;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "bernoulli-effect",
-    data: include_str!("bernoulli_effect.json"),
-    aspects: &[("narrow-pipe", narrow_pipe), ("two-sheets", two_sheets)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: narrow_pipe, two_sheets;
+    reads: sank_over_the_flow, sheets_met;
+}
 
 fn narrow_pipe(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -70,103 +66,79 @@ fn two_sheets(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "bernoulli-effect",
-        &["narrow-pipe"],
-        "did a new colour run along a liquid, and one of several columns over it, not an outer one, sink?",
-        sank_over_the_flow,
-    )
-    .touching(2, 2).fresh(1)
-    .upright(),
-Reading::new(
-        "bernoulli-effect",
-        &["two-sheets"],
-        "did a new stream between two hanging sheets draw their lower ends together?",
-        sheets_met,
-    )
-    .touching(2, 2).fresh(1)
-    .upright(),
-];
+fn sank_over_the_flow(look: &Look) -> bool {
+    let (Some(flow), 2) = (look.one_fresh(), look.touched.len()) else {
+        return false;
+    };
+    let Some(&water) = look.touched.iter().find(|c| **c != flow) else {
+        return false;
+    };
+    let stream = look.came(flow);
+    let sunk: Vec<Place> = look
+        .changed
+        .iter()
+        .copied()
+        .filter(|&p| look.is(p) == 0)
+        .collect();
+    let (Some(&(row, _)), Some(&(top, col))) = (stream.first(), sunk.first()) else {
+        return false;
+    };
+    let along = stream.iter().all(|&p| p.0 == row && look.was(p) == water);
+    let column = sunk
+        .iter()
+        .enumerate()
+        .all(|(i, p)| *p == (top + i as i32, col));
+    // Other columns stand as high as this one did, on both sides.
+    let stands = |side: i32| {
+        (0..look.cols())
+            .filter(|c| (c - col).signum() == side)
+            .any(|c| look.is((top, c)) == water && look.is((top - 1, c)) != water)
+    };
+    stream.len() >= 4
+        && look.came(water).is_empty()
+        && along
+        && column
+        && top < row
+        && stands(-1)
+        && stands(1)
+}
 
-    fn sank_over_the_flow(look: &Look) -> bool {
-        let (Some(flow), 2) = (look.one_fresh(), look.touched.len()) else {
-            return false;
-        };
-        let Some(&water) = look.touched.iter().find(|c| **c != flow) else {
-            return false;
-        };
-        let stream = look.came(flow);
-        let sunk: Vec<Place> = look
-            .changed
+fn sheets_met(look: &Look) -> bool {
+    let (Some(wind), 2) = (look.one_fresh(), look.touched.len()) else {
+        return false;
+    };
+    let Some(&sheet) = look.touched.iter().find(|c| **c != wind) else {
+        return false;
+    };
+    let stream = look.output.places_of(wind);
+    let Some(&(_, mid)) = stream.first() else {
+        return false;
+    };
+    let before = look.before_of(sheet);
+    let [a, b] = before.as_slice() else {
+        return false;
+    };
+    let now = look.output.places_of(sheet);
+    let widest = |r: i32| {
+        now.iter()
+            .filter(|p| p.0 == r)
+            .map(|p| (p.1 - mid).abs())
+            .max()
+    };
+    let both_sides = |r: i32| {
+        [-1, 1]
             .iter()
-            .copied()
-            .filter(|&p| look.is(p) == 0)
-            .collect();
-        let (Some(&(row, _)), Some(&(top, col))) = (stream.first(), sunk.first()) else {
-            return false;
-        };
-        let along = stream.iter().all(|&p| p.0 == row && look.was(p) == water);
-        let column = sunk
-            .iter()
-            .enumerate()
-            .all(|(i, p)| *p == (top + i as i32, col));
-        // Other columns stand as high as this one did, on both sides.
-        let stands = |side: i32| {
-            (0..look.cols())
-                .filter(|c| (c - col).signum() == side)
-                .any(|c| look.is((top, c)) == water && look.is((top - 1, c)) != water)
-        };
-        stream.len() >= 4
-            && look.came(water).is_empty()
-            && along
-            && column
-            && top < row
-            && stands(-1)
-            && stands(1)
-    }
-
-    fn sheets_met(look: &Look) -> bool {
-        let (Some(wind), 2) = (look.one_fresh(), look.touched.len()) else {
-            return false;
-        };
-        let Some(&sheet) = look.touched.iter().find(|c| **c != wind) else {
-            return false;
-        };
-        let stream = look.output.places_of(wind);
-        let Some(&(_, mid)) = stream.first() else {
-            return false;
-        };
-        let before = look.before_of(sheet);
-        let [a, b] = before.as_slice() else {
-            return false;
-        };
-        let now = look.output.places_of(sheet);
-        let widest = |r: i32| {
-            now.iter()
-                .filter(|p| p.0 == r)
-                .map(|p| (p.1 - mid).abs())
-                .max()
-        };
-        let both_sides = |r: i32| {
-            [-1, 1]
-                .iter()
-                .all(|way| now.iter().any(|p| p.0 == r && (p.1 - mid).signum() == *way))
-        };
-        let (top, end) = (a.bounds[0], a.bounds[2]);
-        stream.len() >= 3
-            && stream.iter().all(|p| p.1 == mid)
-            && look.after_of(sheet).len() == 2
-            && [a, b].iter().all(|p| p.wide() == 1 && p.tall() >= 4)
-            && a.bounds[1] + b.bounds[1] == 2 * mid
-            && (top..=end).all(both_sides)
-            && matches!((widest(top), widest(end)), (Some(x), Some(y)) if y < x)
-            && a.bounds[0] == b.bounds[0]
-    }
+            .all(|way| now.iter().any(|p| p.0 == r && (p.1 - mid).signum() == *way))
+    };
+    let (top, end) = (a.bounds[0], a.bounds[2]);
+    stream.len() >= 3
+        && stream.iter().all(|p| p.1 == mid)
+        && look.after_of(sheet).len() == 2
+        && [a, b].iter().all(|p| p.wide() == 1 && p.tall() >= 4)
+        && a.bounds[1] + b.bounds[1] == 2 * mid
+        && (top..=end).all(both_sides)
+        && matches!((widest(top), widest(end)), (Some(x), Some(y)) if y < x)
+        && a.bounds[0] == b.bounds[0]
 }

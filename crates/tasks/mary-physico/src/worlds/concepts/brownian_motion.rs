@@ -1,15 +1,11 @@
 //! Brownian motion: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::draw::shifted;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "brownian-motion",
-    data: include_str!("brownian_motion.json"),
-    aspects: &[("drunken-path", drunken_path), ("many-paths", many_paths)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: drunken_path, many_paths;
+    reads: staggered, all_staggered;
+}
 
 fn specks(s: &mut Setting, g: &mut Grid, many: i32, colour: u8) {
     let mut put = 0;
@@ -98,109 +94,82 @@ fn many_paths(s: &mut Setting) -> Option<Pair> {
     (put == many).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::look::Look;
-    use crate::worlds::readings::{Reading, connected};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "brownian-motion",
-        &["drunken-path"],
-        "did a grain go elsewhere along a crooked path that is drawn, among specks that jumped?",
-        staggered,
-    )
-    .touching(2, 3)
-    .fresh(1)
-    .keeping(2)
-    .movers(1),
-Reading::new(
-        "brownian-motion",
-        &["many-paths"],
-        "did every grain go another way along a crooked path that is drawn?",
-        all_staggered,
-    )
-    .touching(2, 2)
-    .fresh(1)
-    .keeping(2),
-];
+fn straight(cells: &[Place]) -> bool {
+    let (Some(&a), Some(&b)) = (cells.first(), cells.last()) else {
+        return true;
+    };
+    cells
+        .iter()
+        .all(|p| (p.0 - a.0) * (b.1 - a.1) == (p.1 - a.1) * (b.0 - a.0))
+}
 
-    fn straight(cells: &[Place]) -> bool {
-        let (Some(&a), Some(&b)) = (cells.first(), cells.last()) else {
-            return true;
-        };
-        cells
-            .iter()
-            .all(|p| (p.0 - a.0) * (b.1 - a.1) == (p.1 - a.1) * (b.0 - a.0))
+fn staggered(look: &Look) -> bool {
+    let Some(path) = look.one_fresh() else {
+        return false;
+    };
+    if look.touched.len() > 3 || look.has(path) < 5 {
+        return false;
     }
-
-    fn staggered(look: &Look) -> bool {
-        let Some(path) = look.one_fresh() else {
+    let way = look.output.places_of(path);
+    look.touched.iter().filter(|c| **c != path).any(|&grain| {
+        let Some(moves) = look.moves_of(&[grain]) else {
             return false;
         };
-        if look.touched.len() > 3 || look.has(path) < 5 {
+        let [one] = moves.as_slice() else {
             return false;
+        };
+        let mut whole = way.clone();
+        whole.extend(&one.to.cells);
+        let others = look.touched.iter().filter(|c| **c != path && **c != grain);
+        let singles = |c: u8| {
+            look.kept(c, 3)
+                && look.before_of(c).iter().all(|p| p.len() == 1)
+                && look.after_of(c).iter().all(|p| p.len() == 1)
+        };
+        one.from.len() > 1
+            && connected(&whole)
+            && one.from.cells.iter().any(|p| whole.contains(p))
+            && !straight(&way)
+            && others.copied().all(singles)
+    })
+}
+
+fn all_staggered(look: &Look) -> bool {
+    let Some(path) = look.one_fresh() else {
+        return false;
+    };
+    let [a, b] = *look.touched.as_slice() else {
+        return false;
+    };
+    let grain = if a == path { b } else { a };
+    let starts = look.input.places_of(grain);
+    let ways = look.bodies_after();
+    if !look.kept(grain, 2) || ways.len() != starts.len() {
+        return false;
+    }
+    let mut steps = Vec::new();
+    let each = ways.iter().all(|way| {
+        let ends: Vec<Place> = cells_of(look, &way.cells, grain);
+        let from: Vec<&Place> = starts.iter().filter(|p| way.has(**p)).collect();
+        if let ([end], [start]) = (ends.as_slice(), from.as_slice()) {
+            steps.push((end.0 - start.0, end.1 - start.1));
+            return way
+                .cells
+                .iter()
+                .all(|&p| [path, grain].contains(&look.is(p)));
         }
-        let way = look.output.places_of(path);
-        look.touched.iter().filter(|c| **c != path).any(|&grain| {
-            let Some(moves) = look.moves_of(&[grain]) else {
-                return false;
-            };
-            let [one] = moves.as_slice() else {
-                return false;
-            };
-            let mut whole = way.clone();
-            whole.extend(&one.to.cells);
-            let others = look.touched.iter().filter(|c| **c != path && **c != grain);
-            let singles = |c: u8| {
-                look.kept(c, 3)
-                    && look.before_of(c).iter().all(|p| p.len() == 1)
-                    && look.after_of(c).iter().all(|p| p.len() == 1)
-            };
-            one.from.len() > 1
-                && connected(&whole)
-                && one.from.cells.iter().any(|p| whole.contains(p))
-                && !straight(&way)
-                && others.copied().all(singles)
-        })
-    }
+        false
+    });
+    let crooked = ways.iter().filter(|w| !straight(&w.cells)).count();
+    each && 2 * crooked > ways.len() && steps.iter().any(|s| Some(s) != steps.first())
+}
 
-    fn all_staggered(look: &Look) -> bool {
-        let Some(path) = look.one_fresh() else {
-            return false;
-        };
-        let [a, b] = *look.touched.as_slice() else {
-            return false;
-        };
-        let grain = if a == path { b } else { a };
-        let starts = look.input.places_of(grain);
-        let ways = look.bodies_after();
-        if !look.kept(grain, 2) || ways.len() != starts.len() {
-            return false;
-        }
-        let mut steps = Vec::new();
-        let each = ways.iter().all(|way| {
-            let ends: Vec<Place> = cells_of(look, &way.cells, grain);
-            let from: Vec<&Place> = starts.iter().filter(|p| way.has(**p)).collect();
-            if let ([end], [start]) = (ends.as_slice(), from.as_slice()) {
-                steps.push((end.0 - start.0, end.1 - start.1));
-                return way
-                    .cells
-                    .iter()
-                    .all(|&p| [path, grain].contains(&look.is(p)));
-            }
-            false
-        });
-        let crooked = ways.iter().filter(|w| !straight(&w.cells)).count();
-        each && 2 * crooked > ways.len() && steps.iter().any(|s| Some(s) != steps.first())
-    }
-
-    fn cells_of(look: &Look, cells: &[Place], colour: u8) -> Vec<Place> {
-        cells
-            .iter()
-            .copied()
-            .filter(|&p| look.is(p) == colour)
-            .collect()
-    }
+fn cells_of(look: &Look, cells: &[Place], colour: u8) -> Vec<Place> {
+    cells
+        .iter()
+        .copied()
+        .filter(|&p| look.is(p) == colour)
+        .collect()
 }

@@ -1,17 +1,11 @@
 //! Buoyancy: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "buoyancy",
-    data: include_str!("buoyancy.json"),
-    aspects: &[
-        ("cork-and-stone", cork_and_stone),
-        ("loaded-boat", loaded_boat),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: cork_and_stone, loaded_boat;
+    reads: rose_and_sank, took_on_cargo;
+}
 
 fn cork_and_stone(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -74,90 +68,66 @@ fn loaded_boat(s: &mut Setting) -> Option<Pair> {
     (above >= rows).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "buoyancy",
-        &["cork-and-stone"],
-        "did bodies in a liquid go straight up to its surface, and the others straight down to a floor?",
-        rose_and_sank,
-    )
-    .touching(2, 4).same_counts().movers(1)
-    .upright(),
-Reading::new(
-        "buoyancy",
-        &["loaded-boat"],
-        "did a cargo come down into a hull on a liquid, and the hull sink by as many rows as the cargo is high?",
-        took_on_cargo,
-    )
-    .touching(3, 3).kinds_stay().keeping(1).movers(2)
-    .upright(),
-];
-
-    fn rose_and_sank(look: &Look) -> bool {
-        if !look.same_counts || !(2..=4).contains(&look.touched.len()) {
-            return false;
-        }
-        look.touched.iter().any(|&water| {
-            if look.had(water) < 20 {
-                return false;
-            }
-            let Some(all) = look.moves_but(&[water]) else {
-                return false;
-            };
-            let wet = |part: &Part, colour: &dyn Fn(Place) -> u8| {
-                let [t, l, b, r] = part.bounds;
-                [(t, l - 1), (b, r + 1)].iter().any(|&p| colour(p) == water)
-            };
-            let (was, is) = (|p| look.was(p), |p| look.is(p));
-            let ups = all.iter().filter(|m| m.by.0 < 0).count();
-            let splash = look.before_of(water).iter().any(|p| p.len() == 1);
-            ups >= 1
-                && !splash
-                && ups < all.len()
-                && all.iter().all(|m| {
-                    let [t, l, b, _] = m.to.bounds;
-                    let at_surface = look.is((t - 1, l)) != water && look.is((b + 1, l)) == water;
-                    let on_floor = look.is((b + 1, l)) != water && look.is((t - 1, l)) == water;
-                    m.by.1 == 0
-                        && wet(m.from, &was)
-                        && wet(m.to, &is)
-                        && (if m.by.0 < 0 { at_surface } else { on_floor })
-                })
-        })
+fn rose_and_sank(look: &Look) -> bool {
+    if !look.same_counts || !(2..=4).contains(&look.touched.len()) {
+        return false;
     }
-
-    fn took_on_cargo(look: &Look) -> bool {
-        if look.touched.len() != 3 {
+    look.touched.iter().any(|&water| {
+        if look.had(water) < 20 {
             return false;
         }
-        look.touched.iter().any(|&water| {
-            let Some(all) = look.moves_but(&[water]) else {
-                return false;
-            };
-            let [x, y] = all.as_slice() else {
-                return false;
-            };
-            [(x, y), (y, x)].into_iter().any(|(hull, cargo)| {
-                let [_, hl, hb, hr] = hull.to.bounds;
-                let [_, cl, cb, cr] = cargo.to.bounds;
-                hull.by.1 == 0
-                    && cargo.by.1 == 0
-                    && hull.by.0 == cargo.to.tall()
-                    && cargo.by.0 > hull.by.0
-                    && hl < cl
-                    && cr < hr
-                    && cb + 1 == hb
-                    && look.is((hb + 1, hl)) == water
-                    && look.came(water).is_empty()
-                    && look.gone(water).iter().all(|p| p.1 >= hl && p.1 <= hr)
-                    && look.was((hull.from.bounds[2] + 1, hl)) == water
+        let Some(all) = look.moves_but(&[water]) else {
+            return false;
+        };
+        let wet = |part: &Part, colour: &dyn Fn(Place) -> u8| {
+            let [t, l, b, r] = part.bounds;
+            [(t, l - 1), (b, r + 1)].iter().any(|&p| colour(p) == water)
+        };
+        let (was, is) = (|p| look.was(p), |p| look.is(p));
+        let ups = all.iter().filter(|m| m.by.0 < 0).count();
+        let splash = look.before_of(water).iter().any(|p| p.len() == 1);
+        ups >= 1
+            && !splash
+            && ups < all.len()
+            && all.iter().all(|m| {
+                let [t, l, b, _] = m.to.bounds;
+                let at_surface = look.is((t - 1, l)) != water && look.is((b + 1, l)) == water;
+                let on_floor = look.is((b + 1, l)) != water && look.is((t - 1, l)) == water;
+                m.by.1 == 0
+                    && wet(m.from, &was)
+                    && wet(m.to, &is)
+                    && (if m.by.0 < 0 { at_surface } else { on_floor })
             })
-        })
+    })
+}
+
+fn took_on_cargo(look: &Look) -> bool {
+    if look.touched.len() != 3 {
+        return false;
     }
+    look.touched.iter().any(|&water| {
+        let Some(all) = look.moves_but(&[water]) else {
+            return false;
+        };
+        let [x, y] = all.as_slice() else {
+            return false;
+        };
+        [(x, y), (y, x)].into_iter().any(|(hull, cargo)| {
+            let [_, hl, hb, hr] = hull.to.bounds;
+            let [_, cl, cb, cr] = cargo.to.bounds;
+            hull.by.1 == 0
+                && cargo.by.1 == 0
+                && hull.by.0 == cargo.to.tall()
+                && cargo.by.0 > hull.by.0
+                && hl < cl
+                && cr < hr
+                && cb + 1 == hb
+                && look.is((hb + 1, hl)) == water
+                && look.came(water).is_empty()
+                && look.gone(water).iter().all(|p| p.1 >= hl && p.1 <= hr)
+                && look.was((hull.from.bounds[2] + 1, hl)) == water
+        })
+    })
 }

@@ -1,18 +1,11 @@
 //! Chemical bond: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::draw::{disc, ring};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "chemical-bond",
-    data: include_str!("chemical_bond.json"),
-    aspects: &[
-        ("shared-electrons", shared_electrons),
-        ("molecules", molecules),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: shared_electrons, molecules;
+    reads: shared, bound_two_each;
+}
 
 fn shared_electrons(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -77,101 +70,75 @@ fn molecules(s: &mut Setting) -> Option<Pair> {
     (made >= 1 && p.output.count(bond) >= 2).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "chemical-bond",
-        &["shared-electrons"],
-        "did two equal shells with a core come together, with a particle of each now on the line between them?",
-        shared,
-    )
-    .touching(3, 3).kinds_stay().keeping(2),
-        Reading::new(
-            "chemical-bond",
-            &["molecules"],
-            "did every big body get two strokes of a new colour, each to one single cell?",
-            bound_two_each,
-        )
-        .touching(1, 1)
-        .added()
-        .fresh(1),
-];
+fn shared(look: &Look) -> bool {
+    if look.touched.len() != 3 || look.bodies_after().is_empty() {
+        return false;
+    }
+    look.lying_or_upright(|look| {
+        look.touched.iter().any(|&core| {
+            let (a, b) = (look.input.places_of(core), look.output.places_of(core));
+            let ([a, c], [b, d]) = (a.as_slice(), b.as_slice()) else {
+                return false;
+            };
+            let nearer = a.0 == c.0
+                && b.0 == d.0
+                && a.0 == b.0
+                && c.1 - a.1 > d.1 - b.1
+                && d.1 > b.1
+                && a.1 < b.1
+                && (d.1 + b.1) % 2 == 0;
+            let middle = (b.1 + d.1) / 2;
+            let electron = |colour: &u8| {
+                let (was, is) = (
+                    look.input.places_of(*colour),
+                    look.output.places_of(*colour),
+                );
+                *colour != core
+                    && was.len() == 2
+                    && is.len() == 2
+                    && is.iter().all(|p| p.1 == middle)
+                    && was.iter().all(|p| p.1 > a.1 && p.1 < c.1)
+            };
+            let shell = |c: &&u8| {
+                **c == core
+                    || electron(c)
+                    || (look.before_of(**c).len() == 2 && look.after_of(**c).len() <= 3)
+            };
+            nearer && look.touched.iter().any(electron) && look.touched.iter().all(|c| shell(&c))
+        })
+    })
+}
 
-    fn shared(look: &Look) -> bool {
-        if look.touched.len() != 3 || look.bodies_after().is_empty() {
+fn bound_two_each(look: &Look) -> bool {
+    let strokes = look.new_parts();
+    let mut hands: Vec<Place> = Vec::new();
+    for stroke in &strokes {
+        let touched: Vec<&Part> = look
+            .parts_before()
+            .iter()
+            .filter(|p| touches_by_side(p, &stroke.cells))
+            .collect();
+        let ends =
+            |wanted: &dyn Fn(usize) -> bool| touched.iter().filter(|p| wanted(p.len())).count();
+        if !stroke.is_run()
+            || touched.len() != 2
+            || ends(&|n| n == 1) != 1
+            || ends(&|n| n == 9) != 1
+        {
             return false;
         }
-        look.lying_or_upright(|look| {
-            look.touched.iter().any(|&core| {
-                let (a, b) = (look.input.places_of(core), look.output.places_of(core));
-                let ([a, c], [b, d]) = (a.as_slice(), b.as_slice()) else {
-                    return false;
-                };
-                let nearer = a.0 == c.0
-                    && b.0 == d.0
-                    && a.0 == b.0
-                    && c.1 - a.1 > d.1 - b.1
-                    && d.1 > b.1
-                    && a.1 < b.1
-                    && (d.1 + b.1) % 2 == 0;
-                let middle = (b.1 + d.1) / 2;
-                let electron = |colour: &u8| {
-                    let (was, is) = (
-                        look.input.places_of(*colour),
-                        look.output.places_of(*colour),
-                    );
-                    *colour != core
-                        && was.len() == 2
-                        && is.len() == 2
-                        && is.iter().all(|p| p.1 == middle)
-                        && was.iter().all(|p| p.1 > a.1 && p.1 < c.1)
-                };
-                let shell = |c: &&u8| {
-                    **c == core
-                        || electron(c)
-                        || (look.before_of(**c).len() == 2 && look.after_of(**c).len() <= 3)
-                };
-                nearer
-                    && look.touched.iter().any(electron)
-                    && look.touched.iter().all(|c| shell(&c))
-            })
-        })
+        hands.extend(touched.iter().filter(|p| p.len() == 9).map(|p| p.middle()));
     }
+    hands.sort_unstable();
+    strokes.len() >= 2 && hands.chunk_by(|a, b| a == b).all(|same| same.len() == 2)
+}
 
-    fn bound_two_each(look: &Look) -> bool {
-        let strokes = look.new_parts();
-        let mut hands: Vec<Place> = Vec::new();
-        for stroke in &strokes {
-            let touched: Vec<&Part> = look
-                .parts_before()
-                .iter()
-                .filter(|p| touches_by_side(p, &stroke.cells))
-                .collect();
-            let ends =
-                |wanted: &dyn Fn(usize) -> bool| touched.iter().filter(|p| wanted(p.len())).count();
-            if !stroke.is_run()
-                || touched.len() != 2
-                || ends(&|n| n == 1) != 1
-                || ends(&|n| n == 9) != 1
-            {
-                return false;
-            }
-            hands.extend(touched.iter().filter(|p| p.len() == 9).map(|p| p.middle()));
-        }
-        hands.sort_unstable();
-        strokes.len() >= 2 && hands.chunk_by(|a, b| a == b).all(|same| same.len() == 2)
-    }
-
-    fn touches_by_side(part: &Part, cells: &[Place]) -> bool {
-        cells.iter().any(|&(r, c)| {
-            [(0, 1), (1, 0), (0, -1), (-1, 0)]
-                .into_iter()
-                .any(|(dr, dc)| part.has((r + dr, c + dc)))
-        })
-    }
+fn touches_by_side(part: &Part, cells: &[Place]) -> bool {
+    cells.iter().any(|&(r, c)| {
+        [(0, 1), (1, 0), (0, -1), (-1, 0)]
+            .into_iter()
+            .any(|(dr, dc)| part.has((r + dr, c + dc)))
+    })
 }

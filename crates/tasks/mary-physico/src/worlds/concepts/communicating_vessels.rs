@@ -1,14 +1,11 @@
 //! Communicating vessels: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "communicating-vessels",
-    data: include_str!("communicating_vessels.json"),
-    aspects: &[("open-below", open_below), ("valve", valve)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: open_below, valve;
+    reads: levelled;
+}
 
 /// Widths of vessels, a common level, and unequal levels with the same amount of liquid.
 fn levels(s: &mut Setting, widths: &[i32], most: i32) -> Option<(Vec<i32>, i32)> {
@@ -103,64 +100,45 @@ fn valve(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::{Grid, Place};
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[Reading::new(
-        "communicating-vessels",
-        &["open-below", "valve"],
-        "did a liquid with different levels come to one level without loss?",
-        levelled,
-    )
-    .touching(1, 3)
-    .kinds_stay()
-    .reshaping(4)
-    .upright()];
-
-    /// Whether every cell of a liquid is held: something lies under it and on both its sides.
-    fn held(grid: &Grid, liquid: &[Place]) -> bool {
-        liquid.iter().all(|&(r, c)| {
-            [(r + 1, c), (r, c - 1), (r, c + 1)]
-                .iter()
-                .all(|&(r, c)| grid.get(r, c).is_none_or(|v| v != 0))
-        })
-    }
-
-    /// The open surfaces of a liquid: rows of runs of cells with nothing above them.
-    fn surfaces(grid: &Grid, liquid: &[Place], colour: u8) -> Vec<i32> {
-        let open = |r: i32, c: i32| grid.at(r, c) == colour && grid.at(r - 1, c) == 0;
-        liquid
+/// Whether every cell of a liquid is held: something lies under it and on both its sides.
+fn held(grid: &Grid, liquid: &[Place]) -> bool {
+    liquid.iter().all(|&(r, c)| {
+        [(r + 1, c), (r, c - 1), (r, c + 1)]
             .iter()
-            .filter(|&&(r, c)| open(r, c) && !open(r, c - 1))
-            .map(|p| p.0)
-            .collect()
-    }
+            .all(|&(r, c)| grid.get(r, c).is_none_or(|v| v != 0))
+    })
+}
 
-    fn levelled(look: &Look) -> bool {
-        look.touched.len() <= 3
-            && look.touched.iter().any(|&colour| {
-                if !look.kept(colour, 4) {
-                    return false;
-                }
-                let (before, after) = (look.input.places_of(colour), look.output.places_of(colour));
-                if !held(&look.input, &before) || !held(&look.output, &after) {
-                    return false;
-                }
-                let level = |t: &[i32]| t.iter().all(|r| Some(r) == t.first());
-                let was = surfaces(&look.input, &before, colour);
-                let is = surfaces(&look.output, &after, colour);
-                // A valve that opened, and what it uncovers.
-                let valve = |c: &&u8| {
-                    let went = look.moves_of(&[**c]).is_some_and(|all| all.len() == 1);
-                    **c == colour || went || look.came(**c).len() + look.gone(**c).len() == 1
-                };
-                is.len() >= 2
-                    && level(&is)
-                    && !level(&was)
-                    && look.touched.iter().all(|c| valve(&c))
-            })
-    }
+/// The open surfaces of a liquid: rows of runs of cells with nothing above them.
+fn surfaces(grid: &Grid, liquid: &[Place], colour: u8) -> Vec<i32> {
+    let open = |r: i32, c: i32| grid.at(r, c) == colour && grid.at(r - 1, c) == 0;
+    liquid
+        .iter()
+        .filter(|&&(r, c)| open(r, c) && !open(r, c - 1))
+        .map(|p| p.0)
+        .collect()
+}
+
+fn levelled(look: &Look) -> bool {
+    look.touched.len() <= 3
+        && look.touched.iter().any(|&colour| {
+            if !look.kept(colour, 4) {
+                return false;
+            }
+            let (before, after) = (look.input.places_of(colour), look.output.places_of(colour));
+            if !held(&look.input, &before) || !held(&look.output, &after) {
+                return false;
+            }
+            let level = |t: &[i32]| t.iter().all(|r| Some(r) == t.first());
+            let was = surfaces(&look.input, &before, colour);
+            let is = surfaces(&look.output, &after, colour);
+            // A valve that opened, and what it uncovers.
+            let valve = |c: &&u8| {
+                let went = look.moves_of(&[**c]).is_some_and(|all| all.len() == 1);
+                **c == colour || went || look.came(**c).len() + look.gone(**c).len() == 1
+            };
+            is.len() >= 2 && level(&is) && !level(&was) && look.touched.iter().all(|c| valve(&c))
+        })
 }

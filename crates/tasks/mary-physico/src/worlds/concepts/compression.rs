@@ -1,19 +1,11 @@
 //! Compression: how it is drawn and recognised.
 
-use crate::grid::{Pair, Place};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "compression",
-    data: include_str!("compression.json"),
-    aspects: &[
-        ("piston", piston),
-        ("sponge", sponge),
-        ("closed-gaps", closed_gaps),
-        ("pressed-stripes", pressed_stripes),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: piston, sponge, closed_gaps, pressed_stripes;
+    reads: crowded, holes_closed, closed_up, half_as_long;
+}
 
 fn piston(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -115,141 +107,97 @@ fn pressed_stripes(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Grid;
-    use crate::worlds::readings::look::Look;
-    use crate::worlds::readings::{Reading, area, skin};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "compression",
-            &["piston"],
-            "did loose particles crowd into a much smaller room without loss?",
-            crowded,
-        )
-        .touching(1, 2)
-        .kinds_stay()
-        .reshaping(6),
-        Reading::new(
-            "compression",
-            &["sponge"],
-            "did a block full of holes become half as high and solid, no cell lost?",
-            holes_closed,
-        )
-        .touching(1, 2)
-        .kinds_stay()
-        .reshaping(6),
-        Reading::new(
-            "compression",
-            &["closed-gaps"],
-            "did bars of one height that stood apart close up to a wall, in order and without a gap?",
-            closed_up,
-        )
-        .touching(1, 3)
-        .same_counts(),
-        Reading::new(
-            "compression",
-            &["pressed-stripes"],
-            "did a block of stripes at a wall become half as long, each stripe with it?",
-            half_as_long,
-        )
-        .touching(2, 2)
-        .fresh(0)
-        .lost(0),
-];
+fn crowded(look: &Look) -> bool {
+    look.touched.iter().any(|&colour| {
+        if !look.kept(colour, 6) || look.touched.len() > 2 {
+            return false;
+        }
+        let (before, after) = (look.input.places_of(colour), look.output.places_of(colour));
+        let (was, is) = (look.before_of(colour).len(), look.after_of(colour).len());
+        // Fewer clumps, or a piston of another colour that came in.
+        let plate = |c: &&u8| **c != colour && look.has(**c) > look.had(**c);
+        let pushed = look.touched.len() == 2 && look.touched.iter().any(|c| plate(&c));
+        let whole = |c: &&u8| **c == colour || look.has_parts(**c, 1, 1);
+        3 * area(&after) <= 2 * area(&before)
+            && 3 * after.len() as i32 >= area(&after)
+            && (pushed || 2 * is <= was + 1)
+            && look.touched.iter().all(|c| whole(&c))
+            && 2 * skin(&look.input, &before) >= 3 * before.len()
+            && was > 1
+    })
+}
 
-    fn crowded(look: &Look) -> bool {
-        look.touched.iter().any(|&colour| {
-            if !look.kept(colour, 6) || look.touched.len() > 2 {
+fn holes_closed(look: &Look) -> bool {
+    look.touched.len() <= 2
+        && look.touched.iter().any(|&foam| {
+            let after = look.after_of(foam);
+            let [block] = after.as_slice() else {
                 return false;
-            }
-            let (before, after) = (look.input.places_of(colour), look.output.places_of(colour));
-            let (was, is) = (look.before_of(colour).len(), look.after_of(colour).len());
-            // Fewer clumps, or a piston of another colour that came in.
-            let plate = |c: &&u8| **c != colour && look.has(**c) > look.had(**c);
-            let pushed = look.touched.len() == 2 && look.touched.iter().any(|c| plate(&c));
-            let whole = |c: &&u8| **c == colour || look.has_parts(**c, 1, 1);
-            3 * area(&after) <= 2 * area(&before)
-                && 3 * after.len() as i32 >= area(&after)
-                && (pushed || 2 * is <= was + 1)
-                && look.touched.iter().all(|c| whole(&c))
-                && 2 * skin(&look.input, &before) >= 3 * before.len()
-                && was > 1
+            };
+            let loose = look.input.places_of(foam);
+            let plate = |c: &&u8| **c == foam || look.has_parts(**c, 1, 1);
+            look.kept(foam, 6)
+                && look.touched.iter().all(|c| plate(&c))
+                && block.is_box()
+                && skin(&look.input, &loose) == 4 * loose.len()
+                && area(&loose) == 2 * area(&block.cells)
         })
-    }
+}
 
-    fn holes_closed(look: &Look) -> bool {
-        look.touched.len() <= 2
-            && look.touched.iter().any(|&foam| {
-                let after = look.after_of(foam);
-                let [block] = after.as_slice() else {
-                    return false;
-                };
-                let loose = look.input.places_of(foam);
-                let plate = |c: &&u8| **c == foam || look.has_parts(**c, 1, 1);
-                look.kept(foam, 6)
-                    && look.touched.iter().all(|c| plate(&c))
-                    && block.is_box()
-                    && skin(&look.input, &loose) == 4 * loose.len()
-                    && area(&loose) == 2 * area(&block.cells)
-            })
-    }
-
-    /// The bars of a row between the wall and what lies beyond: colours of the columns, from the wall on.
-    fn columns(grid: &Grid, (top, bottom): (i32, i32)) -> Option<Vec<u8>> {
-        (1..grid.cols() as i32)
-            .map(|c| {
-                let first = grid.at(top, c);
-                (top..=bottom)
-                    .all(|r| grid.at(r, c) == first)
-                    .then_some(first)
-            })
-            .collect()
-    }
-
-    /// The rows that changed, with a wall at the left edge beside them.
-    fn before_a_wall(look: &Look) -> Option<(i32, i32)> {
-        let top = look.changed.iter().map(|p| p.0).min()?;
-        let bottom = look.changed.iter().map(|p| p.0).max()?;
-        let wall = look.was((top, 0));
-        let whole = (top - 1..=bottom + 1).all(|r| look.was((r, 0)) == wall && look.stays((r, 0)));
-        (wall != 0 && whole).then_some((top, bottom))
-    }
-
-    fn closed_up(look: &Look) -> bool {
-        look.some_way(|look| {
-            let Some(rows) = before_a_wall(look) else {
-                return false;
-            };
-            let (Some(was), Some(is)) = (columns(&look.input, rows), columns(&look.output, rows))
-            else {
-                return false;
-            };
-            let bars = |all: &[u8]| all.iter().copied().filter(|c| *c != 0).collect::<Vec<u8>>();
-            let gap = |all: &[u8]| {
-                all.windows(2).any(|w| w[0] == 0 && w[1] != 0) || all.first() == Some(&0)
-            };
-            bars(&was) == bars(&is) && bars(&is).len() >= 3 && gap(&was) && !gap(&is)
+/// The bars of a row between the wall and what lies beyond: colours of the columns, from the wall on.
+fn columns(grid: &Grid, (top, bottom): (i32, i32)) -> Option<Vec<u8>> {
+    (1..grid.cols() as i32)
+        .map(|c| {
+            let first = grid.at(top, c);
+            (top..=bottom)
+                .all(|r| grid.at(r, c) == first)
+                .then_some(first)
         })
-    }
+        .collect()
+}
 
-    fn half_as_long(look: &Look) -> bool {
-        look.some_way(|look| {
-            let Some(rows) = before_a_wall(look) else {
-                return false;
-            };
-            let (Some(was), Some(is)) = (columns(&look.input, rows), columns(&look.output, rows))
-            else {
-                return false;
-            };
-            let long = was.iter().take_while(|c| **c != 0).count();
-            let halves: Vec<u8> = was.iter().copied().take(long).step_by(2).collect();
-            long >= 6
-                && was.iter().skip(long).all(|c| *c == 0)
-                && is.iter().skip(long / 2).all(|c| *c == 0)
-                && is.starts_with(&halves)
-                && was.chunks(2).take(long / 2).all(|w| w.first() == w.last())
-        })
-    }
+/// The rows that changed, with a wall at the left edge beside them.
+fn before_a_wall(look: &Look) -> Option<(i32, i32)> {
+    let top = look.changed.iter().map(|p| p.0).min()?;
+    let bottom = look.changed.iter().map(|p| p.0).max()?;
+    let wall = look.was((top, 0));
+    let whole = (top - 1..=bottom + 1).all(|r| look.was((r, 0)) == wall && look.stays((r, 0)));
+    (wall != 0 && whole).then_some((top, bottom))
+}
+
+fn closed_up(look: &Look) -> bool {
+    look.some_way(|look| {
+        let Some(rows) = before_a_wall(look) else {
+            return false;
+        };
+        let (Some(was), Some(is)) = (columns(&look.input, rows), columns(&look.output, rows))
+        else {
+            return false;
+        };
+        let bars = |all: &[u8]| all.iter().copied().filter(|c| *c != 0).collect::<Vec<u8>>();
+        let gap =
+            |all: &[u8]| all.windows(2).any(|w| w[0] == 0 && w[1] != 0) || all.first() == Some(&0);
+        bars(&was) == bars(&is) && bars(&is).len() >= 3 && gap(&was) && !gap(&is)
+    })
+}
+
+fn half_as_long(look: &Look) -> bool {
+    look.some_way(|look| {
+        let Some(rows) = before_a_wall(look) else {
+            return false;
+        };
+        let (Some(was), Some(is)) = (columns(&look.input, rows), columns(&look.output, rows))
+        else {
+            return false;
+        };
+        let long = was.iter().take_while(|c| **c != 0).count();
+        let halves: Vec<u8> = was.iter().copied().take(long).step_by(2).collect();
+        long >= 6
+            && was.iter().skip(long).all(|c| *c == 0)
+            && is.iter().skip(long / 2).all(|c| *c == 0)
+            && is.starts_with(&halves)
+            && was.chunks(2).take(long / 2).all(|w| w.first() == w.last())
+    })
 }

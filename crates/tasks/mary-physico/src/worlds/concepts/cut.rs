@@ -1,14 +1,11 @@
 //! Cut: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "cut",
-    data: include_str!("cut.json"),
-    aspects: &[("knife", knife), ("along-marks", along_marks)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: knife, along_marks;
+    reads: cut;
+}
 
 fn knife(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -64,44 +61,30 @@ fn along_marks(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[Reading::new(
-        "cut",
-        &["knife", "along-marks"],
-        "did one full rectangle become several with the same cells?",
-        cut,
-    )
-    .touching(1, 3)
-    .kinds_stay()
-    .reshaping(4)];
-
-    fn cut(look: &Look) -> bool {
-        look.touched.iter().any(|&colour| {
-            if !look.kept(colour, 4) {
-                return false;
-            }
-            let (before, after) = (look.before_of(colour), look.after_of(colour));
-            let solid = |p: &&&Part| p.is_box() && p.tall() > 1 && p.wide() > 1;
-            // What cut it only went somewhere.
-            let tools: Vec<u8> = look
-                .touched
-                .iter()
-                .copied()
-                .filter(|c| *c != colour)
-                .collect();
-            let went = tools.is_empty()
-                || look
-                    .moves_of(&tools)
-                    .is_some_and(|all| all.iter().all(|m| m.by.0 * m.by.1 == 0));
-            before.len() == 1
-                && went
-                && after.len() >= 2
-                && before.iter().all(|p| solid(&p))
-                && after.iter().all(|p| solid(&p))
-        })
-    }
+fn cut(look: &Look) -> bool {
+    look.touched.iter().any(|&colour| {
+        if !look.kept(colour, 4) {
+            return false;
+        }
+        let (before, after) = (look.before_of(colour), look.after_of(colour));
+        let solid = |p: &&&Part| p.is_box() && p.tall() > 1 && p.wide() > 1;
+        // What cut it only went somewhere.
+        let tools: Vec<u8> = look
+            .touched
+            .iter()
+            .copied()
+            .filter(|c| *c != colour)
+            .collect();
+        let went = tools.is_empty()
+            || look
+                .moves_of(&tools)
+                .is_some_and(|all| all.iter().all(|m| m.by.0 * m.by.1 == 0));
+        before.len() == 1
+            && went
+            && after.len() >= 2
+            && before.iter().all(|p| solid(&p))
+            && after.iter().all(|p| solid(&p))
+    })
 }

@@ -1,15 +1,11 @@
 //! Diffraction of waves: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::draw::ring;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "diffraction-of-waves",
-    data: include_str!("diffraction_of_waves.json"),
-    aspects: &[("slit", slit), ("edge", edge)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: slit, edge;
+    reads: spread_behind_a_gap, curled_around;
+}
 
 fn slit(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -51,126 +47,101 @@ fn edge(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "diffraction-of-waves",
-            &["slit"],
-            "do arcs around the gap in a wall appear behind it, with straight fronts before it?",
-            spread_behind_a_gap,
-        )
-        .touching(1, 1)
-        .added(),
-        Reading::new(
-            "diffraction-of-waves",
-            &["edge"],
-            "do straight fronts go on past the end of a wall and curl in behind it?",
-            curled_around,
-        )
-        .touching(1, 1)
-        .added(),
-    ];
+/// Straight fronts: still upright runs of this colour left of a column.
+fn fronts(look: &Look, colour: u8, before: i32) -> bool {
+    look.parts_before()
+        .iter()
+        .filter(|p| p.colour == colour)
+        .all(|p| p.wide() == 1 && p.tall() == look.rows() && p.bounds[1] < before)
+}
 
-    /// Straight fronts: still upright runs of this colour left of a column.
-    fn fronts(look: &Look, colour: u8, before: i32) -> bool {
-        look.parts_before()
-            .iter()
-            .filter(|p| p.colour == colour)
-            .all(|p| p.wide() == 1 && p.tall() == look.rows() && p.bounds[1] < before)
+fn spread_behind_a_gap(look: &Look) -> bool {
+    let Some(water) = look.one_added() else {
+        return false;
+    };
+    if look.had(water) < 10 {
+        return false;
     }
-
-    fn spread_behind_a_gap(look: &Look) -> bool {
-        let Some(water) = look.one_added() else {
-            return false;
-        };
-        if look.had(water) < 10 {
-            return false;
-        }
-        look.some_way(|look| {
-            // A wall from edge to edge with one gap.
-            let gap = (1..look.cols() - 1).find_map(|c| {
-                let wall = look.was((0, c)).max(look.was((look.rows() - 1, c)));
-                let open: Vec<i32> = (0..look.rows())
-                    .filter(|&r| look.was((r, c)) != wall)
-                    .collect();
-                match open.as_slice() {
-                    [r] if wall != 0 && wall != water => Some((*r, c)),
-                    _ => None,
-                }
-            });
-            let Some((row, col)) = gap else { return false };
-            let arcs = look.new_parts();
-            let arc = |p: &Part| {
-                // Farthest from the wall in front of the gap, the same above and below it.
-                let tip = p.bounds[3];
-                let twin = |q: &Place| {
-                    let other = (2 * row - q.0, q.1);
-                    !look.holds(other) || p.has(other)
-                };
-                p.bounds[1] > col && p.has((row, tip)) && p.cells.iter().all(twin) && p.tall() > 1
+    look.some_way(|look| {
+        // A wall from edge to edge with one gap.
+        let gap = (1..look.cols() - 1).find_map(|c| {
+            let wall = look.was((0, c)).max(look.was((look.rows() - 1, c)));
+            let open: Vec<i32> = (0..look.rows())
+                .filter(|&r| look.was((r, c)) != wall)
+                .collect();
+            match open.as_slice() {
+                [r] if wall != 0 && wall != water => Some((*r, c)),
+                _ => None,
+            }
+        });
+        let Some((row, col)) = gap else { return false };
+        let arcs = look.new_parts();
+        let arc = |p: &Part| {
+            // Farthest from the wall in front of the gap, the same above and below it.
+            let tip = p.bounds[3];
+            let twin = |q: &Place| {
+                let other = (2 * row - q.0, q.1);
+                !look.holds(other) || p.has(other)
             };
-            let clipped =
-                |p: &Part| p.bounds[3] == look.cols() - 1 && p.bounds[1] > col && p.len() > 1;
-            fronts(look, water, col)
-                && arcs.iter().filter(|p| arc(p)).count() >= 2
-                && arcs.iter().all(|p| arc(p) || clipped(p))
-        })
-    }
-
-    fn curled_around(look: &Look) -> bool {
-        let Some(water) = look.one_added() else {
-            return false;
+            p.bounds[1] > col && p.has((row, tip)) && p.cells.iter().all(twin) && p.tall() > 1
         };
-        if look.had(water) < 10 {
-            return false;
-        }
-        look.some_way(|look| {
-            (1..look.cols() - 1).any(|c| {
-                let wall = look.was((0, c)).max(look.was((look.rows() - 1, c)));
-                let built = |r: i32| look.was((r, c)) == wall;
-                let ends = built(0) != built(look.rows() - 1);
-                let breaks = (1..look.rows())
-                    .filter(|&r| built(r) != built(r - 1))
-                    .count();
-                if wall == 0 || wall == water || !ends || breaks != 1 {
-                    return false;
-                }
-                // In the open the same columns in every row; behind the wall, round its end.
-                let columns = |r: i32| -> Vec<i32> {
-                    look.changed
-                        .iter()
-                        .filter(|q| q.0 == r)
-                        .map(|q| q.1)
-                        .collect()
-                };
-                let first = if built(0) { look.rows() - 1 } else { 0 };
-                let open = columns(first);
-                let end = (0..look.rows())
-                    .filter(|&r| !built(r))
-                    .map(|r| (r - first).abs())
-                    .max();
-                let end = end.map_or(first, |k| if first == 0 { k } else { first - k });
-                let round = |q: &Place| {
-                    let (dr, dc) = (f64::from(q.0 - end), f64::from(q.1 - c));
-                    let far = dr.hypot(dc);
-                    open.iter().any(|x| (f64::from(x - c) - far).abs() <= 0.9)
-                        || far > f64::from(look.cols() - 1 - c)
-                };
-                let shadow: Vec<&Place> = look.changed.iter().filter(|q| built(q.0)).collect();
-                fronts(look, water, c)
-                    && open.len() >= 2
-                    && open.iter().all(|x| *x > c + 1)
-                    && (0..look.rows())
-                        .filter(|&r| !built(r))
-                        .all(|r| columns(r) == open)
-                    && shadow.len() >= open.len()
-                    && shadow.iter().all(|q| q.1 > c && round(q))
-            })
-        })
+        let clipped = |p: &Part| p.bounds[3] == look.cols() - 1 && p.bounds[1] > col && p.len() > 1;
+        fronts(look, water, col)
+            && arcs.iter().filter(|p| arc(p)).count() >= 2
+            && arcs.iter().all(|p| arc(p) || clipped(p))
+    })
+}
+
+fn curled_around(look: &Look) -> bool {
+    let Some(water) = look.one_added() else {
+        return false;
+    };
+    if look.had(water) < 10 {
+        return false;
     }
+    look.some_way(|look| {
+        (1..look.cols() - 1).any(|c| {
+            let wall = look.was((0, c)).max(look.was((look.rows() - 1, c)));
+            let built = |r: i32| look.was((r, c)) == wall;
+            let ends = built(0) != built(look.rows() - 1);
+            let breaks = (1..look.rows())
+                .filter(|&r| built(r) != built(r - 1))
+                .count();
+            if wall == 0 || wall == water || !ends || breaks != 1 {
+                return false;
+            }
+            // In the open the same columns in every row; behind the wall, round its end.
+            let columns = |r: i32| -> Vec<i32> {
+                look.changed
+                    .iter()
+                    .filter(|q| q.0 == r)
+                    .map(|q| q.1)
+                    .collect()
+            };
+            let first = if built(0) { look.rows() - 1 } else { 0 };
+            let open = columns(first);
+            let end = (0..look.rows())
+                .filter(|&r| !built(r))
+                .map(|r| (r - first).abs())
+                .max();
+            let end = end.map_or(first, |k| if first == 0 { k } else { first - k });
+            let round = |q: &Place| {
+                let (dr, dc) = (f64::from(q.0 - end), f64::from(q.1 - c));
+                let far = dr.hypot(dc);
+                open.iter().any(|x| (f64::from(x - c) - far).abs() <= 0.9)
+                    || far > f64::from(look.cols() - 1 - c)
+            };
+            let shadow: Vec<&Place> = look.changed.iter().filter(|q| built(q.0)).collect();
+            fronts(look, water, c)
+                && open.len() >= 2
+                && open.iter().all(|x| *x > c + 1)
+                && (0..look.rows())
+                    .filter(|&r| !built(r))
+                    .all(|r| columns(r) == open)
+                && shadow.len() >= open.len()
+                && shadow.iter().all(|q| q.1 > c && round(q))
+        })
+    })
 }

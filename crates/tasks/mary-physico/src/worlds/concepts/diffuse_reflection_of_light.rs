@@ -1,15 +1,11 @@
 //! Diffuse reflection of light: how it is drawn and recognised.
 
-use crate::grid::{Pair, Place};
-use crate::worlds::draw::line;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "diffuse-reflection-of-light",
-    data: include_str!("diffuse_reflection_of_light.json"),
-    aspects: &[("rough-ground", rough_ground), ("fan", fan)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: rough_ground, fan;
+    reads: scattered;
+}
 
 /// A rough floor: every column one or two cells high, no long flat stretch.
 fn rough(s: &mut Setting, base: i32) -> Vec<i32> {
@@ -85,54 +81,38 @@ fn fan(s: &mut Setting) -> Option<Pair> {
     (far >= 5).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "diffuse-reflection-of-light",
-        &["rough-ground", "fan"],
-        "do rays of a new colour leave a rough ground in several directions where other rays meet it?",
-        scattered,
-    )
-    .touching(1, 1).added().fresh(1)
-    .upright(),
-];
-
-    fn scattered(look: &Look) -> bool {
-        let Some(back) = look.one_added() else {
-            return false;
-        };
-        if look.had(back) > 0 || look.changed.len() < 4 {
-            return false;
-        }
-        // The ground: coloured from its rough top down to the lower edge in every column.
-        let bottom = look.rows() - 1;
-        let ground = look.was((bottom, 0));
-        let top = |c: i32| {
-            let from = (0..=bottom).rev().find(|&r| look.was((r, c)) != ground);
-            from.map_or(0, |r| r + 1)
-        };
-        let tops: Vec<i32> = (0..look.cols()).map(top).collect();
-        let rough = tops.windows(2).filter(|w| w[0] != w[1]).count();
-        if ground == 0 || 3 * rough < tops.len() || tops.iter().any(|&t| t > bottom) {
-            return false;
-        }
-        let hits: Vec<Place> = tops
-            .iter()
-            .enumerate()
-            .map(|(c, &t)| (t - 1, c as i32))
-            .filter(|&p| look.stays(p) && look.was(p) != ground)
-            .collect();
-        let near = |p: &Place, q: &Place| (p.0 - q.0).abs().max((p.1 - q.1).abs()) <= 2;
-        let leaves = |p: &Place| look.changed.iter().any(|q| near(p, q));
-        // A ray thrown out of sight leaves nothing.
-        let left = hits.iter().filter(|p| leaves(p)).count();
-        let starts = |part: &Part| part.cells.iter().any(|p| hits.iter().any(|q| near(q, p)));
-        let thrown = |part: &Part| starts(part) || look.attached(part, &look.output);
-        left >= 1 && 2 * left >= hits.len() && look.new_parts().iter().all(thrown)
+fn scattered(look: &Look) -> bool {
+    let Some(back) = look.one_added() else {
+        return false;
+    };
+    if look.had(back) > 0 || look.changed.len() < 4 {
+        return false;
     }
+    // The ground: coloured from its rough top down to the lower edge in every column.
+    let bottom = look.rows() - 1;
+    let ground = look.was((bottom, 0));
+    let top = |c: i32| {
+        let from = (0..=bottom).rev().find(|&r| look.was((r, c)) != ground);
+        from.map_or(0, |r| r + 1)
+    };
+    let tops: Vec<i32> = (0..look.cols()).map(top).collect();
+    let rough = tops.windows(2).filter(|w| w[0] != w[1]).count();
+    if ground == 0 || 3 * rough < tops.len() || tops.iter().any(|&t| t > bottom) {
+        return false;
+    }
+    let hits: Vec<Place> = tops
+        .iter()
+        .enumerate()
+        .map(|(c, &t)| (t - 1, c as i32))
+        .filter(|&p| look.stays(p) && look.was(p) != ground)
+        .collect();
+    let near = |p: &Place, q: &Place| (p.0 - q.0).abs().max((p.1 - q.1).abs()) <= 2;
+    let leaves = |p: &Place| look.changed.iter().any(|q| near(p, q));
+    // A ray thrown out of sight leaves nothing.
+    let left = hits.iter().filter(|p| leaves(p)).count();
+    let starts = |part: &Part| part.cells.iter().any(|p| hits.iter().any(|q| near(q, p)));
+    let thrown = |part: &Part| starts(part) || look.attached(part, &look.output);
+    left >= 1 && 2 * left >= hits.len() && look.new_parts().iter().all(thrown)
 }

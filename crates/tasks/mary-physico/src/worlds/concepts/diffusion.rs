@@ -1,20 +1,11 @@
 //! Diffusion: how it is drawn and recognised.
 
-use crate::grid::{Pair, Place};
-use crate::worlds::scenery::air::room;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "diffusion",
-    data: include_str!("diffusion.json"),
-    aspects: &[
-        ("ink-drop", ink_drop),
-        ("no-more-wall", no_more_wall),
-        ("mixed-halves", mixed_halves),
-        ("out-of-the-corner", out_of_the_corner),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: ink_drop, no_more_wall, mixed_halves, out_of_the_corner;
+    reads: spread, mixed, mixed_evenly, filled_the_room;
+}
 
 /// One particle in each of so many equal stretches of these cells: evenly thin, yet random.
 fn evenly(s: &mut Setting, cells: &[Place], many: usize) -> Vec<Place> {
@@ -127,159 +118,116 @@ fn out_of_the_corner(s: &mut Setting) -> Option<Pair> {
     (p.output.count(gas) == many && many >= 5).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::look::{Look, Part};
-    use crate::worlds::readings::{Reading, area};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "diffusion",
-            &["ink-drop"],
-            "did one dense patch come apart over a much larger room without loss?",
-            spread,
-        )
-        .touching(1, 2)
-        .kinds_stay()
-        .reshaping(4),
-        Reading::new(
-            "diffusion",
-            &["no-more-wall"],
-            "is a wall between two kinds of particles gone, and are both on both sides now?",
-            mixed,
-        )
-        .touching(3, 3)
-        .kinds_stay()
-        .keeping(2),
-        Reading::new(
-            "diffusion",
-            &["mixed-halves"],
-            "did two colours that filled the halves of a block mix evenly?",
-            mixed_evenly,
-        )
-        .touching(2, 2)
-        .same_counts()
-        .recoloured(),
-        Reading::new(
-            "diffusion",
-            &["out-of-the-corner"],
-            "did particles crowded in a corner of a closed frame spread over all of it?",
-            filled_the_room,
-        )
-        .touching(1, 1)
-        .same_counts(),
-    ];
-
-    fn spread(look: &Look) -> bool {
-        look.touched.iter().any(|&colour| {
-            if !look.kept(colour, 4) || look.touched.len() > 2 {
-                return false;
-            }
-            let (before, after) = (look.input.places_of(colour), look.output.places_of(colour));
-            area(&after) >= 3 * area(&before)
-                && 3 * area(&before) <= 4 * before.len() as i32
-                && look.before_of(colour).len() == 1
-                && 3 * look.after_of(colour).len() >= before.len()
-        })
-    }
-
-    fn mixed(look: &Look) -> bool {
-        if look.touched.len() != 3 {
+fn spread(look: &Look) -> bool {
+    look.touched.iter().any(|&colour| {
+        if !look.kept(colour, 4) || look.touched.len() > 2 {
             return false;
         }
-        look.touched.iter().any(|&wall| {
-            if look.has(wall) >= look.had(wall) || look.gone(wall).len() < 4 {
-                return false;
-            }
-            look.lying_or_upright(|l| parted_then_mixed(l, wall))
+        let (before, after) = (look.input.places_of(colour), look.output.places_of(colour));
+        area(&after) >= 3 * area(&before)
+            && 3 * area(&before) <= 4 * before.len() as i32
+            && look.before_of(colour).len() == 1
+            && 3 * look.after_of(colour).len() >= before.len()
+    })
+}
+
+fn mixed(look: &Look) -> bool {
+    if look.touched.len() != 3 {
+        return false;
+    }
+    look.touched.iter().any(|&wall| {
+        if look.has(wall) >= look.had(wall) || look.gone(wall).len() < 4 {
+            return false;
+        }
+        look.lying_or_upright(|l| parted_then_mixed(l, wall))
+    })
+}
+
+/// The wall that is gone stood upright, and what was left and right of it now is on both sides.
+fn parted_then_mixed(look: &Look, wall: u8) -> bool {
+    let gone = look.gone(wall);
+    let Some(&(_, col)) = gone.first() else {
+        return false;
+    };
+    gone.iter().all(|p| p.1 == col)
+        && look.came(wall).is_empty()
+        && look.touched.iter().filter(|c| **c != wall).all(|&kind| {
+            let side = |cells: &[Place]| cells.iter().filter(|p| p.1 < col).count();
+            let (a, b) = (look.input.places_of(kind), look.output.places_of(kind));
+            let (was, now) = (side(&a), side(&b));
+            let at_wall = a.iter().any(|p| p.1 == col);
+            look.kept(kind, 2)
+                && !at_wall
+                && (was == 0 || was == a.len())
+                && 10 * now >= b.len()
+                && 10 * now <= 9 * b.len()
         })
-    }
+}
 
-    /// The wall that is gone stood upright, and what was left and right of it now is on both sides.
-    fn parted_then_mixed(look: &Look, wall: u8) -> bool {
-        let gone = look.gone(wall);
-        let Some(&(_, col)) = gone.first() else {
+fn mixed_evenly(look: &Look) -> bool {
+    let [one, two] = *look.touched.as_slice() else {
+        return false;
+    };
+    let blocks = |c: u8| -> Vec<&Part> {
+        look.before_of(c)
+            .into_iter()
+            .filter(|p| look.restless(p))
+            .collect()
+    };
+    let (a, b) = (blocks(one), blocks(two));
+    let ([a], [b]) = (a.as_slice(), b.as_slice()) else {
+        return false;
+    };
+    let share = |p: &Part| p.cells.iter().filter(|&&c| look.is(c) == one).count();
+    a.is_box()
+        && b.is_box()
+        && a.len() == b.len()
+        && a.len() >= 8
+        && a.touches(&b.cells)
+        && 2 * share(a) == a.len()
+        && 2 * share(b) == b.len()
+}
+
+fn filled_the_room(look: &Look) -> bool {
+    let [gas] = *look.touched.as_slice() else {
+        return false;
+    };
+    let frame = |p: &&Part| p.is_frame() && !look.restless(p) && p.colour != gas;
+    look.parts_before().iter().filter(frame).any(|room| {
+        let [t, l, b, r] = room.bounds;
+        let inside = |p: &&Place| p.0 > t && p.0 < b && p.1 > l && p.1 < r;
+        let was: Vec<Place> = look
+            .input
+            .places_of(gas)
+            .iter()
+            .filter(inside)
+            .copied()
+            .collect();
+        let is: Vec<Place> = look
+            .output
+            .places_of(gas)
+            .iter()
+            .filter(inside)
+            .copied()
+            .collect();
+        let Some([bt, bl, bb, br]) = bounds(&was) else {
             return false;
         };
-        gone.iter().all(|p| p.1 == col)
-            && look.came(wall).is_empty()
-            && look.touched.iter().filter(|c| **c != wall).all(|&kind| {
-                let side = |cells: &[Place]| cells.iter().filter(|p| p.1 < col).count();
-                let (a, b) = (look.input.places_of(kind), look.output.places_of(kind));
-                let (was, now) = (side(&a), side(&b));
-                let at_wall = a.iter().any(|p| p.1 == col);
-                look.kept(kind, 2)
-                    && !at_wall
-                    && (was == 0 || was == a.len())
-                    && 10 * now >= b.len()
-                    && 10 * now <= 9 * b.len()
-            })
-    }
-
-    fn mixed_evenly(look: &Look) -> bool {
-        let [one, two] = *look.touched.as_slice() else {
-            return false;
+        let corner = (bt == t + 1 || bb == b - 1) && (bl == l + 1 || br == r - 1);
+        let crowded = ((bb - bt + 1) * (br - bl + 1)) as usize == was.len();
+        let quarters = |low_row: bool, low_col: bool| {
+            is.iter()
+                .any(|p| (2 * p.0 > t + b) == low_row && (2 * p.1 > l + r) == low_col)
         };
-        let blocks = |c: u8| -> Vec<&Part> {
-            look.before_of(c)
+        corner
+            && crowded
+            && was.len() == is.len()
+            && was.len() >= 4
+            && look.changed.iter().all(|p| inside(&p))
+            && [(true, true), (true, false), (false, true), (false, false)]
                 .into_iter()
-                .filter(|p| look.restless(p))
-                .collect()
-        };
-        let (a, b) = (blocks(one), blocks(two));
-        let ([a], [b]) = (a.as_slice(), b.as_slice()) else {
-            return false;
-        };
-        let share = |p: &Part| p.cells.iter().filter(|&&c| look.is(c) == one).count();
-        a.is_box()
-            && b.is_box()
-            && a.len() == b.len()
-            && a.len() >= 8
-            && a.touches(&b.cells)
-            && 2 * share(a) == a.len()
-            && 2 * share(b) == b.len()
-    }
-
-    fn filled_the_room(look: &Look) -> bool {
-        let [gas] = *look.touched.as_slice() else {
-            return false;
-        };
-        let frame = |p: &&Part| p.is_frame() && !look.restless(p) && p.colour != gas;
-        look.parts_before().iter().filter(frame).any(|room| {
-            let [t, l, b, r] = room.bounds;
-            let inside = |p: &&Place| p.0 > t && p.0 < b && p.1 > l && p.1 < r;
-            let was: Vec<Place> = look
-                .input
-                .places_of(gas)
-                .iter()
-                .filter(inside)
-                .copied()
-                .collect();
-            let is: Vec<Place> = look
-                .output
-                .places_of(gas)
-                .iter()
-                .filter(inside)
-                .copied()
-                .collect();
-            let Some([bt, bl, bb, br]) = crate::worlds::readings::bounds(&was) else {
-                return false;
-            };
-            let corner = (bt == t + 1 || bb == b - 1) && (bl == l + 1 || br == r - 1);
-            let crowded = ((bb - bt + 1) * (br - bl + 1)) as usize == was.len();
-            let quarters = |low_row: bool, low_col: bool| {
-                is.iter()
-                    .any(|p| (2 * p.0 > t + b) == low_row && (2 * p.1 > l + r) == low_col)
-            };
-            corner
-                && crowded
-                && was.len() == is.len()
-                && was.len() >= 4
-                && look.changed.iter().all(|p| inside(&p))
-                && [(true, true), (true, false), (false, true), (false, false)]
-                    .into_iter()
-                    .all(|(y, x)| quarters(y, x))
-        })
-    }
+                .all(|(y, x)| quarters(y, x))
+    })
 }

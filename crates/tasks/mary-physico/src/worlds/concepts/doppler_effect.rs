@@ -1,15 +1,11 @@
 //! Doppler effect: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair};
-use crate::worlds::draw::square_ring;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "doppler-effect",
-    data: include_str!("doppler_effect.json"),
-    aspects: &[("moving-source", moving_source), ("siren", siren)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: moving_source, siren;
+    reads: crowded_ahead;
+}
 
 fn moving_source(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -69,95 +65,75 @@ fn siren(s: &mut Setting) -> Option<Pair> {
     (s.cols >= 13).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[Reading::new(
-        "doppler-effect",
-        &["moving-source", "siren"],
-        "did a source go on, and do its even fronts now lie closer ahead of it than behind?",
-        crowded_ahead,
-    )
-    .touching(2, 2)
-    .kinds_stay()
-    .keeping(1)
-    .movers(1)];
-
-    fn crowded_ahead(look: &Look) -> bool {
-        let [x, y] = *look.touched.as_slice() else {
-            return false;
-        };
-        look.lying_or_upright(|look| {
-            [(x, y), (y, x)].into_iter().any(|(source, sound)| {
-                let Some(all) = look.moves_of(&[source]) else {
-                    return false;
-                };
-                let [one] = all.as_slice() else {
-                    return false;
-                };
-                if one.by.0 != 0 || look.had(sound) < 4 {
-                    return false;
-                }
-                let row = one.from.bounds[2];
-                let way = one.by.1.signum();
-                let ahead = |part: &Part, was: bool| gaps(look, (sound, was), part, (row, way));
-                let behind = |part: &Part, was: bool| gaps(look, (sound, was), part, (row, -way));
-                let (a, b) = (ahead(one.to, false), behind(one.to, false));
-                let (c, d) = (ahead(one.from, true), behind(one.from, true));
-                let even = |g: &[i32]| {
-                    g.iter()
-                        .max()
-                        .zip(g.iter().min())
-                        .is_some_and(|(x, y)| x - y <= 1)
-                };
-                let mean = |g: &[i32]| g.iter().sum::<i32>() as f64 / g.len().max(1) as f64;
-                let all_before = [c, d].concat();
-                let crosses = |parts: Vec<&Part>| {
-                    parts
-                        .iter()
-                        .all(|p| p.bounds[0] <= row && row <= p.bounds[2])
-                };
-                !a.is_empty()
-                    && crosses(look.before_of(sound))
-                    && crosses(look.after_of(sound))
-                    && !b.is_empty()
-                    && even(&all_before)
-                    && a.iter().max() <= b.iter().min()
-                    && mean(&a) < mean(&b)
-            })
+fn crowded_ahead(look: &Look) -> bool {
+    let [x, y] = *look.touched.as_slice() else {
+        return false;
+    };
+    look.lying_or_upright(|look| {
+        [(x, y), (y, x)].into_iter().any(|(source, sound)| {
+            let Some(all) = look.moves_of(&[source]) else {
+                return false;
+            };
+            let [one] = all.as_slice() else {
+                return false;
+            };
+            if one.by.0 != 0 || look.had(sound) < 4 {
+                return false;
+            }
+            let row = one.from.bounds[2];
+            let way = one.by.1.signum();
+            let ahead = |part: &Part, was: bool| gaps(look, (sound, was), part, (row, way));
+            let behind = |part: &Part, was: bool| gaps(look, (sound, was), part, (row, -way));
+            let (a, b) = (ahead(one.to, false), behind(one.to, false));
+            let (c, d) = (ahead(one.from, true), behind(one.from, true));
+            let even = |g: &[i32]| {
+                g.iter()
+                    .max()
+                    .zip(g.iter().min())
+                    .is_some_and(|(x, y)| x - y <= 1)
+            };
+            let mean = |g: &[i32]| g.iter().sum::<i32>() as f64 / g.len().max(1) as f64;
+            let all_before = [c, d].concat();
+            let crosses = |parts: Vec<&Part>| {
+                parts
+                    .iter()
+                    .all(|p| p.bounds[0] <= row && row <= p.bounds[2])
+            };
+            !a.is_empty()
+                && crosses(look.before_of(sound))
+                && crosses(look.after_of(sound))
+                && !b.is_empty()
+                && even(&all_before)
+                && a.iter().max() <= b.iter().min()
+                && mean(&a) < mean(&b)
         })
-    }
+    })
+}
 
-    /// The distances between fronts of a colour along a row, going one way from the edge of a part.
-    fn gaps(
-        look: &Look,
-        (colour, was): (u8, bool),
-        from: &Part,
-        (row, way): (i32, i32),
-    ) -> Vec<i32> {
-        let edge = if way > 0 {
-            from.bounds[3]
+/// The distances between fronts of a colour along a row, going one way from the edge of a part.
+fn gaps(look: &Look, (colour, was): (u8, bool), from: &Part, (row, way): (i32, i32)) -> Vec<i32> {
+    let edge = if way > 0 {
+        from.bounds[3]
+    } else {
+        from.bounds[1]
+    };
+    let here = |c: i32| {
+        if was {
+            look.was((row, c)) == colour
         } else {
-            from.bounds[1]
-        };
-        let here = |c: i32| {
-            if was {
-                look.was((row, c)) == colour
-            } else {
-                look.is((row, c)) == colour
-            }
-        };
-        let mut last = edge;
-        let mut found = Vec::new();
-        for k in 1..look.cols() {
-            let c = edge + way * k;
-            if here(c) {
-                found.push((c - last).abs());
-                last = c;
-            }
+            look.is((row, c)) == colour
         }
-        found
+    };
+    let mut last = edge;
+    let mut found = Vec::new();
+    for k in 1..look.cols() {
+        let c = edge + way * k;
+        if here(c) {
+            found.push((c - last).abs());
+            last = c;
+        }
     }
+    found
 }

@@ -1,15 +1,11 @@
 //! Elastic force: how it is drawn and recognised.
 
-use crate::grid::{Pair, Place};
-use crate::worlds::draw::line;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "elastic-force",
-    data: include_str!("elastic_force.json"),
-    aspects: &[("spring", spring), ("trampoline", trampoline)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: spring, trampoline;
+    reads: sprang, thrown_up;
+}
 
 /// A coil three rows high: upright strokes, joined by turns above and below that are `open` cells
 /// wide.
@@ -75,100 +71,72 @@ fn trampoline(s: &mut Setting) -> Option<Pair> {
     (level >= 5).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "elastic-force",
-            &["spring"],
-            "did a coil get longer at one end only and push the body at that end as far?",
-            sprang,
-        )
-        .touching(2, 2)
-        .kinds_stay()
-        .keeping(2)
-        .movers(1),
-        Reading::new(
-            "elastic-force",
-            &["trampoline"],
-            "did a sagging sheet become flat, and what lay in it fly straight up?",
-            thrown_up,
-        )
-        .touching(2, 2)
-        .kinds_stay()
-        .keeping(1)
-        .movers(1)
-        .upright(),
-    ];
+fn sprang(look: &Look) -> bool {
+    look.touched.len() == 2 && look.lying_or_upright(pushed_sideways)
+}
 
-    fn sprang(look: &Look) -> bool {
-        look.touched.len() == 2 && look.lying_or_upright(pushed_sideways)
-    }
-
-    fn pushed_sideways(look: &Look) -> bool {
-        let t = &look.touched;
-        let (Some(&x), Some(&y)) = (t.first(), t.get(1)) else {
+fn pushed_sideways(look: &Look) -> bool {
+    let t = &look.touched;
+    let (Some(&x), Some(&y)) = (t.first(), t.get(1)) else {
+        return false;
+    };
+    [(x, y), (y, x)].into_iter().any(|(block, wire)| {
+        if !look.kept(block, 2) || look.has(wire) <= look.had(wire) {
+            return false;
+        }
+        let (before, after) = (look.before_of(wire), look.after_of(wire));
+        let ([short], [long]) = (before.as_slice(), after.as_slice()) else {
             return false;
         };
-        [(x, y), (y, x)].into_iter().any(|(block, wire)| {
-            if !look.kept(block, 2) || look.has(wire) <= look.had(wire) {
-                return false;
-            }
-            let (before, after) = (look.before_of(wire), look.after_of(wire));
-            let ([short], [long]) = (before.as_slice(), after.as_slice()) else {
-                return false;
-            };
-            let Some(moves) = look.moves_of(&[block]) else {
-                return false;
-            };
-            let [one] = moves.as_slice() else {
-                return false;
-            };
-            let by = one.by.1;
-            let [t, l, b, r] = short.bounds;
-            let (grown, meets) = if by > 0 {
-                ([t, l, b, r + by], r + 1 == one.from.bounds[1])
-            } else {
-                ([t, l + by, b, r], l - 1 == one.from.bounds[3])
-            };
-            one.by.0 == 0
-                && by != 0
-                && one.from.is_box()
-                && long.bounds == grown
-                && meets
-                && !short.is_box()
-                && !long.is_box()
-        })
-    }
-
-    fn thrown_up(look: &Look) -> bool {
-        let t = &look.touched;
-        let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
+        let Some(moves) = look.moves_of(&[block]) else {
             return false;
         };
-        [(x, y), (y, x)].into_iter().any(|(ball, sheet)| {
-            let (before, after) = (look.before_of(sheet), look.after_of(sheet));
-            let ([sag], [flat]) = (before.as_slice(), after.as_slice()) else {
-                return false;
-            };
-            let Some(moves) = look.moves_of(&[ball]) else {
-                return false;
-            };
-            let [one] = moves.as_slice() else {
-                return false;
-            };
-            let [top, l, _, r] = sag.bounds;
-            one.by.1 == 0
-                && one.by.0 < 0
-                && flat.tall() == 1
-                && flat.bounds == [top, l, top, r]
-                && sag.tall() >= 3
-                && [(top, l), (top, r)].iter().all(|p| sag.has(*p))
-                && one.from.bounds[2] > top
-                && one.to.bounds[2] < top
-        })
-    }
+        let [one] = moves.as_slice() else {
+            return false;
+        };
+        let by = one.by.1;
+        let [t, l, b, r] = short.bounds;
+        let (grown, meets) = if by > 0 {
+            ([t, l, b, r + by], r + 1 == one.from.bounds[1])
+        } else {
+            ([t, l + by, b, r], l - 1 == one.from.bounds[3])
+        };
+        one.by.0 == 0
+            && by != 0
+            && one.from.is_box()
+            && long.bounds == grown
+            && meets
+            && !short.is_box()
+            && !long.is_box()
+    })
+}
+
+fn thrown_up(look: &Look) -> bool {
+    let t = &look.touched;
+    let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
+        return false;
+    };
+    [(x, y), (y, x)].into_iter().any(|(ball, sheet)| {
+        let (before, after) = (look.before_of(sheet), look.after_of(sheet));
+        let ([sag], [flat]) = (before.as_slice(), after.as_slice()) else {
+            return false;
+        };
+        let Some(moves) = look.moves_of(&[ball]) else {
+            return false;
+        };
+        let [one] = moves.as_slice() else {
+            return false;
+        };
+        let [top, l, _, r] = sag.bounds;
+        one.by.1 == 0
+            && one.by.0 < 0
+            && flat.tall() == 1
+            && flat.bounds == [top, l, top, r]
+            && sag.tall() >= 3
+            && [(top, l), (top, r)].iter().all(|p| sag.has(*p))
+            && one.from.bounds[2] > top
+            && one.to.bounds[2] < top
+    })
 }

@@ -1,14 +1,11 @@
 //! Electricity: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "electricity",
-    data: include_str!("electricity.json"),
-    aspects: &[("circuit", circuit), ("lightning", lightning)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: circuit, lightning;
+    reads: closed_and_live, flashed;
+}
 
 fn circuit(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -86,95 +83,72 @@ fn lightning(s: &mut Setting) -> Option<Pair> {
     (aim.0 >= 6 && c >= left + 2 && c <= right - 2).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::look::{Look, Part};
-    use crate::worlds::readings::{Reading, outside};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "electricity",
-        &["circuit"],
-        "did a loop that was open become closed, and all of its colour turn into a new one?",
-        closed_and_live,
-    )
-    .touching(2, 2).fresh(1).lost(1),
-Reading::new(
-        "electricity",
-        &["lightning"],
-        "did a jagged line of a new colour appear from a body above to the tallest of several towers?",
-        flashed,
-    )
-    .touching(1, 1).added().fresh(1)
-    .upright(),
-];
-
-    fn closed_and_live(look: &Look) -> bool {
-        let (Some(live), Some(wire), 2) = (look.one_fresh(), look.one_lost(), look.touched.len())
-        else {
-            return false;
-        };
-        let closed: Vec<Place> = look
-            .came(live)
-            .into_iter()
-            .filter(|&p| look.was(p) == 0)
-            .collect();
-        let lifted: Vec<Place> = look
-            .gone(wire)
-            .into_iter()
-            .filter(|&p| look.is(p) == 0)
-            .collect();
-        if !(1..=4).contains(&closed.len()) || lifted.len() > 4 {
-            return false;
-        }
-        // Shut off from the edge by anything coloured.
-        let shut = |grid: &crate::grid::Grid| {
-            let mut mask = grid.clone();
-            for (r, c) in grid.places() {
-                mask.set(r, c, u8::from(grid.at(r, c) != 0));
-            }
-            let out = outside(&mask, 1);
-            mask.places()
-                .filter(|&(r, c)| mask.at(r, c) == 0 && out.at(r, c) == 0)
-                .count()
-        };
-        let switch = [closed, lifted].concat();
-        crate::worlds::readings::connected(&switch) && shut(&look.output) > shut(&look.input) + 4
+fn closed_and_live(look: &Look) -> bool {
+    let (Some(live), Some(wire), 2) = (look.one_fresh(), look.one_lost(), look.touched.len())
+    else {
+        return false;
+    };
+    let closed: Vec<Place> = look
+        .came(live)
+        .into_iter()
+        .filter(|&p| look.was(p) == 0)
+        .collect();
+    let lifted: Vec<Place> = look
+        .gone(wire)
+        .into_iter()
+        .filter(|&p| look.is(p) == 0)
+        .collect();
+    if !(1..=4).contains(&closed.len()) || lifted.len() > 4 {
+        return false;
     }
-
-    fn flashed(look: &Look) -> bool {
-        let Some(flash) = look.one_added() else {
-            return false;
-        };
-        if look.had(flash) > 0 {
-            return false;
+    // Shut off from the edge by anything coloured.
+    let shut = |grid: &Grid| {
+        let mut mask = grid.clone();
+        for (r, c) in grid.places() {
+            mask.set(r, c, u8::from(grid.at(r, c) != 0));
         }
-        let after = look.after_of(flash);
-        let [bolt] = after.as_slice() else {
-            return false;
-        };
-        let [t, _, b, _] = bolt.bounds;
-        let from_above = bolt
-            .cells
-            .iter()
-            .any(|&(r, c)| r == t && look.stays((t - 1, c)));
-        let thin = (t..=b).all(|r| bolt.cells.iter().filter(|p| p.0 == r).count() <= 2);
-        let Some(&(r, c)) = bolt.cells.iter().find(|p| p.0 == b) else {
-            return false;
-        };
-        let towers: Vec<&Part> = look
-            .before_of(look.was((r + 1, c)))
-            .into_iter()
-            .filter(|p| p.wide() == 1)
-            .collect();
-        let tallest = towers.iter().map(|p| p.tall()).max();
-        let hit = towers.iter().find(|p| p.has((b + 1, c)));
-        from_above
-            && thin
-            && bolt.tall() >= 3
-            && bolt.wide() >= 2
-            && towers.len() >= 2
-            && hit.is_some_and(|p| Some(p.tall()) == tallest && p.bounds[0] == b + 1)
+        let out = outside(&mask, 1);
+        mask.places()
+            .filter(|&(r, c)| mask.at(r, c) == 0 && out.at(r, c) == 0)
+            .count()
+    };
+    let switch = [closed, lifted].concat();
+    connected(&switch) && shut(&look.output) > shut(&look.input) + 4
+}
+
+fn flashed(look: &Look) -> bool {
+    let Some(flash) = look.one_added() else {
+        return false;
+    };
+    if look.had(flash) > 0 {
+        return false;
     }
+    let after = look.after_of(flash);
+    let [bolt] = after.as_slice() else {
+        return false;
+    };
+    let [t, _, b, _] = bolt.bounds;
+    let from_above = bolt
+        .cells
+        .iter()
+        .any(|&(r, c)| r == t && look.stays((t - 1, c)));
+    let thin = (t..=b).all(|r| bolt.cells.iter().filter(|p| p.0 == r).count() <= 2);
+    let Some(&(r, c)) = bolt.cells.iter().find(|p| p.0 == b) else {
+        return false;
+    };
+    let towers: Vec<&Part> = look
+        .before_of(look.was((r + 1, c)))
+        .into_iter()
+        .filter(|p| p.wide() == 1)
+        .collect();
+    let tallest = towers.iter().map(|p| p.tall()).max();
+    let hit = towers.iter().find(|p| p.has((b + 1, c)));
+    from_above
+        && thin
+        && bolt.tall() >= 3
+        && bolt.wide() >= 2
+        && towers.len() >= 2
+        && hit.is_some_and(|p| Some(p.tall()) == tallest && p.bounds[0] == b + 1)
 }

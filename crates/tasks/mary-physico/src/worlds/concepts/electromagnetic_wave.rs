@@ -1,16 +1,11 @@
 //! Electromagnetic wave: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::draw::ring;
-use crate::worlds::scenery::waves::{crest, curve};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "electromagnetic-wave",
-    data: include_str!("electromagnetic_wave.json"),
-    aspects: &[("two-fields", two_fields), ("radio", radio)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: two_fields, radio;
+    reads: two_crossed_waves, received;
+}
 
 fn two_fields(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -57,99 +52,74 @@ fn radio(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "electromagnetic-wave",
-            &["two-fields"],
-            "did two waves of new colours appear along one line, each the other's mirror image?",
-            two_fields,
-        )
-        .touching(2, 2)
-        .added()
-        .fresh(2),
-        Reading::new(
-            "electromagnetic-wave",
-            &["radio"],
-            "did arcs around a lit point appear, and a body far off take on the point's colour?",
-            received,
-        )
-        .touching(2, 3)
-        .lost(1),
-    ];
-
-    fn two_fields(look: &Look) -> bool {
-        let [one, two] = *look.fresh.as_slice() else {
-            return false;
-        };
-        if !look.only_added || look.touched.len() != 2 {
-            return false;
-        }
-        look.lying_or_upright(|look| {
-            let Some([t, l, b, r]) = crate::worlds::readings::bounds(&look.changed) else {
-                return false;
-            };
-            let axis = t + b;
-            let mirrored = |p: &Place| {
-                let other = look.is((axis - p.0, p.1));
-                other == one || other == two
-            };
-            let swapped = |p: &Place| look.is((axis - p.0, p.1)) != look.is(*p);
-            let off_axis: Vec<&Place> = look.changed.iter().filter(|p| 2 * p.0 != axis).collect();
-            let sides = |colour: u8| {
-                let on = |way: i32| {
-                    off_axis
-                        .iter()
-                        .any(|p| look.is(**p) == colour && (2 * p.0 - axis).signum() == way)
-                };
-                on(-1) && on(1)
-            };
-            let every = (l..=r).all(|c| look.changed.iter().any(|p| p.1 == c));
-            axis % 2 == 0
-                && r - l >= 6
-                && b - t >= 2
-                && every
-                && look.changed.iter().all(mirrored)
-                && 10 * off_axis.iter().filter(|p| swapped(p)).count() >= 9 * off_axis.len()
-                && sides(one)
-                && sides(two)
-        })
+fn two_crossed_waves(look: &Look) -> bool {
+    let [one, two] = *look.fresh.as_slice() else {
+        return false;
+    };
+    if !look.only_added || look.touched.len() != 2 {
+        return false;
     }
+    look.lying_or_upright(|look| {
+        let Some([t, l, b, r]) = bounds(&look.changed) else {
+            return false;
+        };
+        let axis = t + b;
+        let mirrored = |p: &Place| {
+            let other = look.is((axis - p.0, p.1));
+            other == one || other == two
+        };
+        let swapped = |p: &Place| look.is((axis - p.0, p.1)) != look.is(*p);
+        let off_axis: Vec<&Place> = look.changed.iter().filter(|p| 2 * p.0 != axis).collect();
+        let sides = |colour: u8| {
+            let on = |way: i32| {
+                off_axis
+                    .iter()
+                    .any(|p| look.is(**p) == colour && (2 * p.0 - axis).signum() == way)
+            };
+            on(-1) && on(1)
+        };
+        let every = (l..=r).all(|c| look.changed.iter().any(|p| p.1 == c));
+        axis % 2 == 0
+            && r - l >= 6
+            && b - t >= 2
+            && every
+            && look.changed.iter().all(mirrored)
+            && 10 * off_axis.iter().filter(|p| swapped(p)).count() >= 9 * off_axis.len()
+            && sides(one)
+            && sides(two)
+    })
+}
 
-    fn received(look: &Look) -> bool {
-        let Some(off) = look.one_lost() else {
-            return false;
-        };
-        if look.touched.len() > 3 {
-            return false;
-        }
-        let lamp = look.input.places_of(off);
-        let on = lamp.first().map_or(0, |&p| look.is(p));
-        let sources = look.input.places_of(on);
-        let ([source], true) = (sources.as_slice(), on != 0) else {
-            return false;
-        };
-        let lit = lamp.iter().filter(|&&p| look.is(p) == on).count();
-        let air: Vec<Place> = look
-            .came(on)
-            .into_iter()
-            .filter(|p| !lamp.contains(p))
-            .collect();
-        let mut arcs = crate::grid::Grid::new(look.output.rows(), look.output.cols());
-        arcs.paint(air.iter().copied(), 1);
-        let round = |cells: &Vec<Place>| {
-            let far = cells.iter().map(|p| {
-                let (dr, dc) = (f64::from(p.0 - source.0), f64::from(p.1 - source.1));
-                dr.hypot(dc)
-            });
-            let (most, least) = far.fold((0.0f64, 99.0f64), |(a, b), x| (a.max(x), b.min(x)));
-            most - least <= 1.6 && most >= 2.0 && cells.len() > 1
-        };
-        2 * lit >= lamp.len() && air.len() >= 3 && arcs.parts(0).iter().all(round)
+fn received(look: &Look) -> bool {
+    let Some(off) = look.one_lost() else {
+        return false;
+    };
+    if look.touched.len() > 3 {
+        return false;
     }
+    let lamp = look.input.places_of(off);
+    let on = lamp.first().map_or(0, |&p| look.is(p));
+    let sources = look.input.places_of(on);
+    let ([source], true) = (sources.as_slice(), on != 0) else {
+        return false;
+    };
+    let lit = lamp.iter().filter(|&&p| look.is(p) == on).count();
+    let air: Vec<Place> = look
+        .came(on)
+        .into_iter()
+        .filter(|p| !lamp.contains(p))
+        .collect();
+    let mut arcs = Grid::new(look.output.rows(), look.output.cols());
+    arcs.paint(air.iter().copied(), 1);
+    let round = |cells: &Vec<Place>| {
+        let far = cells.iter().map(|p| {
+            let (dr, dc) = (f64::from(p.0 - source.0), f64::from(p.1 - source.1));
+            dr.hypot(dc)
+        });
+        let (most, least) = far.fold((0.0f64, 99.0f64), |(a, b), x| (a.max(x), b.min(x)));
+        most - least <= 1.6 && most >= 2.0 && cells.len() > 1
+    };
+    2 * lit >= lamp.len() && air.len() >= 3 && arcs.parts(0).iter().all(round)
 }

@@ -1,19 +1,11 @@
 //! Energy conservation: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair};
-use crate::worlds::draw::line;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "energy-conservation",
-    data: include_str!("energy_conservation.json"),
-    aspects: &[
-        ("cradle", cradle),
-        ("same-height", same_height),
-        ("bouncing", bouncing),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: cradle, same_height, bouncing;
+    reads: swung_to_the_far_side, just_as_high, bounced_as_high;
+}
 
 fn cradle(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -108,134 +100,97 @@ fn bouncing(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::{Grid, Place};
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "energy-conservation",
-        &["cradle"],
-        "in a row of equal hanging balls, is the picture its own mirror image, another end ball raised?",
-        swung_to_the_far_side,
-    )
-    .touching(2, 2).same_counts()
-    .upright(),
-Reading::new(
-        "energy-conservation",
-        &["same-height"],
-        "did a ball cross a valley to a place just as high?",
-        just_as_high,
-    )
-    .touching(1, 1).same_counts()
-    .upright(),
-        Reading::new(
-            "energy-conservation",
-            &["bouncing"],
-            "does a ball's path go down to the ground and up again to the same dotted line every time?",
-            bounced_as_high,
-        )
-        .touching(1, 1)
-        .added()
-        .fresh(0)
-        .upright(),
-];
-
-    fn swung_to_the_far_side(look: &Look) -> bool {
-        let [x, y] = *look.touched.as_slice() else {
-            return false;
-        };
-        if !look.same_counts {
-            return false;
-        }
-        [(x, y), (y, x)].into_iter().any(|(ball, thread)| {
-            let cells = |g: &Grid| g.places_where(|c| c == x || c == y);
-            let (a, b) = (cells(&look.input), cells(&look.output));
-            let (Some(p), Some(q)) = (
-                crate::worlds::readings::bounds(&a),
-                crate::worlds::readings::bounds(&b),
-            ) else {
-                return false;
-            };
-            // All hangs on something still above.
-            let hooks: Vec<&Place> = a.iter().filter(|h| h.0 == p[0]).collect();
-            let hangs = hooks.iter().all(|h| look.was(**h) == thread)
-                && hooks.iter().any(|h| look.stays((h.0 - 1, h.1)));
-            let axis = p[1] + q[3];
-            p[3] + q[1] == axis
-                && p[1] != q[1]
-                && hangs
-                && look.had(ball) >= 3
-                && look.before_of(ball).iter().all(|b| b.len() <= 2)
-                && a.iter()
-                    .all(|&(r, c)| look.is((r, axis - c)) == look.was((r, c)))
-        })
+fn swung_to_the_far_side(look: &Look) -> bool {
+    let [x, y] = *look.touched.as_slice() else {
+        return false;
+    };
+    if !look.same_counts {
+        return false;
     }
+    [(x, y), (y, x)].into_iter().any(|(ball, thread)| {
+        let cells = |g: &Grid| g.places_where(|c| c == x || c == y);
+        let (a, b) = (cells(&look.input), cells(&look.output));
+        let (Some(p), Some(q)) = (bounds(&a), bounds(&b)) else {
+            return false;
+        };
+        // All hangs on something still above.
+        let hooks: Vec<&Place> = a.iter().filter(|h| h.0 == p[0]).collect();
+        let hangs = hooks.iter().all(|h| look.was(**h) == thread)
+            && hooks.iter().any(|h| look.stays((h.0 - 1, h.1)));
+        let axis = p[1] + q[3];
+        p[3] + q[1] == axis
+            && p[1] != q[1]
+            && hangs
+            && look.had(ball) >= 3
+            && look.before_of(ball).iter().all(|b| b.len() <= 2)
+            && a.iter()
+                .all(|&(r, c)| look.is((r, axis - c)) == look.was((r, c)))
+    })
+}
 
-    fn just_as_high(look: &Look) -> bool {
-        let [ball] = *look.touched.as_slice() else {
-            return false;
-        };
-        if !look.kept(ball, 1) || look.changed.len() > 14 {
-            return false;
-        }
-        let (gone, came) = (look.gone(ball), look.came(ball));
-        // How far down from this row it is to the ground in a column.
-        let deep = |r: i32, c: i32| {
-            let ground = (r + 1..look.rows()).find(|&y| look.stays((y, c)));
-            ground.map_or(99, |y| y - r)
-        };
-        let crossed = |(p, q): (&Place, &Place)| {
-            let (a, b) = (p.1.min(q.1), p.1.max(q.1));
-            let valley = (a + 1..b).map(|c| deep(p.0, c)).max().unwrap_or(0);
-            p.0 == q.0
-                && b - a >= 2
-                && deep(p.0, a) == 1
-                && deep(p.0, b) == 1
-                && (2..99).contains(&valley)
-        };
-        let far = gone
-            .first()
-            .zip(came.first())
-            .is_some_and(|(p, q)| (p.1 - q.1).abs() >= 4);
-        let one_way = |(p, q): (&Place, &Place)| (q.1 - p.1).signum();
-        let way = gone.iter().zip(&came).map(one_way).next();
-        far && gone
-            .iter()
-            .zip(&came)
-            .all(|x| crossed(x) && Some(one_way(x)) == way)
+fn just_as_high(look: &Look) -> bool {
+    let [ball] = *look.touched.as_slice() else {
+        return false;
+    };
+    if !look.kept(ball, 1) || look.changed.len() > 14 {
+        return false;
     }
+    let (gone, came) = (look.gone(ball), look.came(ball));
+    // How far down from this row it is to the ground in a column.
+    let deep = |r: i32, c: i32| {
+        let ground = (r + 1..look.rows()).find(|&y| look.stays((y, c)));
+        ground.map_or(99, |y| y - r)
+    };
+    let crossed = |(p, q): (&Place, &Place)| {
+        let (a, b) = (p.1.min(q.1), p.1.max(q.1));
+        let valley = (a + 1..b).map(|c| deep(p.0, c)).max().unwrap_or(0);
+        p.0 == q.0
+            && b - a >= 2
+            && deep(p.0, a) == 1
+            && deep(p.0, b) == 1
+            && (2..99).contains(&valley)
+    };
+    let far = gone
+        .first()
+        .zip(came.first())
+        .is_some_and(|(p, q)| (p.1 - q.1).abs() >= 4);
+    let one_way = |(p, q): (&Place, &Place)| (q.1 - p.1).signum();
+    let way = gone.iter().zip(&came).map(one_way).next();
+    far && gone
+        .iter()
+        .zip(&came)
+        .all(|x| crossed(x) && Some(one_way(x)) == way)
+}
 
-    fn bounced_as_high(look: &Look) -> bool {
-        let Some(ball) = look.one_added() else {
-            return false;
-        };
-        let paths: Vec<&Part> = look
-            .after_of(ball)
-            .into_iter()
-            .filter(|p| look.restless(p))
-            .collect();
-        let [path] = paths.as_slice() else {
-            return false;
-        };
-        let [top, left, bottom, right] = path.bounds;
-        let rows: Vec<i32> = (left..=right)
-            .filter_map(|c| path.cells.iter().find(|p| p.1 == c).map(|p| p.0))
-            .collect();
-        let dotted = (0..look.cols())
-            .filter(|&c| look.stays((top - 1, c)))
-            .count() as i32;
-        let turns = rows.windows(3).filter(|w| w[0] == w[2] && w[1] != w[0]);
-        rows.len() == path.len()
-            && rows.windows(2).all(|w| (w[1] - w[0]).abs() == 1)
-            && rows.first() == Some(&top)
-            && rows.last() == Some(&top)
-            && turns.clone().all(|w| w[1] == top || w[1] == bottom)
-            && turns.count() >= 1
-            && bottom - top >= 2
-            && 3 * dotted >= look.cols()
-            && (left..=right).all(|c| look.stays((bottom + 1, c)))
-    }
+fn bounced_as_high(look: &Look) -> bool {
+    let Some(ball) = look.one_added() else {
+        return false;
+    };
+    let paths: Vec<&Part> = look
+        .after_of(ball)
+        .into_iter()
+        .filter(|p| look.restless(p))
+        .collect();
+    let [path] = paths.as_slice() else {
+        return false;
+    };
+    let [top, left, bottom, right] = path.bounds;
+    let rows: Vec<i32> = (left..=right)
+        .filter_map(|c| path.cells.iter().find(|p| p.1 == c).map(|p| p.0))
+        .collect();
+    let dotted = (0..look.cols())
+        .filter(|&c| look.stays((top - 1, c)))
+        .count() as i32;
+    let turns = rows.windows(3).filter(|w| w[0] == w[2] && w[1] != w[0]);
+    rows.len() == path.len()
+        && rows.windows(2).all(|w| (w[1] - w[0]).abs() == 1)
+        && rows.first() == Some(&top)
+        && rows.last() == Some(&top)
+        && turns.clone().all(|w| w[1] == top || w[1] == bottom)
+        && turns.count() >= 1
+        && bottom - top >= 2
+        && 3 * dotted >= look.cols()
+        && (left..=right).all(|c| look.stays((bottom + 1, c)))
 }

@@ -1,20 +1,11 @@
 //! Expansion: how it is drawn and recognised.
 
-use crate::grid::{Pair, Place};
-use crate::worlds::draw::{disc, extent, ring, shifted};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "expansion",
-    data: include_str!("expansion.json"),
-    aspects: &[
-        ("every-side", every_side),
-        ("balloon", balloon),
-        ("growing-crosses", growing_crosses),
-        ("wider-lattice", wider_lattice),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: every_side, balloon, growing_crosses, wider_lattice;
+    reads: grew, swelled, crosses, twice_as_far;
+}
 
 fn every_side(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -116,159 +107,116 @@ fn wider_lattice(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::{Grid, Place};
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "expansion",
-            &["every-side"],
-            "did every body grow by the same number of cells on all sides?",
-            grew,
-        )
-        .touching(1, 9)
-        .added()
-        .fresh(0),
-        Reading::new(
-            "expansion",
-            &["balloon"],
-            "did a closed skin become wider on all sides around as many particles as before?",
-            swelled,
-        )
-        .touching(2, 2)
-        .kinds_stay()
-        .reshaping(3),
-        Reading::new(
-            "expansion",
-            &["growing-crosses"],
-            "did every point that changed grow into a cross with arms of one length?",
-            crosses,
-        )
-        .touching(1, 2)
-        .added()
-        .fresh(0),
-        Reading::new(
-            "expansion",
-            &["wider-lattice"],
-            "did the points of a lattice go twice as far apart around its middle?",
-            twice_as_far,
-        )
-        .touching(1, 1)
-        .same_counts(),
-    ];
-
-    fn grew(look: &Look) -> bool {
-        if !look.only_added || !look.fresh.is_empty() {
-            return false;
-        }
-        let parts: Vec<&Part> = look
-            .parts_before()
-            .iter()
-            .filter(|p| look.touched.contains(&p.colour))
-            .collect();
-        parts.len() >= 2
-            && [1, 2].into_iter().any(|by: i32| {
-                let mut image = look.input.clone();
-                for part in &parts {
-                    for &(r, c) in &part.cells {
-                        for dr in -by..=by {
-                            for dc in -by..=by {
-                                image.set(r + dr, c + dc, part.colour);
-                            }
+fn grew(look: &Look) -> bool {
+    if !look.only_added || !look.fresh.is_empty() {
+        return false;
+    }
+    let parts: Vec<&Part> = look
+        .parts_before()
+        .iter()
+        .filter(|p| look.touched.contains(&p.colour))
+        .collect();
+    parts.len() >= 2
+        && [1, 2].into_iter().any(|by: i32| {
+            let mut image = look.input.clone();
+            for part in &parts {
+                for &(r, c) in &part.cells {
+                    for dr in -by..=by {
+                        for dc in -by..=by {
+                            image.set(r + dr, c + dc, part.colour);
                         }
                     }
                 }
-                image == look.output
-            })
-    }
-
-    fn swelled(look: &Look) -> bool {
-        let t = &look.touched;
-        let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
-            return false;
-        };
-        [(x, y), (y, x)].into_iter().any(|(skin, gas)| {
-            if !look.kept(gas, 3) || look.has(skin) <= look.had(skin) {
-                return false;
             }
-            let (before, after) = (look.before_of(skin), look.after_of(skin));
-            let ([small], [large]) = (before.as_slice(), after.as_slice()) else {
-                return false;
-            };
-            let by: Vec<i32> = small
-                .bounds
-                .iter()
-                .zip(&large.bounds)
-                .map(|(a, b)| (a - b).abs())
-                .collect();
-            let inside = |grid: &Grid| {
-                let out = crate::worlds::readings::outside(grid, skin);
-                grid.places_of(gas).iter().all(|&(r, c)| out.at(r, c) == 0)
-            };
-            by.iter().all(|d| *d > 0 && Some(d) == by.first())
-                && large.bounds[0] < small.bounds[0]
-                && inside(&look.input)
-                && inside(&look.output)
+            image == look.output
         })
-    }
+}
 
-    fn crosses(look: &Look) -> bool {
-        (1..=3).any(|by: i32| {
-            let mut image = look.input.clone();
-            let mut grown = 0;
-            for part in look.parts_before() {
-                let [(r, c)] = *part.cells.as_slice() else {
-                    continue;
-                };
-                if look.is((r, c + 1)) != part.colour {
-                    continue;
-                }
-                grown += 1;
-                for k in -by..=by {
-                    image.set(r + k, c, part.colour);
-                    image.set(r, c + k, part.colour);
-                }
-            }
-            grown >= 1 && look.changed.len() >= 8 && image == look.output
-        })
-    }
-
-    fn twice_as_far(look: &Look) -> bool {
-        let [colour] = *look.touched.as_slice() else {
-            return false;
-        };
-        // A distractor of the same colour stays; the lattice is all that moved or lies within its bounds.
-        let was = look.input.places_of(colour);
-        let Some([t, l, b, r]) = crate::worlds::readings::bounds(&look.changed) else {
-            return false;
-        };
-        let within = |p: &&Place| p.0 >= t && p.0 <= b && p.1 >= l && p.1 <= r;
-        let inner: Vec<Place> = was.iter().filter(within).copied().collect();
-        let (y, x) = (t + b, l + r);
-        if inner.len() < 4 {
+fn swelled(look: &Look) -> bool {
+    let t = &look.touched;
+    let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
+        return false;
+    };
+    [(x, y), (y, x)].into_iter().any(|(skin, gas)| {
+        if !look.kept(gas, 3) || look.has(skin) <= look.had(skin) {
             return false;
         }
-        // Twice the offsets from the middle of the bounds, doubled.
-        let mut image: Vec<Place> = inner
+        let (before, after) = (look.before_of(skin), look.after_of(skin));
+        let ([small], [large]) = (before.as_slice(), after.as_slice()) else {
+            return false;
+        };
+        let by: Vec<i32> = small
+            .bounds
             .iter()
-            .map(|p| ((2 * (2 * p.0 - y) + y), (2 * (2 * p.1 - x) + x)))
+            .zip(&large.bounds)
+            .map(|(a, b)| (a - b).abs())
             .collect();
-        if image.iter().any(|p| p.0 % 2 != 0 || p.1 % 2 != 0) {
-            return false;
+        let inside = |grid: &Grid| {
+            let out = outside(grid, skin);
+            grid.places_of(gas).iter().all(|&(r, c)| out.at(r, c) == 0)
+        };
+        by.iter().all(|d| *d > 0 && Some(d) == by.first())
+            && large.bounds[0] < small.bounds[0]
+            && inside(&look.input)
+            && inside(&look.output)
+    })
+}
+
+fn crosses(look: &Look) -> bool {
+    (1..=3).any(|by: i32| {
+        let mut image = look.input.clone();
+        let mut grown = 0;
+        for part in look.parts_before() {
+            let [(r, c)] = *part.cells.as_slice() else {
+                continue;
+            };
+            if look.is((r, c + 1)) != part.colour {
+                continue;
+            }
+            grown += 1;
+            for k in -by..=by {
+                image.set(r + k, c, part.colour);
+                image.set(r, c + k, part.colour);
+            }
         }
-        for p in &mut image {
-            *p = (p.0 / 2, p.1 / 2);
-        }
-        image.sort_unstable();
-        let now: Vec<Place> = look
-            .output
-            .places_of(colour)
-            .into_iter()
-            .filter(|p| within(&p))
-            .collect();
-        image == now
+        grown >= 1 && look.changed.len() >= 8 && image == look.output
+    })
+}
+
+fn twice_as_far(look: &Look) -> bool {
+    let [colour] = *look.touched.as_slice() else {
+        return false;
+    };
+    // A distractor of the same colour stays; the lattice is all that moved or lies within its bounds.
+    let was = look.input.places_of(colour);
+    let Some([t, l, b, r]) = bounds(&look.changed) else {
+        return false;
+    };
+    let within = |p: &&Place| p.0 >= t && p.0 <= b && p.1 >= l && p.1 <= r;
+    let inner: Vec<Place> = was.iter().filter(within).copied().collect();
+    let (y, x) = (t + b, l + r);
+    if inner.len() < 4 {
+        return false;
     }
+    // Twice the offsets from the middle of the bounds, doubled.
+    let mut image: Vec<Place> = inner
+        .iter()
+        .map(|p| ((2 * (2 * p.0 - y) + y), (2 * (2 * p.1 - x) + x)))
+        .collect();
+    if image.iter().any(|p| p.0 % 2 != 0 || p.1 % 2 != 0) {
+        return false;
+    }
+    for p in &mut image {
+        *p = (p.0 / 2, p.1 / 2);
+    }
+    image.sort_unstable();
+    let now: Vec<Place> = look
+        .output
+        .places_of(colour)
+        .into_iter()
+        .filter(|p| within(&p))
+        .collect();
+    image == now
 }

@@ -1,15 +1,11 @@
 //! Explosion: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::draw::{disc, line};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "explosion",
-    data: include_str!("explosion.json"),
-    aspects: &[("fragments", fragments), ("blast", blast)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: fragments, blast;
+    reads: burst, blasted;
+}
 
 fn fragments(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -66,88 +62,66 @@ fn blast(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::{Place, around};
-    use crate::worlds::readings::look::Look;
-    use crate::worlds::readings::{Reading, area};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "explosion",
-        &["fragments"],
-        "did a block come apart into cells that lie around it in all directions, none lost?",
-        burst,
-    )
-    .touching(1, 2).kinds_stay().reshaping(6),
-Reading::new(
-        "explosion",
-        &["blast"],
-        "did something turn into a new colour that shoots out to all sides and breaks what stood around?",
-        blasted,
-    )
-    .touching(3, 3).fresh(1).lost(1),
-];
-
-    fn burst(look: &Look) -> bool {
-        if look.touched.len() > 2 {
+fn burst(look: &Look) -> bool {
+    if look.touched.len() > 2 {
+        return false;
+    }
+    look.touched.iter().any(|&colour| {
+        if !look.kept(colour, 6) {
             return false;
         }
-        look.touched.iter().any(|&colour| {
-            if !look.kept(colour, 6) {
-                return false;
-            }
-            let (a, b) = (look.input.places_of(colour), look.output.places_of(colour));
-            let Some([t, l, bottom, r]) = crate::worlds::readings::bounds(&a) else {
-                return false;
-            };
-            let (y, x) = (t + bottom, l + r);
-            let mut ways: Vec<Place> = b
-                .iter()
-                .map(|p| ((2 * p.0 - y).signum(), (2 * p.1 - x).signum()))
-                .collect();
-            ways.sort_unstable();
-            ways.dedup();
-            let far = |p: &Place| (2 * p.0 - y).abs().max((2 * p.1 - x).abs());
-            let rim = a.iter().map(far).max().unwrap_or(0);
-            let edge = b.iter().map(far).max().unwrap_or(0);
-            let (was, is) = (look.before_of(colour).len(), look.after_of(colour).len());
-            let flash = |c: &&u8| **c == colour || look.has_parts(**c, 1, 1);
-            was == 1
-                && look.touched.iter().all(|c| flash(&c))
-                && is + 1 >= b.len()
-                && area(&a) <= 30
-                && area(&a) <= a.len() as i32 + 2
-                && ways.len() >= 8
-                && 2 * edge >= 3 * rim
-        })
-    }
+        let (a, b) = (look.input.places_of(colour), look.output.places_of(colour));
+        let Some([t, l, bottom, r]) = bounds(&a) else {
+            return false;
+        };
+        let (y, x) = (t + bottom, l + r);
+        let mut ways: Vec<Place> = b
+            .iter()
+            .map(|p| ((2 * p.0 - y).signum(), (2 * p.1 - x).signum()))
+            .collect();
+        ways.sort_unstable();
+        ways.dedup();
+        let far = |p: &Place| (2 * p.0 - y).abs().max((2 * p.1 - x).abs());
+        let rim = a.iter().map(far).max().unwrap_or(0);
+        let edge = b.iter().map(far).max().unwrap_or(0);
+        let (was, is) = (look.before_of(colour).len(), look.after_of(colour).len());
+        let flash = |c: &&u8| **c == colour || look.has_parts(**c, 1, 1);
+        was == 1
+            && look.touched.iter().all(|c| flash(&c))
+            && is + 1 >= b.len()
+            && area(&a) <= 30
+            && area(&a) <= a.len() as i32 + 2
+            && ways.len() >= 8
+            && 2 * edge >= 3 * rim
+    })
+}
 
-    fn blasted(look: &Look) -> bool {
-        let (Some(fire), Some(bomb), 3) = (look.one_fresh(), look.one_lost(), look.touched.len())
-        else {
-            return false;
-        };
-        let charge = look.input.places_of(bomb);
-        let Some([t, l, b, r]) = crate::worlds::readings::bounds(&charge) else {
-            return false;
-        };
-        let Some(&wall) = look.touched.iter().find(|c| **c != fire && **c != bomb) else {
-            return false;
-        };
-        let middle = ((t + b) / 2, (l + r) / 2);
-        let reach = |(dr, dc): Place| {
-            (1..12)
-                .take_while(|k| look.is((middle.0 + dr * k, middle.1 + dc * k)) == fire)
-                .count()
-        };
-        look.is(middle) == fire
-            && around(true).all(|way| reach(way) >= 2)
-            && look.gone(wall).len() >= 4
-            && charge
-                .iter()
-                .all(|&p| look.is(p) == fire || look.is(p) == 0)
-            && look.has_parts(bomb, 1, 0)
-            && look.has_parts(fire, 0, 1)
-    }
+fn blasted(look: &Look) -> bool {
+    let (Some(fire), Some(bomb), 3) = (look.one_fresh(), look.one_lost(), look.touched.len())
+    else {
+        return false;
+    };
+    let charge = look.input.places_of(bomb);
+    let Some([t, l, b, r]) = bounds(&charge) else {
+        return false;
+    };
+    let Some(&wall) = look.touched.iter().find(|c| **c != fire && **c != bomb) else {
+        return false;
+    };
+    let middle = ((t + b) / 2, (l + r) / 2);
+    let reach = |(dr, dc): Place| {
+        (1..12)
+            .take_while(|k| look.is((middle.0 + dr * k, middle.1 + dc * k)) == fire)
+            .count()
+    };
+    look.is(middle) == fire
+        && around(true).all(|way| reach(way) >= 2)
+        && look.gone(wall).len() >= 4
+        && charge
+            .iter()
+            .all(|&p| look.is(p) == fire || look.is(p) == 0)
+        && look.has_parts(bomb, 1, 0)
+        && look.has_parts(fire, 0, 1)
 }

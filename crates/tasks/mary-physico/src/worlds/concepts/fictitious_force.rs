@@ -1,15 +1,11 @@
 //! Fictitious force: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair};
-use crate::worlds::draw::line;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "fictitious-force",
-    data: include_str!("fictitious_force.json"),
-    aspects: &[("starting-bus", starting_bus), ("carousel", carousel)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: starting_bus, carousel;
+    reads: pressed_back if a_hollow_went, swung_outwards;
+}
 
 fn starting_bus(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -86,167 +82,140 @@ fn carousel(s: &mut Setting) -> Option<Pair> {
     (room && top + long + 2 < ground).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
-    use crate::worlds::readings::motion::single;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "fictitious-force",
-        &["starting-bus"],
-        "did a hollow body go sideways, and what is inside it end at its back?",
-        pressed_back,
-    )
-    .may(a_hollow_went)
-    .touching(2, 4).kinds_stay().keeping(1).movers(1)
-    .upright(),
-Reading::new(
-        "fictitious-force",
-        &["carousel"],
-        "did stripes of a roof change places, and what hangs from it on both sides swing outwards and up?",
-        swung_outwards,
-    )
-    .touching(4, 4).kinds_stay()
-    .upright(),
-];
+fn a_hollow_went(look: &Look) -> bool {
+    look.touched.iter().any(|&bus| {
+        look.had(bus) >= 14
+            && single(look, bus)
+                .is_some_and(|(from, ..)| from.len() as i32 + 4 <= from.tall() * from.wide())
+    })
+}
 
-    fn a_hollow_went(look: &Look) -> bool {
-        look.touched.iter().any(|&bus| {
-            look.had(bus) >= 14
-                && single(look, bus)
-                    .is_some_and(|(from, ..)| from.len() as i32 + 4 <= from.tall() * from.wide())
-        })
+fn pressed_back(look: &Look) -> bool {
+    if !(2..=4).contains(&look.touched.len()) {
+        return false;
     }
-
-    fn pressed_back(look: &Look) -> bool {
-        if !(2..=4).contains(&look.touched.len()) {
+    look.touched.iter().any(|&bus| {
+        if look.had(bus) < 14 {
             return false;
         }
-        look.touched.iter().any(|&bus| {
-            if look.had(bus) < 14 {
-                return false;
-            }
-            let Some((from, to, by)) = single(look, bus) else {
-                return false;
-            };
-            if by.0 != 0 || from.len() as i32 + 4 > from.tall() * from.wide() {
-                return false;
-            }
-            let inside = |part: &Part, cells: &[Place]| {
-                let [t, l, b, r] = part.bounds;
-                cells
-                    .iter()
-                    .all(|p| p.0 > t && p.0 < b && p.1 > l && p.1 < r)
-            };
-            let back = if by.1 > 0 {
-                to.bounds[1] + 1
-            } else {
-                to.bounds[3] - 1
-            };
-            let sum = |cells: &[Place]| cells.iter().map(|p| p.1).sum::<i32>();
-            // How far what is inside went on beyond the body that holds it: none ahead, some back.
-            let slid = |colour: u8| {
-                let (a, b) = (look.input.places_of(colour), look.output.places_of(colour));
-                let held = look.kept(colour, 1) && inside(from, &a) && inside(to, &b);
-                held.then(|| (sum(&b) - sum(&a) - by.1 * a.len() as i32) * by.1.signum())
-            };
-            let slides: Vec<i32> = look.touched.iter().filter_map(|&c| slid(c)).collect();
-            let held = |c: &&u8| slid(**c).is_some();
-            let at_back = look
-                .touched
-                .iter()
-                .filter(held)
-                .any(|&c| look.output.places_of(c).iter().any(|p| p.1 == back));
-            // Outside only streaks appear.
-            let streaks = |c: &&u8| {
-                let new = look.new_parts();
-                **c == bus
-                    || held(c)
-                    || (look.gone(**c).is_empty()
-                        && new
-                            .iter()
-                            .filter(|p| p.colour == **c)
-                            .all(|p| p.is_run() && p.len() == 2))
-            };
-            at_back
-                && look.touched.iter().all(|c| streaks(&c))
-                && slides.iter().all(|s| *s <= 0)
-                && slides.iter().any(|s| *s < 0)
-        })
-    }
-
-    fn swung_outwards(look: &Look) -> bool {
-        let Some(roof) = striped_roof(look) else {
+        let Some((from, to, by)) = single(look, bus) else {
             return false;
         };
-        let (row, left, right) = roof;
-        let middle = left + right;
-        let under = |p: &&Part| p.bounds[0] > row && look.restless(p);
-        let side = |p: &Part| (p.middle().1 - middle).signum();
-        let (before, after): (Vec<&Part>, Vec<&Part>) = (
-            look.parts_before().iter().filter(under).collect(),
-            look.parts_after().iter().filter(under).collect(),
-        );
-        // What hangs: chains from the roof and seats below them, as many on either side.
-        let even = |parts: &[&Part]| {
-            let on = |way: i32| parts.iter().filter(|p| side(p) == way).count();
-            on(0) == 0 && on(1) == on(-1) && on(1) >= 2
-        };
-        let fixed = |p: &&&Part| p.bounds[0] == row + 1;
-        let chains: Vec<&&Part> = after.iter().filter(fixed).collect();
-        let straight = before.iter().filter(fixed).all(|p| p.wide() == 1);
-        let slanted = chains.iter().all(|p| {
-            let far = |c: &Place| (2 * c.1 - middle).abs();
-            let inner = p.cells.iter().map(far).min();
-            let top = p.cells.iter().filter(|c| c.0 == row + 1).map(far).min();
-            let outer = p.cells.iter().map(far).max();
-            inner == top && outer >= inner.map(|i| i + 4)
-        });
-        // Every seat has gone out and up.
-        let seats = |parts: &[&Part]| -> Vec<(i32, i32)> {
-            let mut found: Vec<(i32, i32)> = parts
+        if by.0 != 0 || from.len() as i32 + 4 > from.tall() * from.wide() {
+            return false;
+        }
+        let inside = |part: &Part, cells: &[Place]| {
+            let [t, l, b, r] = part.bounds;
+            cells
                 .iter()
-                .filter(|p| !fixed(p))
-                .map(|p| (p.middle().1, p.bounds[0]))
-                .collect();
-            found.sort_unstable();
-            found
+                .all(|p| p.0 > t && p.0 < b && p.1 > l && p.1 < r)
         };
-        let (sat, sit) = (seats(&before), seats(&after));
-        let lifted = sat
+        let back = if by.1 > 0 {
+            to.bounds[1] + 1
+        } else {
+            to.bounds[3] - 1
+        };
+        let sum = |cells: &[Place]| cells.iter().map(|p| p.1).sum::<i32>();
+        // How far what is inside went on beyond the body that holds it: none ahead, some back.
+        let slid = |colour: u8| {
+            let (a, b) = (look.input.places_of(colour), look.output.places_of(colour));
+            let held = look.kept(colour, 1) && inside(from, &a) && inside(to, &b);
+            held.then(|| (sum(&b) - sum(&a) - by.1 * a.len() as i32) * by.1.signum())
+        };
+        let slides: Vec<i32> = look.touched.iter().filter_map(|&c| slid(c)).collect();
+        let held = |c: &&u8| slid(**c).is_some();
+        let at_back = look
+            .touched
             .iter()
-            .zip(&sit)
-            .all(|(a, b)| b.1 < a.1 && (b.0 - middle).abs() > (a.0 - middle).abs());
-        let explained =
-            |p: &Place| p.0 == row || before.iter().chain(&after).any(|part| part.has(*p));
-        even(&before)
-            && even(&after)
-            && sat.len() == sit.len()
-            && sat.len() == chains.len()
-            && straight
-            && slanted
-            && lifted
-            && look.changed.iter().all(explained)
-    }
+            .filter(held)
+            .any(|&c| look.output.places_of(c).iter().any(|p| p.1 == back));
+        // Outside only streaks appear.
+        let streaks = |c: &&u8| {
+            let new = look.new_parts();
+            **c == bus
+                || held(c)
+                || (look.gone(**c).is_empty()
+                    && new
+                        .iter()
+                        .filter(|p| p.colour == **c)
+                        .all(|p| p.is_run() && p.len() == 2))
+        };
+        at_back
+            && look.touched.iter().all(|c| streaks(&c))
+            && slides.iter().all(|s| *s <= 0)
+            && slides.iter().any(|s| *s < 0)
+    })
+}
 
-    /// The row and the ends of a stretch in which two colours by turns have changed places.
-    fn striped_roof(look: &Look) -> Option<(i32, i32, i32)> {
-        let row = look.changed.first()?.0;
-        let cells: Vec<i32> = look
-            .changed
+fn swung_outwards(look: &Look) -> bool {
+    let Some(roof) = striped_roof(look) else {
+        return false;
+    };
+    let (row, left, right) = roof;
+    let middle = left + right;
+    let under = |p: &&Part| p.bounds[0] > row && look.restless(p);
+    let side = |p: &Part| (p.middle().1 - middle).signum();
+    let (before, after): (Vec<&Part>, Vec<&Part>) = (
+        look.parts_before().iter().filter(under).collect(),
+        look.parts_after().iter().filter(under).collect(),
+    );
+    // What hangs: chains from the roof and seats below them, as many on either side.
+    let even = |parts: &[&Part]| {
+        let on = |way: i32| parts.iter().filter(|p| side(p) == way).count();
+        on(0) == 0 && on(1) == on(-1) && on(1) >= 2
+    };
+    let fixed = |p: &&&Part| p.bounds[0] == row + 1;
+    let chains: Vec<&&Part> = after.iter().filter(fixed).collect();
+    let straight = before.iter().filter(fixed).all(|p| p.wide() == 1);
+    let slanted = chains.iter().all(|p| {
+        let far = |c: &Place| (2 * c.1 - middle).abs();
+        let inner = p.cells.iter().map(far).min();
+        let top = p.cells.iter().filter(|c| c.0 == row + 1).map(far).min();
+        let outer = p.cells.iter().map(far).max();
+        inner == top && outer >= inner.map(|i| i + 4)
+    });
+    // Every seat has gone out and up.
+    let seats = |parts: &[&Part]| -> Vec<(i32, i32)> {
+        let mut found: Vec<(i32, i32)> = parts
             .iter()
-            .filter(|p| p.0 == row)
-            .map(|p| p.1)
+            .filter(|p| !fixed(p))
+            .map(|p| (p.middle().1, p.bounds[0]))
             .collect();
-        let (left, right) = (*cells.first()?, *cells.last()?);
-        let whole = cells.len() as i32 == right - left + 1 && cells.len() >= 5;
-        let by_turns = (left..right).all(|c| {
-            let (was, next) = (look.was((row, c)), look.was((row, c + 1)));
-            was != 0 && next != 0 && was != next && look.is((row, c)) == next
-        });
-        (whole && by_turns).then_some((row, left, right))
-    }
+        found.sort_unstable();
+        found
+    };
+    let (sat, sit) = (seats(&before), seats(&after));
+    let lifted = sat
+        .iter()
+        .zip(&sit)
+        .all(|(a, b)| b.1 < a.1 && (b.0 - middle).abs() > (a.0 - middle).abs());
+    let explained = |p: &Place| p.0 == row || before.iter().chain(&after).any(|part| part.has(*p));
+    even(&before)
+        && even(&after)
+        && sat.len() == sit.len()
+        && sat.len() == chains.len()
+        && straight
+        && slanted
+        && lifted
+        && look.changed.iter().all(explained)
+}
+
+/// The row and the ends of a stretch in which two colours by turns have changed places.
+fn striped_roof(look: &Look) -> Option<(i32, i32, i32)> {
+    let row = look.changed.first()?.0;
+    let cells: Vec<i32> = look
+        .changed
+        .iter()
+        .filter(|p| p.0 == row)
+        .map(|p| p.1)
+        .collect();
+    let (left, right) = (*cells.first()?, *cells.last()?);
+    let whole = cells.len() as i32 == right - left + 1 && cells.len() >= 5;
+    let by_turns = (left..right).all(|c| {
+        let (was, next) = (look.was((row, c)), look.was((row, c + 1)));
+        was != 0 && next != 0 && was != next && look.is((row, c)) == next
+    });
+    (whole && by_turns).then_some((row, left, right))
 }

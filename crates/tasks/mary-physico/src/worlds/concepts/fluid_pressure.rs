@@ -1,16 +1,11 @@
 //! Fluid pressure: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::draw::line;
-use crate::worlds::scenery::liquids::vessel;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "fluid-pressure",
-    data: include_str!("fluid_pressure.json"),
-    aspects: &[("jets", jets), ("pushed-pistons", pushed_pistons)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: jets, pushed_pistons;
+    reads: sprang_out, pushed_out;
+}
 
 fn jets(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -75,93 +70,69 @@ fn pushed_pistons(s: &mut Setting) -> Option<Pair> {
     (gauges >= 3).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "fluid-pressure",
-        &["jets"],
-        "are plugs in an upright wall gone, and does the liquid spring farther from the deepest than from the highest?",
-        sprang_out,
-    )
-    .touching(2, 3).lost(1)
-    .upright(),
-Reading::new(
-        "fluid-pressure",
-        &["pushed-pistons"],
-        "were equal pistons pushed out the farther the deeper they lie, the liquid behind them?",
-        pushed_out,
-    )
-    .touching(2, 2).kinds_stay().keeping(3).movers(1)
-    .upright(),
-];
+fn sprang_out(look: &Look) -> bool {
+    let (Some(plug), 2..=3) = (look.one_lost(), look.touched.len()) else {
+        return false;
+    };
+    let holes = look.input.places_of(plug);
+    let water = holes.first().map_or(0, |&p| look.is(p));
+    let (Some(&first), Some(&last)) = (holes.first(), holes.last()) else {
+        return false;
+    };
+    let col = first.1;
+    if holes.len() < 2
+        || holes.iter().any(|p| p.1 != col || look.is(*p) != water)
+        || !look.gone(water).is_empty()
+        || look.had(water) < 4
+        || look.changed.iter().any(|&p| look.is(p) != water)
+    {
+        return false;
+    }
+    let outside: Vec<Place> = look
+        .changed
+        .iter()
+        .copied()
+        .filter(|p| p.1 != col)
+        .collect();
+    let way = outside.first().map_or(0, |p| (p.1 - col).signum());
+    // How far a jet goes straight out before it begins to drop.
+    let level = |row: i32| {
+        (1..20)
+            .take_while(|k| look.is((row, col + way * k)) == water)
+            .count()
+    };
+    outside.len() >= 4
+        && look.has_parts(water, 1, 1)
+        && outside.iter().all(|p| (p.1 - col) * way > 0)
+        && level(last.0) > level(first.0)
+}
 
-    fn sprang_out(look: &Look) -> bool {
-        let (Some(plug), 2..=3) = (look.one_lost(), look.touched.len()) else {
+fn pushed_out(look: &Look) -> bool {
+    if look.touched.len() != 2 {
+        return false;
+    }
+    look.touched.iter().any(|&slug| {
+        let Some(&water) = look.touched.iter().find(|c| **c != slug) else {
             return false;
         };
-        let holes = look.input.places_of(plug);
-        let water = holes.first().map_or(0, |&p| look.is(p));
-        let (Some(&first), Some(&last)) = (holes.first(), holes.last()) else {
-            return false;
-        };
-        let col = first.1;
-        if holes.len() < 2
-            || holes.iter().any(|p| p.1 != col || look.is(*p) != water)
-            || !look.gone(water).is_empty()
-            || look.had(water) < 4
-            || look.changed.iter().any(|&p| look.is(p) != water)
-        {
+        if !look.kept(slug, 3) || look.has(water) <= look.had(water) {
             return false;
         }
-        let outside: Vec<Place> = look
-            .changed
-            .iter()
-            .copied()
-            .filter(|p| p.1 != col)
-            .collect();
-        let way = outside.first().map_or(0, |p| (p.1 - col).signum());
-        // How far a jet goes straight out before it begins to drop.
-        let level = |row: i32| {
-            (1..20)
-                .take_while(|k| look.is((row, col + way * k)) == water)
-                .count()
+        let Some(mut all) = look.moves_of(&[slug]) else {
+            return false;
         };
-        outside.len() >= 4
+        all.sort_by_key(|m| m.from.bounds[0]);
+        let far: Vec<i32> = all.iter().map(|m| m.by.1.abs()).collect();
+        let start = all.first().map(|m| m.from.bounds[1]);
+        all.len() >= 2
+            && all
+                .iter()
+                .all(|m| m.by.0 == 0 && Some(m.from.bounds[1]) == start)
+            && far.windows(2).all(|w| w[0] <= w[1])
+            && far.first() < far.last()
+            && look.gone(water).is_empty()
             && look.has_parts(water, 1, 1)
-            && outside.iter().all(|p| (p.1 - col) * way > 0)
-            && level(last.0) > level(first.0)
-    }
-
-    fn pushed_out(look: &Look) -> bool {
-        if look.touched.len() != 2 {
-            return false;
-        }
-        look.touched.iter().any(|&slug| {
-            let Some(&water) = look.touched.iter().find(|c| **c != slug) else {
-                return false;
-            };
-            if !look.kept(slug, 3) || look.has(water) <= look.had(water) {
-                return false;
-            }
-            let Some(mut all) = look.moves_of(&[slug]) else {
-                return false;
-            };
-            all.sort_by_key(|m| m.from.bounds[0]);
-            let far: Vec<i32> = all.iter().map(|m| m.by.1.abs()).collect();
-            let start = all.first().map(|m| m.from.bounds[1]);
-            all.len() >= 2
-                && all
-                    .iter()
-                    .all(|m| m.by.0 == 0 && Some(m.from.bounds[1]) == start)
-                && far.windows(2).all(|w| w[0] <= w[1])
-                && far.first() < far.last()
-                && look.gone(water).is_empty()
-                && look.has_parts(water, 1, 1)
-        })
-    }
+    })
 }

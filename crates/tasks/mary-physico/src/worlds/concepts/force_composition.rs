@@ -1,15 +1,11 @@
 //! Force composition: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair};
-use crate::worlds::draw::line;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "force-composition",
-    data: include_str!("force_composition.json"),
-    aspects: &[("parallelogram", parallelogram), ("tug-of-war", tug_of_war)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: parallelogram, tug_of_war;
+    reads: diagonal, difference;
+}
 
 fn parallelogram(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -79,131 +75,109 @@ fn tug_of_war(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::{Grid, Place};
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "force-composition",
-        &["parallelogram"],
-        "do two lines from a point get a third to the far corner of their parallelogram?",
-        diagonal,
-    )
-    .touching(2, 4).fresh(1),
-Reading::new(
-        "force-composition",
-        &["tug-of-war"],
-        "do two opposite arrows at a body become one, as long as their difference, on the longer's side?",
-        difference,
-    )
-    .touching(2, 2),
-];
+/// The end of a line of this colour that begins next to a point.
+fn end_of(look: &Look, colour: u8, from: Place) -> Option<Place> {
+    let cells = look.input.places_of(colour);
+    let far = |p: &&Place| (p.0 - from.0).abs().max((p.1 - from.1).abs());
+    let near = cells.iter().any(|p| far(&p) == 1);
+    let end = cells.iter().max_by_key(far)?;
+    // A thin line has as many cells as its end is away.
+    (near && far(&end) as usize == cells.len()).then_some(*end)
+}
 
-    /// The end of a line of this colour that begins next to a point.
-    fn end_of(look: &Look, colour: u8, from: Place) -> Option<Place> {
-        let cells = look.input.places_of(colour);
-        let far = |p: &&Place| (p.0 - from.0).abs().max((p.1 - from.1).abs());
-        let near = cells.iter().any(|p| far(&p) == 1);
-        let end = cells.iter().max_by_key(far)?;
-        // A thin line has as many cells as its end is away.
-        (near && far(&end) as usize == cells.len()).then_some(*end)
+fn diagonal(look: &Look) -> bool {
+    let Some(sum) = look.one_fresh() else {
+        return false;
+    };
+    if look.touched.len() > 4 || look.has(sum) < 3 {
+        return false;
     }
-
-    fn diagonal(look: &Look) -> bool {
-        let Some(sum) = look.one_fresh() else {
+    // The body grows dashes of its own colour along the far sides.
+    let bodies = look
+        .touched
+        .iter()
+        .filter(|&&c| look.had(c) == 1 && look.has(c) > 1);
+    bodies.copied().any(|body| {
+        let Some(&at) = look.input.places_of(body).first() else {
             return false;
         };
-        if look.touched.len() > 4 || look.has(sum) < 3 {
+        let ends: Vec<Place> = (1..10)
+            .filter(|&c| c != body && look.had(c) >= 2)
+            .filter_map(|c| end_of(look, c, at))
+            .collect();
+        let [a, b] = ends.as_slice() else {
             return false;
-        }
-        // The body grows dashes of its own colour along the far sides.
+        };
+        let corner = (a.0 + b.0 - at.0, a.1 + b.1 - at.1);
+        let line = look.output.places_of(sum);
+        let far = |p: &Place| (p.0 - at.0).abs().max((p.1 - at.1).abs());
+        // The dashes lie along the two far sides.
+        let along = |p: &Place, from: &Place| {
+            let (u, v) = (
+                (corner.0 - from.0, corner.1 - from.1),
+                (p.0 - from.0, p.1 - from.1),
+            );
+            (u.0 * v.1 - u.1 * v.0).abs() <= u.0.abs().max(u.1.abs())
+        };
+        let dashes = look.came(body);
+        look.is(corner) == sum
+            && dashes.iter().all(|p| along(p, a) || along(p, b))
+            && line.iter().all(|p| far(p) <= far(&corner))
+            && line.iter().any(|p| far(p) == 1)
+            && line.len() as i32 == far(&corner)
+    })
+}
+
+/// The arrow that leaves a body sideways at a place: its colour and its cells.
+fn arrow_from(grid: &Grid, (row, from): Place, way: i32) -> Option<(u8, Vec<Place>)> {
+    let colour = grid.at(row, from);
+    let long = (0..20)
+        .take_while(|i| colour != 0 && grid.at(row, from + way * i) == colour)
+        .count() as i32;
+    let barbs = [row - 1, row + 1].map(|r| (r, from + way * (long - 2)));
+    let headed = barbs.iter().all(|&(r, c)| grid.at(r, c) == colour);
+    // Beside the shaft there is nothing but the barbs.
+    let thin = [row - 1, row + 1]
+        .iter()
+        .all(|&r| (0..long).all(|i| i == long - 2 || grid.at(r, from + way * i) != colour));
+    (long >= 2 && headed && thin).then(|| {
+        let mut cells: Vec<Place> = (0..long).map(|i| (row, from + way * i)).collect();
+        cells.extend(barbs);
+        (colour, cells)
+    })
+}
+
+fn difference(look: &Look) -> bool {
+    look.lying_or_upright(|look| {
         let bodies = look
-            .touched
+            .parts_before()
             .iter()
-            .filter(|&&c| look.had(c) == 1 && look.has(c) > 1);
-        bodies.copied().any(|body| {
-            let Some(&at) = look.input.places_of(body).first() else {
-                return false;
-            };
-            let ends: Vec<Place> = (1..10)
-                .filter(|&c| c != body && look.had(c) >= 2)
-                .filter_map(|c| end_of(look, c, at))
-                .collect();
-            let [a, b] = ends.as_slice() else {
-                return false;
-            };
-            let corner = (a.0 + b.0 - at.0, a.1 + b.1 - at.1);
-            let line = look.output.places_of(sum);
-            let far = |p: &Place| (p.0 - at.0).abs().max((p.1 - at.1).abs());
-            // The dashes lie along the two far sides.
-            let along = |p: &Place, from: &Place| {
-                let (u, v) = (
-                    (corner.0 - from.0, corner.1 - from.1),
-                    (p.0 - from.0, p.1 - from.1),
-                );
-                (u.0 * v.1 - u.1 * v.0).abs() <= u.0.abs().max(u.1.abs())
-            };
-            let dashes = look.came(body);
-            look.is(corner) == sum
-                && dashes.iter().all(|p| along(p, a) || along(p, b))
-                && line.iter().all(|p| far(p) <= far(&corner))
-                && line.iter().any(|p| far(p) == 1)
-                && line.len() as i32 == far(&corner)
-        })
-    }
+            .filter(|p| p.is_box() && p.tall() == 3 && p.wide() == 3 && !look.restless(p));
+        let explained: Vec<Place> = bodies
+            .filter_map(|b| subtracted(look, b))
+            .flatten()
+            .collect();
+        !explained.is_empty() && look.changed.iter().all(|p| explained.contains(p))
+    })
+}
 
-    /// The arrow that leaves a body sideways at a place: its colour and its cells.
-    fn arrow_from(grid: &Grid, (row, from): Place, way: i32) -> Option<(u8, Vec<Place>)> {
-        let colour = grid.at(row, from);
-        let long = (0..20)
-            .take_while(|i| colour != 0 && grid.at(row, from + way * i) == colour)
-            .count() as i32;
-        let barbs = [row - 1, row + 1].map(|r| (r, from + way * (long - 2)));
-        let headed = barbs.iter().all(|&(r, c)| grid.at(r, c) == colour);
-        // Beside the shaft there is nothing but the barbs.
-        let thin = [row - 1, row + 1]
-            .iter()
-            .all(|&r| (0..long).all(|i| i == long - 2 || grid.at(r, from + way * i) != colour));
-        (long >= 2 && headed && thin).then(|| {
-            let mut cells: Vec<Place> = (0..long).map(|i| (row, from + way * i)).collect();
-            cells.extend(barbs);
-            (colour, cells)
-        })
-    }
-
-    fn difference(look: &Look) -> bool {
-        look.lying_or_upright(|look| {
-            let bodies = look
-                .parts_before()
-                .iter()
-                .filter(|p| p.is_box() && p.tall() == 3 && p.wide() == 3 && !look.restless(p));
-            let explained: Vec<Place> = bodies
-                .filter_map(|b| subtracted(look, b))
-                .flatten()
-                .collect();
-            !explained.is_empty() && look.changed.iter().all(|p| explained.contains(p))
-        })
-    }
-
-    /// The cells of the arrows at a body, if the longer of two opposite ones has lost the shorter's
-    /// length and the shorter is gone.
-    fn subtracted(look: &Look, body: &Part) -> Option<Vec<Place>> {
-        let [t, l, _, r] = body.bounds;
-        let (left, right) = ((t + 1, l - 1), (t + 1, r + 1));
-        let (one, first) = arrow_from(&look.input, left, -1)?;
-        let (two, second) = arrow_from(&look.input, right, 1)?;
-        let (colour, longer, shorter, (from, way), empty) = if first.len() > second.len() {
-            (one, &first, &second, (left, -1), right)
-        } else {
-            (two, &second, &first, (right, 1), left)
-        };
-        let (kept, sum) = arrow_from(&look.output, from, way)?;
-        // A head of two barbs is in all three lengths.
-        let difference = sum.len() - 2 == longer.len() - shorter.len();
-        (one != two && kept == colour && difference && look.is(empty) == 0)
-            .then(|| [first, second, sum].concat())
-    }
+/// The cells of the arrows at a body, if the longer of two opposite ones has lost the shorter's
+/// length and the shorter is gone.
+fn subtracted(look: &Look, body: &Part) -> Option<Vec<Place>> {
+    let [t, l, _, r] = body.bounds;
+    let (left, right) = ((t + 1, l - 1), (t + 1, r + 1));
+    let (one, first) = arrow_from(&look.input, left, -1)?;
+    let (two, second) = arrow_from(&look.input, right, 1)?;
+    let (colour, longer, shorter, (from, way), empty) = if first.len() > second.len() {
+        (one, &first, &second, (left, -1), right)
+    } else {
+        (two, &second, &first, (right, 1), left)
+    };
+    let (kept, sum) = arrow_from(&look.output, from, way)?;
+    // A head of two barbs is in all three lengths.
+    let difference = sum.len() - 2 == longer.len() - shorter.len();
+    (one != two && kept == colour && difference && look.is(empty) == 0)
+        .then(|| [first, second, sum].concat())
 }

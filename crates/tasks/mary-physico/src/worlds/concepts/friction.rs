@@ -1,17 +1,11 @@
 //! Friction: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "friction",
-    data: include_str!("friction.json"),
-    aspects: &[
-        ("rough-and-smooth", rough_and_smooth),
-        ("worn-and-hot", worn_and_hot),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: rough_and_smooth, worn_and_hot;
+    reads: slid_unequally, wore_down;
+}
 
 fn rough_and_smooth(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -70,103 +64,76 @@ fn worn_and_hot(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "friction",
-        &["rough-and-smooth"],
-        "of two equal blocks, did the one on the one-coloured floor slide to a wall and the other stop before?",
-        slid_unequally,
-    )
-    .touching(1, 1).same_counts().movers(1)
-    .upright(),
-        Reading::new(
-            "friction",
-            &["worn-and-hot"],
-            "did a block slide over bumps that are gone behind it, and is the floor of another colour there?",
-            wore_down,
-        )
-        .touching(3, 3)
-        .fresh(1)
-        .movers(1)
-        .upright(),
-];
-
-    fn slid_unequally(look: &Look) -> bool {
-        if look.touched.len() != 1 {
-            return false;
-        }
-        let Some(all) = look.moves() else {
-            return false;
-        };
-        let [a, b] = all.as_slice() else {
-            return false;
-        };
-        if a.by.0 != 0 || b.by.0 != 0 || a.by.1 * b.by.1 <= 0 || a.by.1 == b.by.1 {
-            return false;
-        }
-        let (slow, fast) = if a.by.1.abs() < b.by.1.abs() {
-            (a, b)
-        } else {
-            (b, a)
-        };
-        let floor = |part: &Part| {
-            let row = part.bounds[2] + 1;
-            let mut kinds: Vec<u8> = (0..look.cols()).map(|c| look.was((row, c))).collect();
-            kinds.sort_unstable();
-            kinds.dedup();
-            kinds
-        };
-        let front = if fast.by.1 > 0 {
-            fast.to.bounds[3] + 1
-        } else {
-            fast.to.bounds[1] - 1
-        };
-        let (rough, smooth) = (floor(slow.from), floor(fast.from));
-        a.from.alike(b.from)
-            && a.from.is_box()
-            && look.stays((fast.to.bounds[2], front))
-            && rough.len() > smooth.len()
-            && !rough.contains(&0)
-            && !smooth.contains(&0)
+fn slid_unequally(look: &Look) -> bool {
+    if look.touched.len() != 1 {
+        return false;
     }
+    let Some(all) = look.moves() else {
+        return false;
+    };
+    let [a, b] = all.as_slice() else {
+        return false;
+    };
+    if a.by.0 != 0 || b.by.0 != 0 || a.by.1 * b.by.1 <= 0 || a.by.1 == b.by.1 {
+        return false;
+    }
+    let (slow, fast) = if a.by.1.abs() < b.by.1.abs() {
+        (a, b)
+    } else {
+        (b, a)
+    };
+    let floor = |part: &Part| {
+        let row = part.bounds[2] + 1;
+        let mut kinds: Vec<u8> = (0..look.cols()).map(|c| look.was((row, c))).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    };
+    let front = if fast.by.1 > 0 {
+        fast.to.bounds[3] + 1
+    } else {
+        fast.to.bounds[1] - 1
+    };
+    let (rough, smooth) = (floor(slow.from), floor(fast.from));
+    a.from.alike(b.from)
+        && a.from.is_box()
+        && look.stays((fast.to.bounds[2], front))
+        && rough.len() > smooth.len()
+        && !rough.contains(&0)
+        && !smooth.contains(&0)
+}
 
-    fn wore_down(look: &Look) -> bool {
-        let (Some(hot), 3) = (look.one_fresh(), look.touched.len()) else {
+fn wore_down(look: &Look) -> bool {
+    let (Some(hot), 3) = (look.one_fresh(), look.touched.len()) else {
+        return false;
+    };
+    look.touched.iter().filter(|c| **c != hot).any(|&block| {
+        let Some(all) = look.moves_of(&[block]) else {
             return false;
         };
-        look.touched.iter().filter(|c| **c != hot).any(|&block| {
-            let Some(all) = look.moves_of(&[block]) else {
-                return false;
-            };
-            let [one] = all.as_slice() else {
-                return false;
-            };
-            let bumps = one.from.bounds[2] + 1;
-            let warm = look.came(hot);
-            let worn: Vec<Place> = look
-                .changed
+        let [one] = all.as_slice() else {
+            return false;
+        };
+        let bumps = one.from.bounds[2] + 1;
+        let warm = look.came(hot);
+        let worn: Vec<Place> = look
+            .changed
+            .iter()
+            .copied()
+            .filter(|&p| look.is(p) == 0 && look.was(p) != block)
+            .collect();
+        let rest =
+            |&p: &Place| one.from.has(p) || one.to.has(p) || warm.contains(&p) || worn.contains(&p);
+        one.by.0 == 0
+            && one.from.is_box()
+            && warm.len() as i32 == one.by.1.abs()
+            && warm.iter().all(|p| p.0 == bumps + 1 && look.was(*p) != 0)
+            && worn.len() >= 2
+            && worn
                 .iter()
-                .copied()
-                .filter(|&p| look.is(p) == 0 && look.was(p) != block)
-                .collect();
-            let rest = |&p: &Place| {
-                one.from.has(p) || one.to.has(p) || warm.contains(&p) || worn.contains(&p)
-            };
-            one.by.0 == 0
-                && one.from.is_box()
-                && warm.len() as i32 == one.by.1.abs()
-                && warm.iter().all(|p| p.0 == bumps + 1 && look.was(*p) != 0)
-                && worn.len() >= 2
-                && worn
-                    .iter()
-                    .all(|p| p.0 == bumps && warm.contains(&(p.0 + 1, p.1)))
-                && look.changed.iter().all(rest)
-        })
-    }
+                .all(|p| p.0 == bumps && warm.contains(&(p.0 + 1, p.1)))
+            && look.changed.iter().all(rest)
+    })
 }

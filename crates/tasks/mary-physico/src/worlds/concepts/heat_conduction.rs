@@ -1,18 +1,11 @@
 //! Heat conduction: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::scenery::heat::flame;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "heat-conduction",
-    data: include_str!("heat_conduction.json"),
-    aspects: &[
-        ("heated-rod", heated_rod),
-        ("touching-blocks", touching_blocks),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: heated_rod, touching_blocks;
+    reads: warmed_from_an_end, warm_at_the_contact;
+}
 
 fn heated_rod(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -64,88 +57,62 @@ fn touching_blocks(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "heat-conduction",
-        &["heated-rod"],
-        "did a rod take on two new colours, one after the other from one end, its far end staying?",
-        warmed_from_an_end,
-    )
-    .touching(3, 3).recoloured().fresh(2),
-        Reading::new(
-            "heat-conduction",
-            &["touching-blocks"],
-            "did just the cells on both sides of where two equal blocks touch take on a new colour?",
-            warm_at_the_contact,
-        )
-        .touching(3, 3)
-        .recoloured()
-        .fresh(1),
-];
-
-    fn warmed_from_an_end(look: &Look) -> bool {
-        if !look.only_recoloured || look.fresh.len() != 2 || look.touched.len() != 3 {
-            return false;
-        }
-        let cold = look.changed.first().map_or(0, |&p| look.was(p));
-        let before = look.before_of(cold);
-        let Some(rod) = before.iter().find(|p| look.restless(p)) else {
-            return false;
-        };
-        let long = rod.tall().max(rod.wide());
-        if !rod.is_box() || long < 6 || 2 * rod.tall().min(rod.wide()) > long {
-            return false;
-        }
-        // The colours along the rod, each the same across it.
-        let lying = rod.wide() > rod.tall();
-        let [t, l, b, r] = rod.bounds;
-        let across = |i: i32| -> Option<u8> {
-            let cells: Vec<Place> = if lying {
-                (t..=b).map(|y| (y, l + i)).collect()
-            } else {
-                (l..=r).map(|x| (t + i, x)).collect()
-            };
-            let first = cells.first().map(|&p| look.is(p))?;
-            cells.iter().all(|&p| look.is(p) == first).then_some(first)
-        };
-        let along: Option<Vec<u8>> = (0..long).map(across).collect();
-        let Some(mut along) = along else { return false };
-        along.dedup();
-        let inside = look.changed.iter().all(|p| rod.has(*p));
-        inside
-            && along.len() == 3
-            && (along.first() == Some(&cold)) != (along.last() == Some(&cold))
+fn warmed_from_an_end(look: &Look) -> bool {
+    if !look.only_recoloured || look.fresh.len() != 2 || look.touched.len() != 3 {
+        return false;
     }
+    let cold = look.changed.first().map_or(0, |&p| look.was(p));
+    let before = look.before_of(cold);
+    let Some(rod) = before.iter().find(|p| look.restless(p)) else {
+        return false;
+    };
+    let long = rod.tall().max(rod.wide());
+    if !rod.is_box() || long < 6 || 2 * rod.tall().min(rod.wide()) > long {
+        return false;
+    }
+    // The colours along the rod, each the same across it.
+    let lying = rod.wide() > rod.tall();
+    let [t, l, b, r] = rod.bounds;
+    let across = |i: i32| -> Option<u8> {
+        let cells: Vec<Place> = if lying {
+            (t..=b).map(|y| (y, l + i)).collect()
+        } else {
+            (l..=r).map(|x| (t + i, x)).collect()
+        };
+        let first = cells.first().map(|&p| look.is(p))?;
+        cells.iter().all(|&p| look.is(p) == first).then_some(first)
+    };
+    let along: Option<Vec<u8>> = (0..long).map(across).collect();
+    let Some(mut along) = along else { return false };
+    along.dedup();
+    let inside = look.changed.iter().all(|p| rod.has(*p));
+    inside && along.len() == 3 && (along.first() == Some(&cold)) != (along.last() == Some(&cold))
+}
 
-    fn warm_at_the_contact(look: &Look) -> bool {
-        let changed: Vec<&Part> = look
-            .parts_before()
+fn warm_at_the_contact(look: &Look) -> bool {
+    let changed: Vec<&Part> = look
+        .parts_before()
+        .iter()
+        .filter(|p| look.restless(p))
+        .collect();
+    let ([a, b], Some(warm)) = (changed.as_slice(), look.one_fresh()) else {
+        return false;
+    };
+    let twin = |part: &Part| {
+        look.parts_before()
             .iter()
-            .filter(|p| look.restless(p))
-            .collect();
-        let ([a, b], Some(warm)) = (changed.as_slice(), look.one_fresh()) else {
-            return false;
-        };
-        let twin = |part: &Part| {
-            look.parts_before()
-                .iter()
-                .any(|q| q.colour == part.colour && q.alike(part) && !look.restless(q))
-        };
-        let half = |part: &Part| part.cells.iter().filter(|&&p| look.is(p) == warm).count();
-        let spot = Part::new(warm, look.changed.clone());
-        a.is_box()
-            && a.alike(b)
-            && a.touches(&b.cells)
-            && spot.is_box()
-            && half(a) == half(b)
-            && half(a) < a.len()
-            && twin(a)
-            && twin(b)
-    }
+            .any(|q| q.colour == part.colour && q.alike(part) && !look.restless(q))
+    };
+    let half = |part: &Part| part.cells.iter().filter(|&&p| look.is(p) == warm).count();
+    let spot = Part::new(warm, look.changed.clone());
+    a.is_box()
+        && a.alike(b)
+        && a.touches(&b.cells)
+        && spot.is_box()
+        && half(a) == half(b)
+        && half(a) < a.len()
+        && twin(a)
+        && twin(b)
 }

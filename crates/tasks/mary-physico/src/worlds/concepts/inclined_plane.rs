@@ -1,14 +1,11 @@
 //! Inclined plane: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "inclined-plane",
-    data: include_str!("inclined_plane.json"),
-    aspects: &[("rolling-down", rolling_down), ("pushing-up", pushing_up)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: rolling_down, pushing_up;
+    reads: went_along_a_slope;
+}
 
 /// The top row of a slope at each column: it rises by one every `step` columns, from `foot` to the
 /// left.
@@ -79,88 +76,73 @@ fn pushing_up(s: &mut Setting) -> Option<Pair> {
     (from + big < s.cols).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[Reading::new(
-        "inclined-plane",
-        &["rolling-down", "pushing-up"],
-        "did something go between the top of a slope and its foot, resting on both?",
-        went_along_a_slope,
-    )
-    .touching(1, 2)
-    .same_counts()
-    .upright()];
-
-    /// The highest cell of a colour in each column, as far as it goes down to the lowest row it has.
-    fn staircase(look: &Look, ramp: u8) -> Option<(Vec<(i32, i32)>, i32)> {
-        let parts = look.before_of(ramp);
-        let part = parts.iter().max_by_key(|p| p.len())?;
-        let [_, l, b, r] = part.bounds;
-        let mut tops = Vec::new();
-        for c in l..=r {
-            let rows: Vec<i32> = part
-                .cells
-                .iter()
-                .filter(|p| p.1 == c)
-                .map(|p| p.0)
-                .collect();
-            let top = *rows.first()?;
-            if rows.len() as i32 != b - top + 1 {
-                return None;
-            }
-            tops.push((c, top));
-        }
-        let falls = tops
-            .windows(2)
-            .all(|w| w[0].1 <= w[1].1 && w[1].1 - w[0].1 <= 1);
-        let climbs = tops
-            .windows(2)
-            .all(|w| w[0].1 >= w[1].1 && w[0].1 - w[1].1 <= 1);
-        let mut rows: Vec<i32> = tops.iter().map(|t| t.1).collect();
-        rows.sort_unstable();
-        rows.dedup();
-        (rows.len() >= 3 && (falls || climbs)).then_some((tops, b))
-    }
-
-    fn went_along_a_slope(look: &Look) -> bool {
-        if !look.same_counts || look.touched.len() > 2 {
-            return false;
-        }
-        let mut still: Vec<u8> = (1..10)
-            .filter(|c| look.had(*c) >= 8 && !look.touched.contains(c))
+/// The highest cell of a colour in each column, as far as it goes down to the lowest row it has.
+fn staircase(look: &Look, ramp: u8) -> Option<(Vec<(i32, i32)>, i32)> {
+    let parts = look.before_of(ramp);
+    let part = parts.iter().max_by_key(|p| p.len())?;
+    let [_, l, b, r] = part.bounds;
+    let mut tops = Vec::new();
+    for c in l..=r {
+        let rows: Vec<i32> = part
+            .cells
+            .iter()
+            .filter(|p| p.1 == c)
+            .map(|p| p.0)
             .collect();
-        still.retain(|&c| staircase(look, c).is_some());
-        still.iter().any(|&ramp| {
-            let Some((tops, foot)) = staircase(look, ramp) else {
-                return false;
-            };
-            let body = |c: &&u8| look.kept(**c, 1) && look.had(**c) <= 6;
-            look.touched.iter().filter(body).any(|&load| {
-                let (a, b) = (look.input.places_of(load), look.output.places_of(load));
-                let lowest = |cells: &[Place]| cells.iter().map(|p| p.0).max().unwrap_or(0);
-                let on_slope = |cells: &[Place]| {
-                    cells
-                        .iter()
-                        .filter(|p| !cells.contains(&(p.0 + 1, p.1)))
-                        .all(|p| tops.contains(&(p.1, p.0 + 1)))
-                };
-                let at_foot = |cells: &[Place]| {
-                    lowest(cells) == foot && cells.iter().all(|p| tops.iter().all(|t| t.0 != p.1))
-                };
-                let top = |cells: &[Place]| cells.first().map_or(0, |p| p.0);
-                let far = (top(&a) - top(&b)).abs() >= 2;
-                // What goes with it goes the same way.
-                let together = look.touched.len() == 1
-                    || look.moves().is_some_and(|all| {
-                        let first = all.first().map(|m| m.by);
-                        all.iter().all(|m| Some(m.by) == first)
-                    });
-                far && together && ((on_slope(&a) && at_foot(&b)) || (at_foot(&a) && on_slope(&b)))
-            })
-        })
+        let top = *rows.first()?;
+        if rows.len() as i32 != b - top + 1 {
+            return None;
+        }
+        tops.push((c, top));
     }
+    let falls = tops
+        .windows(2)
+        .all(|w| w[0].1 <= w[1].1 && w[1].1 - w[0].1 <= 1);
+    let climbs = tops
+        .windows(2)
+        .all(|w| w[0].1 >= w[1].1 && w[0].1 - w[1].1 <= 1);
+    let mut rows: Vec<i32> = tops.iter().map(|t| t.1).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    (rows.len() >= 3 && (falls || climbs)).then_some((tops, b))
+}
+
+fn went_along_a_slope(look: &Look) -> bool {
+    if !look.same_counts || look.touched.len() > 2 {
+        return false;
+    }
+    let mut still: Vec<u8> = (1..10)
+        .filter(|c| look.had(*c) >= 8 && !look.touched.contains(c))
+        .collect();
+    still.retain(|&c| staircase(look, c).is_some());
+    still.iter().any(|&ramp| {
+        let Some((tops, foot)) = staircase(look, ramp) else {
+            return false;
+        };
+        let body = |c: &&u8| look.kept(**c, 1) && look.had(**c) <= 6;
+        look.touched.iter().filter(body).any(|&load| {
+            let (a, b) = (look.input.places_of(load), look.output.places_of(load));
+            let lowest = |cells: &[Place]| cells.iter().map(|p| p.0).max().unwrap_or(0);
+            let on_slope = |cells: &[Place]| {
+                cells
+                    .iter()
+                    .filter(|p| !cells.contains(&(p.0 + 1, p.1)))
+                    .all(|p| tops.contains(&(p.1, p.0 + 1)))
+            };
+            let at_foot = |cells: &[Place]| {
+                lowest(cells) == foot && cells.iter().all(|p| tops.iter().all(|t| t.0 != p.1))
+            };
+            let top = |cells: &[Place]| cells.first().map_or(0, |p| p.0);
+            let far = (top(&a) - top(&b)).abs() >= 2;
+            // What goes with it goes the same way.
+            let together = look.touched.len() == 1
+                || look.moves().is_some_and(|all| {
+                    let first = all.first().map(|m| m.by);
+                    all.iter().all(|m| Some(m.by) == first)
+                });
+            far && together && ((on_slope(&a) && at_foot(&b)) || (at_foot(&a) && on_slope(&b)))
+        })
+    })
 }

@@ -1,17 +1,11 @@
 //! Inertia: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "inertia",
-    data: include_str!("inertia.json"),
-    aspects: &[
-        ("sudden-stop", sudden_stop),
-        ("coin-and-card", coin_and_card),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: sudden_stop, coin_and_card;
+    reads: flew_on, stayed_behind;
+}
 
 fn sudden_stop(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -65,96 +59,68 @@ fn coin_and_card(s: &mut Setting) -> Option<Pair> {
     (away > right).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
-    use crate::worlds::readings::motion::single;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "inertia",
-            &["sudden-stop"],
-            "did something stop at a body, and what lay on it go on beyond?",
-            flew_on,
-        )
-        .touching(2, 3)
-        .same_counts()
-        .movers(2)
-        .upright(),
-        Reading::new(
-            "inertia",
-            &["coin-and-card"],
-            "was a sheet drawn away sideways, and did what lay on it fall straight down?",
-            stayed_behind,
-        )
-        .touching(2, 2)
-        .same_counts()
-        .movers(2)
-        .upright(),
-    ];
-
-    fn flew_on(look: &Look) -> bool {
-        if !look.same_counts || !(2..=3).contains(&look.touched.len()) {
-            return false;
-        }
-        let pairs = || {
-            let t = &look.touched;
-            t.iter().flat_map(move |&a| t.iter().map(move |&b| (a, b)))
-        };
-        pairs().filter(|(a, b)| a != b).any(|(cart, load)| {
-            let (Some(cart), Some(load)) = (single(look, cart), single(look, load)) else {
-                return false;
-            };
-            let way = cart.2.1.signum();
-            let front = if way > 0 {
-                cart.1.bounds[3] + 1
-            } else {
-                cart.1.bounds[1] - 1
-            };
-            let stopped = (cart.1.bounds[0]..=cart.1.bounds[2]).any(|r| look.stays((r, front)));
-            let lay_on = load.0.bounds[2] + 1 == cart.0.bounds[0]
-                && load.0.bounds[1] >= cart.0.bounds[1]
-                && load.0.bounds[3] <= cart.0.bounds[3];
-            let beyond = if way > 0 {
-                load.1.bounds[1] > front
-            } else {
-                load.1.bounds[3] < front
-            };
-            // Its wheels, if it has any, go along right under it.
-            let wheels = look.changed.iter().all(|p| {
-                let part = |c: u8| c == 0 || c == cart.0.colour || c == load.0.colour;
-                (part(look.was(*p)) && part(look.is(*p))) || p.0 == cart.0.bounds[2] + 1
-            });
-            wheels && cart.2.0 == 0 && load.2.0 == 0 && way != 0 && stopped && lay_on && beyond
-        })
+fn flew_on(look: &Look) -> bool {
+    if !look.same_counts || !(2..=3).contains(&look.touched.len()) {
+        return false;
     }
+    let pairs = || {
+        let t = &look.touched;
+        t.iter().flat_map(move |&a| t.iter().map(move |&b| (a, b)))
+    };
+    pairs().filter(|(a, b)| a != b).any(|(cart, load)| {
+        let (Some(cart), Some(load)) = (single(look, cart), single(look, load)) else {
+            return false;
+        };
+        let way = cart.2.1.signum();
+        let front = if way > 0 {
+            cart.1.bounds[3] + 1
+        } else {
+            cart.1.bounds[1] - 1
+        };
+        let stopped = (cart.1.bounds[0]..=cart.1.bounds[2]).any(|r| look.stays((r, front)));
+        let lay_on = load.0.bounds[2] + 1 == cart.0.bounds[0]
+            && load.0.bounds[1] >= cart.0.bounds[1]
+            && load.0.bounds[3] <= cart.0.bounds[3];
+        let beyond = if way > 0 {
+            load.1.bounds[1] > front
+        } else {
+            load.1.bounds[3] < front
+        };
+        // Its wheels, if it has any, go along right under it.
+        let wheels = look.changed.iter().all(|p| {
+            let part = |c: u8| c == 0 || c == cart.0.colour || c == load.0.colour;
+            (part(look.was(*p)) && part(look.is(*p))) || p.0 == cart.0.bounds[2] + 1
+        });
+        wheels && cart.2.0 == 0 && load.2.0 == 0 && way != 0 && stopped && lay_on && beyond
+    })
+}
 
-    fn stayed_behind(look: &Look) -> bool {
-        if look.touched.len() != 2 {
-            return false;
-        }
-        let Some(all) = look.moves() else {
-            return false;
-        };
-        let [a, b] = all.as_slice() else {
-            return false;
-        };
-        [(a, b), (b, a)].into_iter().any(|(card, coin)| {
-            let [_, l, bottom, r] = coin.from.bounds;
-            let [_, nl, nb, nr] = coin.to.bounds;
-            let lay_on = bottom + 1 == card.from.bounds[0]
-                && l >= card.from.bounds[1]
-                && r <= card.from.bounds[3];
-            card.by.0 == 0
-                && card.from.tall() == 1
-                && coin.by.1 == 0
-                && coin.by.0 > 1
-                && lay_on
-                && card.to.bounds[0] == card.from.bounds[0]
-                && [(nb, nl - 1), (nb, nr + 1), (nb + 1, nl)]
-                    .iter()
-                    .all(|&p| look.stays(p))
-        })
+fn stayed_behind(look: &Look) -> bool {
+    if look.touched.len() != 2 {
+        return false;
     }
+    let Some(all) = look.moves() else {
+        return false;
+    };
+    let [a, b] = all.as_slice() else {
+        return false;
+    };
+    [(a, b), (b, a)].into_iter().any(|(card, coin)| {
+        let [_, l, bottom, r] = coin.from.bounds;
+        let [_, nl, nb, nr] = coin.to.bounds;
+        let lay_on = bottom + 1 == card.from.bounds[0]
+            && l >= card.from.bounds[1]
+            && r <= card.from.bounds[3];
+        card.by.0 == 0
+            && card.from.tall() == 1
+            && coin.by.1 == 0
+            && coin.by.0 > 1
+            && lay_on
+            && card.to.bounds[0] == card.from.bounds[0]
+            && [(nb, nl - 1), (nb, nr + 1), (nb + 1, nl)]
+                .iter()
+                .all(|&p| look.stays(p))
+    })
 }

@@ -1,19 +1,11 @@
 //! Laser: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "laser",
-    data: include_str!("laser.json"),
-    aspects: &[
-        ("beam", beam),
-        ("drill", drill),
-        ("cross-hairs", cross_hairs),
-        ("diagonals", diagonals),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: beam, drill, cross_hairs, diagonals;
+    reads: beamed, drilled, crossed, slanted;
+}
 
 /// A pointer: a body of 3 × 2 with its tip to the right.
 fn pointer(g: &mut Grid, at: Place, body: u8, tip: u8) {
@@ -91,144 +83,104 @@ fn diagonals(s: &mut Setting) -> Option<Pair> {
     (p.output.count(beam) >= p.input.count(beam) + 6).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::{Grid, Place, around};
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "laser",
-        &["beam"],
-        "did straight beams go out from points to the edge or to a body, and nothing else change?",
-        beamed,
-    )
-    .touching(1, 3).added(),
-Reading::new(
-        "laser",
-        &["drill"],
-        "did one straight beam go out from a point to the edge, right through a body?",
-        drilled,
-    )
-    .touching(2, 2).kinds_stay(),
-        Reading::new(
-            "laser",
-            &["cross-hairs"],
-            "did every point of one colour become a row and a column of it from edge to edge?",
-            crossed,
-        )
-        .touching(1, 1)
-        .added()
-        .fresh(0),
-        Reading::new(
-            "laser",
-            &["diagonals"],
-            "did every point of one colour become a slanting line of it from edge to edge?",
-            slanted,
-        )
-        .touching(1, 1)
-        .added()
-        .fresh(0),
-];
+fn beamed(look: &Look) -> bool {
+    if !look.only_added || look.touched.len() > 3 {
+        return false;
+    }
+    let beams = look.new_parts();
+    !beams.is_empty()
+        && beams.iter().all(|beam| {
+            let Some((before, after)) = ends(beam) else {
+                return false;
+            };
+            let starts = |p: Place| look.input.get(p.0, p.1) == Some(beam.colour);
+            let stops = |p: Place| {
+                look.input
+                    .get(p.0, p.1)
+                    .is_none_or(|v| v != 0 && v != beam.colour)
+            };
+            beam.len() >= 3
+                && ((starts(before) && stops(after)) || (starts(after) && stops(before)))
+        })
+}
 
-    fn beamed(look: &Look) -> bool {
-        if !look.only_added || look.touched.len() > 3 {
-            return false;
-        }
-        let beams = look.new_parts();
-        !beams.is_empty()
-            && beams.iter().all(|beam| {
-                let Some((before, after)) = ends(beam) else {
-                    return false;
-                };
-                let starts = |p: Place| look.input.get(p.0, p.1) == Some(beam.colour);
-                let stops = |p: Place| {
-                    look.input
-                        .get(p.0, p.1)
-                        .is_none_or(|v| v != 0 && v != beam.colour)
-                };
-                beam.len() >= 3
-                    && ((starts(before) && stops(after)) || (starts(after) && stops(before)))
+/// The places before and after a straight run along a row or a column.
+fn ends(run: &Part) -> Option<(Place, Place)> {
+    let [t, l, b, r] = run.bounds;
+    match (run.is_box(), t == b, l == r) {
+        (true, true, false) => Some(((t, l - 1), (t, r + 1))),
+        (true, false, true) => Some(((t - 1, l), (b + 1, l))),
+        _ => None,
+    }
+}
+
+fn drilled(look: &Look) -> bool {
+    let beams = match look.touched.len() {
+        2 => look.new_parts(),
+        _ => return false,
+    };
+    let [beam] = beams.as_slice() else {
+        return false;
+    };
+    let Some((before, after)) = ends(beam) else {
+        return false;
+    };
+    let starts = |p: Place| look.input.get(p.0, p.1) == Some(beam.colour);
+    let leaves = |p: Place| !look.holds(p);
+    let burnt: Vec<u8> = beam
+        .cells
+        .iter()
+        .map(|&p| look.was(p))
+        .filter(|&c| c != 0)
+        .collect();
+    beam.len() == look.changed.len()
+        && ((starts(before) && leaves(after)) || (starts(after) && leaves(before)))
+        && !burnt.is_empty()
+        && burnt.iter().all(|c| Some(c) == burnt.first())
+}
+
+/// The points of the only colour that grew, and whether it grew into just what is drawn from them.
+fn grew_into(look: &Look, draw: impl Fn(&mut Grid, Place)) -> bool {
+    let Some(beam) = look.one_added() else {
+        return false;
+    };
+    let grown = |p: &&Part| {
+        p.len() == 1
+            && p.cells.first().is_some_and(|&(r, c)| {
+                around(true).any(|(dr, dc)| look.is((r + dr, c + dc)) == beam)
             })
+    };
+    let parts = look.before_of(beam);
+    let points: Vec<Place> = parts
+        .iter()
+        .copied()
+        .filter(|p| grown(p))
+        .filter_map(|p| p.cells.first().copied())
+        .collect();
+    let mut image = look.input.clone();
+    for &at in &points {
+        draw(&mut image, at);
     }
+    !points.is_empty() && look.changed.len() >= 6 && image == look.output
+}
 
-    /// The places before and after a straight run along a row or a column.
-    fn ends(run: &Part) -> Option<(Place, Place)> {
-        let [t, l, b, r] = run.bounds;
-        match (run.is_box(), t == b, l == r) {
-            (true, true, false) => Some(((t, l - 1), (t, r + 1))),
-            (true, false, true) => Some(((t - 1, l), (b + 1, l))),
-            _ => None,
-        }
-    }
+fn crossed(look: &Look) -> bool {
+    let colour = look.one_added().unwrap_or(0);
+    grew_into(look, |g, (r, c)| {
+        g.fill((r, 0), (r, g.cols() as i32 - 1), colour);
+        g.fill((0, c), (g.rows() as i32 - 1, c), colour);
+    })
+}
 
-    fn drilled(look: &Look) -> bool {
-        let beams = match look.touched.len() {
-            2 => look.new_parts(),
-            _ => return false,
-        };
-        let [beam] = beams.as_slice() else {
-            return false;
-        };
-        let Some((before, after)) = ends(beam) else {
-            return false;
-        };
-        let starts = |p: Place| look.input.get(p.0, p.1) == Some(beam.colour);
-        let leaves = |p: Place| !look.holds(p);
-        let burnt: Vec<u8> = beam
-            .cells
-            .iter()
-            .map(|&p| look.was(p))
-            .filter(|&c| c != 0)
-            .collect();
-        beam.len() == look.changed.len()
-            && ((starts(before) && leaves(after)) || (starts(after) && leaves(before)))
-            && !burnt.is_empty()
-            && burnt.iter().all(|c| Some(c) == burnt.first())
-    }
-
-    /// The points of the only colour that grew, and whether it grew into just what is drawn from them.
-    fn grew_into(look: &Look, draw: impl Fn(&mut Grid, Place)) -> bool {
-        let Some(beam) = look.one_added() else {
-            return false;
-        };
-        let grown = |p: &&Part| {
-            p.len() == 1
-                && p.cells.first().is_some_and(|&(r, c)| {
-                    around(true).any(|(dr, dc)| look.is((r + dr, c + dc)) == beam)
-                })
-        };
-        let parts = look.before_of(beam);
-        let points: Vec<Place> = parts
-            .iter()
-            .copied()
-            .filter(|p| grown(p))
-            .filter_map(|p| p.cells.first().copied())
-            .collect();
-        let mut image = look.input.clone();
-        for &at in &points {
-            draw(&mut image, at);
-        }
-        !points.is_empty() && look.changed.len() >= 6 && image == look.output
-    }
-
-    fn crossed(look: &Look) -> bool {
-        let colour = look.one_added().unwrap_or(0);
+fn slanted(look: &Look) -> bool {
+    let colour = look.one_added().unwrap_or(0);
+    [1, -1].into_iter().any(|way| {
         grew_into(look, |g, (r, c)| {
-            g.fill((r, 0), (r, g.cols() as i32 - 1), colour);
-            g.fill((0, c), (g.rows() as i32 - 1, c), colour);
+            for k in -20..=20 {
+                g.set(r + k, c + way * k, colour);
+            }
         })
-    }
-
-    fn slanted(look: &Look) -> bool {
-        let colour = look.one_added().unwrap_or(0);
-        [1, -1].into_iter().any(|way| {
-            grew_into(look, |g, (r, c)| {
-                for k in -20..=20 {
-                    g.set(r + k, c + way * k, colour);
-                }
-            })
-        })
-    }
+    })
 }

@@ -1,16 +1,11 @@
 //! Lever: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::draw::line;
-use crate::worlds::scenery::machines::foot;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "lever",
-    data: include_str!("lever.json"),
-    aspects: &[("seesaw", seesaw), ("crowbar", crowbar)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: seesaw, crowbar;
+    reads: tipped if two_loads;
+}
 
 /// A plank through a pivot: the two halves drawn from the middle, so that both bend alike.
 fn plank(g: &mut Grid, pivot: Place, ends: (Place, Place), colour: u8) {
@@ -81,76 +76,59 @@ fn crowbar(s: &mut Setting) -> Option<Pair> {
     (pivot.0 - ratio >= 3).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Move, Part};
-    use crate::worlds::readings::machines::apart;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "lever",
-        &["seesaw", "crowbar"],
-        "did a plank tip about a still point, its ends as far as their arms are long, with what lies on them?",
-        tipped,
-    )
-    .may(two_loads)
-    .touching(2, 3).kinds_stay().keeping(1).movers(1)
-    .upright(),
-];
+fn two_loads(look: &Look) -> bool {
+    apart(&look.touched).any(|(_, loads)| look.moves_of(&loads).is_some_and(|m| m.len() == 2))
+}
 
-    fn two_loads(look: &Look) -> bool {
-        apart(&look.touched).any(|(_, loads)| look.moves_of(&loads).is_some_and(|m| m.len() == 2))
+fn tipped(look: &Look) -> bool {
+    if !(2..=3).contains(&look.touched.len()) {
+        return false;
     }
-
-    fn tipped(look: &Look) -> bool {
-        if !(2..=3).contains(&look.touched.len()) {
+    apart(&look.touched).any(|(wood, loads)| {
+        let Some(all) = look.moves_of(&loads) else {
             return false;
-        }
-        apart(&look.touched).any(|(wood, loads)| {
-            let Some(all) = look.moves_of(&loads) else {
-                return false;
+        };
+        let [x, y] = all.as_slice() else {
+            return false;
+        };
+        let (l, r) = if x.from.bounds[1] < y.from.bounds[1] {
+            (x, y)
+        } else {
+            (y, x)
+        };
+        let (was, is) = (look.before_of(wood), look.after_of(wood));
+        let ([before], [after]) = (was.as_slice(), is.as_slice()) else {
+            return false;
+        };
+        let [_, left, _, right] = before.bounds;
+        let lie_on = |m: &Move<'_>| {
+            let on = |part: &Part, plank: &Part| {
+                let [_, a, b, c] = part.bounds;
+                (a..=c).any(|x| plank.has((b + 1, x)))
             };
-            let [x, y] = all.as_slice() else {
-                return false;
-            };
-            let (l, r) = if x.from.bounds[1] < y.from.bounds[1] {
-                (x, y)
-            } else {
-                (y, x)
-            };
-            let (was, is) = (look.before_of(wood), look.after_of(wood));
-            let ([before], [after]) = (was.as_slice(), is.as_slice()) else {
-                return false;
-            };
-            let [_, left, _, right] = before.bounds;
-            let lie_on = |m: &Move<'_>| {
-                let on = |part: &Part, plank: &Part| {
-                    let [_, a, b, c] = part.bounds;
-                    (a..=c).any(|x| plank.has((b + 1, x)))
-                };
-                on(m.from, before) && on(m.to, after)
-            };
-            let point = |c: i32| {
-                let rows: Vec<i32> = before
-                    .cells
-                    .iter()
-                    .filter(|p| p.1 == c)
-                    .map(|p| p.0)
-                    .collect();
-                rows.iter()
-                    .any(|&r| after.has((r, c)) && look.stays((r + 1, c)))
-            };
-            let arms = (left + 1..right)
-                .any(|p| point(p) && (p - left) * r.by.0.abs() == (right - p) * l.by.0.abs());
-            l.by.1 == 0
-                && r.by.1 == 0
-                && l.by.0 * r.by.0 < 0
-                && (after.bounds[1], after.bounds[3]) == (left, right)
-                && right - left >= 4
-                && lie_on(l)
-                && lie_on(r)
-                && arms
-        })
-    }
+            on(m.from, before) && on(m.to, after)
+        };
+        let point = |c: i32| {
+            let rows: Vec<i32> = before
+                .cells
+                .iter()
+                .filter(|p| p.1 == c)
+                .map(|p| p.0)
+                .collect();
+            rows.iter()
+                .any(|&r| after.has((r, c)) && look.stays((r + 1, c)))
+        };
+        let arms = (left + 1..right)
+            .any(|p| point(p) && (p - left) * r.by.0.abs() == (right - p) * l.by.0.abs());
+        l.by.1 == 0
+            && r.by.1 == 0
+            && l.by.0 * r.by.0 < 0
+            && (after.bounds[1], after.bounds[3]) == (left, right)
+            && right - left >= 4
+            && lie_on(l)
+            && lie_on(r)
+            && arms
+    })
 }

@@ -1,15 +1,11 @@
 //! Lifting: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::draw::line;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "lifting",
-    data: include_str!("lifting.json"),
-    aspects: &[("crane", crane), ("jack", jack)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: crane, jack;
+    reads: lifted if all_alike;
+}
 
 fn crane(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -56,62 +52,45 @@ fn jack(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Move};
-    use crate::worlds::readings::machines::{apart, beside};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "lifting",
-        &["crane", "jack"],
-        "did something go straight up because a rope over it got shorter or a column under it longer by as much?",
-        lifted,
-    )
-    .may(all_alike)
-    .touching(2, 3).kinds_stay().keeping(1).movers(1)
-    .upright(),
-];
+fn all_alike(look: &Look) -> bool {
+    apart(&look.touched).any(|(line, _)| {
+        let alike = |all: Vec<Move<'_>>| {
+            let first = all.first().map(|m| m.by);
+            all.iter().all(|m| Some(m.by) == first)
+        };
+        look.has(line) != look.had(line) && look.moves_but(&[line]).is_some_and(alike)
+    })
+}
 
-    fn all_alike(look: &Look) -> bool {
-        apart(&look.touched).any(|(line, _)| {
-            let alike = |all: Vec<Move<'_>>| {
-                let first = all.first().map(|m| m.by);
-                all.iter().all(|m| Some(m.by) == first)
-            };
-            look.has(line) != look.had(line) && look.moves_but(&[line]).is_some_and(alike)
-        })
+fn lifted(look: &Look) -> bool {
+    if !(2..=3).contains(&look.touched.len()) {
+        return false;
     }
-
-    fn lifted(look: &Look) -> bool {
-        if !(2..=3).contains(&look.touched.len()) {
+    apart(&look.touched).any(|(line, _)| {
+        let grew = look.has(line) as i32 - look.had(line) as i32;
+        if grew == 0 {
             return false;
         }
-        apart(&look.touched).any(|(line, _)| {
-            let grew = look.has(line) as i32 - look.had(line) as i32;
-            if grew == 0 {
-                return false;
-            }
-            let Some(all) = look.moves_but(&[line]) else {
-                return false;
-            };
-            let up = -all.first().map_or(0, |m| m.by.0);
-            let mut cells = look.came(line);
-            cells.extend(look.gone(line));
-            let one_column = cells
-                .iter()
-                .all(|p| Some(p.1) == cells.first().map(|q| q.1));
-            let held = |over: bool| {
-                all.iter().any(|m| {
-                    beside(m.from, over, |p| look.was(p) == line)
-                        && beside(m.to, over, |p| look.is(p) == line)
-                })
-            };
-            up > 1
-                && all.iter().all(|m| m.by == (-up, 0))
-                && one_column
-                && ((grew == -up && held(true)) || (grew == up && held(false)))
-        })
-    }
+        let Some(all) = look.moves_but(&[line]) else {
+            return false;
+        };
+        let up = -all.first().map_or(0, |m| m.by.0);
+        let mut cells = look.came(line);
+        cells.extend(look.gone(line));
+        let one_column = cells
+            .iter()
+            .all(|p| Some(p.1) == cells.first().map(|q| q.1));
+        let held = |over: bool| {
+            all.iter().any(|m| {
+                beside(m.from, over, |p| look.was(p) == line)
+                    && beside(m.to, over, |p| look.is(p) == line)
+            })
+        };
+        up > 1
+            && all.iter().all(|m| m.by == (-up, 0))
+            && one_column
+            && ((grew == -up && held(true)) || (grew == up && held(false)))
+    })
 }

@@ -1,15 +1,11 @@
 //! Light imaging: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::draw::line;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "light-imaging",
-    data: include_str!("light_imaging.json"),
-    aspects: &[("pinhole", pinhole), ("lens", lens)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: pinhole, lens;
+    reads: through_the_hole, through_the_lens;
+}
 
 /// A tall thing whose top and bottom differ: an arrow, a tree, a key.
 fn thing(s: &mut Setting) -> Vec<(Place, usize)> {
@@ -89,110 +85,88 @@ fn lens(s: &mut Setting) -> Option<Pair> {
     (to - at >= 4 && at - from >= 4).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "light-imaging",
-        &["pinhole"],
-        "did all that is on one side of a wall appear on the other, turned about the hole in it?",
-        through_the_hole,
-    )
-    .touching(1, 9).added().fresh(0),
-Reading::new(
-        "light-imaging",
-        &["lens"],
-        "did a smaller thing in the same colours appear upside down, with rays of a new colour to it?",
-        through_the_lens,
-    )
-    .touching(3, 3).added().fresh(1),
-];
+/// A still line of one colour from edge to edge, upright, with one cell missing: the hole.
+fn hole(look: &Look) -> Option<(Place, u8)> {
+    (0..look.cols()).find_map(|c| {
+        let wall = look.was((0, c)).max(look.was((1, c)));
+        let gaps: Vec<i32> = (0..look.rows())
+            .filter(|&r| look.was((r, c)) != wall)
+            .collect();
+        match gaps.as_slice() {
+            [r] if wall != 0 && look.was((*r, c)) == 0 => Some(((*r, c), wall)),
+            _ => None,
+        }
+    })
+}
 
-    /// A still line of one colour from edge to edge, upright, with one cell missing: the hole.
-    fn hole(look: &Look) -> Option<(Place, u8)> {
-        (0..look.cols()).find_map(|c| {
-            let wall = look.was((0, c)).max(look.was((1, c)));
-            let gaps: Vec<i32> = (0..look.rows())
-                .filter(|&r| look.was((r, c)) != wall)
-                .collect();
-            match gaps.as_slice() {
-                [r] if wall != 0 && look.was((*r, c)) == 0 => Some(((*r, c), wall)),
-                _ => None,
-            }
+fn through_the_hole(look: &Look) -> bool {
+    look.only_added
+        && look.changed.len() >= 4
+        && look.fresh.is_empty()
+        && look.lying_or_upright(|look| {
+            let Some(((r, c), _)) = hole(look) else {
+                return false;
+            };
+            let image = |p: &Place| (2 * r - p.0, 2 * c - p.1);
+            let side = look.changed.first().map_or(0, |p| (p.1 - c).signum());
+            let from: Vec<Place> = look.changed.iter().map(image).collect();
+            let whole = |part: &Part| {
+                let some = part.cells.iter().any(|p| from.contains(p));
+                !some || part.cells.iter().all(|p| from.contains(p))
+            };
+            side != 0
+                && look
+                    .changed
+                    .iter()
+                    .all(|p| (p.1 - c).signum() == side && look.was(image(p)) == look.is(*p))
+                && look.parts_before().iter().all(whole)
         })
-    }
+}
 
-    fn through_the_hole(look: &Look) -> bool {
-        look.only_added
-            && look.changed.len() >= 4
-            && look.fresh.is_empty()
-            && look.lying_or_upright(|look| {
-                let Some(((r, c), _)) = hole(look) else {
-                    return false;
-                };
-                let image = |p: &Place| (2 * r - p.0, 2 * c - p.1);
-                let side = look.changed.first().map_or(0, |p| (p.1 - c).signum());
-                let from: Vec<Place> = look.changed.iter().map(image).collect();
-                let whole = |part: &Part| {
-                    let some = part.cells.iter().any(|p| from.contains(p));
-                    !some || part.cells.iter().all(|p| from.contains(p))
-                };
-                side != 0
-                    && look
-                        .changed
-                        .iter()
-                        .all(|p| (p.1 - c).signum() == side && look.was(image(p)) == look.is(*p))
-                    && look.parts_before().iter().all(whole)
-            })
-    }
-
-    fn through_the_lens(look: &Look) -> bool {
-        let (Some(ray), true, 3) = (look.one_fresh(), look.only_added, look.touched.len()) else {
+fn through_the_lens(look: &Look) -> bool {
+    let (Some(ray), true, 3) = (look.one_fresh(), look.only_added, look.touched.len()) else {
+        return false;
+    };
+    look.lying_or_upright(|look| {
+        let kinds: Vec<u8> = look.touched.iter().copied().filter(|c| *c != ray).collect();
+        let [x, y] = *kinds.as_slice() else {
             return false;
         };
-        look.lying_or_upright(|look| {
-            let kinds: Vec<u8> = look.touched.iter().copied().filter(|c| *c != ray).collect();
-            let [x, y] = *kinds.as_slice() else {
-                return false;
-            };
-            let rows = |cells: &[Place]| -> Option<(i32, i32)> {
-                let [t, _, b, _] = crate::worlds::readings::bounds(cells)?;
-                Some((t, b))
-            };
-            let thing = [look.input.places_of(x), look.input.places_of(y)];
-            let image = [look.came(x), look.came(y)];
-            let size = |cells: &[Vec<Place>; 2]| cells.iter().map(Vec::len).sum::<usize>();
-            let order = |cells: &[Vec<Place>; 2]| -> Option<i32> {
-                let (a, b) = (rows(&cells[0])?, rows(&cells[1])?);
-                Some(((a.0 + a.1) - (b.0 + b.1)).signum())
-            };
-            let (Some(a), Some(b)) = (order(&thing), order(&image)) else {
-                return false;
-            };
-            let all = |cells: &[Vec<Place>; 2]| crate::worlds::readings::bounds(&cells.concat());
-            let (Some(p), Some(q)) = (all(&thing), all(&image)) else {
-                return false;
-            };
-            // Something still stands between thing and image.
-            let (l, r) = if p[3] < q[1] {
-                (p[3], q[1])
-            } else {
-                (q[3], p[1])
-            };
-            let lens = (l + 1..r).any(|c| (0..look.rows()).any(|r| look.stays((r, c))));
-            let rays = look.after_of(ray);
-            a * b == -1
-                && size(&image) < size(&thing)
-                && crate::worlds::readings::connected(&image.concat())
-                && rays
-                    .iter()
-                    .all(|p| p.len() > 1 || look.attached(p, &look.output))
-                && r - l > 2
-                && lens
-        })
-    }
+        let rows = |cells: &[Place]| -> Option<(i32, i32)> {
+            let [t, _, b, _] = bounds(cells)?;
+            Some((t, b))
+        };
+        let thing = [look.input.places_of(x), look.input.places_of(y)];
+        let image = [look.came(x), look.came(y)];
+        let size = |cells: &[Vec<Place>; 2]| cells.iter().map(Vec::len).sum::<usize>();
+        let order = |cells: &[Vec<Place>; 2]| -> Option<i32> {
+            let (a, b) = (rows(&cells[0])?, rows(&cells[1])?);
+            Some(((a.0 + a.1) - (b.0 + b.1)).signum())
+        };
+        let (Some(a), Some(b)) = (order(&thing), order(&image)) else {
+            return false;
+        };
+        let all = |cells: &[Vec<Place>; 2]| bounds(&cells.concat());
+        let (Some(p), Some(q)) = (all(&thing), all(&image)) else {
+            return false;
+        };
+        // Something still stands between thing and image.
+        let (l, r) = if p[3] < q[1] {
+            (p[3], q[1])
+        } else {
+            (q[3], p[1])
+        };
+        let lens = (l + 1..r).any(|c| (0..look.rows()).any(|r| look.stays((r, c))));
+        let rays = look.after_of(ray);
+        a * b == -1
+            && size(&image) < size(&thing)
+            && connected(&image.concat())
+            && rays
+                .iter()
+                .all(|p| p.len() > 1 || look.attached(p, &look.output))
+            && r - l > 2
+            && lens
+    })
 }

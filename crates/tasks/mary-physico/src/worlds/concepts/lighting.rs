@@ -1,15 +1,11 @@
 //! Lighting: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::draw::{disc, line};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "lighting",
-    data: include_str!("lighting.json"),
-    aspects: &[("lamp", lamp), ("candle", candle)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: lamp, candle;
+    reads: lit_the_floor, lit_all_it_sees;
+}
 
 fn lamp(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -67,111 +63,83 @@ fn candle(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "lighting",
-            &["lamp"],
-            "did a colour turn into another that widens from there, row by row, down to a floor?",
-            lit_the_floor,
-        )
-        .touching(2, 2)
-        .fresh(1)
-        .lost(1)
-        .upright(),
-        Reading::new(
-            "lighting",
-            &["candle"],
-            "did a new colour fill the space around a point, but for what lies behind a body?",
-            lit_all_it_sees,
-        )
-        .touching(1, 1)
-        .added()
-        .fresh(1),
-    ];
+fn lit_the_floor(look: &Look) -> bool {
+    let (Some(on), Some(off), 2) = (look.one_fresh(), look.one_lost(), look.touched.len()) else {
+        return false;
+    };
+    if look.gone(off).iter().any(|&p| look.is(p) != on) {
+        return false;
+    }
+    let after = look.after_of(on);
+    let [light] = after.as_slice() else {
+        return false;
+    };
+    let lamp = look.input.places_of(off);
+    let [top, ..] = light.bounds;
+    let row = |r: i32| -> Vec<i32> {
+        light
+            .cells
+            .iter()
+            .filter(|p| p.0 == r)
+            .map(|p| p.1)
+            .collect()
+    };
+    let rows: Vec<Vec<i32>> = (top..=light.bounds[2]).map(row).collect();
+    let whole = rows.iter().all(|r| {
+        let (Some(a), Some(b)) = (r.first(), r.last()) else {
+            return false;
+        };
+        (b - a + 1) as usize == r.len()
+    });
+    let widens = rows.windows(2).all(|w| w[0].len() <= w[1].len());
+    let floor = (light.bounds[2] + 1, light.middle().1 / 2);
+    whole
+        && widens
+        && rows.len() >= 4
+        && rows.first().map(Vec::len) < rows.last().map(Vec::len)
+        && lamp.iter().all(|p| p.0 <= top + 1)
+        && look.stays(floor)
+}
 
-    fn lit_the_floor(look: &Look) -> bool {
-        let (Some(on), Some(off), 2) = (look.one_fresh(), look.one_lost(), look.touched.len())
-        else {
-            return false;
+/// The places between two, as near to the straight line as cells are.
+fn between(from: Place, to: Place) -> impl Iterator<Item = Place> {
+    let (dr, dc) = (to.0 - from.0, to.1 - from.1);
+    let n = 2 * dr.abs().max(dc.abs());
+    (1..n).map(move |i| {
+        let part = |d: i32| (f64::from(d * i) / f64::from(n)).round() as i32;
+        (from.0 + part(dr), from.1 + part(dc))
+    })
+}
+
+fn lit_all_it_sees(look: &Look) -> bool {
+    let Some(light) = look.one_added() else {
+        return false;
+    };
+    if look.had(light) > 0 || look.changed.len() < 20 {
+        return false;
+    }
+    let wicks = look.parts_before().iter().filter(|p| p.len() == 1);
+    wicks.flat_map(|p| p.cells.first().copied()).any(|wick| {
+        let away = |p: Place| {
+            let (dr, dc) = (p.0 - wick.0, p.1 - wick.1);
+            dr * dr + dc * dc
         };
-        if look.gone(off).iter().any(|&p| look.is(p) != on) {
-            return false;
-        }
-        let after = look.after_of(on);
-        let [light] = after.as_slice() else {
-            return false;
-        };
-        let lamp = look.input.places_of(off);
-        let [top, ..] = light.bounds;
-        let row = |r: i32| -> Vec<i32> {
-            light
-                .cells
-                .iter()
-                .filter(|p| p.0 == r)
-                .map(|p| p.1)
-                .collect()
-        };
-        let rows: Vec<Vec<i32>> = (top..=light.bounds[2]).map(row).collect();
-        let whole = rows.iter().all(|r| {
-            let (Some(a), Some(b)) = (r.first(), r.last()) else {
-                return false;
-            };
-            (b - a + 1) as usize == r.len()
+        let beside = [(0, 1), (1, 0), (0, -1), (-1, 0)].iter().all(|d| {
+            let at = (wick.0 + d.0, wick.1 + d.1);
+            look.is(at) == light || look.stays(at)
         });
-        let widens = rows.windows(2).all(|w| w[0].len() <= w[1].len());
-        let floor = (light.bounds[2] + 1, light.middle().1 / 2);
-        whole
-            && widens
-            && rows.len() >= 4
-            && rows.first().map(Vec::len) < rows.last().map(Vec::len)
-            && lamp.iter().all(|p| p.0 <= top + 1)
-            && look.stays(floor)
-    }
-
-    /// The places between two, as near to the straight line as cells are.
-    fn between(from: Place, to: Place) -> impl Iterator<Item = Place> {
-        let (dr, dc) = (to.0 - from.0, to.1 - from.1);
-        let n = 2 * dr.abs().max(dc.abs());
-        (1..n).map(move |i| {
-            let part = |d: i32| (f64::from(d * i) / f64::from(n)).round() as i32;
-            (from.0 + part(dr), from.1 + part(dc))
-        })
-    }
-
-    fn lit_all_it_sees(look: &Look) -> bool {
-        let Some(light) = look.one_added() else {
-            return false;
+        let reach = look.changed.iter().map(|&p| away(p)).max().unwrap_or(0);
+        let hidden = |p: Place| between(wick, p).any(|q| q != wick && look.stays(q));
+        let inner = |p: Place| {
+            let n = f64::from(away(p)).sqrt() + 1.2;
+            n * n <= f64::from(reach)
         };
-        if look.had(light) > 0 || look.changed.len() < 20 {
-            return false;
-        }
-        let wicks = look.parts_before().iter().filter(|p| p.len() == 1);
-        wicks.flat_map(|p| p.cells.first().copied()).any(|wick| {
-            let away = |p: Place| {
-                let (dr, dc) = (p.0 - wick.0, p.1 - wick.1);
-                dr * dr + dc * dc
-            };
-            let beside = [(0, 1), (1, 0), (0, -1), (-1, 0)].iter().all(|d| {
-                let at = (wick.0 + d.0, wick.1 + d.1);
-                look.is(at) == light || look.stays(at)
-            });
-            let reach = look.changed.iter().map(|&p| away(p)).max().unwrap_or(0);
-            let hidden = |p: Place| between(wick, p).any(|q| q != wick && look.stays(q));
-            let inner = |p: Place| {
-                let n = f64::from(away(p)).sqrt() + 1.2;
-                n * n <= f64::from(reach)
-            };
-            let dark = |p: Place| look.is(p) == 0 && inner(p);
-            let shadows: Vec<Place> = look.output.places().filter(|&p| dark(p)).collect();
-            let seen_dark = shadows.iter().filter(|&&p| !hidden(p)).count();
-            let unseen_lit = look.changed.iter().filter(|&&p| hidden(p)).count();
-            beside && 10 * seen_dark <= look.changed.len() && 8 * unseen_lit <= look.changed.len()
-        })
-    }
+        let dark = |p: Place| look.is(p) == 0 && inner(p);
+        let shadows: Vec<Place> = look.output.places().filter(|&p| dark(p)).collect();
+        let seen_dark = shadows.iter().filter(|&&p| !hidden(p)).count();
+        let unseen_lit = look.changed.iter().filter(|&&p| hidden(p)).count();
+        beside && 10 * seen_dark <= look.changed.len() && 8 * unseen_lit <= look.changed.len()
+    })
 }

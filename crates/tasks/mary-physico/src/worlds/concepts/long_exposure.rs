@@ -1,15 +1,11 @@
 //! Long exposure: how it is drawn and recognised.
 
-use crate::grid::{Pair, Place};
-use crate::worlds::draw::ring;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "long-exposure",
-    data: include_str!("long_exposure.json"),
-    aspects: &[("light-trails", light_trails), ("star-trails", star_trails)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: light_trails, star_trails;
+    reads: streaked, circled;
+}
 
 fn light_trails(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -96,87 +92,63 @@ fn angle(r: i32, c: i32) -> i32 {
     quadrant * 1000 + 1000 * along / (along + across).max(1)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "long-exposure",
-        &["light-trails"],
-        "did at least two single points leave connected streaks of their own colour, and nothing else change?",
-        streaked,
-    )
-    .touching(1, 9).added().fresh(0),
-Reading::new(
-        "long-exposure",
-        &["star-trails"],
-        "did points leave arcs of their own colour, all around the same still point?",
-        circled,
-    )
-    .touching(1, 9).added().fresh(0),
-];
-
-    fn streaked(look: &Look) -> bool {
-        if !look.only_added || look.touched.iter().any(|&c| look.had(c) == 0) {
-            return false;
-        }
-        let streaks = look.new_parts();
-        let dots: Vec<&Part> = look
-            .parts_before()
-            .iter()
-            .filter(|p| p.len() == 1)
-            .collect();
-        streaks.len() >= 2
-            && streaks.iter().all(|s| {
-                s.len() >= 2
-                    && dots
-                        .iter()
-                        .any(|d| d.colour == s.colour && s.touches(&d.cells))
-            })
+fn streaked(look: &Look) -> bool {
+    if !look.only_added || look.touched.iter().any(|&c| look.had(c) == 0) {
+        return false;
     }
+    let streaks = look.new_parts();
+    let dots: Vec<&Part> = look
+        .parts_before()
+        .iter()
+        .filter(|p| p.len() == 1)
+        .collect();
+    streaks.len() >= 2
+        && streaks.iter().all(|s| {
+            s.len() >= 2
+                && dots
+                    .iter()
+                    .any(|d| d.colour == s.colour && s.touches(&d.cells))
+        })
+}
 
-    fn circled(look: &Look) -> bool {
-        if !look.only_added
-            || look.touched.iter().any(|&c| look.had(c) == 0)
-            || look.changed.len() < 9
-        {
-            return false;
-        }
-        let dots: Vec<(Place, u8)> = look
-            .parts_before()
-            .iter()
-            .filter(|p| look.touched.contains(&p.colour) && p.len() <= 2)
-            .flat_map(|p| p.cells.iter().map(|&at| (at, p.colour)))
-            .collect();
-        let poles = look.parts_before().iter().filter(|p| p.len() == 1);
-        dots.len() >= 3
-            && poles.flat_map(|p| p.cells.first().copied()).any(|pole| {
-                let far = |p: Place| f64::from(p.0 - pole.0).hypot(f64::from(p.1 - pole.1));
-                let with = |p: Place, colour: u8| {
-                    dots.iter()
-                        .any(|(d, c)| *c == colour && (far(*d) - far(p)).abs() < 0.95)
-                };
-                // What rose from behind a still body has no point that it began with.
-                let arcs = look.new_parts();
-                let rose = |part: &Part| !look.still_beside(&part.cells).is_empty();
-                let round = |part: &Part| {
-                    part.cells.iter().all(|&p| with(p, part.colour))
-                        && (part.len() > 1
-                            || at_edge(look, part)
-                            || dots.iter().any(|d| part.touches(&[d.0])))
-                };
-                let bent = arcs.iter().any(|p| p.tall() > 1 && p.wide() > 1);
-                bent && arcs.iter().all(|p| round(p) || rose(p))
-                    && 2 * arcs.iter().filter(|p| round(p)).count() > arcs.len()
-            })
+fn circled(look: &Look) -> bool {
+    if !look.only_added || look.touched.iter().any(|&c| look.had(c) == 0) || look.changed.len() < 9
+    {
+        return false;
     }
+    let dots: Vec<(Place, u8)> = look
+        .parts_before()
+        .iter()
+        .filter(|p| look.touched.contains(&p.colour) && p.len() <= 2)
+        .flat_map(|p| p.cells.iter().map(|&at| (at, p.colour)))
+        .collect();
+    let poles = look.parts_before().iter().filter(|p| p.len() == 1);
+    dots.len() >= 3
+        && poles.flat_map(|p| p.cells.first().copied()).any(|pole| {
+            let far = |p: Place| f64::from(p.0 - pole.0).hypot(f64::from(p.1 - pole.1));
+            let with = |p: Place, colour: u8| {
+                dots.iter()
+                    .any(|(d, c)| *c == colour && (far(*d) - far(p)).abs() < 0.95)
+            };
+            // What rose from behind a still body has no point that it began with.
+            let arcs = look.new_parts();
+            let rose = |part: &Part| !look.still_beside(&part.cells).is_empty();
+            let round = |part: &Part| {
+                part.cells.iter().all(|&p| with(p, part.colour))
+                    && (part.len() > 1
+                        || at_edge(look, part)
+                        || dots.iter().any(|d| part.touches(&[d.0])))
+            };
+            let bent = arcs.iter().any(|p| p.tall() > 1 && p.wide() > 1);
+            bent && arcs.iter().all(|p| round(p) || rose(p))
+                && 2 * arcs.iter().filter(|p| round(p)).count() > arcs.len()
+        })
+}
 
-    /// Whether part of it may lie outside the grid.
-    fn at_edge(look: &Look, part: &Part) -> bool {
-        let [t, l, b, r] = part.bounds;
-        t == 0 || l == 0 || b + 1 == look.rows() || r + 1 == look.cols()
-    }
+/// Whether part of it may lie outside the grid.
+fn at_edge(look: &Look, part: &Part) -> bool {
+    let [t, l, b, r] = part.bounds;
+    t == 0 || l == 0 || b + 1 == look.rows() || r + 1 == look.cols()
 }

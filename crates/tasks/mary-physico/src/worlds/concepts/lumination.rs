@@ -1,15 +1,11 @@
 //! Lumination: how it is drawn and recognised.
 
-use crate::grid::{Pair, Place};
-use crate::worlds::draw::square_ring;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "lumination",
-    data: include_str!("lumination.json"),
-    aspects: &[("halo", halo), ("radiance", radiance)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: halo, radiance;
+    reads: haloed, radiated;
+}
 
 fn halo(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -56,96 +52,74 @@ fn radiance(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "lumination",
-        &["halo"],
-        "did every point of one colour get a ring of a new colour and spots of another around that, and nothing else?",
-        haloed,
-    )
-    .touching(2, 2).added().fresh(2),
-Reading::new(
-        "lumination",
-        &["radiance"],
-        "did strokes of a new colour appear around a body, alike in all directions?",
-        radiated,
-    )
-    .touching(1, 1).added().fresh(1),
-];
-
-    fn haloed(look: &Look) -> bool {
-        let [one, two] = *look.touched.as_slice() else {
-            return false;
+fn haloed(look: &Look) -> bool {
+    let [one, two] = *look.touched.as_slice() else {
+        return false;
+    };
+    [(one, two), (two, one)].into_iter().any(|(light, faint)| {
+        let ring = |(r, c): Place, far: i32, colour: u8| {
+            let square = (-far..=far).flat_map(|dr| (-far..=far).map(move |dc| (dr, dc)));
+            square
+                .filter(|(dr, dc)| dr.abs().max(dc.abs()) == far)
+                .filter(|(dr, dc)| look.is((r + dr, c + dc)) == colour)
+                .count()
         };
-        [(one, two), (two, one)].into_iter().any(|(light, faint)| {
-            let ring = |(r, c): Place, far: i32, colour: u8| {
-                let square = (-far..=far).flat_map(|dr| (-far..=far).map(move |dc| (dr, dc)));
-                square
-                    .filter(|(dr, dc)| dr.abs().max(dc.abs()) == far)
-                    .filter(|(dr, dc)| look.is((r + dr, c + dc)) == colour)
-                    .count()
-            };
-            (1u8..10).any(|source| {
-                let points = look.before_of(source);
-                let glows = |q: Place| ring(q, 1, light) == 8 && ring(q, 2, faint) == 8;
-                !points.is_empty()
-                    && points
-                        .iter()
-                        .all(|p| p.len() == 1 && p.cells.iter().all(|q| glows(*q)))
-                    && look.changed.len() == 16 * points.len()
-            })
+        (1u8..10).any(|source| {
+            let points = look.before_of(source);
+            let glows = |q: Place| ring(q, 1, light) == 8 && ring(q, 2, faint) == 8;
+            !points.is_empty()
+                && points
+                    .iter()
+                    .all(|p| p.len() == 1 && p.cells.iter().all(|q| glows(*q)))
+                && look.changed.len() == 16 * points.len()
         })
-    }
+    })
+}
 
-    fn radiated(look: &Look) -> bool {
-        let Some(light) = look.one_added() else {
-            return false;
+fn radiated(look: &Look) -> bool {
+    let Some(light) = look.one_added() else {
+        return false;
+    };
+    if look.had(light) > 0 || look.changed.len() < 8 || look.new_parts().len() < 4 {
+        return false;
+    }
+    // A quarter turn about the middle of a still body keeps them.
+    let sources = look
+        .parts_before()
+        .iter()
+        .filter(|p| p.is_box() && p.tall() == p.wide());
+    sources.into_iter().any(|source| {
+        let (y, x) = source.middle();
+        let turned = |&(r, c): &Place| {
+            let (dr, dc) = (2 * r - y, 2 * c - x);
+            let to = ((y + dc) / 2, (x - dr) / 2);
+            !look.holds(to) || look.is(to) == light
         };
-        if look.had(light) > 0 || look.changed.len() < 8 || look.new_parts().len() < 4 {
-            return false;
-        }
-        // A quarter turn about the middle of a still body keeps them.
-        let sources = look
-            .parts_before()
-            .iter()
-            .filter(|p| p.is_box() && p.tall() == p.wide());
-        sources.into_iter().any(|source| {
-            let (y, x) = source.middle();
-            let turned = |&(r, c): &Place| {
-                let (dr, dc) = (2 * r - y, 2 * c - x);
-                let to = ((y + dc) / 2, (x - dr) / 2);
-                !look.holds(to) || look.is(to) == light
-            };
-            // In line with the source, straight or at half a right angle.
-            let in_line = |&(r, c): &Place| {
-                let (dr, dc) = ((2 * r - y).abs(), (2 * c - x).abs());
-                dr.min(dc) <= 1 || dr == dc
-            };
-            [4, 8].contains(&new_directions(look, (y, x)))
-                && look.changed.iter().all(|p| in_line(p) && turned(p))
-        })
-    }
+        // In line with the source, straight or at half a right angle.
+        let in_line = |&(r, c): &Place| {
+            let (dr, dc) = ((2 * r - y).abs(), (2 * c - x).abs());
+            dr.min(dc) <= 1 || dr == dc
+        };
+        [4, 8].contains(&new_directions(look, (y, x)))
+            && look.changed.iter().all(|p| in_line(p) && turned(p))
+    })
+}
 
-    /// In how many of eight directions from a point, given twice, cells came.
-    fn new_directions(look: &Look, middle: Place) -> usize {
-        let mut seen: Vec<Place> = look
-            .changed
-            .iter()
-            .map(|&(r, c)| {
-                let (dr, dc) = (2 * r - middle.0, 2 * c - middle.1);
-                // Nearly along an axis counts as along it.
-                let flat = |a: i32, b: i32| if 2 * a.abs() < b.abs() { 0 } else { a.signum() };
-                (flat(dr, dc), flat(dc, dr))
-            })
-            .collect();
-        seen.sort_unstable();
-        seen.dedup();
-        seen.len()
-    }
+/// In how many of eight directions from a point, given twice, cells came.
+fn new_directions(look: &Look, middle: Place) -> usize {
+    let mut seen: Vec<Place> = look
+        .changed
+        .iter()
+        .map(|&(r, c)| {
+            let (dr, dc) = (2 * r - middle.0, 2 * c - middle.1);
+            // Nearly along an axis counts as along it.
+            let flat = |a: i32, b: i32| if 2 * a.abs() < b.abs() { 0 } else { a.signum() };
+            (flat(dr, dc), flat(dc, dr))
+        })
+        .collect();
+    seen.sort_unstable();
+    seen.dedup();
+    seen.len()
 }

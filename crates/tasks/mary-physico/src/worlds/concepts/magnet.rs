@@ -1,18 +1,11 @@
 //! Magnet: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::scenery::forces::bar;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "magnet",
-    data: include_str!("magnet.json"),
-    aspects: &[
-        ("iron-filings", iron_filings),
-        ("unlike-poles", unlike_poles),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: iron_filings, unlike_poles;
+    reads: flew_to_the_bar, drawn_together;
+}
 
 fn iron_filings(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -81,82 +74,59 @@ fn unlike_poles(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::forces::{facing, halves};
-    use crate::worlds::readings::look::Look;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "magnet",
-        &["iron-filings"],
-        "did all bits of one colour go straight to a two-coloured bar and come to lie against it?",
-        flew_to_the_bar,
-    )
-    .touching(1, 1).same_counts(),
-Reading::new(
-        "magnet",
-        &["unlike-poles"],
-        "did two bars with unlike ends facing meet by equal distances?",
-        drawn_together,
-    )
-    .touching(2, 2).same_counts(),
-];
-
-    fn drawn_together(look: &Look) -> bool {
-        look.same_counts
-            && look.touched.len() == 2
-            && look.bodies_after().len() == 1
-            && look.lying_or_upright(|look| {
-                let ([a, b], [whole]) = (look.bodies_before(), look.bodies_after()) else {
-                    return false;
-                };
-                let (was, is) = (|p| look.was(p), |p| look.is(p));
-                let (one, two) = facing(whole, &is);
-                let outer = look.is((whole.bounds[0], whole.bounds[1]));
-                halves(whole, [a, b], (&is, &was)).is_some() && one != two && outer == two
-            })
-    }
-
-    fn flew_to_the_bar(look: &Look) -> bool {
-        let [iron] = *look.touched.as_slice() else {
-            return false;
-        };
-        look.kept(iron, 2) && look.some_way(|l| flew_left(l, iron))
-    }
-
-    fn flew_left(look: &Look, iron: u8) -> bool {
-        let (was, is) = (look.input.places_of(iron), look.output.places_of(iron));
-        let row = |cells: &[Place], r: i32| -> Vec<i32> {
-            cells.iter().filter(|p| p.0 == r).map(|p| p.1).collect()
-        };
-        let mut bar = Vec::new();
-        let lie_on_it = (0..look.rows()).all(|r| {
-            let (a, b) = (row(&was, r), row(&is, r));
-            let Some(&first) = b.first() else {
-                return a.is_empty();
+fn drawn_together(look: &Look) -> bool {
+    look.same_counts
+        && look.touched.len() == 2
+        && look.bodies_after().len() == 1
+        && look.lying_or_upright(|look| {
+            let ([a, b], [whole]) = (look.bodies_before(), look.bodies_after()) else {
+                return false;
             };
-            bar.push((r, first - 1));
-            a.len() == b.len()
-                && look.stays((r, first - 1))
-                && b.iter().enumerate().all(|(i, c)| *c == first + i as i32)
-                && a.iter().zip(&b).all(|(x, y)| x > y)
-        });
-        let two_coloured = || {
-            look.parts_before().iter().any(|p| {
-                p.is_box()
-                    && p.len() >= 2
-                    && bar.iter().any(|q| p.has(*q))
-                    && look.parts_before().iter().any(|q| {
-                        q.colour != p.colour && q.alike(p) && q.bounds[1] == p.bounds[1] && {
-                            let gap = (q.bounds[0] - p.bounds[0]).abs();
-                            gap == p.tall()
-                        }
-                    })
-            })
+            let (was, is) = (|p| look.was(p), |p| look.is(p));
+            let (one, two) = facing(whole, &is);
+            let outer = look.is((whole.bounds[0], whole.bounds[1]));
+            halves(whole, [a, b], (&is, &was)).is_some() && one != two && outer == two
+        })
+}
+
+fn flew_to_the_bar(look: &Look) -> bool {
+    let [iron] = *look.touched.as_slice() else {
+        return false;
+    };
+    look.kept(iron, 2) && look.some_way(|l| flew_left(l, iron))
+}
+
+fn flew_left(look: &Look, iron: u8) -> bool {
+    let (was, is) = (look.input.places_of(iron), look.output.places_of(iron));
+    let row = |cells: &[Place], r: i32| -> Vec<i32> {
+        cells.iter().filter(|p| p.0 == r).map(|p| p.1).collect()
+    };
+    let mut bar = Vec::new();
+    let lie_on_it = (0..look.rows()).all(|r| {
+        let (a, b) = (row(&was, r), row(&is, r));
+        let Some(&first) = b.first() else {
+            return a.is_empty();
         };
-        lie_on_it && two_coloured()
-    }
+        bar.push((r, first - 1));
+        a.len() == b.len()
+            && look.stays((r, first - 1))
+            && b.iter().enumerate().all(|(i, c)| *c == first + i as i32)
+            && a.iter().zip(&b).all(|(x, y)| x > y)
+    });
+    let two_coloured = || {
+        look.parts_before().iter().any(|p| {
+            p.is_box()
+                && p.len() >= 2
+                && bar.iter().any(|q| p.has(*q))
+                && look.parts_before().iter().any(|q| {
+                    q.colour != p.colour && q.alike(p) && q.bounds[1] == p.bounds[1] && {
+                        let gap = (q.bounds[0] - p.bounds[0]).abs();
+                        gap == p.tall()
+                    }
+                })
+        })
+    };
+    lie_on_it && two_coloured()
 }

@@ -1,18 +1,11 @@
 //! Melting: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::scenery::heat::{flame, puddle, sun};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "melting",
-    data: include_str!("melting.json"),
-    aspects: &[
-        ("ice-on-the-table", ice_on_the_table),
-        ("cubes-in-a-glass", cubes_in_a_glass),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: ice_on_the_table, cubes_in_a_glass;
+    reads: melted;
+}
 
 fn ice_on_the_table(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -68,33 +61,15 @@ fn cubes_in_a_glass(s: &mut Setting) -> Option<Pair> {
     (cells >= 8 && cells % wide == 0 && cells / wide + 2 <= highest && floor - top > 5).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::heat::became;
-    use crate::worlds::readings::look::Look;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[Reading::new(
-        "melting",
-        &["ice-on-the-table", "cubes-in-a-glass"],
-        "did one colour become another, as many cells, in a flatter heap?",
-        melted,
-    )
-    .touching(2, 2)
-    .fresh(1)
-    .upright()];
-
-    fn melted(look: &Look) -> bool {
-        if look.fresh.is_empty() || look.touched.len() != 2 {
-            return false;
-        }
-        let high = |cells: &[Place]| {
-            crate::worlds::readings::bounds(cells).map_or(0, |[t, _, b, _]| b - t + 1)
-        };
-        became(look).into_iter().any(|(ice, water)| {
-            let (a, b) = (look.input.places_of(ice), look.output.places_of(water));
-            a.len() >= 6 && a.len() == b.len() && high(&b) < high(&a)
-        })
+fn melted(look: &Look) -> bool {
+    if look.fresh.is_empty() || look.touched.len() != 2 {
+        return false;
     }
+    let high = |cells: &[Place]| bounds(cells).map_or(0, |[t, _, b, _]| b - t + 1);
+    became(look).into_iter().any(|(ice, water)| {
+        let (a, b) = (look.input.places_of(ice), look.output.places_of(water));
+        a.len() >= 6 && a.len() == b.len() && high(&b) < high(&a)
+    })
 }

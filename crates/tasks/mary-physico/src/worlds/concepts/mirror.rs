@@ -1,18 +1,11 @@
 //! Mirror: how it is drawn and recognised.
 
-use crate::grid::{Pair, Place};
-use crate::worlds::draw::{extent, shifted};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "mirror",
-    data: include_str!("mirror.json"),
-    aspects: &[
-        ("behind-the-glass", behind_the_glass),
-        ("four-quarters", four_quarters),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: behind_the_glass, four_quarters;
+    reads: mirrored;
+}
 
 /// A form without mirror symmetry, so that its image differs from it.
 fn lopsided(s: &mut Setting, cells: usize) -> Option<Vec<Place>> {
@@ -72,60 +65,46 @@ fn four_quarters(s: &mut Setting) -> Option<Pair> {
     (tall <= mr && wide <= mc).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::{Grid, Place};
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[Reading::new(
-        "mirror",
-        &["behind-the-glass", "four-quarters"],
-        "did a picture without symmetry keep its cells and become its own mirror image?",
-        mirrored,
-    )
-    .touching(1, 9)
-    .added()];
+/// Whether the cells that are not empty are symmetric about some line along an axis.
+fn symmetric(grid: &Grid) -> bool {
+    let cells = grid.places_where(|c| c != 0);
+    let Some([top, left, bottom, right]) = bounds(&cells) else {
+        return false;
+    };
+    let across = cells
+        .iter()
+        .all(|&(r, c)| grid.at(r, left + right - c) == grid.at(r, c));
+    let down = cells
+        .iter()
+        .all(|&(r, c)| grid.at(top + bottom - r, c) == grid.at(r, c));
+    across || down
+}
 
-    /// Whether the cells that are not empty are symmetric about some line along an axis.
-    fn symmetric(grid: &Grid) -> bool {
-        let cells = grid.places_where(|c| c != 0);
-        let Some([top, left, bottom, right]) = crate::worlds::readings::bounds(&cells) else {
-            return false;
+fn mirrored(look: &Look) -> bool {
+    look.only_added
+        && look.changed.len() >= 4
+        && (symmetric(&look.output) && !symmetric(&look.input)
+            || look.lying_or_upright(in_the_glass))
+}
+
+/// A still line of one colour from edge to edge, and all that is new is the mirror image, across it,
+/// of what was there.
+fn in_the_glass(look: &Look) -> bool {
+    let glass = (1..look.cols() - 1).find(|&c| {
+        let colour = look.was((0, c));
+        colour != 0 && (0..look.rows()).all(|r| look.was((r, c)) == colour)
+    });
+    let Some(c) = glass else { return false };
+    let twin = |p: &Place| look.was((p.0, 2 * c - p.1));
+    look.changed.iter().all(|p| twin(p) == look.is(*p)) && {
+        // Whole things, not bits of them.
+        let beyond = |p: &Place| look.is((p.0, 2 * c - p.1)) == look.was(*p);
+        let shown = |part: &Part| {
+            let n = part.cells.iter().filter(|p| beyond(p)).count();
+            n == 0 || n == part.len()
         };
-        let across = cells
-            .iter()
-            .all(|&(r, c)| grid.at(r, left + right - c) == grid.at(r, c));
-        let down = cells
-            .iter()
-            .all(|&(r, c)| grid.at(top + bottom - r, c) == grid.at(r, c));
-        across || down
-    }
-
-    fn mirrored(look: &Look) -> bool {
-        look.only_added
-            && look.changed.len() >= 4
-            && (symmetric(&look.output) && !symmetric(&look.input)
-                || look.lying_or_upright(in_the_glass))
-    }
-
-    /// A still line of one colour from edge to edge, and all that is new is the mirror image, across it,
-    /// of what was there.
-    fn in_the_glass(look: &Look) -> bool {
-        let glass = (1..look.cols() - 1).find(|&c| {
-            let colour = look.was((0, c));
-            colour != 0 && (0..look.rows()).all(|r| look.was((r, c)) == colour)
-        });
-        let Some(c) = glass else { return false };
-        let twin = |p: &Place| look.was((p.0, 2 * c - p.1));
-        look.changed.iter().all(|p| twin(p) == look.is(*p)) && {
-            // Whole things, not bits of them.
-            let beyond = |p: &Place| look.is((p.0, 2 * c - p.1)) == look.was(*p);
-            let shown = |part: &Part| {
-                let n = part.cells.iter().filter(|p| beyond(p)).count();
-                n == 0 || n == part.len()
-            };
-            look.parts_before().iter().all(shown)
-        }
+        look.parts_before().iter().all(shown)
     }
 }

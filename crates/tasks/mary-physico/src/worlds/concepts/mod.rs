@@ -1,6 +1,7 @@
 //! The list of the concepts, in the order of the paper's Tables 6, 7 and 8. Each is two files of this
-//! folder: `lever.json` says what it is (its names, definitions and aspects, and what it could be taken
-//! for), `lever.rs` draws and recognises it. A new concept is such a pair and a line here.
+//! folder: `lever.json` says what it is (its names, definitions and aspects, what its readings ask, and
+//! what it could be taken for), `lever.rs` draws and recognises it. A new concept is such a pair and a
+//! line here.
 //!
 //! `rustfmt` does not look for modules in a macro's list: run it on these files by name
 //! (`rustfmt --edition 2024 crates/tasks/mary-physico/src/worlds/concepts/*.rs`).
@@ -9,26 +10,49 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::readings::Reading;
-use super::{Aspect, Concept, Draw, Set, Support, Turn, Words};
+// What the concepts' files are written in, besides what they use themselves.
+use super::draw::{disc, extent, line, quarter, ring, shifted, square_ring};
+use super::readings::shared::{
+    apart, became, beside, facing, filled, halves, heights, humps, profile, scaled, single, sizes,
+    surface, view,
+};
+use super::readings::{First, Look, Move, Part, Reading};
+use super::readings::{area, bounds, connected, edge_or, outside, skin};
+use super::scenery::{
+    bar, block, crest, curve, flame, foot, framed_part, larger, puddle, room, sun, vessel,
+};
+use super::{Aspect, Concept, Draw, Set, Setting, Support, Turn, Words};
+use crate::grid::{Grid, Pair, Place, around};
 
-/// The code of a concept, and the file that says the rest.
+/// The code of a concept, and the file that says the rest. A function `crushed_can` draws the aspect
+/// `crushed-can`; readings have their names from their functions as well.
 pub(super) struct ConceptCode {
-    id: &'static str,
     /// [`ConceptFile`] as JSON. Its texts are borrowed, so that none may hold an escape.
-    data: &'static str,
-    /// What draws each aspect, by the aspect's name.
-    aspects: &'static [(&'static str, Draw)],
-    readings: &'static [Reading],
+    pub(super) data: &'static str,
+    pub(super) functions: &'static ConceptFunctions,
+}
+
+pub(super) struct ConceptFunctions {
+    pub(super) draws: &'static [(&'static str, Draw)],
+    pub(super) reads: &'static [ReadingFunctions],
+}
+
+pub(super) struct ReadingFunctions {
+    pub(super) name: &'static str,
+    pub(super) fits: fn(&Look) -> bool,
+    /// Asked before `fits` where down matters; see [`Reading::may`].
+    pub(super) may: Option<fn(&Look) -> bool>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConceptFile {
+    id: &'static str,
     name: &'static str,
     set: Set,
     associative: bool,
     aspects: Vec<AspectEntry>,
+    readings: Vec<ReadingEntry>,
     #[serde(borrow)]
     names: Vec<&'static str>,
     #[serde(borrow)]
@@ -51,11 +75,25 @@ struct AspectEntry {
     associative_only: bool,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadingEntry {
+    id: &'static str,
+    #[serde(borrow)]
+    aspects: Vec<&'static str>,
+    asks: &'static str,
+    turn: Turn,
+    #[serde(default)]
+    first: First,
+}
+
 impl ConceptCode {
-    fn concept(&self) -> serde_json::Result<Concept> {
+    pub(super) fn concept(&self) -> serde_json::Result<Concept> {
         let file: ConceptFile = serde_json::from_str(self.data)?;
+        let is = |function: &str, id: &str| function.replace('_', "-") == id;
         let aspect = |entry: AspectEntry| {
-            let (_, make) = self.aspects.iter().find(|(id, _)| *id == entry.id)?;
+            let mut draws = self.functions.draws.iter();
+            let (_, make) = draws.find(|(name, _)| is(name, entry.id))?;
             Some(Aspect {
                 id: entry.id,
                 rule: entry.rule,
@@ -65,10 +103,24 @@ impl ConceptCode {
                 make: *make,
             })
         };
-        let aspects: Vec<Aspect> = file.aspects.into_iter().filter_map(aspect).collect();
+        let reading = |entry: ReadingEntry| {
+            let mut reads = self.functions.reads.iter();
+            let functions = reads.find(|f| is(f.name, entry.id))?;
+            Some(Reading {
+                concept: file.id,
+                aspects: entry.aspects.leak(),
+                asks: entry.asks,
+                turn: entry.turn,
+                first: entry.first,
+                may: functions.may,
+                fits: functions.fits,
+            })
+        };
         // Read once and kept for as long as the program runs: leaking loses nothing.
+        let aspects: Vec<Aspect> = file.aspects.into_iter().filter_map(aspect).collect();
+        let readings: Vec<Reading> = file.readings.into_iter().filter_map(reading).collect();
         Ok(Concept {
-            id: self.id,
+            id: file.id,
             name: file.name,
             set: file.set,
             associative: file.associative,
@@ -78,7 +130,7 @@ impl ConceptCode {
                 giveaways: file.giveaways.leak(),
                 definitions: file.definitions.leak(),
             },
-            readings: self.readings,
+            readings: readings.leak(),
             confusable: file.confusable.leak(),
         })
     }
@@ -90,12 +142,32 @@ pub(super) static CONCEPTS: LazyLock<Vec<&'static Concept>> = LazyLock::new(|| {
     all.map(|concept| &*Box::leak(Box::new(concept))).collect()
 });
 
-/// Makes each name a module and puts its `CONCEPT` into the list.
+/// The functions of a concept: those that draw its aspects, and those that recognise it, each with a
+/// question that may come first.
+macro_rules! concept {
+    (draws: $($draw:ident),+; reads: $($read:ident $(if $may:ident)?),+;) => {
+        pub(super) static FUNCTIONS: ConceptFunctions = ConceptFunctions {
+            draws: &[$((stringify!($draw), $draw)),+],
+            reads: &[$(concept!(@reading $read $($may)?)),+],
+        };
+    };
+    (@reading $read:ident) => {
+        ReadingFunctions { name: stringify!($read), fits: $read, may: None }
+    };
+    (@reading $read:ident $may:ident) => {
+        ReadingFunctions { name: stringify!($read), fits: $read, may: Some($may) }
+    };
+}
+
+/// Makes each name a module and puts its functions and its file into the list.
 macro_rules! concepts {
     ($($name:ident),* $(,)?) => {
         $(mod $name;)*
 
-        static CODE: &[&ConceptCode] = &[$(&$name::CONCEPT),*];
+        static CODE: &[ConceptCode] = &[$(ConceptCode {
+            data: include_str!(concat!(stringify!($name), ".json")),
+            functions: &$name::FUNCTIONS,
+        }),*];
     };
 }
 
@@ -136,7 +208,7 @@ concepts! {
     cut,
     laser,
     surface_tension,
-    r#move,
+    moving,
     buoyancy,
     acceleration,
     inertia,
@@ -177,18 +249,56 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_is_read_and_names_exactly_the_aspects_that_are_drawn() {
+    fn every_file_is_read_and_names_exactly_what_is_drawn_and_asked() {
         for code in CODE {
             let concept = code
                 .concept()
                 .unwrap_or_else(|e| panic!("{e}: {}", code.data));
-            let written: Vec<&str> = concept.aspects.iter().map(|a| a.id).collect();
-            let drawn: Vec<&str> = code.aspects.iter().map(|(id, _)| *id).collect();
-            assert_eq!(written, drawn, "{}", concept.id);
             let file: serde_json::Value = serde_json::from_str(code.data).unwrap();
-            let entries = file["aspects"].as_array().unwrap().len();
-            assert_eq!(entries, drawn.len(), "{}", concept.id);
+            let written = |list: &str| -> Vec<String> {
+                let entries = file[list].as_array().unwrap().iter();
+                entries
+                    .map(|e| e["id"].as_str().unwrap().replace('-', "_"))
+                    .collect()
+            };
+            let draws: Vec<&str> = code.functions.draws.iter().map(|f| f.0).collect();
+            let reads: Vec<&str> = code.functions.reads.iter().map(|f| f.name).collect();
+            assert_eq!(written("aspects"), draws, "{}", concept.id);
+            assert_eq!(written("readings"), reads, "{}", concept.id);
+            assert_eq!(concept.aspects.len(), draws.len());
+            assert_eq!(concept.readings.len(), reads.len());
         }
         assert_eq!(CONCEPTS.len(), CODE.len());
+    }
+
+    /// Otherwise a mistake in what draws would be one in what recognises, and no test would see it.
+    #[test]
+    fn what_recognises_a_concept_calls_nothing_that_draws_it() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/worlds/concepts");
+        let mut files = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let mark = "\n// Recognised by the cells alone";
+            if path.extension().is_none_or(|e| e != "rs") || path.ends_with("mod.rs") {
+                continue;
+            }
+            let (draws, reads) = text.split_once(mark).unwrap();
+            for line in draws.lines() {
+                let Some(rest) = line.strip_prefix("fn ") else {
+                    continue;
+                };
+                let name = &rest[..rest.find(['(', '<']).unwrap()];
+                let call = format!("{name}(");
+                let calls = reads.match_indices(&call).any(|(at, _)| {
+                    let before = reads[..at].chars().next_back().unwrap();
+                    !(before.is_alphanumeric() || "_.".contains(before))
+                });
+                let own = reads.contains(&format!("let {name} = |"));
+                assert!(!calls || own, "{}: {name}", path.display());
+            }
+            files += 1;
+        }
+        assert_eq!(files, CODE.len());
     }
 }

@@ -1,21 +1,13 @@
 //! Nuclear fission: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::draw::disc;
-use crate::worlds::scenery::particles::block;
-use crate::worlds::{ConceptCode, Setting};
+use std::collections::BTreeMap;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "nuclear-fission",
-    data: include_str!("nuclear_fission.json"),
-    aspects: &[
-        ("split-nucleus", split_nucleus),
-        ("chain-reaction", chain_reaction),
-        ("torn-apart", torn_apart),
-        ("avalanche", avalanche),
-    ],
-    readings: reading::READINGS,
-};
+use super::*;
+
+concept! {
+    draws: split_nucleus, chain_reaction, torn_apart, avalanche;
+    reads: split, all_split, halves_and_more, doubling;
+}
 
 fn split_nucleus(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -165,172 +157,126 @@ fn avalanche(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use std::collections::BTreeMap;
+// Recognised by the cells alone, without the code that draws it.
 
-    use crate::grid::Place;
-    use crate::worlds::readings::look::{Look, Part};
-    use crate::worlds::readings::particles::sizes;
-    use crate::worlds::readings::{Reading, area};
-
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "nuclear-fission",
-        &["split-nucleus"],
-        "did a body that a single particle flies at become two equal ones and several single particles, none lost?",
-        split,
-    )
-    .touching(1, 2).same_counts(),
-Reading::new(
-        "nuclear-fission",
-        &["chain-reaction"],
-        "did every one of several equal blocks become two halves, and one loose particle many?",
-        all_split,
-    )
-    .touching(2, 2).kinds_stay().keeping(8),
-        Reading::new(
-            "nuclear-fission",
-            &["torn-apart"],
-            "did a block become two equal halves further apart, and one small particle four or more?",
-            halves_and_more,
-        )
-        .touching(2, 2)
-        .fresh(0)
-        .lost(0)
-        .reshaping(4),
-        Reading::new(
-            "nuclear-fission",
-            &["avalanche"],
-            "did one particle become a tree in which every row of particles has twice as many?",
-            doubling,
-        )
-        .touching(2, 2)
-        .added()
-        .fresh(0)
-        .upright(),
-];
-
-    fn split(look: &Look) -> bool {
-        if !look.same_counts || look.touched.len() > 2 {
-            return false;
-        }
-        let (before, after) = (sizes(look.bodies_before()), sizes(look.bodies_after()));
-        let ([whole, 1], [a, b, rest @ ..]) = (before.as_slice(), after.as_slice()) else {
-            return false;
-        };
-        let halves: Vec<&Part> = look
-            .bodies_after()
-            .iter()
-            .filter(|p| p.len() == *a)
-            .collect();
-        a == b
-            && *a >= 4
-            && 2 * a < *whole
-            && rest.len() >= 2
-            && rest.iter().all(|n| *n == 1)
-            && matches!(halves.as_slice(), [x, y] if x.alike(y))
+fn split(look: &Look) -> bool {
+    if !look.same_counts || look.touched.len() > 2 {
+        return false;
     }
+    let (before, after) = (sizes(look.bodies_before()), sizes(look.bodies_after()));
+    let ([whole, 1], [a, b, rest @ ..]) = (before.as_slice(), after.as_slice()) else {
+        return false;
+    };
+    let halves: Vec<&Part> = look
+        .bodies_after()
+        .iter()
+        .filter(|p| p.len() == *a)
+        .collect();
+    a == b
+        && *a >= 4
+        && 2 * a < *whole
+        && rest.len() >= 2
+        && rest.iter().all(|n| *n == 1)
+        && matches!(halves.as_slice(), [x, y] if x.alike(y))
+}
 
-    fn all_split(look: &Look) -> bool {
-        let t = &look.touched;
-        let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
+fn all_split(look: &Look) -> bool {
+    let t = &look.touched;
+    let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
+        return false;
+    };
+    [(x, y), (y, x)].into_iter().any(|(core, neutron)| {
+        let (whole, halves) = (look.before_of(core), look.after_of(core));
+        let Some(first) = whole.first() else {
             return false;
         };
-        [(x, y), (y, x)].into_iter().any(|(core, neutron)| {
-            let (whole, halves) = (look.before_of(core), look.after_of(core));
-            let Some(first) = whole.first() else {
-                return false;
-            };
-            // Set free beside one of the blocks.
-            let near = |n: &Part, w: &Part| {
-                let gap =
-                    |a: usize| (n.bounds[a] - w.bounds[a + 2]).max(w.bounds[a] - n.bounds[a + 2]);
-                gap(0) <= 2 && gap(1) <= 2
-            };
-            look.kept(core, 8)
-                && look.had(neutron) == 1
-                && look.has(neutron) > whole.len()
-                && whole.len() >= 2
-                && halves.len() == 2 * whole.len()
-                && whole.iter().all(|p| p.is_box() && p.alike(first))
-                && halves
-                    .iter()
-                    .all(|p| p.is_box() && 2 * p.len() == first.len())
-                && look
-                    .after_of(neutron)
-                    .iter()
-                    .all(|n| whole.iter().any(|w| near(n, w)))
-        })
-    }
-
-    fn halves_and_more(look: &Look) -> bool {
-        let [x, y] = *look.touched.as_slice() else {
-            return false;
+        // Set free beside one of the blocks.
+        let near = |n: &Part, w: &Part| {
+            let gap = |a: usize| (n.bounds[a] - w.bounds[a + 2]).max(w.bounds[a] - n.bounds[a + 2]);
+            gap(0) <= 2 && gap(1) <= 2
         };
-        [(x, y), (y, x)].into_iter().any(|(nucleus, neutron)| {
-            let restless = |all: Vec<&'_ Part>| -> Vec<Vec<Place>> {
-                all.into_iter()
-                    .filter(|p| look.restless(p))
-                    .map(|p| p.cells.clone())
-                    .collect()
-            };
-            let (was, is) = (
-                restless(look.before_of(nucleus)),
-                restless(look.after_of(nucleus)),
-            );
-            let ([whole], [a, b]) = (was.as_slice(), is.as_slice()) else {
-                return false;
-            };
-            let boxed = |c: &Vec<Place>| area(c) as usize == c.len();
-            let (before, after) = (
-                restless(look.before_of(neutron)),
-                restless(look.after_of(neutron)),
-            );
-            look.kept(nucleus, 8)
-                && boxed(whole)
-                && boxed(a)
-                && boxed(b)
-                && a.len() == b.len()
-                && 2 * a.len() == whole.len()
-                && before.len() == 1
-                && after.len() >= 4
-                && before.iter().chain(&after).all(|c| c.len() == 1)
-        })
-    }
+        look.kept(core, 8)
+            && look.had(neutron) == 1
+            && look.has(neutron) > whole.len()
+            && whole.len() >= 2
+            && halves.len() == 2 * whole.len()
+            && whole.iter().all(|p| p.is_box() && p.alike(first))
+            && halves
+                .iter()
+                .all(|p| p.is_box() && 2 * p.len() == first.len())
+            && look
+                .after_of(neutron)
+                .iter()
+                .all(|n| whole.iter().any(|w| near(n, w)))
+    })
+}
 
-    fn doubling(look: &Look) -> bool {
-        let [x, y] = *look.touched.as_slice() else {
-            return false;
-        };
-        [(x, y), (y, x)].into_iter().any(|(particle, path)| {
-            let mut rows: BTreeMap<i32, usize> = BTreeMap::new();
-            for p in look.after_of(particle).iter().filter(|p| look.restless(p)) {
-                *rows.entry(p.bounds[0]).or_default() += 1;
-                if p.len() != 1 {
-                    return false;
-                }
-            }
-            let counts: Vec<usize> = rows.values().copied().collect();
-            let gaps: Vec<i32> = rows
-                .keys()
-                .zip(rows.keys().skip(1))
-                .map(|(a, b)| b - a)
-                .collect();
-            let particles = look.output.places_of(particle);
-            let forks: Vec<&Part> = look
-                .after_of(path)
-                .into_iter()
+fn halves_and_more(look: &Look) -> bool {
+    let [x, y] = *look.touched.as_slice() else {
+        return false;
+    };
+    [(x, y), (y, x)].into_iter().any(|(nucleus, neutron)| {
+        let restless = |all: Vec<&'_ Part>| -> Vec<Vec<Place>> {
+            all.into_iter()
                 .filter(|p| look.restless(p))
-                .collect();
-            // Every fork hangs on one particle and ends in two.
-            counts.len() >= 2
-                && counts.iter().enumerate().all(|(i, n)| *n == 2 << i)
-                && gaps.iter().all(|g| Some(g) == gaps.first())
-                && forks.len() + 1 == 1 << counts.len()
-                && forks
-                    .iter()
-                    .all(|f| particles.iter().filter(|&&p| f.touches(&[p])).count() == 3)
-        })
-    }
+                .map(|p| p.cells.clone())
+                .collect()
+        };
+        let (was, is) = (
+            restless(look.before_of(nucleus)),
+            restless(look.after_of(nucleus)),
+        );
+        let ([whole], [a, b]) = (was.as_slice(), is.as_slice()) else {
+            return false;
+        };
+        let boxed = |c: &Vec<Place>| area(c) as usize == c.len();
+        let (before, after) = (
+            restless(look.before_of(neutron)),
+            restless(look.after_of(neutron)),
+        );
+        look.kept(nucleus, 8)
+            && boxed(whole)
+            && boxed(a)
+            && boxed(b)
+            && a.len() == b.len()
+            && 2 * a.len() == whole.len()
+            && before.len() == 1
+            && after.len() >= 4
+            && before.iter().chain(&after).all(|c| c.len() == 1)
+    })
+}
+
+fn doubling(look: &Look) -> bool {
+    let [x, y] = *look.touched.as_slice() else {
+        return false;
+    };
+    [(x, y), (y, x)].into_iter().any(|(particle, path)| {
+        let mut rows: BTreeMap<i32, usize> = BTreeMap::new();
+        for p in look.after_of(particle).iter().filter(|p| look.restless(p)) {
+            *rows.entry(p.bounds[0]).or_default() += 1;
+            if p.len() != 1 {
+                return false;
+            }
+        }
+        let counts: Vec<usize> = rows.values().copied().collect();
+        let gaps: Vec<i32> = rows
+            .keys()
+            .zip(rows.keys().skip(1))
+            .map(|(a, b)| b - a)
+            .collect();
+        let particles = look.output.places_of(particle);
+        let forks: Vec<&Part> = look
+            .after_of(path)
+            .into_iter()
+            .filter(|p| look.restless(p))
+            .collect();
+        // Every fork hangs on one particle and ends in two.
+        counts.len() >= 2
+            && counts.iter().enumerate().all(|(i, n)| *n == 2 << i)
+            && gaps.iter().all(|g| Some(g) == gaps.first())
+            && forks.len() + 1 == 1 << counts.len()
+            && forks
+                .iter()
+                .all(|f| particles.iter().filter(|&&p| f.touches(&[p])).count() == 3)
+    })
 }

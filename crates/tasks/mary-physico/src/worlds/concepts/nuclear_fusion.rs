@@ -1,20 +1,11 @@
 //! Nuclear fusion: how it is drawn and recognised.
 
-use crate::grid::{Pair, Place};
-use crate::worlds::scenery::particles::block;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "nuclear-fusion",
-    data: include_str!("nuclear_fusion.json"),
-    aspects: &[
-        ("two-become-one", two_become_one),
-        ("in-a-star", in_a_star),
-        ("meeting-pairs", meeting_pairs),
-        ("added-up", added_up),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: two_become_one, in_a_star, meeting_pairs, added_up;
+    reads: joined, gathered_and_shone, met_halfway, summed;
+}
 
 fn two_become_one(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -152,125 +143,83 @@ fn added_up(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
-    use crate::worlds::readings::particles::sizes;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "nuclear-fusion",
-        &["two-become-one"],
-        "did two equal bodies become one and a single particle, none lost?",
-        joined,
-    )
-    .touching(1, 2).same_counts(),
-Reading::new(
-        "nuclear-fusion",
-        &["in-a-star"],
-        "did single particles come together into one block, with a new colour around it on all sides?",
-        gathered_and_shone,
-    )
-    .touching(2, 2).fresh(1).keeping(3),
-        Reading::new(
-            "nuclear-fusion",
-            &["meeting-pairs"],
-            "did every two facing cells of a colour become one of a new colour halfway, with two sparks?",
-            met_halfway,
-        )
-        .touching(2, 2)
-        .fresh(1)
-        .lost(1),
-        Reading::new(
-            "nuclear-fusion",
-            &["added-up"],
-            "did two blocks become one of a new colour with the cells of both, with rays from its corners?",
-            summed,
-        )
-        .touching(3, 3)
-        .fresh(1)
-        .lost(2),
-];
+fn joined(look: &Look) -> bool {
+    if !look.same_counts || look.touched.len() > 2 {
+        return false;
+    }
+    let (before, after) = (sizes(look.bodies_before()), sizes(look.bodies_after()));
+    let ([a, b], [whole, rest @ ..]) = (before.as_slice(), after.as_slice()) else {
+        return false;
+    };
+    // A particle that flew off may lie where one lay before.
+    let free = (a + b).saturating_sub(*whole);
+    a == b
+        && *a >= 3
+        && whole > a
+        && (1..=2).contains(&free)
+        && rest.iter().all(|n| *n == 1)
+        && rest.len() <= free
+}
 
-    fn joined(look: &Look) -> bool {
-        if !look.same_counts || look.touched.len() > 2 {
-            return false;
+fn gathered_and_shone(look: &Look) -> bool {
+    let (Some(light), 2) = (look.one_fresh(), look.touched.len()) else {
+        return false;
+    };
+    let Some(&particle) = look.touched.iter().find(|c| **c != light) else {
+        return false;
+    };
+    let (before, after) = (look.before_of(particle), look.after_of(particle));
+    let [block] = after.as_slice() else {
+        return false;
+    };
+    let [t, l, b, r] = block.bounds;
+    let shine = look.output.places_of(light);
+    let on = |side: &dyn Fn(&Place) -> bool| shine.iter().any(side);
+    let in_line = |p: &Place| (p.0 >= t && p.0 <= b) || (p.1 >= l && p.1 <= r);
+    look.kept(particle, 3)
+        && shine.iter().all(in_line)
+        && before.len() == block.len()
+        && block.is_box()
+        && on(&|p| p.0 < t)
+        && on(&|p| p.0 > b)
+        && on(&|p| p.1 < l)
+        && on(&|p| p.1 > r)
+}
+
+fn met_halfway(look: &Look) -> bool {
+    let (Some(new), Some(old)) = (look.one_fresh(), look.one_lost()) else {
+        return false;
+    };
+    look.some_way(|look| {
+        let mut rows: std::collections::BTreeMap<i32, Vec<i32>> = std::collections::BTreeMap::new();
+        for (r, c) in look.input.places_of(old) {
+            rows.entry(r).or_default().push(c);
         }
-        let (before, after) = (sizes(look.bodies_before()), sizes(look.bodies_after()));
-        let ([a, b], [whole, rest @ ..]) = (before.as_slice(), after.as_slice()) else {
-            return false;
-        };
-        // A particle that flew off may lie where one lay before.
-        let free = (a + b).saturating_sub(*whole);
-        a == b
-            && *a >= 3
-            && whole > a
-            && (1..=2).contains(&free)
-            && rest.iter().all(|n| *n == 1)
-            && rest.len() <= free
-    }
+        rows.len() >= 2
+            && look.has(new) == 3 * rows.len()
+            && rows.iter().all(|(&r, cols)| match *cols.as_slice() {
+                [a, b] => {
+                    let m = (a + b) / 2;
+                    (a + b) % 2 == 0
+                        && look.is((r, m)) == new
+                        && look.is((r - 1, m - 1)) == new
+                        && look.is((r - 1, m + 1)) == new
+                }
+                _ => false,
+            })
+    })
+}
 
-    fn gathered_and_shone(look: &Look) -> bool {
-        let (Some(light), 2) = (look.one_fresh(), look.touched.len()) else {
-            return false;
-        };
-        let Some(&particle) = look.touched.iter().find(|c| **c != light) else {
-            return false;
-        };
-        let (before, after) = (look.before_of(particle), look.after_of(particle));
-        let [block] = after.as_slice() else {
-            return false;
-        };
-        let [t, l, b, r] = block.bounds;
-        let shine = look.output.places_of(light);
-        let on = |side: &dyn Fn(&Place) -> bool| shine.iter().any(side);
-        let in_line = |p: &Place| (p.0 >= t && p.0 <= b) || (p.1 >= l && p.1 <= r);
-        look.kept(particle, 3)
-            && shine.iter().all(in_line)
-            && before.len() == block.len()
-            && block.is_box()
-            && on(&|p| p.0 < t)
-            && on(&|p| p.0 > b)
-            && on(&|p| p.1 < l)
-            && on(&|p| p.1 > r)
-    }
-
-    fn met_halfway(look: &Look) -> bool {
-        let (Some(new), Some(old)) = (look.one_fresh(), look.one_lost()) else {
-            return false;
-        };
-        look.some_way(|look| {
-            let mut rows: std::collections::BTreeMap<i32, Vec<i32>> =
-                std::collections::BTreeMap::new();
-            for (r, c) in look.input.places_of(old) {
-                rows.entry(r).or_default().push(c);
-            }
-            rows.len() >= 2
-                && look.has(new) == 3 * rows.len()
-                && rows.iter().all(|(&r, cols)| match *cols.as_slice() {
-                    [a, b] => {
-                        let m = (a + b) / 2;
-                        (a + b) % 2 == 0
-                            && look.is((r, m)) == new
-                            && look.is((r - 1, m - 1)) == new
-                            && look.is((r - 1, m + 1)) == new
-                    }
-                    _ => false,
-                })
-        })
-    }
-
-    fn summed(look: &Look) -> bool {
-        let Some(new) = look.one_fresh() else {
-            return false;
-        };
-        let lost: usize = look.lost.iter().map(|&c| look.had(c)).sum();
-        let boxes = look
-            .lost
-            .iter()
-            .all(|&c| look.before_of(c).iter().all(|p| p.is_box()) && look.has_parts(c, 1, 0));
-        look.lost.len() == 2 && boxes && look.has_parts(new, 0, 1) && look.has(new) == lost + 8
-    }
+fn summed(look: &Look) -> bool {
+    let Some(new) = look.one_fresh() else {
+        return false;
+    };
+    let lost: usize = look.lost.iter().map(|&c| look.had(c)).sum();
+    let boxes = look
+        .lost
+        .iter()
+        .all(|&c| look.before_of(c).iter().all(|p| p.is_box()) && look.has_parts(c, 1, 0));
+    look.lost.len() == 2 && boxes && look.has_parts(new, 0, 1) && look.has(new) == lost + 8
 }

@@ -1,20 +1,11 @@
 //! Optical filters: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::draw::shifted;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "optical-filters",
-    data: include_str!("optical_filters.json"),
-    aspects: &[
-        ("one-colour-passes", one_colour_passes),
-        ("through-the-glass", through_the_glass),
-        ("through-the-frame", through_the_frame),
-        ("overlapping-panes", overlapping_panes),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: one_colour_passes, through_the_glass, through_the_frame, overlapping_panes;
+    reads: passed_the_plate, seen_through_glass, only_its_colour, third_colour;
+}
 
 fn one_colour_passes(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -129,153 +120,113 @@ fn overlapping_panes(s: &mut Setting) -> Option<Pair> {
     (left_of(one) && left_of(two)).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::{Grid, Place};
-    use crate::worlds::readings::look::{Look, Part};
-    use crate::worlds::readings::{Reading, area};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "optical-filters",
-            &["one-colour-passes"],
-            "of beams in several colours up to a plate, does only the plate's own colour go on?",
-            passed_the_plate,
-        )
-        .touching(1, 1)
-        .added(),
-        Reading::new(
-            "optical-filters",
-            &["through-the-glass"],
-            "inside a frame, did all vanish but what has the frame's own colour?",
-            seen_through_glass,
-        )
-        .touching(2, 9),
-        Reading::new(
-            "optical-filters",
-            &["through-the-frame"],
-            "did all inside a coloured frame vanish but what has the frame's colour?",
-            only_its_colour,
-        )
-        .touching(1, 8),
-        Reading::new(
-            "optical-filters",
-            &["overlapping-panes"],
-            "did just the rectangle that two coloured rectangles share get a colour of its own?",
-            third_colour,
-        )
-        .touching(2, 2)
-        .recoloured()
-        .fresh(1),
-    ];
-
-    fn passed_the_plate(look: &Look) -> bool {
-        let Some(own) = look.one_added() else {
-            return false;
-        };
-        if look.had(own) < 10 {
-            return false;
-        }
-        look.lying_or_upright(|look| {
-            let plate =
-                (0..look.cols()).find(|&c| (0..look.rows()).all(|r| look.was((r, c)) == own));
-            let Some(at) = plate else { return false };
-            [-1, 1].into_iter().any(|side| {
-                let from = |r: i32| look.was((r, at + side));
-                let to = |r: i32| look.is((r, at - side));
-                let mut kinds: Vec<u8> = (0..look.rows()).map(from).filter(|&k| k != 0).collect();
-                kinds.sort_unstable();
-                kinds.dedup();
-                let passes = (0..look.rows())
-                    .all(|r| (from(r) == own) == (to(r) == own) && (to(r) == own || to(r) == 0));
-                let in_lane = |p: &Place| from(p.0) == own && (p.1 - at) * side < 0;
-                kinds.len() >= 2 && passes && look.changed.iter().all(in_lane)
-            })
+fn passed_the_plate(look: &Look) -> bool {
+    let Some(own) = look.one_added() else {
+        return false;
+    };
+    if look.had(own) < 10 {
+        return false;
+    }
+    look.lying_or_upright(|look| {
+        let plate = (0..look.cols()).find(|&c| (0..look.rows()).all(|r| look.was((r, c)) == own));
+        let Some(at) = plate else { return false };
+        [-1, 1].into_iter().any(|side| {
+            let from = |r: i32| look.was((r, at + side));
+            let to = |r: i32| look.is((r, at - side));
+            let mut kinds: Vec<u8> = (0..look.rows()).map(from).filter(|&k| k != 0).collect();
+            kinds.sort_unstable();
+            kinds.dedup();
+            let passes = (0..look.rows())
+                .all(|r| (from(r) == own) == (to(r) == own) && (to(r) == own || to(r) == 0));
+            let in_lane = |p: &Place| from(p.0) == own && (p.1 - at) * side < 0;
+            kinds.len() >= 2 && passes && look.changed.iter().all(in_lane)
         })
-    }
+    })
+}
 
-    fn seen_through_glass(look: &Look) -> bool {
-        let dark = look.changed.iter().all(|&p| look.is(p) == 0);
-        if !dark || look.changed.len() < 3 || look.touched.len() < 2 {
-            return false;
-        }
-        (1u8..10)
-            .filter(|g| !look.touched.contains(g) && look.had(*g) >= 12)
-            .any(|glass| framed(&look.output, glass, &look.changed))
+fn seen_through_glass(look: &Look) -> bool {
+    let dark = look.changed.iter().all(|&p| look.is(p) == 0);
+    if !dark || look.changed.len() < 3 || look.touched.len() < 2 {
+        return false;
     }
+    (1u8..10)
+        .filter(|g| !look.touched.contains(g) && look.had(*g) >= 12)
+        .any(|glass| framed(&look.output, glass, &look.changed))
+}
 
-    /// Whether some frame of this colour holds all these cells and nothing inside it but its own colour.
-    fn framed(grid: &Grid, glass: u8, cells: &[Place]) -> bool {
-        let Some([t, l, b, r]) = crate::worlds::readings::bounds(cells) else {
-            return false;
-        };
-        let (rows, cols) = (grid.rows() as i32, grid.cols() as i32);
-        let row = |y: i32, x0: i32, x1: i32| (x0..=x1).all(|x| grid.at(y, x) == glass);
-        let col = |x: i32, y0: i32, y1: i32| (y0..=y1).all(|y| grid.at(y, x) == glass);
-        let own = |y: i32, x: i32| [0, glass].contains(&grid.at(y, x));
-        // Outwards from the cells to the nearest full line on each side.
-        (0..l).rev().any(|x0| {
-            (r + 1..cols).any(|x1| {
-                let over = (0..t).rev().find(|&y| row(y, x0, x1));
-                let under = (b + 1..rows).find(|&y| row(y, x0, x1));
-                let (Some(y0), Some(y1)) = (over, under) else {
-                    return false;
-                };
-                col(x0, y0, y1)
-                    && col(x1, y0, y1)
-                    && (y0 + 1..y1).all(|y| (x0 + 1..x1).all(|x| own(y, x)))
-            })
+/// Whether some frame of this colour holds all these cells and nothing inside it but its own colour.
+fn framed(grid: &Grid, glass: u8, cells: &[Place]) -> bool {
+    let Some([t, l, b, r]) = bounds(cells) else {
+        return false;
+    };
+    let (rows, cols) = (grid.rows() as i32, grid.cols() as i32);
+    let row = |y: i32, x0: i32, x1: i32| (x0..=x1).all(|x| grid.at(y, x) == glass);
+    let col = |x: i32, y0: i32, y1: i32| (y0..=y1).all(|y| grid.at(y, x) == glass);
+    let own = |y: i32, x: i32| [0, glass].contains(&grid.at(y, x));
+    // Outwards from the cells to the nearest full line on each side.
+    (0..l).rev().any(|x0| {
+        (r + 1..cols).any(|x1| {
+            let over = (0..t).rev().find(|&y| row(y, x0, x1));
+            let under = (b + 1..rows).find(|&y| row(y, x0, x1));
+            let (Some(y0), Some(y1)) = (over, under) else {
+                return false;
+            };
+            col(x0, y0, y1)
+                && col(x1, y0, y1)
+                && (y0 + 1..y1).all(|y| (x0 + 1..x1).all(|x| own(y, x)))
         })
-    }
+    })
+}
 
-    fn only_its_colour(look: &Look) -> bool {
-        if look.changed.len() < 3 || look.changed.iter().any(|&p| look.is(p) != 0) {
-            return false;
-        }
-        let frame = |p: &&Part| p.is_frame() && !look.restless(p);
-        look.parts_before().iter().filter(frame).any(|frame| {
-            let [t, l, b, r] = frame.bounds;
-            let inside = |p: &Place| p.0 > t && p.0 < b && p.1 > l && p.1 < r;
-            let within = look.input.places_where(|c| c != 0);
-            let mut within = within.iter().filter(|p| inside(p));
-            let kept = look
-                .output
-                .places_of(frame.colour)
+fn only_its_colour(look: &Look) -> bool {
+    if look.changed.len() < 3 || look.changed.iter().any(|&p| look.is(p) != 0) {
+        return false;
+    }
+    let frame = |p: &&Part| p.is_frame() && !look.restless(p);
+    look.parts_before().iter().filter(frame).any(|frame| {
+        let [t, l, b, r] = frame.bounds;
+        let inside = |p: &Place| p.0 > t && p.0 < b && p.1 > l && p.1 < r;
+        let within = look.input.places_where(|c| c != 0);
+        let mut within = within.iter().filter(|p| inside(p));
+        let kept = look
+            .output
+            .places_of(frame.colour)
+            .iter()
+            .filter(|p| inside(p))
+            .count();
+        kept >= 2
+            && look
+                .changed
                 .iter()
-                .filter(|p| inside(p))
-                .count();
-            kept >= 2
-                && look
-                    .changed
-                    .iter()
-                    .all(|p| inside(p) && look.was(*p) != frame.colour)
-                && within.all(|&p| (look.is(p) != 0) == (look.was(p) == frame.colour))
-        })
-    }
+                .all(|p| inside(p) && look.was(*p) != frame.colour)
+            && within.all(|&p| (look.is(p) != 0) == (look.was(p) == frame.colour))
+    })
+}
 
-    fn third_colour(look: &Look) -> bool {
-        let Some([t, l, b, r]) = crate::worlds::readings::bounds(&look.changed) else {
-            return false;
-        };
-        let Some(fresh) = look.one_fresh() else {
-            return false;
-        };
-        let Some(&over) = look.touched.iter().find(|c| **c != fresh) else {
-            return false;
-        };
-        let shared = ((b - t + 1) * (r - l + 1)) as usize;
-        if shared != look.changed.len() || shared < 4 {
-            return false;
-        }
-        // The pane on top is a whole rectangle; the one below is one together with what is shared.
-        look.before_of(over).iter().any(|top| {
-            top.is_box()
-                && top.touches(&look.changed)
-                && look.parts_before().iter().any(|under| {
-                    let mut cells = under.cells.clone();
-                    cells.extend(look.changed.iter().copied());
-                    under.colour != over && under.len() >= 6 && area(&cells) as usize == cells.len()
-                })
-        })
+fn third_colour(look: &Look) -> bool {
+    let Some([t, l, b, r]) = bounds(&look.changed) else {
+        return false;
+    };
+    let Some(fresh) = look.one_fresh() else {
+        return false;
+    };
+    let Some(&over) = look.touched.iter().find(|c| **c != fresh) else {
+        return false;
+    };
+    let shared = ((b - t + 1) * (r - l + 1)) as usize;
+    if shared != look.changed.len() || shared < 4 {
+        return false;
     }
+    // The pane on top is a whole rectangle; the one below is one together with what is shared.
+    look.before_of(over).iter().any(|top| {
+        top.is_box()
+            && top.touches(&look.changed)
+            && look.parts_before().iter().any(|under| {
+                let mut cells = under.cells.clone();
+                cells.extend(look.changed.iter().copied());
+                under.colour != over && under.len() >= 6 && area(&cells) as usize == cells.len()
+            })
+    })
 }

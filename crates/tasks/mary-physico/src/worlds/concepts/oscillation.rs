@@ -1,15 +1,11 @@
 //! Oscillation: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::draw::line;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "oscillation",
-    data: include_str!("oscillation.json"),
-    aspects: &[("pendulum", pendulum), ("pen-on-spring", pen_on_spring)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: pendulum, pen_on_spring;
+    reads: swung_across, drew_a_zigzag;
+}
 
 fn pendulum(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -64,104 +60,81 @@ fn pen_on_spring(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "oscillation",
-        &["pendulum"],
-        "did a bob swing across to the same height, with its places between drawn lower in a new colour?",
-        swung_across,
-    )
-    .touching(3, 3).fresh(1).keeping(1).movers(1)
-    .upright(),
-Reading::new(
-        "oscillation",
-        &["pen-on-spring"],
-        "did a weight go up or down, and a new line beside it go evenly up and down?",
-        drew_a_zigzag,
-    )
-    .touching(2, 3).fresh(1).keeping(1).movers(1)
-    .upright(),
-];
-
-    fn swung_across(look: &Look) -> bool {
-        let Some(ghost) = look.one_fresh() else {
-            return false;
-        };
-        if look.touched.len() != 3 {
-            return false;
-        }
-        let ghosts = look.after_of(ghost);
-        look.touched.iter().filter(|c| **c != ghost).any(|&ball| {
-            let Some(all) = look.moves_of(&[ball]) else {
-                return false;
-            };
-            let [bob] = all.as_slice() else {
-                return false;
-            };
-            let (l, r) = (
-                bob.from.bounds[1].min(bob.to.bounds[1]),
-                bob.from.bounds[1].max(bob.to.bounds[1]),
-            );
-            let between = |g: &&Part| {
-                g.alike(bob.from)
-                    && g.bounds[1] >= l
-                    && g.bounds[1] <= r
-                    && g.bounds[0] >= bob.from.bounds[0]
-            };
-            let lower = ghosts.iter().any(|g| g.bounds[0] > bob.from.bounds[0]);
-            let thread = look.touched.iter().find(|c| **c != ghost && **c != ball);
-            thread.is_some_and(|&c| look.has_parts(c, 1, 1))
-                && bob.by.0 == 0
-                && r - l >= 4
-                && ghosts.len() >= 3
-                && ghosts.iter().all(between)
-                && lower
-        })
+fn swung_across(look: &Look) -> bool {
+    let Some(ghost) = look.one_fresh() else {
+        return false;
+    };
+    if look.touched.len() != 3 {
+        return false;
     }
+    let ghosts = look.after_of(ghost);
+    look.touched.iter().filter(|c| **c != ghost).any(|&ball| {
+        let Some(all) = look.moves_of(&[ball]) else {
+            return false;
+        };
+        let [bob] = all.as_slice() else {
+            return false;
+        };
+        let (l, r) = (
+            bob.from.bounds[1].min(bob.to.bounds[1]),
+            bob.from.bounds[1].max(bob.to.bounds[1]),
+        );
+        let between = |g: &&Part| {
+            g.alike(bob.from)
+                && g.bounds[1] >= l
+                && g.bounds[1] <= r
+                && g.bounds[0] >= bob.from.bounds[0]
+        };
+        let lower = ghosts.iter().any(|g| g.bounds[0] > bob.from.bounds[0]);
+        let thread = look.touched.iter().find(|c| **c != ghost && **c != ball);
+        thread.is_some_and(|&c| look.has_parts(c, 1, 1))
+            && bob.by.0 == 0
+            && r - l >= 4
+            && ghosts.len() >= 3
+            && ghosts.iter().all(between)
+            && lower
+    })
+}
 
-    fn drew_a_zigzag(look: &Look) -> bool {
-        let Some(trace) = look.one_fresh() else {
-            return false;
-        };
-        if look.touched.len() > 3 {
-            return false;
-        }
-        let mut line = look.output.places_of(trace);
-        line.sort_unstable_by_key(|p| p.1);
-        let even = line.windows(2).all(|w| w[1].1 == w[0].1 + 1);
-        let steps: Vec<i32> = line.windows(2).map(|w| w[1].0 - w[0].0).collect();
-        let rows = line.iter().map(|p| p.0);
-        let (Some(top), Some(low)) = (rows.clone().min(), rows.max()) else {
-            return false;
-        };
-        let turns: Vec<usize> = (1..steps.len())
-            .filter(|&i| steps[i] != steps[i - 1])
-            .collect();
-        let at_ends = turns
+fn drew_a_zigzag(look: &Look) -> bool {
+    let Some(trace) = look.one_fresh() else {
+        return false;
+    };
+    if look.touched.len() > 3 {
+        return false;
+    }
+    let mut line = look.output.places_of(trace);
+    line.sort_unstable_by_key(|p| p.1);
+    let even = line.windows(2).all(|w| w[1].1 == w[0].1 + 1);
+    let steps: Vec<i32> = line.windows(2).map(|w| w[1].0 - w[0].0).collect();
+    let rows = line.iter().map(|p| p.0);
+    let (Some(top), Some(low)) = (rows.clone().min(), rows.max()) else {
+        return false;
+    };
+    let turns: Vec<usize> = (1..steps.len())
+        .filter(|&i| steps[i] != steps[i - 1])
+        .collect();
+    let at_ends = turns
+        .iter()
+        .all(|&i| line.get(i).is_some_and(|p| p.0 == top || p.0 == low));
+    let bobbed = |ball: &&u8| {
+        look.moves_of(&[**ball])
+            .is_some_and(|m| m.len() == 1 && m.iter().all(|m| m.by.1 == 0))
+    };
+    line.len() >= 6
+        && even
+        && steps.iter().all(|s| s.abs() == 1)
+        && !turns.is_empty()
+        && at_ends
+        && look
+            .touched
             .iter()
-            .all(|&i| line.get(i).is_some_and(|p| p.0 == top || p.0 == low));
-        let bobbed = |ball: &&u8| {
-            look.moves_of(&[**ball])
-                .is_some_and(|m| m.len() == 1 && m.iter().all(|m| m.by.1 == 0))
-        };
-        line.len() >= 6
-            && even
-            && steps.iter().all(|s| s.abs() == 1)
-            && !turns.is_empty()
-            && at_ends
-            && look
-                .touched
-                .iter()
-                .filter(|c| **c != trace)
-                .any(|c| bobbed(&c))
-            && look
-                .touched
-                .iter()
-                .all(|&c| look.after_of(c).len() == 1 && look.before_of(c).len() <= 1)
-    }
+            .filter(|c| **c != trace)
+            .any(|c| bobbed(&c))
+        && look
+            .touched
+            .iter()
+            .all(|&c| look.after_of(c).len() == 1 && look.before_of(c).len() <= 1)
 }

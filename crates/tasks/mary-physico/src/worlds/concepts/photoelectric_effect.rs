@@ -1,14 +1,11 @@
 //! Photoelectric effect: how it is drawn and recognised.
 
-use crate::grid::{Pair, Place};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "photoelectric-effect",
-    data: include_str!("photoelectric_effect.json"),
-    aspects: &[("knocked-out", knocked_out), ("threshold", threshold)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: knocked_out, threshold;
+    reads: left_for_strokes, one_drove_out;
+}
 
 fn knocked_out(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -70,78 +67,57 @@ fn threshold(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "photoelectric-effect",
-        &["knocked-out"],
-        "did every short stroke of one colour vanish, and as many particles leave their places?",
-        knocked_out,
-    )
-    .touching(2, 2).lost(1).keeping(2),
-Reading::new(
-        "photoelectric-effect",
-        &["threshold"],
-        "did two colours reach a plate, and did particles leave it only where one of them did?",
-        one_drove_out,
-    )
-    .touching(4, 4).kinds_stay().keeping(4),
-];
-
-    fn knocked_out(look: &Look) -> bool {
-        let (Some(light), 2) = (look.one_lost(), look.touched.len()) else {
-            return false;
-        };
-        let Some(&electron) = look.touched.iter().find(|c| **c != light) else {
-            return false;
-        };
-        let quanta = look.had(light);
-        let left = look.gone(electron);
-        let slanted = look
-            .before_of(light)
+fn left_for_strokes(look: &Look) -> bool {
+    let (Some(light), 2) = (look.one_lost(), look.touched.len()) else {
+        return false;
+    };
+    let Some(&electron) = look.touched.iter().find(|c| **c != light) else {
+        return false;
+    };
+    let quanta = look.had(light);
+    let left = look.gone(electron);
+    let slanted = look
+        .before_of(light)
+        .iter()
+        .all(|p| p.tall() > 1 && p.wide() > 1);
+    look.kept(electron, 2)
+        && quanta.is_multiple_of(3)
+        && quanta >= 3
+        && left.len() == quanta / 3
+        && slanted
+        && look
+            .gone(light)
             .iter()
-            .all(|p| p.tall() > 1 && p.wide() > 1);
-        look.kept(electron, 2)
-            && quanta.is_multiple_of(3)
-            && quanta >= 3
-            && left.len() == quanta / 3
-            && slanted
-            && look
-                .gone(light)
-                .iter()
-                .all(|&p| look.is(p) == 0 || look.is(p) == electron)
+            .all(|&p| look.is(p) == 0 || look.is(p) == electron)
+}
+
+fn one_drove_out(look: &Look) -> bool {
+    if look.touched.len() != 4 {
+        return false;
     }
-
-    fn one_drove_out(look: &Look) -> bool {
-        if look.touched.len() != 4 {
-            return false;
-        }
-        let lights: Vec<u8> = look
-            .touched
-            .iter()
-            .copied()
-            .filter(|&c| look.gone(c).is_empty() && look.had(c) >= 2)
-            .filter(|&c| look.came(c).iter().all(|&p| look.was(p) == 0))
-            .collect();
-        look.touched
-            .iter()
-            .filter(|c| !lights.contains(c))
-            .any(|&electron| {
-                let (came, left) = (look.came(electron), look.gone(electron));
-                let plate = left.first().map_or(0, |&p| look.is(p));
-                let stay = look.had(electron) - left.len();
-                look.kept(electron, 4)
-                    && left.len() >= 2
-                    && stay >= 2
-                    && plate != 0
-                    && left.iter().all(|&p| look.is(p) == plate)
-                    && came.iter().all(|&p| look.was(p) == 0)
-                    && lights.len() == 2
-                    && lights.iter().all(|&c| look.has_parts(c, 1, 1))
-            })
-    }
+    let lights: Vec<u8> = look
+        .touched
+        .iter()
+        .copied()
+        .filter(|&c| look.gone(c).is_empty() && look.had(c) >= 2)
+        .filter(|&c| look.came(c).iter().all(|&p| look.was(p) == 0))
+        .collect();
+    look.touched
+        .iter()
+        .filter(|c| !lights.contains(c))
+        .any(|&electron| {
+            let (came, left) = (look.came(electron), look.gone(electron));
+            let plate = left.first().map_or(0, |&p| look.is(p));
+            let stay = look.had(electron) - left.len();
+            look.kept(electron, 4)
+                && left.len() >= 2
+                && stay >= 2
+                && plate != 0
+                && left.iter().all(|&p| look.is(p) == plate)
+                && came.iter().all(|&p| look.was(p) == 0)
+                && lights.len() == 2
+                && lights.iter().all(|&c| look.has_parts(c, 1, 1))
+        })
 }

@@ -1,14 +1,11 @@
 //! Polarization of light: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "polarization-of-light",
-    data: include_str!("polarization_of_light.json"),
-    aspects: &[("one-slit", one_slit), ("crossed-slits", crossed_slits)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: one_slit, crossed_slits;
+    reads: behind_the_slit;
+}
 
 /// A plate three columns wide with a slit: along the swing (upright) or across it (level).
 fn plate(g: &mut Grid, (middle, left): Place, half: i32, along: bool, colour: u8) {
@@ -82,51 +79,36 @@ fn crossed_slits(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
+// Recognised by the cells alone, without the code that draws it.
 
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
-
-    pub(super) static READINGS: &[Reading] = &[Reading::new(
-        "polarization-of-light",
-        &["one-slit", "crossed-slits"],
-        "do strokes along the slit of a plate come behind it, as long as the slit?",
-        behind_the_slit,
-    )
-    .touching(1, 1)
-    .added()
-    .fresh(0)];
-
-    fn behind_the_slit(look: &Look) -> bool {
-        let Some(light) = look.one_added() else {
-            return false;
-        };
-        look.lying_or_upright(|look| {
-            let plates: Vec<&Part> = look
-                .parts_before()
-                .iter()
-                .filter(|p| p.colour != light && p.is_frame() && p.wide() == 3 && !look.restless(p))
-                .collect();
-            let strokes = look.new_parts();
-            !strokes.is_empty()
-                && strokes.iter().all(|stroke| {
-                    plates.iter().any(|plate| {
-                        let [t, l, b, r] = plate.bounds;
-                        let lit = |cols: std::ops::Range<i32>| {
-                            cols.clone().any(|c| look.was(((t + b) / 2, c)) == light)
-                        };
-                        let behind = if stroke.bounds[1] > r {
-                            0..l
-                        } else {
-                            r + 1..look.cols()
-                        };
-                        stroke.is_run()
-                            && stroke.wide() == 1
-                            && (stroke.bounds[0], stroke.bounds[2]) == (t + 1, b - 1)
-                            && lit(behind)
-                    })
+fn behind_the_slit(look: &Look) -> bool {
+    let Some(light) = look.one_added() else {
+        return false;
+    };
+    look.lying_or_upright(|look| {
+        let plates: Vec<&Part> = look
+            .parts_before()
+            .iter()
+            .filter(|p| p.colour != light && p.is_frame() && p.wide() == 3 && !look.restless(p))
+            .collect();
+        let strokes = look.new_parts();
+        !strokes.is_empty()
+            && strokes.iter().all(|stroke| {
+                plates.iter().any(|plate| {
+                    let [t, l, b, r] = plate.bounds;
+                    let lit = |cols: std::ops::Range<i32>| {
+                        cols.clone().any(|c| look.was(((t + b) / 2, c)) == light)
+                    };
+                    let behind = if stroke.bounds[1] > r {
+                        0..l
+                    } else {
+                        r + 1..look.cols()
+                    };
+                    stroke.is_run()
+                        && stroke.wide() == 1
+                        && (stroke.bounds[0], stroke.bounds[2]) == (t + 1, b - 1)
+                        && lit(behind)
                 })
-        })
-    }
+            })
+    })
 }

@@ -1,15 +1,11 @@
 //! Projection: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::draw::{extent, line};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "projection",
-    data: include_str!("projection.json"),
-    aspects: &[("shadow", shadow), ("slide-projector", slide_projector)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: shadow, slide_projector;
+    reads: shadowed, shown_on_a_screen;
+}
 
 fn shadow(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -77,91 +73,68 @@ fn slide_projector(s: &mut Setting) -> Option<Pair> {
     (mixed && top >= 0 && top + 2 * k <= s.rows).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "projection",
-        &["shadow"],
-        "did a ground change colour just where something lies between it and a bright bar along the far edge?",
-        shadowed,
-    )
-    .touching(2, 2).recoloured().fresh(1),
-Reading::new(
-        "projection",
-        &["slide-projector"],
-        "did a screen take on a slide's colours twice as large, with rays of a new colour to it?",
-        shown_on_a_screen,
-    )
-    .touching(3, 9).fresh(1),
-];
-
-    fn shadowed(look: &Look) -> bool {
-        let (Some(dark), true, 2) = (look.one_fresh(), look.only_recoloured, look.touched.len())
-        else {
+fn shadowed(look: &Look) -> bool {
+    let (Some(dark), true, 2) = (look.one_fresh(), look.only_recoloured, look.touched.len()) else {
+        return false;
+    };
+    let Some(&ground) = look.touched.iter().find(|c| **c != dark) else {
+        return false;
+    };
+    look.some_way(|look| {
+        let Some(&(row, _)) = look.changed.first() else {
             return false;
         };
-        let Some(&ground) = look.touched.iter().find(|c| **c != dark) else {
-            return false;
-        };
-        look.some_way(|look| {
-            let Some(&(row, _)) = look.changed.first() else {
-                return false;
-            };
-            let sun = look.was((0, 0));
-            let over = |c: i32| (1..row).any(|r| ![0, ground, sun].contains(&look.was((r, c))));
-            sun != 0
-                && (0..look.cols()).all(|c| look.was((0, c)) == sun)
-                && look.changed.iter().all(|p| p.0 == row)
-                && (0..look.cols()).all(|c| look.was((row, c)) == ground)
-                && (0..look.cols()).all(|c| (look.is((row, c)) == dark) == over(c))
-        })
+        let sun = look.was((0, 0));
+        let over = |c: i32| (1..row).any(|r| ![0, ground, sun].contains(&look.was((r, c))));
+        sun != 0
+            && (0..look.cols()).all(|c| look.was((0, c)) == sun)
+            && look.changed.iter().all(|p| p.0 == row)
+            && (0..look.cols()).all(|c| look.was((row, c)) == ground)
+            && (0..look.cols()).all(|c| (look.is((row, c)) == dark) == over(c))
+    })
+}
+
+fn shown_on_a_screen(look: &Look) -> bool {
+    let Some(light) = look.one_fresh() else {
+        return false;
+    };
+    let rays = look.after_of(light);
+    if look.came(light).iter().any(|&p| look.was(p) != 0)
+        || !rays.iter().all(|p| look.attached(p, &look.output))
+    {
+        return false;
     }
-
-    fn shown_on_a_screen(look: &Look) -> bool {
-        let Some(light) = look.one_fresh() else {
+    look.lying_or_upright(|look| {
+        let shown: Vec<Place> = look
+            .changed
+            .iter()
+            .copied()
+            .filter(|&p| look.is(p) != light)
+            .collect();
+        let (Some(&(first, c)), n) = (shown.first(), shown.len()) else {
             return false;
         };
-        let rays = look.after_of(light);
-        if look.came(light).iter().any(|&p| look.was(p) != 0)
-            || !rays.iter().all(|p| look.attached(p, &look.output))
-        {
+        let screen = look.was((first, c));
+        let straight = shown
+            .iter()
+            .enumerate()
+            .all(|(i, p)| *p == (first + i as i32, c) && look.was(*p) == screen);
+        if screen == 0 || n < 4 || n % 2 != 0 || !straight {
             return false;
         }
-        look.lying_or_upright(|look| {
-            let shown: Vec<Place> = look
-                .changed
-                .iter()
-                .copied()
-                .filter(|&p| look.is(p) != light)
-                .collect();
-            let (Some(&(first, c)), n) = (shown.first(), shown.len()) else {
-                return false;
-            };
-            let screen = look.was((first, c));
-            let straight = shown
-                .iter()
-                .enumerate()
-                .all(|(i, p)| *p == (first + i as i32, c) && look.was(*p) == screen);
-            if screen == 0 || n < 4 || n % 2 != 0 || !straight {
-                return false;
-            }
-            // The slide: half as many cells in another column, the same colours.
-            let half = n as i32 / 2;
-            (0..look.cols()).filter(|x| *x != c).any(|x| {
-                (0..=look.rows() - half).any(|r| {
-                    (0..half).all(|i| {
-                        let slide = look.was((r + i, x));
-                        slide != 0
-                            && look.is((first + 2 * i, c)) == slide
-                            && look.is((first + 2 * i + 1, c)) == slide
-                    })
+        // The slide: half as many cells in another column, the same colours.
+        let half = n as i32 / 2;
+        (0..look.cols()).filter(|x| *x != c).any(|x| {
+            (0..=look.rows() - half).any(|r| {
+                (0..half).all(|i| {
+                    let slide = look.was((r + i, x));
+                    slide != 0
+                        && look.is((first + 2 * i, c)) == slide
+                        && look.is((first + 2 * i + 1, c)) == slide
                 })
             })
         })
-    }
+    })
 }

@@ -1,14 +1,11 @@
 //! Pulley: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "pulley",
-    data: include_str!("pulley.json"),
-    aspects: &[("one-wheel", one_wheel), ("two-wheels", two_wheels)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: one_wheel, two_wheels;
+    reads: went_over_a_wheel if hand_and_load;
+}
 
 /// A wheel of 3 × 3 with an open middle.
 fn wheel(g: &mut Grid, centre: Place, colour: u8) {
@@ -70,68 +67,49 @@ fn two_wheels(s: &mut Setting) -> Option<Pair> {
     (start + 3 < s.rows && 4 + free + 2 * up < s.rows).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Grid;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Move, Part};
-    use crate::worlds::readings::machines::{apart, beside};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "pulley",
-        &["one-wheel", "two-wheels"],
-        "did one thing on an upright rope go down as far, or twice as far, as what hangs on the other goes up?",
-        went_over_a_wheel,
-    )
-    .may(hand_and_load)
-    .touching(2, 4).kinds_stay().keeping(1).movers(1)
-    .upright(),
-];
+fn hand_and_load(look: &Look) -> bool {
+    apart(&look.touched).any(|(rope, _)| {
+        look.moves_but(&[rope])
+            .is_some_and(|m| (2..=4).contains(&m.len()))
+    })
+}
 
-    fn hand_and_load(look: &Look) -> bool {
-        apart(&look.touched).any(|(rope, _)| {
-            look.moves_but(&[rope])
-                .is_some_and(|m| (2..=4).contains(&m.len()))
-        })
+fn went_over_a_wheel(look: &Look) -> bool {
+    if !(2..=4).contains(&look.touched.len()) {
+        return false;
     }
-
-    fn went_over_a_wheel(look: &Look) -> bool {
-        if !(2..=4).contains(&look.touched.len()) {
+    apart(&look.touched).any(|(rope, _)| {
+        // Strands that only went up or down whole are no rope.
+        let whole = |all: Vec<Move<'_>>| all.iter().all(|m| m.by.1 == 0);
+        if look.moves_of(&[rope]).is_some_and(whole) {
             return false;
         }
-        apart(&look.touched).any(|(rope, _)| {
-            // Strands that only went up or down whole are no rope.
-            let whole = |all: Vec<Move<'_>>| all.iter().all(|m| m.by.1 == 0);
-            if look.moves_of(&[rope]).is_some_and(whole) {
-                return false;
-            }
-            let Some(all) = look.moves_but(&[rope]) else {
-                return false;
-            };
-            let (downs, ups): (Vec<&Move<'_>>, Vec<&Move<'_>>) =
-                all.iter().partition(|m| m.by.0 > 0);
-            let ([hand], Some(load)) = (downs.as_slice(), ups.first()) else {
-                return false;
-            };
-            let hangs = |m: &Move<'_>| {
-                beside(m.from, true, |p| look.was(p) == rope)
-                    && beside(m.to, true, |p| look.is(p) == rope)
-            };
-            let upright = |parts: Vec<&Part>, grid: &Grid| {
-                parts
-                    .iter()
-                    .all(|p| p.wide() == 1 && look.attached(p, grid))
-            };
-            let up = -load.by.0;
-            all.iter().all(|m| m.by.1 == 0)
-                && up > 0
-                && ups.iter().all(|m| m.by.0 == -up)
-                && (hand.by.0 == up || hand.by.0 == 2 * up)
-                && hangs(hand)
-                && ups.iter().any(|m| hangs(m))
-                && upright(look.before_of(rope), &look.input)
-                && upright(look.after_of(rope), &look.output)
-        })
-    }
+        let Some(all) = look.moves_but(&[rope]) else {
+            return false;
+        };
+        let (downs, ups): (Vec<&Move<'_>>, Vec<&Move<'_>>) = all.iter().partition(|m| m.by.0 > 0);
+        let ([hand], Some(load)) = (downs.as_slice(), ups.first()) else {
+            return false;
+        };
+        let hangs = |m: &Move<'_>| {
+            beside(m.from, true, |p| look.was(p) == rope)
+                && beside(m.to, true, |p| look.is(p) == rope)
+        };
+        let upright = |parts: Vec<&Part>, grid: &Grid| {
+            parts
+                .iter()
+                .all(|p| p.wide() == 1 && look.attached(p, grid))
+        };
+        let up = -load.by.0;
+        all.iter().all(|m| m.by.1 == 0)
+            && up > 0
+            && ups.iter().all(|m| m.by.0 == -up)
+            && (hand.by.0 == up || hand.by.0 == 2 * up)
+            && hangs(hand)
+            && ups.iter().any(|m| hangs(m))
+            && upright(look.before_of(rope), &look.input)
+            && upright(look.after_of(rope), &look.output)
+    })
 }

@@ -1,20 +1,11 @@
 //! Reference frame: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::draw::{disc, shifted};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "reference-frame",
-    data: include_str!("reference_frame.json"),
-    aspects: &[
-        ("new-origin", new_origin),
-        ("seen-from-the-car", seen_from_the_car),
-        ("centred-view", centred_view),
-        ("turned-view", turned_view),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: new_origin, seen_from_the_car, centred_view, turned_view;
+    reads: axes_elsewhere, others_go_by, now_in_the_middle, turned_about;
+}
 
 fn scattered(s: &mut Setting, many: i32) -> Vec<Place> {
     let mut found: Vec<Place> = Vec::new();
@@ -155,165 +146,126 @@ fn turned_view(s: &mut Setting) -> Option<Pair> {
     (bodies >= 3).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::{Grid, Place, around};
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "reference-frame",
-        &["new-origin"],
-        "do the same two crossed axes now meet at another body, and did nothing else change?",
-        axes_elsewhere,
-    )
-    .touching(1, 1),
-Reading::new(
-        "reference-frame",
-        &["seen-from-the-car"],
-        "did the streaks behind one body vanish, and all bodies that had none get streaks on the other side?",
-        others_go_by,
-    )
-    .touching(1, 1).kinds_stay(),
-        Reading::new(
-            "reference-frame",
-            &["centred-view"],
-            "did the whole scene shift alike, so that a framed cell stands in the middle?",
-            now_in_the_middle,
-        )
-        .touching(2, 9)
-        .same_counts(),
-        Reading::new(
-            "reference-frame",
-            &["turned-view"],
-            "did bodies of several colours turn about a still cell in the middle by a quarter?",
-            turned_about,
-        )
-        .touching(1, 9)
-        .same_counts(),
-];
+/// Where two lines of this colour, from edge to edge, cross: bodies may lie over them.
+fn crossing(grid: &Grid, axis: u8) -> Option<Place> {
+    let cells = grid.places_of(axis);
+    let (rows, cols) = (grid.rows() as i32, grid.cols() as i32);
+    let fullest = |n: i32, of: &dyn Fn(&Place) -> i32| {
+        (0..n).max_by_key(|k| cells.iter().filter(|p| of(p) == *k).count())
+    };
+    let (r, c) = (fullest(rows, &|p| p.0)?, fullest(cols, &|p| p.1)?);
+    // The barbs of arrow heads lie beside an axis, one cell from its end.
+    let barb = |p: &&Place| {
+        ((p.0 - r).abs() == 1 && [1, cols - 2].contains(&p.1))
+            || ((p.1 - c).abs() == 1 && [1, rows - 2].contains(&p.0))
+    };
+    let (on, off): (Vec<&Place>, Vec<&Place>) = cells.iter().partition(|p| p.0 == r || p.1 == c);
+    let lines = (2..=4).contains(&off.len()) && off.iter().all(barb) && !on.is_empty();
+    let whole = (0..cols).all(|x| grid.at(r, x) != 0) && (0..rows).all(|y| grid.at(y, c) != 0);
+    (lines && whole && cells.len() as i32 * 2 > rows + cols).then_some((r, c))
+}
 
-    /// Where two lines of this colour, from edge to edge, cross: bodies may lie over them.
-    fn crossing(grid: &Grid, axis: u8) -> Option<Place> {
-        let cells = grid.places_of(axis);
-        let (rows, cols) = (grid.rows() as i32, grid.cols() as i32);
-        let fullest = |n: i32, of: &dyn Fn(&Place) -> i32| {
-            (0..n).max_by_key(|k| cells.iter().filter(|p| of(p) == *k).count())
-        };
-        let (r, c) = (fullest(rows, &|p| p.0)?, fullest(cols, &|p| p.1)?);
-        // The barbs of arrow heads lie beside an axis, one cell from its end.
-        let barb = |p: &&Place| {
-            ((p.0 - r).abs() == 1 && [1, cols - 2].contains(&p.1))
-                || ((p.1 - c).abs() == 1 && [1, rows - 2].contains(&p.0))
-        };
-        let (on, off): (Vec<&Place>, Vec<&Place>) =
-            cells.iter().partition(|p| p.0 == r || p.1 == c);
-        let lines = (2..=4).contains(&off.len()) && off.iter().all(barb) && !on.is_empty();
-        let whole = (0..cols).all(|x| grid.at(r, x) != 0) && (0..rows).all(|y| grid.at(y, c) != 0);
-        (lines && whole && cells.len() as i32 * 2 > rows + cols).then_some((r, c))
-    }
+fn axes_elsewhere(look: &Look) -> bool {
+    let [axis] = *look.touched.as_slice() else {
+        return false;
+    };
+    let (Some(a), Some(b)) = (crossing(&look.input, axis), crossing(&look.output, axis)) else {
+        return false;
+    };
+    a.0 != b.0 && a.1 != b.1 && look.is(b) != axis && look.was(b) == look.is(b)
+}
 
-    fn axes_elsewhere(look: &Look) -> bool {
-        let [axis] = *look.touched.as_slice() else {
-            return false;
-        };
-        let (Some(a), Some(b)) = (crossing(&look.input, axis), crossing(&look.output, axis)) else {
-            return false;
-        };
-        a.0 != b.0 && a.1 != b.1 && look.is(b) != axis && look.was(b) == look.is(b)
-    }
-
-    fn others_go_by(look: &Look) -> bool {
-        let [streak] = *look.touched.as_slice() else {
-            return false;
-        };
-        look.lying_or_upright(|look| {
-            let run = |p: &&Part| p.is_run() && p.tall() == 1 && p.len() >= 2;
-            let runs = |parts: Vec<&Part>| parts.iter().all(run);
-            // The colours beside the streaks on the one hand and on the other.
-            let beside = |cells: &[Place], way: i32| -> Vec<u8> {
-                let mut found: Vec<u8> = cells
-                    .iter()
-                    .flat_map(|&(r, c)| [look.was((r, c + way)), look.was((r, c + 2 * way))])
-                    .filter(|&x| x != 0 && x != streak)
-                    .collect();
-                found.sort_unstable();
-                found.dedup();
-                found
-            };
-            let (gone, came) = (look.gone(streak), look.came(streak));
-            let fits = |way: i32| {
-                let (driver, passed) = (beside(&gone, way), beside(&came, -way));
-                let ([driver], [passed]) = (driver.as_slice(), passed.as_slice()) else {
-                    return false;
-                };
-                // Every body of that colour has its streaks now.
-                let posts = look.before_of(*passed);
-                let streaked = |p: &&Part| {
-                    let near: Vec<Place> = p.cells.iter().map(|q| (q.0, q.1 + way)).collect();
-                    let far: Vec<Place> = p.cells.iter().map(|q| (q.0, q.1 + 2 * way)).collect();
-                    near.iter().chain(&far).any(|q| came.contains(q))
-                };
-                driver != passed
-                    && look.before_of(*driver).len() == 1
-                    && posts.len() >= 2
-                    && posts.iter().all(streaked)
-            };
-            gone.len() >= 3
-                && came.len() >= 4
-                && runs(look.before_of(streak))
-                && runs(look.after_of(streak))
-                && (fits(1) || fits(-1))
-        })
-    }
-
-    fn now_in_the_middle(look: &Look) -> bool {
-        let middle = (look.rows() / 2, look.cols() / 2);
-        let own = look.is(middle);
-        let framed = |grid: &Grid, (r, c): Place| {
-            let rim: Vec<u8> = around(true)
-                .map(|(dr, dc)| grid.at(r + dr, c + dc))
-                .collect();
-            rim.first()
-                .is_some_and(|f| *f != 0 && rim.iter().all(|x| x == f))
-        };
-        if own == 0 || !framed(&look.output, middle) {
-            return false;
-        }
-        let moved = |parts: &[Part]| parts.iter().filter(|p| look.restless(p)).count();
-        look.input.places_of(own).iter().any(|&at| {
-            let by = (middle.0 - at.0, middle.1 - at.1);
-            let gone = look.parts_before().iter().filter(|p| look.restless(p));
-            let mut cells = gone.flat_map(|p| &p.cells);
-            by != (0, 0)
-                && framed(&look.input, at)
-                && moved(look.parts_before()) >= 4
-                && cells.all(|&(r, c)| look.is((r + by.0, c + by.1)) == look.was((r, c)))
-        })
-    }
-
-    fn turned_about(look: &Look) -> bool {
-        let middle = (look.rows() / 2, look.cols() / 2);
-        let gone = look.input.places_where(|c| c != 0);
-        let turned = |way: i32| {
-            gone.iter()
-                .filter(|&&p| look.was(p) != look.is(p))
-                .all(|&(r, c)| {
-                    let (dr, dc) = (r - middle.0, c - middle.1);
-                    look.is((middle.0 + way * dc, middle.1 - way * dr)) == look.was((r, c))
-                })
-        };
-        let alone =
-            around(true).all(|(dr, dc)| look.is((middle.0 + dr, middle.1 + dc)) != look.is(middle));
-        look.stays(middle)
-            && alone
-            && look
-                .parts_before()
+fn others_go_by(look: &Look) -> bool {
+    let [streak] = *look.touched.as_slice() else {
+        return false;
+    };
+    look.lying_or_upright(|look| {
+        let run = |p: &&Part| p.is_run() && p.tall() == 1 && p.len() >= 2;
+        let runs = |parts: Vec<&Part>| parts.iter().all(run);
+        // The colours beside the streaks on the one hand and on the other.
+        let beside = |cells: &[Place], way: i32| -> Vec<u8> {
+            let mut found: Vec<u8> = cells
                 .iter()
-                .filter(|p| look.restless(p))
-                .count()
-                >= 3
-            && (turned(1) || turned(-1))
+                .flat_map(|&(r, c)| [look.was((r, c + way)), look.was((r, c + 2 * way))])
+                .filter(|&x| x != 0 && x != streak)
+                .collect();
+            found.sort_unstable();
+            found.dedup();
+            found
+        };
+        let (gone, came) = (look.gone(streak), look.came(streak));
+        let fits = |way: i32| {
+            let (driver, passed) = (beside(&gone, way), beside(&came, -way));
+            let ([driver], [passed]) = (driver.as_slice(), passed.as_slice()) else {
+                return false;
+            };
+            // Every body of that colour has its streaks now.
+            let posts = look.before_of(*passed);
+            let streaked = |p: &&Part| {
+                let near: Vec<Place> = p.cells.iter().map(|q| (q.0, q.1 + way)).collect();
+                let far: Vec<Place> = p.cells.iter().map(|q| (q.0, q.1 + 2 * way)).collect();
+                near.iter().chain(&far).any(|q| came.contains(q))
+            };
+            driver != passed
+                && look.before_of(*driver).len() == 1
+                && posts.len() >= 2
+                && posts.iter().all(streaked)
+        };
+        gone.len() >= 3
+            && came.len() >= 4
+            && runs(look.before_of(streak))
+            && runs(look.after_of(streak))
+            && (fits(1) || fits(-1))
+    })
+}
+
+fn now_in_the_middle(look: &Look) -> bool {
+    let middle = (look.rows() / 2, look.cols() / 2);
+    let own = look.is(middle);
+    let framed = |grid: &Grid, (r, c): Place| {
+        let rim: Vec<u8> = around(true)
+            .map(|(dr, dc)| grid.at(r + dr, c + dc))
+            .collect();
+        rim.first()
+            .is_some_and(|f| *f != 0 && rim.iter().all(|x| x == f))
+    };
+    if own == 0 || !framed(&look.output, middle) {
+        return false;
     }
+    let moved = |parts: &[Part]| parts.iter().filter(|p| look.restless(p)).count();
+    look.input.places_of(own).iter().any(|&at| {
+        let by = (middle.0 - at.0, middle.1 - at.1);
+        let gone = look.parts_before().iter().filter(|p| look.restless(p));
+        let mut cells = gone.flat_map(|p| &p.cells);
+        by != (0, 0)
+            && framed(&look.input, at)
+            && moved(look.parts_before()) >= 4
+            && cells.all(|&(r, c)| look.is((r + by.0, c + by.1)) == look.was((r, c)))
+    })
+}
+
+fn turned_about(look: &Look) -> bool {
+    let middle = (look.rows() / 2, look.cols() / 2);
+    let gone = look.input.places_where(|c| c != 0);
+    let turned = |way: i32| {
+        gone.iter()
+            .filter(|&&p| look.was(p) != look.is(p))
+            .all(|&(r, c)| {
+                let (dr, dc) = (r - middle.0, c - middle.1);
+                look.is((middle.0 + way * dc, middle.1 - way * dr)) == look.was((r, c))
+            })
+    };
+    let alone =
+        around(true).all(|(dr, dc)| look.is((middle.0 + dr, middle.1 + dc)) != look.is(middle));
+    look.stays(middle)
+        && alone
+        && look
+            .parts_before()
+            .iter()
+            .filter(|p| look.restless(p))
+            .count()
+            >= 3
+        && (turned(1) || turned(-1))
 }

@@ -1,19 +1,11 @@
 //! Reflection: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "reflection",
-    data: include_str!("reflection.json"),
-    aspects: &[
-        ("flat-mirror", flat_mirror),
-        ("two-mirrors", two_mirrors),
-        ("slanted-mirror", slanted_mirror),
-        ("periscope", periscope),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: flat_mirror, two_mirrors, slanted_mirror, periscope;
+    reads: reflected, thrown_aside, thrown_twice;
+}
 
 fn flat_mirror(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -102,199 +94,165 @@ fn periscope(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "reflection",
-            &["flat-mirror", "two-mirrors"],
-            "does a ray go on from where it met a body, at the same angle?",
-            reflected,
-        )
-        .touching(1, 1)
-        .added(),
-        Reading::new(
-            "reflection",
-            &["slanted-mirror"],
-            "do straight rays go on at a right angle where they meet a slanted line, to the edge?",
-            thrown_aside,
-        )
-        .touching(1, 1)
-        .added()
-        .fresh(0),
-        Reading::new(
-            "reflection",
-            &["periscope"],
-            "is a straight ray thrown down at one slanted line and out again at another?",
-            thrown_twice,
-        )
-        .touching(1, 1)
-        .added()
-        .fresh(0),
-    ];
-
-    fn reflected(look: &Look) -> bool {
-        let Some(colour) = look.one_added() else {
-            return false;
-        };
-        if look.changed.len() < 3 || look.had(colour) < 2 {
+fn reflected(look: &Look) -> bool {
+    let Some(colour) = look.one_added() else {
+        return false;
+    };
+    if look.changed.len() < 3 || look.had(colour) < 2 {
+        return false;
+    }
+    // The ray as one row per column, or one column per row.
+    look.lying_or_upright(|look| {
+        let mut path = look.output.places_of(colour);
+        path.sort_unstable_by_key(|p| p.1);
+        if !path.windows(2).all(|w| w[1].1 == w[0].1 + 1) {
             return false;
         }
-        // The ray as one row per column, or one column per row.
-        look.lying_or_upright(|look| {
-            let mut path = look.output.places_of(colour);
-            path.sort_unstable_by_key(|p| p.1);
-            if !path.windows(2).all(|w| w[1].1 == w[0].1 + 1) {
+        let slants: Vec<i32> = path.windows(2).map(|w| w[1].0 - w[0].0).collect();
+        let solid = |(r, c): Place| {
+            let v = look.was((r, c));
+            v != 0 && v != colour
+        };
+        let (Some(first), Some(last)) = (path.first(), path.last()) else {
+            return false;
+        };
+        zigzags(&path, &slants, &solid) || two_slopes(look, &path, (*first, *last), &solid)
+    })
+}
+
+/// Steps of one up or down that turn only at bodies.
+fn zigzags(path: &[Place], slants: &[i32], solid: &dyn Fn(Place) -> bool) -> bool {
+    let turns: Vec<usize> = (1..slants.len())
+        .filter(|&i| slants[i] != slants[i - 1])
+        .collect();
+    !turns.is_empty()
+        && slants.iter().all(|s| s.abs() == 1)
+        && turns
+            .iter()
+            .all(|&i| solid((path[i].0 + slants[i - 1], path[i].1)))
+}
+
+/// One way down to a body and the same way up again, however flat.
+fn two_slopes(
+    look: &Look,
+    path: &[Place],
+    (first, last): (Place, Place),
+    solid: &dyn Fn(Place) -> bool,
+) -> bool {
+    let rows = path.iter().map(|p| p.0);
+    [(rows.clone().max(), 1), (rows.min(), -1)]
+        .into_iter()
+        .any(|(turn, way)| {
+            let Some(turn) = turn else { return false };
+            let at: Vec<i32> = path.iter().filter(|p| p.0 == turn).map(|p| p.1).collect();
+            let (Some(a), Some(b)) = (at.first(), at.last()) else {
                 return false;
-            }
-            let slants: Vec<i32> = path.windows(2).map(|w| w[1].0 - w[0].0).collect();
-            let solid = |(r, c): Place| {
-                let v = look.was((r, c));
-                v != 0 && v != colour
             };
-            let (Some(first), Some(last)) = (path.first(), path.last()) else {
-                return false;
-            };
-            zigzags(&path, &slants, &solid) || two_slopes(look, &path, (*first, *last), &solid)
+            let mirrored = path.iter().all(|p| {
+                let twin = (p.0, a + b - p.1);
+                !look.holds(twin) || path.contains(&twin) || twin.1 < first.1 || twin.1 > last.1
+            });
+            let monotone = path
+                .windows(2)
+                .all(|w| (w[1].0 - w[0].0) * way * (if w[1].1 <= *b { 1 } else { -1 }) >= 0);
+            mirrored
+                && monotone
+                && at.iter().all(|&c| solid((turn + way, c)))
+                && (turn - first.0).abs() >= 2
+                && (turn - last.0).abs() >= 2
         })
-    }
+}
 
-    /// Steps of one up or down that turn only at bodies.
-    fn zigzags(path: &[Place], slants: &[i32], solid: &dyn Fn(Place) -> bool) -> bool {
-        let turns: Vec<usize> = (1..slants.len())
-            .filter(|&i| slants[i] != slants[i - 1])
-            .collect();
-        !turns.is_empty()
-            && slants.iter().all(|s| s.abs() == 1)
-            && turns
-                .iter()
-                .all(|&i| solid((path[i].0 + slants[i - 1], path[i].1)))
-    }
-
-    /// One way down to a body and the same way up again, however flat.
-    fn two_slopes(
-        look: &Look,
-        path: &[Place],
-        (first, last): (Place, Place),
-        solid: &dyn Fn(Place) -> bool,
-    ) -> bool {
-        let rows = path.iter().map(|p| p.0);
-        [(rows.clone().max(), 1), (rows.min(), -1)]
+/// Whether a cell lies in a slanting line of one colour that stays.
+fn slanting(look: &Look, (r, c): Place) -> bool {
+    let glass = look.was((r, c));
+    look.stays((r, c))
+        && [(1, 1), (-1, -1), (1, -1), (-1, 1)]
             .into_iter()
-            .any(|(turn, way)| {
-                let Some(turn) = turn else { return false };
-                let at: Vec<i32> = path.iter().filter(|p| p.0 == turn).map(|p| p.1).collect();
-                let (Some(a), Some(b)) = (at.first(), at.last()) else {
-                    return false;
-                };
-                let mirrored = path.iter().all(|p| {
-                    let twin = (p.0, a + b - p.1);
-                    !look.holds(twin) || path.contains(&twin) || twin.1 < first.1 || twin.1 > last.1
-                });
-                let monotone = path
-                    .windows(2)
-                    .all(|w| (w[1].0 - w[0].0) * way * (if w[1].1 <= *b { 1 } else { -1 }) >= 0);
-                mirrored
-                    && monotone
-                    && at.iter().all(|&c| solid((turn + way, c)))
-                    && (turn - first.0).abs() >= 2
-                    && (turn - last.0).abs() >= 2
+            .any(|(dr, dc)| {
+                let next = (r + dr, c + dc);
+                look.stays(next) && look.was(next) == glass
             })
-    }
+}
 
-    /// Whether a cell lies in a slanting line of one colour that stays.
-    fn slanting(look: &Look, (r, c): Place) -> bool {
-        let glass = look.was((r, c));
-        look.stays((r, c))
-            && [(1, 1), (-1, -1), (1, -1), (-1, 1)]
-                .into_iter()
-                .any(|(dr, dc)| {
-                    let next = (r + dr, c + dc);
-                    look.stays(next) && look.was(next) == glass
-                })
-    }
-
-    fn thrown_aside(look: &Look) -> bool {
-        let Some(ray) = look.one_added() else {
-            return false;
-        };
-        look.some_way(|look| {
-            [false, true].into_iter().any(|mirrored| {
-                let flip = |(r, c): Place| {
-                    if mirrored {
-                        (r, look.cols() - 1 - c)
-                    } else {
-                        (r, c)
-                    }
-                };
-                let mut image = look.input.clone();
-                let mut rays = 0;
-                for r in 0..look.rows() {
-                    let long = (0..look.cols()).take_while(|&c| look.was(flip((r, c))) == ray);
-                    let end = long.count() as i32;
-                    if end < 2 || !slanting(look, flip((r, end))) {
-                        continue;
-                    }
-                    rays += 1;
-                    for down in r + 1..look.rows() {
-                        let (y, x) = flip((down, end - 1));
-                        image.set(y, x, ray);
-                    }
+fn thrown_aside(look: &Look) -> bool {
+    let Some(ray) = look.one_added() else {
+        return false;
+    };
+    look.some_way(|look| {
+        [false, true].into_iter().any(|mirrored| {
+            let flip = |(r, c): Place| {
+                if mirrored {
+                    (r, look.cols() - 1 - c)
+                } else {
+                    (r, c)
                 }
-                rays > 0 && look.changed.len() >= 4 && image == look.output
-            })
+            };
+            let mut image = look.input.clone();
+            let mut rays = 0;
+            for r in 0..look.rows() {
+                let long = (0..look.cols()).take_while(|&c| look.was(flip((r, c))) == ray);
+                let end = long.count() as i32;
+                if end < 2 || !slanting(look, flip((r, end))) {
+                    continue;
+                }
+                rays += 1;
+                for down in r + 1..look.rows() {
+                    let (y, x) = flip((down, end - 1));
+                    image.set(y, x, ray);
+                }
+            }
+            rays > 0 && look.changed.len() >= 4 && image == look.output
         })
-    }
+    })
+}
 
-    fn thrown_twice(look: &Look) -> bool {
-        let Some(ray) = look.one_added() else {
-            return false;
-        };
-        look.some_way(|look| {
-            [false, true].into_iter().any(|mirrored| {
-                let flip = |(r, c): Place| {
-                    if mirrored {
-                        (r, look.cols() - 1 - c)
-                    } else {
-                        (r, c)
-                    }
-                };
-                // A row from the left edge, a column down, a row to the right edge.
-                let Some(top) = (0..look.rows())
-                    .find(|&r| look.was(flip((r, 0))) == ray && look.was(flip((r, 2))) == ray)
-                else {
-                    return false;
-                };
-                let Some(col) = (0..look.cols())
-                    .rev()
-                    .find(|&c| look.is(flip((top, c))) == ray)
-                else {
-                    return false;
-                };
-                let Some(bottom) = (top..look.rows())
-                    .rev()
-                    .find(|&r| look.is(flip((r, col))) == ray)
-                else {
-                    return false;
-                };
-                let mut image = look.input.clone();
-                for r in top..=bottom {
-                    let (r, c) = flip((r, col));
-                    image.set(r, c, ray);
+fn thrown_twice(look: &Look) -> bool {
+    let Some(ray) = look.one_added() else {
+        return false;
+    };
+    look.some_way(|look| {
+        [false, true].into_iter().any(|mirrored| {
+            let flip = |(r, c): Place| {
+                if mirrored {
+                    (r, look.cols() - 1 - c)
+                } else {
+                    (r, c)
                 }
-                for c in col..look.cols() {
-                    let (r, c) = flip((bottom, c));
-                    image.set(r, c, ray);
-                }
-                bottom >= top + 3
-                    && image == look.output
-                    && slanting(look, flip((top, col + 1)))
-                    && slanting(look, flip((bottom, col - 1)))
-            })
+            };
+            // A row from the left edge, a column down, a row to the right edge.
+            let Some(top) = (0..look.rows())
+                .find(|&r| look.was(flip((r, 0))) == ray && look.was(flip((r, 2))) == ray)
+            else {
+                return false;
+            };
+            let Some(col) = (0..look.cols())
+                .rev()
+                .find(|&c| look.is(flip((top, c))) == ray)
+            else {
+                return false;
+            };
+            let Some(bottom) = (top..look.rows())
+                .rev()
+                .find(|&r| look.is(flip((r, col))) == ray)
+            else {
+                return false;
+            };
+            let mut image = look.input.clone();
+            for r in top..=bottom {
+                let (r, c) = flip((r, col));
+                image.set(r, c, ray);
+            }
+            for c in col..look.cols() {
+                let (r, c) = flip((bottom, c));
+                image.set(r, c, ray);
+            }
+            bottom >= top + 3
+                && image == look.output
+                && slanting(look, flip((top, col + 1)))
+                && slanting(look, flip((bottom, col - 1)))
         })
-    }
+    })
 }

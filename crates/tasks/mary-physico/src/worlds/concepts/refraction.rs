@@ -1,14 +1,11 @@
 //! Refraction: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "refraction",
-    data: include_str!("refraction.json"),
-    aspects: &[("bent-ray", bent_ray), ("bent-stick", bent_stick)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: bent_ray, bent_stick;
+    reads: bent_in_a_body, seems_broken;
+}
 
 fn bent_ray(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -87,137 +84,114 @@ fn bent_stick(s: &mut Setting) -> Option<Pair> {
     (sticks > 0).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "refraction",
-        &["bent-ray"],
-        "does a slanting ray go on inside a body, less slanted than before?",
-        bent_in_a_body,
-    )
-    .touching(1, 2).kinds_stay(),
-Reading::new(
-        "refraction",
-        &["bent-stick"],
-        "do straight slanting lines go on below the surface of a liquid the same way, but flatter?",
-        seems_broken,
-    )
-    .touching(2, 2).kinds_stay().recoloured()
-    .upright(),
-];
+/// A line with one cell in each row: its columns from the top, and the first row.
+fn one_a_row(cells: &[Place]) -> Option<(i32, Vec<i32>)> {
+    let first = cells.first()?.0;
+    cells
+        .iter()
+        .enumerate()
+        .all(|(i, p)| p.0 == first + i as i32)
+        .then(|| (first, cells.iter().map(|p| p.1).collect()))
+}
 
-    /// A line with one cell in each row: its columns from the top, and the first row.
-    fn one_a_row(cells: &[Place]) -> Option<(i32, Vec<i32>)> {
-        let first = cells.first()?.0;
-        cells
-            .iter()
-            .enumerate()
-            .all(|(i, p)| p.0 == first + i as i32)
-            .then(|| (first, cells.iter().map(|p| p.1).collect()))
+fn steps(columns: &[i32]) -> Vec<i32> {
+    columns.windows(2).map(|w| w[1] - w[0]).collect()
+}
+
+fn bent_in_a_body(look: &Look) -> bool {
+    let [a, b] = *look.touched.as_slice() else {
+        return false;
+    };
+    if look.changed.iter().any(|&p| look.is(p) == 0) {
+        return false;
     }
+    [(a, b), (b, a)].into_iter().any(|(ray, medium)| {
+        look.had(ray) >= 3
+            && look.gone(ray).is_empty()
+            && look.came(medium).is_empty()
+            && look.some_way(|l| enters(l, ray, medium))
+    })
+}
 
-    fn steps(columns: &[i32]) -> Vec<i32> {
-        columns.windows(2).map(|w| w[1] - w[0]).collect()
+/// A ray from above that enters the medium below it.
+fn enters(look: &Look, ray: u8, medium: u8) -> bool {
+    let (Some((top, before)), Some((first, after))) = (
+        one_a_row(&look.input.places_of(ray)),
+        one_a_row(&look.output.places_of(ray)),
+    ) else {
+        return false;
+    };
+    let slant = steps(&before);
+    let Some(&way) = slant.first() else {
+        return false;
+    };
+    let n = before.len();
+    if top != first || way.abs() != 1 || slant.iter().any(|s| *s != way) {
+        return false;
     }
+    let inside: Vec<(i32, i32)> = after
+        .iter()
+        .enumerate()
+        .skip(n)
+        .map(|(i, c)| (top + i as i32, *c))
+        .filter(|&p| look.was(p) == medium)
+        .collect();
+    let within = steps(&inside.iter().map(|p| p.1).collect::<Vec<_>>());
+    let bent = within.iter().filter(|s| **s != 0).count();
+    inside.len() >= 3
+        && within.iter().all(|s| *s == 0 || *s == way)
+        && 2 * bent <= within.len()
+        && look.was((top + n as i32, after.get(n).copied().unwrap_or(0))) == medium
+}
 
-    fn bent_in_a_body(look: &Look) -> bool {
-        let [a, b] = *look.touched.as_slice() else {
-            return false;
-        };
-        if look.changed.iter().any(|&p| look.is(p) == 0) {
-            return false;
-        }
-        [(a, b), (b, a)].into_iter().any(|(ray, medium)| {
-            look.had(ray) >= 3
-                && look.gone(ray).is_empty()
-                && look.came(medium).is_empty()
-                && look.some_way(|l| enters(l, ray, medium))
-        })
-    }
-
-    /// A ray from above that enters the medium below it.
-    fn enters(look: &Look, ray: u8, medium: u8) -> bool {
-        let (Some((top, before)), Some((first, after))) = (
-            one_a_row(&look.input.places_of(ray)),
-            one_a_row(&look.output.places_of(ray)),
-        ) else {
-            return false;
-        };
-        let slant = steps(&before);
-        let Some(&way) = slant.first() else {
-            return false;
-        };
-        let n = before.len();
-        if top != first || way.abs() != 1 || slant.iter().any(|s| *s != way) {
-            return false;
-        }
-        let inside: Vec<(i32, i32)> = after
-            .iter()
-            .enumerate()
-            .skip(n)
-            .map(|(i, c)| (top + i as i32, *c))
-            .filter(|&p| look.was(p) == medium)
-            .collect();
-        let within = steps(&inside.iter().map(|p| p.1).collect::<Vec<_>>());
-        let bent = within.iter().filter(|s| **s != 0).count();
-        inside.len() >= 3
-            && within.iter().all(|s| *s == 0 || *s == way)
-            && 2 * bent <= within.len()
-            && look.was((top + n as i32, after.get(n).copied().unwrap_or(0))) == medium
-    }
-
-    fn seems_broken(look: &Look) -> bool {
-        let [x, y] = *look.touched.as_slice() else {
-            return false;
-        };
-        [(x, y), (y, x)].into_iter().any(|(stick, water)| {
-            if look.before_of(stick).len() != look.after_of(stick).len()
-                || look
-                    .changed
-                    .iter()
-                    .any(|&p| look.was(p) != water || look.is(p) != stick)
-            {
-                return false;
-            }
-            look.before_of(stick)
+fn seems_broken(look: &Look) -> bool {
+    let [x, y] = *look.touched.as_slice() else {
+        return false;
+    };
+    [(x, y), (y, x)].into_iter().any(|(stick, water)| {
+        if look.before_of(stick).len() != look.after_of(stick).len()
+            || look
+                .changed
                 .iter()
-                .all(|dry| !look.restless(dry) && flatter_below(look, dry, water))
-        })
-    }
+                .any(|&p| look.was(p) != water || look.is(p) != stick)
+        {
+            return false;
+        }
+        look.before_of(stick)
+            .iter()
+            .all(|dry| !look.restless(dry) && flatter_below(look, dry, water))
+    })
+}
 
-    /// Whether a slanting stick goes on under water from its lower end, the same way but flatter.
-    fn flatter_below(look: &Look, dry: &Part, water: u8) -> bool {
-        let Some((top, cols)) = one_a_row(&dry.cells) else {
-            return false;
-        };
-        let slant = steps(&cols);
-        let (Some(&way), Some(&last)) = (slant.first(), cols.last()) else {
-            return false;
-        };
-        if way.abs() != 1 || slant.iter().any(|s| *s != way) {
-            return false;
-        }
-        let mut at = (top + cols.len() as i32, last);
-        let (mut rows, mut cells) = (0, 0);
-        while look.was(at) == water || look.was((at.0, at.1 + way)) == water {
-            let run = (1..)
-                .take_while(|k| {
-                    let here = (at.0, at.1 + way * k);
-                    look.was(here) == water && look.is(here) == dry.colour
-                })
-                .count() as i32;
-            if run == 0 {
-                break;
-            }
-            rows += 1;
-            cells += run;
-            at = (at.0 + 1, at.1 + way * run);
-        }
-        rows >= 2 && cells == 2 * rows
+/// Whether a slanting stick goes on under water from its lower end, the same way but flatter.
+fn flatter_below(look: &Look, dry: &Part, water: u8) -> bool {
+    let Some((top, cols)) = one_a_row(&dry.cells) else {
+        return false;
+    };
+    let slant = steps(&cols);
+    let (Some(&way), Some(&last)) = (slant.first(), cols.last()) else {
+        return false;
+    };
+    if way.abs() != 1 || slant.iter().any(|s| *s != way) {
+        return false;
     }
+    let mut at = (top + cols.len() as i32, last);
+    let (mut rows, mut cells) = (0, 0);
+    while look.was(at) == water || look.was((at.0, at.1 + way)) == water {
+        let run = (1..)
+            .take_while(|k| {
+                let here = (at.0, at.1 + way * k);
+                look.was(here) == water && look.is(here) == dry.colour
+            })
+            .count() as i32;
+        if run == 0 {
+            break;
+        }
+        rows += 1;
+        cells += run;
+        at = (at.0 + 1, at.1 + way * run);
+    }
+    rows >= 2 && cells == 2 * rows
 }

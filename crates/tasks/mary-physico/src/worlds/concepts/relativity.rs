@@ -1,14 +1,11 @@
 //! Relativity: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "relativity",
-    data: include_str!("relativity.json"),
-    aspects: &[("shorter", shorter), ("bent-space", bent_space)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: shorter, bent_space;
+    reads: shorter_along, bent_towards_it;
+}
 
 fn shorter(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -69,126 +66,102 @@ fn bent_space(s: &mut Setting) -> Option<Pair> {
     (whole && top + 3 * (lines - 1) + deep < s.rows).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Grid;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "relativity",
-            &["shorter"],
-            "of two equal bodies, did one go elsewhere and become half as long, as high as before?",
-            shorter,
-        )
-        .fresh(1),
-        Reading::new(
-            "relativity",
-            &["bent-space"],
-            "did a new body come to lie on straight lines that are now bent down towards it?",
-            bent_towards_it,
-        )
-        .touching(2, 2)
-        .fresh(1)
-        .upright(),
-    ];
+fn colours(grid: &Grid, part: &Part) -> u16 {
+    part.cells
+        .iter()
+        .fold(0, |set, &(r, c)| set | 1 << grid.at(r, c))
+}
 
-    fn colours(grid: &Grid, part: &Part) -> u16 {
-        part.cells
+/// Whether a body fills its bounds but for what a nose and two fins leave empty.
+fn pointed(part: &Part) -> bool {
+    let (tall, wide) = (part.tall(), part.wide());
+    let hull = part.len() as i32;
+    // A rocket of five by n, or of n by five where it is turned.
+    let of = |long: i32| hull == 3 * (long - 1) + 3;
+    (tall == 5 && of(wide)) || (wide == 5 && of(tall))
+}
+
+fn shorter_along(look: &Look) -> bool {
+    let Some(speed) = look.one_fresh() else {
+        return false;
+    };
+    let [ship] = look.bodies_before() else {
+        return false;
+    };
+    let after: Vec<&Part> = look
+        .bodies_after()
+        .iter()
+        .filter(|b| b.cells.iter().all(|&p| look.is(p) != speed))
+        .collect();
+    let [short] = after.as_slice() else {
+        return false;
+    };
+    let halved = (short.tall() == ship.tall()
+        && 2 * short.wide() == ship.wide()
+        && short.bounds[0] == ship.bounds[0])
+        || (short.wide() == ship.wide()
+            && 2 * short.tall() == ship.tall()
+            && short.bounds[1] == ship.bounds[1]);
+    let twin = look.parts_before().iter().any(|p| {
+        !look.restless(p)
+            && ship
+                .cells
+                .first()
+                .is_some_and(|&at| look.was(at) == p.colour)
+            && p.tall() == ship.tall()
+            && p.wide() == ship.wide()
+    });
+    let streak = |p: &&Part| p.is_run() && p.len() >= 2;
+    halved
+        && look.after_of(speed).iter().all(streak)
+        && pointed(ship)
+        && pointed(short)
+        && ship.len() >= 8
+        && colours(&look.input, ship) == colours(&look.output, short)
+        && twin
+}
+
+fn bent_towards_it(look: &Look) -> bool {
+    let Some(star) = look.one_fresh() else {
+        return false;
+    };
+    let stars = look.after_of(star);
+    let [body] = stars.as_slice() else {
+        return false;
+    };
+    let Some(&space) = look.touched.iter().find(|c| **c != star) else {
+        return false;
+    };
+    let rows = |grid: &Grid, c: i32| -> Vec<i32> {
+        (0..look.rows())
+            .filter(|&r| grid.at(r, c) == space)
+            .collect()
+    };
+    let middle = body.middle().1 / 2;
+    let was: Vec<Vec<i32>> = (0..look.cols()).map(|c| rows(&look.input, c)).collect();
+    let is: Vec<Vec<i32>> = (0..look.cols()).map(|c| rows(&look.output, c)).collect();
+    let straight =
+        was.windows(2).all(|w| w[0] == w[1]) && was.first().is_some_and(|w| !w.is_empty());
+    let upper: Vec<i32> = is.iter().filter_map(|r| r.first().copied()).collect();
+    let falls = upper.windows(2).enumerate().all(|(c, w)| {
+        if (c as i32) < middle {
+            w[1] >= w[0]
+        } else {
+            w[1] <= w[0]
+        }
+    });
+    straight
+        && was
             .iter()
-            .fold(0, |set, &(r, c)| set | 1 << grid.at(r, c))
-    }
-
-    /// Whether a body fills its bounds but for what a nose and two fins leave empty.
-    fn pointed(part: &Part) -> bool {
-        let (tall, wide) = (part.tall(), part.wide());
-        let hull = part.len() as i32;
-        // A rocket of five by n, or of n by five where it is turned.
-        let of = |long: i32| hull == 3 * (long - 1) + 3;
-        (tall == 5 && of(wide)) || (wide == 5 && of(tall))
-    }
-
-    fn shorter(look: &Look) -> bool {
-        let Some(speed) = look.one_fresh() else {
-            return false;
-        };
-        let [ship] = look.bodies_before() else {
-            return false;
-        };
-        let after: Vec<&Part> = look
-            .bodies_after()
-            .iter()
-            .filter(|b| b.cells.iter().all(|&p| look.is(p) != speed))
-            .collect();
-        let [short] = after.as_slice() else {
-            return false;
-        };
-        let halved = (short.tall() == ship.tall()
-            && 2 * short.wide() == ship.wide()
-            && short.bounds[0] == ship.bounds[0])
-            || (short.wide() == ship.wide()
-                && 2 * short.tall() == ship.tall()
-                && short.bounds[1] == ship.bounds[1]);
-        let twin = look.parts_before().iter().any(|p| {
-            !look.restless(p)
-                && ship
-                    .cells
-                    .first()
-                    .is_some_and(|&at| look.was(at) == p.colour)
-                && p.tall() == ship.tall()
-                && p.wide() == ship.wide()
-        });
-        let streak = |p: &&Part| p.is_run() && p.len() >= 2;
-        halved
-            && look.after_of(speed).iter().all(streak)
-            && pointed(ship)
-            && pointed(short)
-            && ship.len() >= 8
-            && colours(&look.input, ship) == colours(&look.output, short)
-            && twin
-    }
-
-    fn bent_towards_it(look: &Look) -> bool {
-        let Some(star) = look.one_fresh() else {
-            return false;
-        };
-        let stars = look.after_of(star);
-        let [body] = stars.as_slice() else {
-            return false;
-        };
-        let Some(&space) = look.touched.iter().find(|c| **c != star) else {
-            return false;
-        };
-        let rows = |grid: &Grid, c: i32| -> Vec<i32> {
-            (0..look.rows())
-                .filter(|&r| grid.at(r, c) == space)
-                .collect()
-        };
-        let middle = body.middle().1 / 2;
-        let was: Vec<Vec<i32>> = (0..look.cols()).map(|c| rows(&look.input, c)).collect();
-        let is: Vec<Vec<i32>> = (0..look.cols()).map(|c| rows(&look.output, c)).collect();
-        let straight =
-            was.windows(2).all(|w| w[0] == w[1]) && was.first().is_some_and(|w| !w.is_empty());
-        let upper: Vec<i32> = is.iter().filter_map(|r| r.first().copied()).collect();
-        let falls = upper.windows(2).enumerate().all(|(c, w)| {
-            if (c as i32) < middle {
-                w[1] >= w[0]
-            } else {
-                w[1] <= w[0]
-            }
-        });
-        straight
-            && was
-                .iter()
-                .zip(&is)
-                .all(|(a, b)| a.len() == b.len() && a.iter().zip(b).all(|(x, y)| y >= x))
-            && falls
-            && upper.len() == is.len()
-            && upper
-                .get(middle as usize)
-                .zip(upper.first())
-                .is_some_and(|(m, e)| *m >= e + 2)
-            && upper.get(middle as usize) == Some(&(body.bounds[2] + 1))
-    }
+            .zip(&is)
+            .all(|(a, b)| a.len() == b.len() && a.iter().zip(b).all(|(x, y)| y >= x))
+        && falls
+        && upper.len() == is.len()
+        && upper
+            .get(middle as usize)
+            .zip(upper.first())
+            .is_some_and(|(m, e)| *m >= e + 2)
+        && upper.get(middle as usize) == Some(&(body.bounds[2] + 1))
 }

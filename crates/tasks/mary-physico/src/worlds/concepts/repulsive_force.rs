@@ -1,16 +1,11 @@
 //! Repulsive force: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::draw::line;
-use crate::worlds::scenery::forces::bar;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "repulsive-force",
-    data: include_str!("repulsive_force.json"),
-    aspects: &[("like-poles", like_poles), ("two-threads", two_threads)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: like_poles, two_threads;
+    reads: driven_apart, threads_spread;
+}
 
 fn like_poles(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -76,85 +71,57 @@ fn two_threads(s: &mut Setting) -> Option<Pair> {
     (lean >= 3).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::forces::{facing, halves};
-    use crate::worlds::readings::look::Look;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "repulsive-force",
-            &["like-poles"],
-            "did two bars with like ends facing part by equal distances?",
-            driven_apart,
-        )
-        .touching(2, 2)
-        .same_counts(),
-        Reading::new(
-            "repulsive-force",
-            &["two-threads"],
-            "did two equal hanging balls go apart by equal distances, and their threads spread?",
-            threads_spread,
-        )
-        .touching(2, 2)
-        .kinds_stay()
-        .keeping(2)
-        .movers(1)
-        .upright(),
-    ];
+fn driven_apart(look: &Look) -> bool {
+    look.same_counts
+        && look.touched.len() == 2
+        && look.bodies_before().len() == 1
+        && look.lying_or_upright(|look| {
+            let ([whole], [a, b]) = (look.bodies_before(), look.bodies_after()) else {
+                return false;
+            };
+            let (was, is) = (|p| look.was(p), |p| look.is(p));
+            let (one, two) = facing(whole, &was);
+            let outer = look.was((whole.bounds[0], whole.bounds[1]));
+            halves(whole, [a, b], (&was, &is)).is_some() && one == two && outer != one
+        })
+}
 
-    fn driven_apart(look: &Look) -> bool {
-        look.same_counts
-            && look.touched.len() == 2
-            && look.bodies_before().len() == 1
-            && look.lying_or_upright(|look| {
-                let ([whole], [a, b]) = (look.bodies_before(), look.bodies_after()) else {
-                    return false;
-                };
-                let (was, is) = (|p| look.was(p), |p| look.is(p));
-                let (one, two) = facing(whole, &was);
-                let outer = look.was((whole.bounds[0], whole.bounds[1]));
-                halves(whole, [a, b], (&was, &is)).is_some() && one == two && outer != one
-            })
-    }
-
-    fn threads_spread(look: &Look) -> bool {
-        let t = &look.touched;
-        let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
+fn threads_spread(look: &Look) -> bool {
+    let t = &look.touched;
+    let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
+        return false;
+    };
+    [(x, y), (y, x)].into_iter().any(|(ball, thread)| {
+        let Some(all) = look.moves_of(&[ball]) else {
             return false;
         };
-        [(x, y), (y, x)].into_iter().any(|(ball, thread)| {
-            let Some(all) = look.moves_of(&[ball]) else {
-                return false;
-            };
-            let [a, b] = all.as_slice() else {
-                return false;
-            };
-            let (l, r) = if a.from.bounds[1] < b.from.bounds[1] {
-                (a, b)
-            } else {
-                (b, a)
-            };
-            let threads = |grid: &crate::grid::Grid| grid.places_of(thread);
-            let (was, is) = (threads(&look.input), threads(&look.output));
-            let top = was.first().map_or(0, |p| p.0);
-            let hooks = |cells: &[Place]| -> Vec<Place> {
-                cells.iter().copied().filter(|p| p.0 == top).collect()
-            };
-            l.by.0 == 0
-                && r.by.0 == 0
-                && l.by.1 < 0
-                && r.by.1 == -l.by.1
-                && l.from.bounds[0] == r.from.bounds[0]
-                && l.from.alike(r.from)
-                && hooks(&was) == hooks(&is)
-                && hooks(&was).len() == 2
-                && look.has_parts(thread, 2, 2)
-                && [l, r]
-                    .iter()
-                    .all(|m| m.from.touches(&was) && m.to.touches(&is))
-        })
-    }
+        let [a, b] = all.as_slice() else {
+            return false;
+        };
+        let (l, r) = if a.from.bounds[1] < b.from.bounds[1] {
+            (a, b)
+        } else {
+            (b, a)
+        };
+        let threads = |grid: &Grid| grid.places_of(thread);
+        let (was, is) = (threads(&look.input), threads(&look.output));
+        let top = was.first().map_or(0, |p| p.0);
+        let hooks = |cells: &[Place]| -> Vec<Place> {
+            cells.iter().copied().filter(|p| p.0 == top).collect()
+        };
+        l.by.0 == 0
+            && r.by.0 == 0
+            && l.by.1 < 0
+            && r.by.1 == -l.by.1
+            && l.from.bounds[0] == r.from.bounds[0]
+            && l.from.alike(r.from)
+            && hooks(&was) == hooks(&is)
+            && hooks(&was).len() == 2
+            && look.has_parts(thread, 2, 2)
+            && [l, r]
+                .iter()
+                .all(|m| m.from.touches(&was) && m.to.touches(&is))
+    })
 }

@@ -1,18 +1,11 @@
 //! Resonance: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::draw::line;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "resonance",
-    data: include_str!("resonance.json"),
-    aspects: &[
-        ("tuning-forks", tuning_forks),
-        ("same-pendulums", same_pendulums),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: tuning_forks, same_pendulums;
+    reads: sounds_too, swings_too if single_bobs;
+}
 
 fn tuning_forks(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -91,129 +84,103 @@ fn same_pendulums(s: &mut Setting) -> Option<Pair> {
     (many > twins + 1).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "resonance",
-            &["tuning-forks"],
-            "did the mark over one body appear over all bodies of its form and no others?",
-            sounds_too,
-        )
-        .touching(1, 1)
-        .added()
-        .upright(),
-        Reading::new(
-            "resonance",
-            &["same-pendulums"],
-            "did just those bobs swing out that hang as low as one that did already?",
-            swings_too,
-        )
-        .may(single_bobs)
-        .touching(2, 2)
-        .upright(),
-    ];
+/// The nearest still part under a part, in its middle column or beside it.
+fn under<'a>(look: &'a Look, part: &Part) -> Option<&'a Part> {
+    let [_, l, b, r] = part.bounds;
+    let (row, col) = (b + 1..=b + 2)
+        .flat_map(|y| (l..=r).map(move |x| (y, x)))
+        .find(|&p| look.stays(p) && look.was(p) != part.colour)?;
+    look.parts_before().iter().find(|p| p.has((row, col)))
+}
 
-    /// The nearest still part under a part, in its middle column or beside it.
-    fn under<'a>(look: &'a Look, part: &Part) -> Option<&'a Part> {
-        let [_, l, b, r] = part.bounds;
-        let (row, col) = (b + 1..=b + 2)
-            .flat_map(|y| (l..=r).map(move |x| (y, x)))
-            .find(|&p| look.stays(p) && look.was(p) != part.colour)?;
-        look.parts_before().iter().find(|p| p.has((row, col)))
+fn sounds_too(look: &Look) -> bool {
+    let Some(sound) = look.one_added() else {
+        return false;
+    };
+    let before = look.before_of(sound);
+    let [mark] = before.as_slice() else {
+        return false;
+    };
+    let marks = look.after_of(sound);
+    let Some(struck) = under(look, mark) else {
+        return false;
+    };
+    let forks: Vec<&Part> = look.before_of(struck.colour);
+    let beneath: Vec<Option<&Part>> = marks.iter().map(|m| under(look, m)).collect();
+    let twins = forks.iter().filter(|f| f.alike(struck)).count();
+    marks.len() >= 2
+        && marks.iter().all(|m| m.alike(mark))
+        && beneath
+            .iter()
+            .all(|f| f.is_some_and(|f| f.colour == struck.colour && f.alike(struck)))
+        && twins == marks.len()
+        && forks.len() > twins
+}
+
+fn single_bobs(look: &Look) -> bool {
+    look.touched.iter().any(|&ball| {
+        let bobs = |parts: Vec<&Part>| parts.iter().all(|p| p.len() == 2 && p.is_run());
+        bobs(look.before_of(ball)) && bobs(look.after_of(ball))
+    })
+}
+
+fn swings_too(look: &Look) -> bool {
+    if look.touched.len() != 2 || !look.same_counts && look.changed.len() < 4 {
+        return false;
     }
-
-    fn sounds_too(look: &Look) -> bool {
-        let Some(sound) = look.one_added() else {
+    look.touched.iter().any(|&ball| {
+        let (came, gone) = (look.came(ball), look.gone(ball));
+        let Some(&(low, _)) = gone.first() else {
             return false;
         };
-        let before = look.before_of(sound);
-        let [mark] = before.as_slice() else {
+        // All by the same step to one side; one may have swung out of sight.
+        let stepped = (-3i32..=3).filter(|k| *k != 0).any(|k| {
+            let to: Vec<Place> = gone.iter().map(|p| (p.0, p.1 + k)).collect();
+            let seen: Vec<Place> = to.into_iter().filter(|p| look.holds(*p)).collect();
+            seen == came
+        });
+        let others: Vec<&Part> = look
+            .before_of(ball)
+            .into_iter()
+            .filter(|p| !look.restless(p))
+            .collect();
+        // One whose thread is slanted as theirs are now, and was before: the one that swung first.
+        let Some(&thread) = look.touched.iter().find(|c| **c != ball) else {
             return false;
         };
-        let marks = look.after_of(sound);
-        let Some(struck) = under(look, mark) else {
-            return false;
+        let threads = look.after_of(thread);
+        let slanted = |p: &&Part| p.wide() > 1;
+        let swung: Vec<&&Part> = threads
+            .iter()
+            .filter(|p| slanted(p) && look.restless(p))
+            .collect();
+        let hung = |parts: Vec<&Part>| {
+            let top = parts.iter().map(|p| p.bounds[0]).min();
+            parts.iter().all(|p| Some(p.bounds[0]) == top)
         };
-        let forks: Vec<&Part> = look.before_of(struck.colour);
-        let beneath: Vec<Option<&Part>> = marks.iter().map(|m| under(look, m)).collect();
-        let twins = forks.iter().filter(|f| f.alike(struck)).count();
-        marks.len() >= 2
-            && marks.iter().all(|m| m.alike(mark))
-            && beneath
-                .iter()
-                .all(|f| f.is_some_and(|f| f.colour == struck.colour && f.alike(struck)))
-            && twins == marks.len()
-            && forks.len() > twins
-    }
-
-    fn single_bobs(look: &Look) -> bool {
-        look.touched.iter().any(|&ball| {
-            let bobs = |parts: Vec<&Part>| parts.iter().all(|p| p.len() == 2 && p.is_run());
-            bobs(look.before_of(ball)) && bobs(look.after_of(ball))
-        })
-    }
-
-    fn swings_too(look: &Look) -> bool {
-        if look.touched.len() != 2 || !look.same_counts && look.changed.len() < 4 {
-            return false;
-        }
-        look.touched.iter().any(|&ball| {
-            let (came, gone) = (look.came(ball), look.gone(ball));
-            let Some(&(low, _)) = gone.first() else {
-                return false;
-            };
-            // All by the same step to one side; one may have swung out of sight.
-            let stepped = (-3i32..=3).filter(|k| *k != 0).any(|k| {
-                let to: Vec<Place> = gone.iter().map(|p| (p.0, p.1 + k)).collect();
-                let seen: Vec<Place> = to.into_iter().filter(|p| look.holds(*p)).collect();
-                seen == came
-            });
-            let others: Vec<&Part> = look
-                .before_of(ball)
-                .into_iter()
-                .filter(|p| !look.restless(p))
-                .collect();
-            // One whose thread is slanted as theirs are now, and was before: the one that swung first.
-            let Some(&thread) = look.touched.iter().find(|c| **c != ball) else {
-                return false;
-            };
-            let threads = look.after_of(thread);
-            let slanted = |p: &&Part| p.wide() > 1;
-            let swung: Vec<&&Part> = threads
-                .iter()
-                .filter(|p| slanted(p) && look.restless(p))
-                .collect();
-            let hung = |parts: Vec<&Part>| {
-                let top = parts.iter().map(|p| p.bounds[0]).min();
-                parts.iter().all(|p| Some(p.bounds[0]) == top)
-            };
-            let driver = threads
-                .iter()
-                .filter(|p| slanted(p) && !look.restless(p))
-                .any(|d| {
-                    swung.iter().all(|s| {
-                        let by = d.step_to(s);
-                        d.cells.iter().all(|p| {
-                            let at = (p.0 + by.0, p.1 + by.1);
-                            !look.holds(at) || s.has(at)
-                        })
+        let driver = threads
+            .iter()
+            .filter(|p| slanted(p) && !look.restless(p))
+            .any(|d| {
+                swung.iter().all(|s| {
+                    let by = d.step_to(s);
+                    d.cells.iter().all(|p| {
+                        let at = (p.0 + by.0, p.1 + by.1);
+                        !look.holds(at) || s.has(at)
                     })
-                });
-            stepped
-                && hung(look.before_of(thread))
-                && hung(look.after_of(thread))
-                && gone.iter().all(|p| p.0 - low <= 1)
-                && look
-                    .before_of(ball)
-                    .iter()
-                    .all(|p| p.tall() == 2 && p.wide() == 1)
-                && driver
-                && others.iter().all(|p| p.bounds[0] != low)
-        })
-    }
+                })
+            });
+        stepped
+            && hung(look.before_of(thread))
+            && hung(look.after_of(thread))
+            && gone.iter().all(|p| p.0 - low <= 1)
+            && look
+                .before_of(ball)
+                .iter()
+                .all(|p| p.tall() == 2 && p.wide() == 1)
+            && driver
+            && others.iter().all(|p| p.bounds[0] != low)
+    })
 }

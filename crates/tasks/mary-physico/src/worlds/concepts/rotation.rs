@@ -1,18 +1,11 @@
 //! Rotation: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::draw::{extent, line, quarter, ring, shifted};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "rotation",
-    data: include_str!("rotation.json"),
-    aspects: &[
-        ("quarter-turn", quarter_turn),
-        ("hand-of-a-clock", hand_of_a_clock),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: quarter_turn, hand_of_a_clock;
+    reads: turned, turned_inside;
+}
 
 fn quarter_turn(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -102,101 +95,78 @@ fn hand_of_a_clock(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::{Grid, Place};
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "rotation",
-            &["quarter-turn"],
-            "is what changed the same coloured form, turned by a quarter or a half?",
-            turned,
-        )
-        .same_counts(),
-        Reading::new(
-            "rotation",
-            &["hand-of-a-clock"],
-            "did all that is inside a still ring turn about its middle by a quarter?",
-            turned_inside,
-        )
-        .touching(1, 3)
-        .same_counts(),
-    ];
-
-    fn turned(look: &Look) -> bool {
-        if !look.same_counts {
+fn turned(look: &Look) -> bool {
+    if !look.same_counts {
+        return false;
+    }
+    let forms = |bodies: &[Part], grid: &Grid| -> Vec<Vec<(Place, u8)>> {
+        bodies
+            .iter()
+            .map(|p| {
+                let [t, l, ..] = p.bounds;
+                let cell = |&(r, c): &Place| ((r - t, c - l), grid.at(r, c));
+                p.cells.iter().map(cell).collect()
+            })
+            .collect()
+    };
+    let before = forms(look.bodies_before(), &look.input);
+    let mut after = forms(look.bodies_after(), &look.output);
+    if before.is_empty() || before.len() != after.len() {
+        return false;
+    }
+    before.into_iter().all(|form| {
+        if form.len() < 4 {
             return false;
         }
-        let forms = |bodies: &[Part], grid: &Grid| -> Vec<Vec<(Place, u8)>> {
-            bodies
+        let mut image = form.clone();
+        for _ in 0..3 {
+            let bottom = image.iter().map(|x| x.0.0).max().unwrap_or(0);
+            for x in &mut image {
+                x.0 = (x.0.1, bottom - x.0.0);
+            }
+            image.sort_unstable();
+            if image != form
+                && let Some(i) = after.iter().position(|a| *a == image)
+            {
+                after.remove(i);
+                return true;
+            }
+        }
+        false
+    })
+}
+
+fn turned_inside(look: &Look) -> bool {
+    if !look.same_counts || look.touched.len() > 3 {
+        return false;
+    }
+    // A still ring with equal sides around all that changed.
+    let Some([t, l, b, r]) = bounds(&look.changed) else {
+        return false;
+    };
+    let ring = |p: &&Part| {
+        let [pt, pl, pb, pr] = p.bounds;
+        p.tall() == p.wide() && pt < t && pl < l && pb > b && pr > r && !look.restless(p)
+    };
+    look.parts_before().iter().filter(ring).any(|ring| {
+        let (y, x) = ring.middle();
+        let inside = |&&(r, c): &&Place| {
+            let [pt, pl, pb, pr] = ring.bounds;
+            r > pt && r < pb && c > pl && c < pr && !ring.has((r, c))
+        };
+        let quarter = |way: i32| {
+            look.input
+                .places_where(|c| c != 0)
                 .iter()
-                .map(|p| {
-                    let [t, l, ..] = p.bounds;
-                    let cell = |&(r, c): &Place| ((r - t, c - l), grid.at(r, c));
-                    p.cells.iter().map(cell).collect()
+                .filter(inside)
+                .all(|&(r, c)| {
+                    let (dr, dc) = (2 * r - y, 2 * c - x);
+                    let to = ((y + way * dc) / 2, (x - way * dr) / 2);
+                    look.is(to) == look.was((r, c))
                 })
-                .collect()
         };
-        let before = forms(look.bodies_before(), &look.input);
-        let mut after = forms(look.bodies_after(), &look.output);
-        if before.is_empty() || before.len() != after.len() {
-            return false;
-        }
-        before.into_iter().all(|form| {
-            if form.len() < 4 {
-                return false;
-            }
-            let mut image = form.clone();
-            for _ in 0..3 {
-                let bottom = image.iter().map(|x| x.0.0).max().unwrap_or(0);
-                for x in &mut image {
-                    x.0 = (x.0.1, bottom - x.0.0);
-                }
-                image.sort_unstable();
-                if image != form
-                    && let Some(i) = after.iter().position(|a| *a == image)
-                {
-                    after.remove(i);
-                    return true;
-                }
-            }
-            false
-        })
-    }
-
-    fn turned_inside(look: &Look) -> bool {
-        if !look.same_counts || look.touched.len() > 3 {
-            return false;
-        }
-        // A still ring with equal sides around all that changed.
-        let Some([t, l, b, r]) = crate::worlds::readings::bounds(&look.changed) else {
-            return false;
-        };
-        let ring = |p: &&Part| {
-            let [pt, pl, pb, pr] = p.bounds;
-            p.tall() == p.wide() && pt < t && pl < l && pb > b && pr > r && !look.restless(p)
-        };
-        look.parts_before().iter().filter(ring).any(|ring| {
-            let (y, x) = ring.middle();
-            let inside = |&&(r, c): &&Place| {
-                let [pt, pl, pb, pr] = ring.bounds;
-                r > pt && r < pb && c > pl && c < pr && !ring.has((r, c))
-            };
-            let quarter = |way: i32| {
-                look.input
-                    .places_where(|c| c != 0)
-                    .iter()
-                    .filter(inside)
-                    .all(|&(r, c)| {
-                        let (dr, dc) = (2 * r - y, 2 * c - x);
-                        let to = ((y + way * dc) / 2, (x - way * dr) / 2);
-                        look.is(to) == look.was((r, c))
-                    })
-            };
-            quarter(1) || quarter(-1)
-        })
-    }
+        quarter(1) || quarter(-1)
+    })
 }

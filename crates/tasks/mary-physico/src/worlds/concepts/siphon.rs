@@ -1,18 +1,11 @@
 //! Siphon: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair};
-use crate::worlds::scenery::liquids::vessel;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "siphon",
-    data: include_str!("siphon.json"),
-    aspects: &[
-        ("from-high-to-low", from_high_to_low),
-        ("over-the-wall", over_the_wall),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: from_high_to_low, over_the_wall;
+    reads: siphoned;
+}
 
 /// Liquid in a vessel's cells that are still free, from the floor up to so many cells.
 fn pour(g: &mut Grid, floor: i32, cols: (i32, i32), mut cells: i32, colour: u8) {
@@ -83,62 +76,45 @@ fn over_the_wall(s: &mut Setting) -> Option<Pair> {
     (same && below_rim).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "siphon",
-        &["from-high-to-low", "over-the-wall"],
-        "did a liquid go from one side of a bent tube to a lower place on its other side, none lost?",
-        siphoned,
-    )
-    .touching(1, 1).same_counts().keeping(4)
-    .upright(),
-];
+/// Still parts that go up, across and down again: first and last column of the run at their top.
+fn bent_tubes(look: &Look) -> impl Iterator<Item = (&Part, i32, i32)> {
+    look.parts_before().iter().filter_map(|p| {
+        let [t, l, _, r] = p.bounds;
+        let run = (l..=r).all(|c| p.has((t, c)));
+        let legs = (1..=3).all(|k| p.has((t + k, l)) && p.has((t + k, r)));
+        let open = (l + 1..r).all(|c| !p.has((t + 1, c)));
+        (r - l >= 3 && run && legs && open && !look.restless(p)).then_some((p, l, r))
+    })
+}
 
-    /// Still parts that go up, across and down again: first and last column of the run at their top.
-    fn bent_tubes(look: &Look) -> impl Iterator<Item = (&Part, i32, i32)> {
-        look.parts_before().iter().filter_map(|p| {
-            let [t, l, _, r] = p.bounds;
-            let run = (l..=r).all(|c| p.has((t, c)));
-            let legs = (1..=3).all(|k| p.has((t + k, l)) && p.has((t + k, r)));
-            let open = (l + 1..r).all(|c| !p.has((t + 1, c)));
-            (r - l >= 3 && run && legs && open && !look.restless(p)).then_some((p, l, r))
-        })
+fn siphoned(look: &Look) -> bool {
+    let [water] = *look.touched.as_slice() else {
+        return false;
+    };
+    if !look.kept(water, 4) {
+        return false;
     }
-
-    fn siphoned(look: &Look) -> bool {
-        let [water] = *look.touched.as_slice() else {
+    let (came, gone) = (look.came(water), look.gone(water));
+    let low =
+        |cells: &[Place]| cells.iter().map(|p| p.0).sum::<i32>() * 100 / cells.len().max(1) as i32;
+    bent_tubes(look).any(|(tube, l, r)| {
+        let middle = (l + r) / 2;
+        let side = |cells: &[Place]| -> Option<i32> {
+            let first = cells.first().map(|p| (p.1 > middle) as i32)?;
+            cells
+                .iter()
+                .all(|p| (p.1 > middle) as i32 == first)
+                .then_some(first)
+        };
+        let (Some(a), Some(b)) = (side(&gone), side(&came)) else {
             return false;
         };
-        if !look.kept(water, 4) {
-            return false;
-        }
-        let (came, gone) = (look.came(water), look.gone(water));
-        let low = |cells: &[Place]| {
-            cells.iter().map(|p| p.0).sum::<i32>() * 100 / cells.len().max(1) as i32
-        };
-        bent_tubes(look).any(|(tube, l, r)| {
-            let middle = (l + r) / 2;
-            let side = |cells: &[Place]| -> Option<i32> {
-                let first = cells.first().map(|p| (p.1 > middle) as i32)?;
-                cells
-                    .iter()
-                    .all(|p| (p.1 > middle) as i32 == first)
-                    .then_some(first)
-            };
-            let (Some(a), Some(b)) = (side(&gone), side(&came)) else {
-                return false;
-            };
-            a != b
-                && low(&came) > low(&gone)
-                && came.iter().chain(&gone).all(|p| p.0 > tube.bounds[0])
-                && tube.touches(&gone)
-                && tube.touches(&came)
-        })
-    }
+        a != b
+            && low(&came) > low(&gone)
+            && came.iter().chain(&gone).all(|p| p.0 > tube.bounds[0])
+            && tube.touches(&gone)
+            && tube.touches(&came)
+    })
 }

@@ -1,15 +1,11 @@
 //! Splashing: how it is drawn and recognised.
 
-use crate::grid::{Pair, Place};
-use crate::worlds::draw::shifted;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "splashing",
-    data: include_str!("splashing.json"),
-    aspects: &[("crown", crown), ("stone", stone)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: crown, stone;
+    reads: splashed;
+}
 
 /// Places of droplets thrown up on both sides of a column, nearest first.
 fn spray(surface: i32, mid: i32) -> Vec<Place> {
@@ -87,85 +83,68 @@ fn stone(s: &mut Setting) -> Option<Pair> {
     (p.input.count(water) == p.output.count(water)).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
-    use crate::worlds::readings::matter::surface;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[Reading::new(
-        "splashing",
-        &["crown", "stone"],
-        "did something strike a liquid, and as much of it fly up on both sides?",
-        splashed,
-    )
-    .touching(1, 2)
-    .kinds_stay()
-    .reshaping(20)
-    .upright()];
-
-    fn splashed(look: &Look) -> bool {
-        if look.touched.len() > 2 {
+fn splashed(look: &Look) -> bool {
+    if look.touched.len() > 2 {
+        return false;
+    }
+    look.touched.iter().any(|&water| {
+        if !look.kept(water, 20) {
             return false;
         }
-        look.touched.iter().any(|&water| {
-            if !look.kept(water, 20) {
-                return false;
-            }
-            let Some(top) = surface(look, water) else {
-                return false;
-            };
-            let up: Vec<Place> = look
-                .output
-                .places_of(water)
-                .into_iter()
-                .filter(|p| p.0 < top)
-                .collect();
-            // What fell: a body that is under water now, or a drop of the liquid itself.
-            let body = look.touched.iter().find(|c| **c != water);
-            let struck: Vec<Place> = match body {
-                Some(&c) => {
-                    let fell = look.moves_of(&[c]).is_some_and(|m| {
-                        m.len() == 1 && m.iter().all(|m| m.by.0 > 0 && m.by.1 == 0)
-                    });
-                    if !fell {
-                        return false;
-                    }
-                    look.output.places_of(c)
+        let Some(top) = surface(look, water) else {
+            return false;
+        };
+        let up: Vec<Place> = look
+            .output
+            .places_of(water)
+            .into_iter()
+            .filter(|p| p.0 < top)
+            .collect();
+        // What fell: a body that is under water now, or a drop of the liquid itself.
+        let body = look.touched.iter().find(|c| **c != water);
+        let struck: Vec<Place> = match body {
+            Some(&c) => {
+                let fell = look
+                    .moves_of(&[c])
+                    .is_some_and(|m| m.len() == 1 && m.iter().all(|m| m.by.0 > 0 && m.by.1 == 0));
+                if !fell {
+                    return false;
                 }
-                None => look.gone(water),
-            };
-            // Before it struck, nothing of the liquid was above but the drop.
-            let above: Vec<Place> = look
-                .input
-                .places_of(water)
-                .into_iter()
-                .filter(|p| p.0 < top)
-                .collect();
-            if above.is_empty() != body.is_some() || !crate::worlds::readings::connected(&above) {
-                return false;
+                look.output.places_of(c)
             }
-            let pit: Vec<Place> = struck.iter().copied().filter(|p| p.0 >= top).collect();
-            let Some([_, l, _, r]) = crate::worlds::readings::bounds(&pit) else {
-                return false;
-            };
-            let m = (l + r) / 2;
-            let clumped = up.iter().any(|&(r, c)| {
-                [(r, c + 1), (r + 1, c), (r + 1, c + 1)]
-                    .iter()
-                    .all(|p| p.0 < top && look.is(*p) == water)
-            });
-            let sides = |ok: &dyn Fn(i32) -> bool| up.iter().any(|p| ok(p.1));
-            up.len() >= 2
-                && !clumped
-                && r - l < 5
-                && up
-                    .iter()
-                    .all(|p| p.1 <= l.min(m - 1) || p.1 >= r.max(m + 1))
-                && sides(&|c| c < m)
-                && sides(&|c| c > m)
-                && up.iter().all(|&p| look.was(p) != water || body.is_none())
-        })
-    }
+            None => look.gone(water),
+        };
+        // Before it struck, nothing of the liquid was above but the drop.
+        let above: Vec<Place> = look
+            .input
+            .places_of(water)
+            .into_iter()
+            .filter(|p| p.0 < top)
+            .collect();
+        if above.is_empty() != body.is_some() || !connected(&above) {
+            return false;
+        }
+        let pit: Vec<Place> = struck.iter().copied().filter(|p| p.0 >= top).collect();
+        let Some([_, l, _, r]) = bounds(&pit) else {
+            return false;
+        };
+        let m = (l + r) / 2;
+        let clumped = up.iter().any(|&(r, c)| {
+            [(r, c + 1), (r + 1, c), (r + 1, c + 1)]
+                .iter()
+                .all(|p| p.0 < top && look.is(*p) == water)
+        });
+        let sides = |ok: &dyn Fn(i32) -> bool| up.iter().any(|p| ok(p.1));
+        up.len() >= 2
+            && !clumped
+            && r - l < 5
+            && up
+                .iter()
+                .all(|p| p.1 <= l.min(m - 1) || p.1 >= r.max(m + 1))
+            && sides(&|c| c < m)
+            && sides(&|c| c > m)
+            && up.iter().all(|&p| look.was(p) != water || body.is_none())
+    })
 }

@@ -1,15 +1,11 @@
 //! Squeeze: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::draw::shifted;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "squeeze",
-    data: include_str!("squeeze.json"),
-    aspects: &[("soft-body", soft_body), ("tube", tube)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: soft_body, tube;
+    reads: squeezed, pressed_out;
+}
 
 fn soft_body(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -84,107 +80,80 @@ fn tube(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "squeeze",
-            &["soft-body"],
-            "did a block between two jaws that close become thinner and longer without loss?",
-            squeezed,
-        )
-        .touching(2, 2)
-        .kinds_stay()
-        .reshaping(4),
-        Reading::new(
-            "squeeze",
-            &["tube"],
-            "did two jaws close and as much of one colour come out at the end of what they press?",
-            pressed_out,
-        )
-        .touching(3, 3)
-        .kinds_stay()
-        .keeping(6)
-        .movers(1),
-    ];
+fn squeezed(look: &Look) -> bool {
+    look.touched.len() == 2
+        && look.touched.iter().any(|&body| {
+            let (before, after) = (look.before_of(body), look.after_of(body));
+            let ([from], [to]) = (before.as_slice(), after.as_slice()) else {
+                return false;
+            };
+            let jaw = look.touched.iter().find(|c| **c != body).copied();
+            // Touched by the same colour on both of two opposite sides.
+            let held = |part: &Part, colour: &dyn Fn(Place) -> u8, across: bool| {
+                let [t, l, b, r] = part.bounds;
+                let (y, x) = ((t + b) / 2, (l + r) / 2);
+                let sides = if across {
+                    [(y, l - 1), (y, r + 1)]
+                } else {
+                    [(t - 1, x), (b + 1, x)]
+                };
+                sides.iter().all(|&p| Some(colour(p)) == jaw)
+            };
+            let (was, is) = (|p| look.was(p), |p| look.is(p));
+            let thinner = |across: bool| {
+                let (a, b) = if across {
+                    (from.wide() - to.wide(), to.tall() - from.tall())
+                } else {
+                    (from.tall() - to.tall(), to.wide() - from.wide())
+                };
+                a > 0 && b > 0 && held(from, &was, across) && held(to, &is, across)
+            };
+            let jaws = |parts: Vec<&Part>| parts.len() == 2 && parts.iter().all(|p| p.is_box());
+            look.kept(body, 4)
+                && from.is_box()
+                && to.is_box()
+                && (thinner(true) || thinner(false))
+                && jaw.is_some_and(|c| jaws(look.before_of(c)) && jaws(look.after_of(c)))
+        })
+}
 
-    fn squeezed(look: &Look) -> bool {
-        look.touched.len() == 2
-            && look.touched.iter().any(|&body| {
-                let (before, after) = (look.before_of(body), look.after_of(body));
+fn pressed_out(look: &Look) -> bool {
+    if look.touched.len() != 3 {
+        return false;
+    }
+    look.touched.iter().any(|&jaw| {
+        let Some(all) = look.moves_of(&[jaw]) else {
+            return false;
+        };
+        let [a, b] = all.as_slice() else {
+            return false;
+        };
+        let upright = a.by.0 != 0;
+        let axis = usize::from(upright);
+        let together = a.by == (-b.by.0, -b.by.1) && a.by.0 * a.by.1 == 0 && {
+            let gap = |p: &Part, q: &Part| {
+                let (m, n) = (p.middle(), q.middle());
+                (m.0 - n.0).abs() + (m.1 - n.1).abs()
+            };
+            gap(a.to, b.to) < gap(a.from, b.from)
+        };
+        together
+            && look.touched.iter().filter(|c| **c != jaw).any(|&paste| {
+                let (before, after) = (look.before_of(paste), look.after_of(paste));
                 let ([from], [to]) = (before.as_slice(), after.as_slice()) else {
                     return false;
                 };
-                let jaw = look.touched.iter().find(|c| **c != body).copied();
-                // Touched by the same colour on both of two opposite sides.
-                let held = |part: &Part, colour: &dyn Fn(Place) -> u8, across: bool| {
-                    let [t, l, b, r] = part.bounds;
-                    let (y, x) = ((t + b) / 2, (l + r) / 2);
-                    let sides = if across {
-                        [(y, l - 1), (y, r + 1)]
-                    } else {
-                        [(t - 1, x), (b + 1, x)]
-                    };
-                    sides.iter().all(|&p| Some(colour(p)) == jaw)
+                let longer = |i: usize| {
+                    let (f, t) = (from.bounds, to.bounds);
+                    (t[i + 2] - t[i]) - (f[i + 2] - f[i])
                 };
-                let (was, is) = (|p| look.was(p), |p| look.is(p));
-                let thinner = |across: bool| {
-                    let (a, b) = if across {
-                        (from.wide() - to.wide(), to.tall() - from.tall())
-                    } else {
-                        (from.tall() - to.tall(), to.wide() - from.wide())
-                    };
-                    a > 0 && b > 0 && held(from, &was, across) && held(to, &is, across)
-                };
-                let jaws = |parts: Vec<&Part>| parts.len() == 2 && parts.iter().all(|p| p.is_box());
-                look.kept(body, 4)
+                let skin = look.touched.iter().find(|c| **c != jaw && **c != paste);
+                look.kept(paste, 6)
                     && from.is_box()
-                    && to.is_box()
-                    && (thinner(true) || thinner(false))
-                    && jaw.is_some_and(|c| jaws(look.before_of(c)) && jaws(look.after_of(c)))
+                    && longer(axis) >= 2
+                    && skin.is_some_and(|&c| look.has_parts(c, 1, 1))
             })
-    }
-
-    fn pressed_out(look: &Look) -> bool {
-        if look.touched.len() != 3 {
-            return false;
-        }
-        look.touched.iter().any(|&jaw| {
-            let Some(all) = look.moves_of(&[jaw]) else {
-                return false;
-            };
-            let [a, b] = all.as_slice() else {
-                return false;
-            };
-            let upright = a.by.0 != 0;
-            let axis = usize::from(upright);
-            let together = a.by == (-b.by.0, -b.by.1) && a.by.0 * a.by.1 == 0 && {
-                let gap = |p: &Part, q: &Part| {
-                    let (m, n) = (p.middle(), q.middle());
-                    (m.0 - n.0).abs() + (m.1 - n.1).abs()
-                };
-                gap(a.to, b.to) < gap(a.from, b.from)
-            };
-            together
-                && look.touched.iter().filter(|c| **c != jaw).any(|&paste| {
-                    let (before, after) = (look.before_of(paste), look.after_of(paste));
-                    let ([from], [to]) = (before.as_slice(), after.as_slice()) else {
-                        return false;
-                    };
-                    let longer = |i: usize| {
-                        let (f, t) = (from.bounds, to.bounds);
-                        (t[i + 2] - t[i]) - (f[i + 2] - f[i])
-                    };
-                    let skin = look.touched.iter().find(|c| **c != jaw && **c != paste);
-                    look.kept(paste, 6)
-                        && from.is_box()
-                        && longer(axis) >= 2
-                        && skin.is_some_and(|&c| look.has_parts(c, 1, 1))
-                })
-        })
-    }
+    })
 }

@@ -1,15 +1,11 @@
 //! Surface tension: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::draw::{disc, line};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "surface-tension",
-    data: include_str!("surface_tension.json"),
-    aspects: &[("round-drop", round_drop), ("water-strider", water_strider)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: round_drop, water_strider;
+    reads: rounded, dented;
+}
 
 fn round_drop(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -101,102 +97,74 @@ fn water_strider(s: &mut Setting) -> Option<Pair> {
     (above < surface - 1).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::worlds::readings::look::{Look, Part};
-    use crate::worlds::readings::{Reading, skin};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "surface-tension",
-            &["round-drop"],
-            "did ragged patches draw together into compact ones of the same size?",
-            rounded,
-        )
-        .touching(1, 3)
-        .same_counts()
-        .reshaping(6),
-        Reading::new(
-            "surface-tension",
-            &["water-strider"],
-            "did a body come down on the skin of a liquid, which stays whole and dents only under its feet?",
-            dented,
-        )
-        .touching(3, 3)
-        .kinds_stay()
-        .keeping(1)
-        .movers(1)
-        .upright(),
-    ];
-
-    fn rounded(look: &Look) -> bool {
-        let restless = |parts: &'_ [Part]| -> Vec<Part> {
-            parts.iter().filter(|p| look.restless(p)).cloned().collect()
-        };
-        if !look.same_counts || look.touched.len() > 3 {
-            return false;
-        }
-        let (before, after) = (restless(look.parts_before()), restless(look.parts_after()));
-        !before.is_empty()
-            && before.len() == after.len()
-            && before.iter().all(|p| {
-                after
-                    .iter()
-                    .find(|q| q.colour == p.colour)
-                    .is_some_and(|q| {
-                        q.len() == p.len()
-                            && q.len() >= 6
-                            && 4 * skin(&look.output, &q.cells) <= 3 * skin(&look.input, &p.cells)
-                    })
-            })
+fn rounded(look: &Look) -> bool {
+    let restless = |parts: &'_ [Part]| -> Vec<Part> {
+        parts.iter().filter(|p| look.restless(p)).cloned().collect()
+    };
+    if !look.same_counts || look.touched.len() > 3 {
+        return false;
     }
-
-    fn dented(look: &Look) -> bool {
-        look.touched.iter().any(|&insect| {
-            let Some(all) = look.moves_of(&[insect]) else {
-                return false;
-            };
-            let [one] = all.as_slice() else {
-                return false;
-            };
-            let [_, _, foot, _] = one.to.bounds;
-            let feet: Vec<i32> = one
-                .to
-                .cells
+    let (before, after) = (restless(look.parts_before()), restless(look.parts_after()));
+    !before.is_empty()
+        && before.len() == after.len()
+        && before.iter().all(|p| {
+            after
                 .iter()
-                .filter(|p| p.0 == foot)
-                .map(|p| p.1)
-                .collect();
-            one.by.1 == 0
-                && one.by.0 > 0
-                && look
-                    .touched
-                    .iter()
-                    .any(|&skin| skin != insect && dents_under(look, skin, &feet))
+                .find(|q| q.colour == p.colour)
+                .is_some_and(|q| {
+                    q.len() == p.len()
+                        && q.len() >= 6
+                        && 4 * skin(&look.output, &q.cells) <= 3 * skin(&look.input, &p.cells)
+                })
         })
-    }
+}
 
-    /// Whether a line from edge to edge, one cell in every column before and after, was straight and
-    /// has gone down at the feet and beside them and nowhere else, without a gap.
-    fn dents_under(look: &Look, skin: u8, feet: &[i32]) -> bool {
-        let rows = |after: bool| -> Option<Vec<i32>> {
-            let grid = if after { &look.output } else { &look.input };
-            let mut cells: Vec<(i32, i32)> =
-                grid.places_of(skin).iter().map(|p| (p.1, p.0)).collect();
-            cells.sort_unstable();
-            let one_each = cells.iter().map(|c| c.0).eq(0..look.cols());
-            one_each.then(|| cells.iter().map(|c| c.1).collect())
-        };
-        let (Some(was), Some(is)) = (rows(false), rows(true)) else {
+fn dented(look: &Look) -> bool {
+    look.touched.iter().any(|&insect| {
+        let Some(all) = look.moves_of(&[insect]) else {
             return false;
         };
-        let level = was.first().copied().unwrap_or(0);
-        let bent = |c: i32| feet.iter().any(|f| (f - c).abs() <= 1);
-        was.iter().all(|r| *r == level)
-            && is.windows(2).all(|w| (w[1] - w[0]).abs() <= 1)
-            && (0..).zip(&is).all(|(c, r)| (*r > level) == bent(c))
-            && feet
+        let [one] = all.as_slice() else {
+            return false;
+        };
+        let [_, _, foot, _] = one.to.bounds;
+        let feet: Vec<i32> = one
+            .to
+            .cells
+            .iter()
+            .filter(|p| p.0 == foot)
+            .map(|p| p.1)
+            .collect();
+        one.by.1 == 0
+            && one.by.0 > 0
+            && look
+                .touched
                 .iter()
-                .all(|&f| is.get(f as usize) == Some(&(level + 2)))
-    }
+                .any(|&skin| skin != insect && dents_under(look, skin, &feet))
+    })
+}
+
+/// Whether a line from edge to edge, one cell in every column before and after, was straight and
+/// has gone down at the feet and beside them and nowhere else, without a gap.
+fn dents_under(look: &Look, skin: u8, feet: &[i32]) -> bool {
+    let rows = |after: bool| -> Option<Vec<i32>> {
+        let grid = if after { &look.output } else { &look.input };
+        let mut cells: Vec<(i32, i32)> = grid.places_of(skin).iter().map(|p| (p.1, p.0)).collect();
+        cells.sort_unstable();
+        let one_each = cells.iter().map(|c| c.0).eq(0..look.cols());
+        one_each.then(|| cells.iter().map(|c| c.1).collect())
+    };
+    let (Some(was), Some(is)) = (rows(false), rows(true)) else {
+        return false;
+    };
+    let level = was.first().copied().unwrap_or(0);
+    let bent = |c: i32| feet.iter().any(|f| (f - c).abs() <= 1);
+    was.iter().all(|r| *r == level)
+        && is.windows(2).all(|w| (w[1] - w[0]).abs() <= 1)
+        && (0..).zip(&is).all(|(c, r)| (*r > level) == bent(c))
+        && feet
+            .iter()
+            .all(|&f| is.get(f as usize) == Some(&(level + 2)))
 }

@@ -1,16 +1,11 @@
 //! Thermal expansion and contraction: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::draw::shifted;
-use crate::worlds::scenery::heat::flame;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "thermal-expansion-and-contraction",
-    data: include_str!("thermal_expansion_and_contraction.json"),
-    aspects: &[("rods", rods), ("thermometers", thermometers)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: rods, thermometers;
+    reads: longer_and_shorter;
+}
 
 fn rods(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -68,56 +63,42 @@ fn thermometers(s: &mut Setting) -> Option<Pair> {
     (room >= 6 && lowest.iter().all(|q| q.0 < s.rows)).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[Reading::new(
-        "thermal-expansion-and-contraction",
-        &["rods", "thermometers"],
-        "of two bodies of one colour, did one get longer and the other shorter by as many cells?",
-        longer_and_shorter,
-    )
-    .touching(1, 1)
-    .same_counts()
-    .reshaping(6)];
-
-    fn longer_and_shorter(look: &Look) -> bool {
-        let [colour] = *look.touched.as_slice() else {
-            return false;
-        };
-        if !look.kept(colour, 6) {
-            return false;
-        }
-        let restless = |parts: Vec<&Part>| -> Vec<Part> { parts.into_iter().cloned().collect() };
-        let (before, after) = (
-            restless(look.before_of(colour)),
-            restless(look.after_of(colour)),
-        );
-        let ([a, b], [c, d]) = (before.as_slice(), after.as_slice()) else {
-            return false;
-        };
-        let within = |small: &Part, large: &Part| {
-            small.len() < large.len() && small.cells.iter().all(|p| large.has(*p))
-        };
-        // Only one end of the bounds differs.
-        let one_end = |p: &Part, q: &Part| {
-            p.bounds
-                .iter()
-                .zip(&q.bounds)
-                .filter(|(x, y)| x != y)
-                .count()
-                == 1
-        };
-        [(a, c, b, d), (a, d, b, c), (b, c, a, d), (b, d, a, c)]
-            .into_iter()
-            .any(|(short, grown, long, shrunk)| {
-                within(short, grown)
-                    && within(shrunk, long)
-                    && one_end(short, grown)
-                    && one_end(long, shrunk)
-                    && grown.len() - short.len() == long.len() - shrunk.len()
-            })
+fn longer_and_shorter(look: &Look) -> bool {
+    let [colour] = *look.touched.as_slice() else {
+        return false;
+    };
+    if !look.kept(colour, 6) {
+        return false;
     }
+    let restless = |parts: Vec<&Part>| -> Vec<Part> { parts.into_iter().cloned().collect() };
+    let (before, after) = (
+        restless(look.before_of(colour)),
+        restless(look.after_of(colour)),
+    );
+    let ([a, b], [c, d]) = (before.as_slice(), after.as_slice()) else {
+        return false;
+    };
+    let within = |small: &Part, large: &Part| {
+        small.len() < large.len() && small.cells.iter().all(|p| large.has(*p))
+    };
+    // Only one end of the bounds differs.
+    let one_end = |p: &Part, q: &Part| {
+        p.bounds
+            .iter()
+            .zip(&q.bounds)
+            .filter(|(x, y)| x != y)
+            .count()
+            == 1
+    };
+    [(a, c, b, d), (a, d, b, c), (b, c, a, d), (b, d, a, c)]
+        .into_iter()
+        .any(|(short, grown, long, shrunk)| {
+            within(short, grown)
+                && within(shrunk, long)
+                && one_end(short, grown)
+                && one_end(long, shrunk)
+                && grown.len() - short.len() == long.len() - shrunk.len()
+        })
 }

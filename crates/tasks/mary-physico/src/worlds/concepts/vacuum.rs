@@ -1,15 +1,11 @@
 //! Vacuum: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::draw::square_ring;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "vacuum",
-    data: include_str!("vacuum.json"),
-    aspects: &[("evacuated-box", evacuated_box), ("bell-jar", bell_jar)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: evacuated_box, bell_jar;
+    reads: emptied, pumped_out;
+}
 
 fn evacuated_box(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -62,72 +58,49 @@ fn bell_jar(s: &mut Setting) -> Option<Pair> {
     (within >= 4 && p.output.count(gas) >= 3).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::look::{Look, Part};
-    use crate::worlds::readings::{Reading, outside};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "vacuum",
-            &["evacuated-box"],
-            "did all cells of one colour inside a closed frame vanish, and nothing else change?",
-            emptied,
-        )
-        .touching(1, 1),
-        Reading::new(
-            "vacuum",
-            &["bell-jar"],
-            "did all specks inside a closed frame vanish, and a ring inside it become wider?",
-            pumped_out,
-        )
-        .touching(2, 2)
-        .fresh(0),
-    ];
-
-    fn emptied(look: &Look) -> bool {
-        let [colour] = look.touched.as_slice() else {
-            return false;
-        };
-        let gone = &look.changed;
-        if gone.len() < 3 || gone.iter().any(|&p| look.is(p) != 0) {
-            return false;
-        }
-        (1..10)
-            .filter(|w| w != colour && look.had(*w) >= 8)
-            .any(|wall| {
-                let out = outside(&look.input, wall);
-                let inside = |&(r, c): &Place| out.at(r, c) == 0;
-                gone.iter().all(inside) && !look.output.places_of(*colour).iter().any(inside)
-            })
+fn emptied(look: &Look) -> bool {
+    let [colour] = look.touched.as_slice() else {
+        return false;
+    };
+    let gone = &look.changed;
+    if gone.len() < 3 || gone.iter().any(|&p| look.is(p) != 0) {
+        return false;
     }
-
-    fn pumped_out(look: &Look) -> bool {
-        let [x, y] = *look.touched.as_slice() else {
-            return false;
-        };
-        [(x, y), (y, x)].into_iter().any(|(gas, skin)| {
-            let rings = |all: Vec<&Part>| -> Vec<[i32; 4]> {
-                let moved = all.into_iter().filter(|p| look.restless(p));
-                moved.map(|p| p.bounds).collect()
-            };
-            let (was, is) = (rings(look.before_of(skin)), rings(look.after_of(skin)));
-            let ([a], [b]) = (was.as_slice(), is.as_slice()) else {
-                return false;
-            };
-            let by: Vec<i32> = a.iter().zip(b).map(|(x, y)| (x - y).abs()).collect();
-            let wider = b[0] < a[0] && by.iter().all(|d| Some(d) == by.first());
-            let jar = |p: &&Part| p.is_frame() && !look.restless(p) && p.colour != gas;
-            wider
-                && look.came(gas).is_empty()
-                && look.parts_before().iter().filter(jar).any(|jar| {
-                    let [t, l, b, r] = jar.bounds;
-                    let inside = |p: &Place| p.0 > t && p.0 < b && p.1 > l && p.1 < r;
-                    look.changed.iter().all(inside)
-                        && !look.output.places_of(gas).iter().any(inside)
-                        && look.gone(gas).len() >= 3
-                })
+    (1..10)
+        .filter(|w| w != colour && look.had(*w) >= 8)
+        .any(|wall| {
+            let out = outside(&look.input, wall);
+            let inside = |&(r, c): &Place| out.at(r, c) == 0;
+            gone.iter().all(inside) && !look.output.places_of(*colour).iter().any(inside)
         })
-    }
+}
+
+fn pumped_out(look: &Look) -> bool {
+    let [x, y] = *look.touched.as_slice() else {
+        return false;
+    };
+    [(x, y), (y, x)].into_iter().any(|(gas, skin)| {
+        let rings = |all: Vec<&Part>| -> Vec<[i32; 4]> {
+            let moved = all.into_iter().filter(|p| look.restless(p));
+            moved.map(|p| p.bounds).collect()
+        };
+        let (was, is) = (rings(look.before_of(skin)), rings(look.after_of(skin)));
+        let ([a], [b]) = (was.as_slice(), is.as_slice()) else {
+            return false;
+        };
+        let by: Vec<i32> = a.iter().zip(b).map(|(x, y)| (x - y).abs()).collect();
+        let wider = b[0] < a[0] && by.iter().all(|d| Some(d) == by.first());
+        let jar = |p: &&Part| p.is_frame() && !look.restless(p) && p.colour != gas;
+        wider
+            && look.came(gas).is_empty()
+            && look.parts_before().iter().filter(jar).any(|jar| {
+                let [t, l, b, r] = jar.bounds;
+                let inside = |p: &Place| p.0 > t && p.0 < b && p.1 > l && p.1 < r;
+                look.changed.iter().all(inside)
+                    && !look.output.places_of(gas).iter().any(inside)
+                    && look.gone(gas).len() >= 3
+            })
+    })
 }

@@ -1,18 +1,11 @@
 //! Vaporization: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::scenery::heat::{flame, puddle, sun};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "vaporization",
-    data: include_str!("vaporization.json"),
-    aspects: &[
-        ("boiling-pot", boiling_pot),
-        ("drying-puddle", drying_puddle),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: boiling_pot, drying_puddle;
+    reads: vaporized;
+}
 
 /// Vapour: so many single cells in a box, no two side by side.
 fn vapour(s: &mut Setting, g: &mut Grid, from: Place, to: Place, cells: usize, colour: u8) -> bool {
@@ -87,33 +80,18 @@ fn drying_puddle(s: &mut Setting) -> Option<Pair> {
     (enough && whole).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::heat::became;
-    use crate::worlds::readings::look::Look;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[Reading::new(
-        "vaporization",
-        &["boiling-pot", "drying-puddle"],
-        "did part of one colour become as many single cells of a new colour above it?",
-        vaporized,
-    )
-    .touching(2, 2)
-    .fresh(1)
-    .upright()];
-
-    fn vaporized(look: &Look) -> bool {
-        if look.fresh.is_empty() || look.touched.len() != 2 {
-            return false;
-        }
-        became(look).into_iter().any(|(water, steam)| {
-            let cloud = look.output.places_of(steam);
-            let rest = look.has(water);
-            let surface = look.input.places_of(water).first().map_or(0, |p| p.0);
-            rest > 0
-                && cloud.iter().all(|p| p.0 < surface)
-                && look.output.regions(|c| c == steam, false).len() == cloud.len()
-        })
+fn vaporized(look: &Look) -> bool {
+    if look.fresh.is_empty() || look.touched.len() != 2 {
+        return false;
     }
+    became(look).into_iter().any(|(water, steam)| {
+        let cloud = look.output.places_of(steam);
+        let rest = look.has(water);
+        let surface = look.input.places_of(water).first().map_or(0, |p| p.0);
+        rest > 0
+            && cloud.iter().all(|p| p.0 < surface)
+            && look.output.regions(|c| c == steam, false).len() == cloud.len()
+    })
 }

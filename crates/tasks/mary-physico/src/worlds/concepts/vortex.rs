@@ -1,20 +1,11 @@
 //! Vortex: how it is drawn and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::draw::square_ring;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "vortex",
-    data: include_str!("vortex.json"),
-    aspects: &[
-        ("spiral", spiral),
-        ("wound-arms", wound_arms),
-        ("pinwheel", pinwheel),
-        ("dragged-rings", dragged_rings),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: spiral, wound_arms, pinwheel, dragged_rings;
+    reads: spiralled, wound_up, bent_round, carried_round;
+}
 
 fn spiral(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -143,199 +134,156 @@ fn dragged_rings(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::{Grid, Place, around};
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "vortex",
-            &["spiral"],
-            "did a line become one long spiral that always bends the same way?",
-            spiralled,
-        )
-        .touching(1, 1)
-        .added(),
-        Reading::new(
-            "vortex",
-            &["wound-arms"],
-            "did two straight opposite arms of a still point wind around it?",
-            wound_up,
-        )
-        .touching(2, 2)
-        .kinds_stay(),
-        Reading::new(
-            "vortex",
-            &["pinwheel"],
-            "did four arms of a still point bend at their ends, all the same way round?",
-            bent_round,
-        )
-        .touching(1, 1)
-        .added()
-        .fresh(0),
-        Reading::new(
-            "vortex",
-            &["dragged-rings"],
-            "did the gaps of rings around a point go round, each inner one a quarter further?",
-            carried_round,
-        )
-        .touching(1, 1)
-        .same_counts(),
-    ];
-
-    fn spiralled(look: &Look) -> bool {
-        let Some(stream) = look.one_added() else {
-            return false;
-        };
-        if look.had(stream) < 2 || look.changed.len() < 10 {
+fn spiralled(look: &Look) -> bool {
+    let Some(stream) = look.one_added() else {
+        return false;
+    };
+    if look.had(stream) < 2 || look.changed.len() < 10 {
+        return false;
+    }
+    let cells = look.output.places_of(stream);
+    let links = |p: &Place| -> Vec<Place> {
+        around(false)
+            .map(|(dr, dc)| (p.0 + dr, p.1 + dc))
+            .filter(|q| look.is(*q) == stream)
+            .collect()
+    };
+    let tips: Vec<Place> = cells
+        .iter()
+        .copied()
+        .filter(|p| links(p).len() == 1)
+        .collect();
+    let [start, _] = *tips.as_slice() else {
+        return false;
+    };
+    let (mut at, mut before) = (start, start);
+    let (mut walked, mut way, mut turns) = (1, None, Vec::new());
+    while let Some(next) = links(&at).into_iter().find(|q| *q != before) {
+        let step = (next.0 - at.0, next.1 - at.1);
+        if let Some((r, c)) = way
+            && (r, c) != step
+        {
+            turns.push(r * step.1 - c * step.0);
+        }
+        way = Some(step);
+        before = at;
+        at = next;
+        walked += 1;
+        if walked > cells.len() {
             return false;
         }
-        let cells = look.output.places_of(stream);
-        let links = |p: &Place| -> Vec<Place> {
-            around(false)
-                .map(|(dr, dc)| (p.0 + dr, p.1 + dc))
-                .filter(|q| look.is(*q) == stream)
-                .collect()
-        };
-        let tips: Vec<Place> = cells
-            .iter()
-            .copied()
-            .filter(|p| links(p).len() == 1)
-            .collect();
-        let [start, _] = *tips.as_slice() else {
-            return false;
-        };
-        let (mut at, mut before) = (start, start);
-        let (mut walked, mut way, mut turns) = (1, None, Vec::new());
-        while let Some(next) = links(&at).into_iter().find(|q| *q != before) {
-            let step = (next.0 - at.0, next.1 - at.1);
-            if let Some((r, c)) = way
-                && (r, c) != step
-            {
-                turns.push(r * step.1 - c * step.0);
-            }
-            way = Some(step);
-            before = at;
-            at = next;
-            walked += 1;
-            if walked > cells.len() {
+    }
+    walked == cells.len() && turns.len() >= 4 && turns.iter().all(|t| Some(t) == turns.first())
+}
+
+fn wound_up(look: &Look) -> bool {
+    let [one, two] = *look.touched.as_slice() else {
+        return false;
+    };
+    let before = [look.before_of(one), look.before_of(two)];
+    let ([a], [b]) = (before[0].as_slice(), before[1].as_slice()) else {
+        return false;
+    };
+    if !a.is_run() || !b.is_run() || a.len() != b.len() || a.len() < 3 {
+        return false;
+    }
+    let (m, n) = (a.middle(), b.middle());
+    let (y, x) = ((m.0 + n.0) / 4, (m.1 + n.1) / 4);
+    let opposite = (m.0 + n.0) % 4 == 0 && (m.1 + n.1) % 4 == 0 && look.stays((y, x));
+    let arms = look.output.places_of(one);
+    let twin = |p: &Place| look.is((2 * y - p.0, 2 * x - p.1)) == two;
+    let ring = |k: i32| {
+        arms.iter()
+            .any(|p| (p.0 - y).abs().max((p.1 - x).abs()) == k)
+    };
+    let long = a.len() as i32;
+    // Wound at least half round: the arm has cells on the far side of the point.
+    let start = (m.0 - 2 * y, m.1 - 2 * x);
+    let beyond = arms
+        .iter()
+        .any(|p| (p.0 - y) * start.0 + (p.1 - x) * start.1 < 0);
+    opposite
+        && look.has(one) == look.has(two)
+        && look.has(one) > a.len()
+        && arms.iter().all(twin)
+        && (1..=long).all(ring)
+        && beyond
+}
+
+fn bent_round(look: &Look) -> bool {
+    let Some(arm) = look.one_added() else {
+        return false;
+    };
+    let sides = [(-1, 0), (0, 1), (1, 0), (0, -1)];
+    look.input
+        .places_where(|c| c != 0 && c != arm)
+        .into_iter()
+        .any(|(mr, mc)| {
+            let long = (1..)
+                .take_while(|k| {
+                    sides
+                        .iter()
+                        .all(|(dr, dc)| look.was((mr + dr * k, mc + dc * k)) == arm)
+                })
+                .count() as i32;
+            if long < 3 {
                 return false;
             }
-        }
-        walked == cells.len() && turns.len() >= 4 && turns.iter().all(|t| Some(t) == turns.first())
-    }
-
-    fn wound_up(look: &Look) -> bool {
-        let [one, two] = *look.touched.as_slice() else {
-            return false;
-        };
-        let before = [look.before_of(one), look.before_of(two)];
-        let ([a], [b]) = (before[0].as_slice(), before[1].as_slice()) else {
-            return false;
-        };
-        if !a.is_run() || !b.is_run() || a.len() != b.len() || a.len() < 3 {
-            return false;
-        }
-        let (m, n) = (a.middle(), b.middle());
-        let (y, x) = ((m.0 + n.0) / 4, (m.1 + n.1) / 4);
-        let opposite = (m.0 + n.0) % 4 == 0 && (m.1 + n.1) % 4 == 0 && look.stays((y, x));
-        let arms = look.output.places_of(one);
-        let twin = |p: &Place| look.is((2 * y - p.0, 2 * x - p.1)) == two;
-        let ring = |k: i32| {
-            arms.iter()
-                .any(|p| (p.0 - y).abs().max((p.1 - x).abs()) == k)
-        };
-        let long = a.len() as i32;
-        // Wound at least half round: the arm has cells on the far side of the point.
-        let start = (m.0 - 2 * y, m.1 - 2 * x);
-        let beyond = arms
-            .iter()
-            .any(|p| (p.0 - y) * start.0 + (p.1 - x) * start.1 < 0);
-        opposite
-            && look.has(one) == look.has(two)
-            && look.has(one) > a.len()
-            && arms.iter().all(twin)
-            && (1..=long).all(ring)
-            && beyond
-    }
-
-    fn bent_round(look: &Look) -> bool {
-        let Some(arm) = look.one_added() else {
-            return false;
-        };
-        let sides = [(-1, 0), (0, 1), (1, 0), (0, -1)];
-        look.input
-            .places_where(|c| c != 0 && c != arm)
-            .into_iter()
-            .any(|(mr, mc)| {
-                let long = (1..)
-                    .take_while(|k| {
-                        sides
-                            .iter()
-                            .all(|(dr, dc)| look.was((mr + dr * k, mc + dc * k)) == arm)
-                    })
-                    .count() as i32;
-                if long < 3 {
-                    return false;
-                }
-                [1, -1].into_iter().any(|way| {
-                    (2..=long).any(|bend| {
-                        let mut image = look.input.clone();
-                        for (dr, dc) in sides {
-                            for k in 1..=bend {
-                                image.set(
-                                    mr + dr * long + way * dc * k,
-                                    mc + dc * long - way * dr * k,
-                                    arm,
-                                );
-                            }
+            [1, -1].into_iter().any(|way| {
+                (2..=long).any(|bend| {
+                    let mut image = look.input.clone();
+                    for (dr, dc) in sides {
+                        for k in 1..=bend {
+                            image.set(
+                                mr + dr * long + way * dc * k,
+                                mc + dc * long - way * dr * k,
+                                arm,
+                            );
                         }
-                        image == look.output
-                    })
+                    }
+                    image == look.output
                 })
             })
-    }
+        })
+}
 
-    fn carried_round(look: &Look) -> bool {
-        let [water] = *look.touched.as_slice() else {
-            return false;
-        };
-        let sides = [(0, 1), (1, 0), (0, -1), (-1, 0)];
-        look.input
-            .places_where(|c| c != 0 && c != water)
-            .into_iter()
-            .any(|(mr, mc)| {
-                let gap = |grid: &Grid, radius: i32| {
-                    let open: Vec<usize> = sides
-                        .iter()
-                        .enumerate()
-                        .filter(|(_, (dr, dc))| {
-                            grid.at(mr + dr * radius, mc + dc * radius) != water
-                        })
-                        .map(|(i, _)| i)
-                        .collect();
-                    match open.as_slice() {
-                        [one] => Some(*one),
-                        _ => None,
-                    }
-                };
-                let rings: Vec<(usize, usize)> = (1..9)
-                    .filter_map(|k| Some((gap(&look.input, k)?, gap(&look.output, k)?)))
-                    .collect();
-                let turns: Vec<usize> = rings.iter().map(|(a, b)| (b + 4 - a) % 4).collect();
-                let start = rings
+fn carried_round(look: &Look) -> bool {
+    let [water] = *look.touched.as_slice() else {
+        return false;
+    };
+    let sides = [(0, 1), (1, 0), (0, -1), (-1, 0)];
+    look.input
+        .places_where(|c| c != 0 && c != water)
+        .into_iter()
+        .any(|(mr, mc)| {
+            let gap = |grid: &Grid, radius: i32| {
+                let open: Vec<usize> = sides
                     .iter()
-                    .all(|r| Some(r.0) == rings.first().map(|f| f.0));
-                let n = turns.len();
-                let further = |way: usize| {
-                    turns
-                        .iter()
-                        .enumerate()
-                        .all(|(i, t)| *t == (way * (n - i)) % 4)
-                };
-                n >= 2 && start && (further(1) || further(3))
-            })
-    }
+                    .enumerate()
+                    .filter(|(_, (dr, dc))| grid.at(mr + dr * radius, mc + dc * radius) != water)
+                    .map(|(i, _)| i)
+                    .collect();
+                match open.as_slice() {
+                    [one] => Some(*one),
+                    _ => None,
+                }
+            };
+            let rings: Vec<(usize, usize)> = (1..9)
+                .filter_map(|k| Some((gap(&look.input, k)?, gap(&look.output, k)?)))
+                .collect();
+            let turns: Vec<usize> = rings.iter().map(|(a, b)| (b + 4 - a) % 4).collect();
+            let start = rings
+                .iter()
+                .all(|r| Some(r.0) == rings.first().map(|f| f.0));
+            let n = turns.len();
+            let further = |way: usize| {
+                turns
+                    .iter()
+                    .enumerate()
+                    .all(|(i, t)| *t == (way * (n - i)) % 4)
+            };
+            n >= 2 && start && (further(1) || further(3))
+        })
 }

@@ -1,18 +1,11 @@
 //! Water ripples: how it is drawn and recognised.
 
-use crate::grid::{Pair, Place};
-use crate::worlds::draw::{ring, square_ring};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "water-ripples",
-    data: include_str!("water_ripples.json"),
-    aspects: &[
-        ("dropped-stone", dropped_stone),
-        ("growing-ring", growing_ring),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: dropped_stone, growing_ring;
+    reads: rippled, ringed_again;
+}
 
 fn dropped_stone(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -53,101 +46,77 @@ fn growing_ring(s: &mut Setting) -> Option<Pair> {
     (!put.is_empty()).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "water-ripples",
-            &["dropped-stone"],
-            "did at least two whole rings appear around a point?",
-            rippled,
-        )
-        .touching(1, 1)
-        .added(),
-        Reading::new(
-            "water-ripples",
-            &["growing-ring"],
-            "did a ring appear around every ring that has a point in its middle?",
-            ringed_again,
-        )
-        .touching(1, 1)
-        .added(),
-    ];
-
-    fn rippled(look: &Look) -> bool {
-        let Some(colour) = look.one_added() else {
-            return false;
-        };
-        let dots = look.parts_before().iter().filter(|p| p.len() == 1);
-        dots.flat_map(|p| p.cells.first().copied()).any(|(mr, mc)| {
-            let round = look.changed.iter().all(|&(r, c)| {
-                let (dr, dc) = (r - mr, c - mc);
-                [(dc, -dr), (-dr, -dc), (-dc, dr)].iter().all(|&(tr, tc)| {
-                    look.output
-                        .get(mr + tr, mc + tc)
-                        .is_none_or(|v| v == colour)
-                })
-            });
-            // Going outwards, rings and gaps take turns.
-            let rings = [(0, 1), (1, 0), (0, -1), (-1, 0)].iter().map(|&(dr, dc)| {
-                let along: Vec<bool> = (1..20)
-                    .map_while(|k| look.output.get(mr + dr * k, mc + dc * k))
-                    .map(|v| v == colour)
-                    .collect();
-                along.windows(2).filter(|w| !w[0] && w[1]).count()
-                    + usize::from(along.first() == Some(&true))
-            });
-            let whole = |k: i32| {
-                [(0, k), (k, 0), (0, -k), (-k, 0)]
-                    .iter()
-                    .all(|&(dr, dc)| look.is((mr + dr, mc + dc)) == colour)
-            };
-            let joined = |p: &Part| {
-                let [t, l, b, r] = p.bounds;
-                p.len() > 1 || t == 0 || l == 0 || b + 1 == look.rows() || r + 1 == look.cols()
-            };
-            round
-                && (1..=4).any(whole)
-                && rings.max().unwrap_or(0) >= 2
-                && look.new_parts().iter().all(joined)
-        })
-    }
-
-    fn ringed_again(look: &Look) -> bool {
-        let Some(water) = look.one_added() else {
-            return false;
-        };
-        if look.had(water) < 8 || look.changed.len() < 6 {
-            return false;
-        }
-        let far = |a: Place, b: Place| (a.0 - b.0).abs().max((a.1 - b.1).abs());
-        let was = look.input.places_of(water);
-        let pebbles: Vec<Place> = look
-            .parts_before()
-            .iter()
-            .filter(|p| p.len() == 1 && p.colour != water)
-            .flat_map(|p| p.cells.first().copied())
-            .filter(|&p| was.iter().any(|&q| far(p, q) <= 2))
-            .collect();
-        // Every cell, old or new, is on a ring of its nearest pebble; new ones two further out.
-        let radius = |cells: &[Place], pebble: Place| {
-            let mut radii: Vec<i32> = cells
-                .iter()
-                .filter(|q| pebbles.iter().all(|p| far(*p, **q) >= far(pebble, **q)))
-                .map(|q| far(pebble, *q))
-                .collect();
-            radii.sort_unstable();
-            radii.dedup();
-            radii
-        };
-        !pebbles.is_empty()
-            && pebbles.iter().all(|&p| {
-                let (a, b) = (radius(&was, p), radius(&look.changed, p));
-                matches!((a.as_slice(), b.as_slice()), ([k], [n]) if n > k)
+fn rippled(look: &Look) -> bool {
+    let Some(colour) = look.one_added() else {
+        return false;
+    };
+    let dots = look.parts_before().iter().filter(|p| p.len() == 1);
+    dots.flat_map(|p| p.cells.first().copied()).any(|(mr, mc)| {
+        let round = look.changed.iter().all(|&(r, c)| {
+            let (dr, dc) = (r - mr, c - mc);
+            [(dc, -dr), (-dr, -dc), (-dc, dr)].iter().all(|&(tr, tc)| {
+                look.output
+                    .get(mr + tr, mc + tc)
+                    .is_none_or(|v| v == colour)
             })
+        });
+        // Going outwards, rings and gaps take turns.
+        let rings = [(0, 1), (1, 0), (0, -1), (-1, 0)].iter().map(|&(dr, dc)| {
+            let along: Vec<bool> = (1..20)
+                .map_while(|k| look.output.get(mr + dr * k, mc + dc * k))
+                .map(|v| v == colour)
+                .collect();
+            along.windows(2).filter(|w| !w[0] && w[1]).count()
+                + usize::from(along.first() == Some(&true))
+        });
+        let whole = |k: i32| {
+            [(0, k), (k, 0), (0, -k), (-k, 0)]
+                .iter()
+                .all(|&(dr, dc)| look.is((mr + dr, mc + dc)) == colour)
+        };
+        let joined = |p: &Part| {
+            let [t, l, b, r] = p.bounds;
+            p.len() > 1 || t == 0 || l == 0 || b + 1 == look.rows() || r + 1 == look.cols()
+        };
+        round
+            && (1..=4).any(whole)
+            && rings.max().unwrap_or(0) >= 2
+            && look.new_parts().iter().all(joined)
+    })
+}
+
+fn ringed_again(look: &Look) -> bool {
+    let Some(water) = look.one_added() else {
+        return false;
+    };
+    if look.had(water) < 8 || look.changed.len() < 6 {
+        return false;
     }
+    let far = |a: Place, b: Place| (a.0 - b.0).abs().max((a.1 - b.1).abs());
+    let was = look.input.places_of(water);
+    let pebbles: Vec<Place> = look
+        .parts_before()
+        .iter()
+        .filter(|p| p.len() == 1 && p.colour != water)
+        .flat_map(|p| p.cells.first().copied())
+        .filter(|&p| was.iter().any(|&q| far(p, q) <= 2))
+        .collect();
+    // Every cell, old or new, is on a ring of its nearest pebble; new ones two further out.
+    let radius = |cells: &[Place], pebble: Place| {
+        let mut radii: Vec<i32> = cells
+            .iter()
+            .filter(|q| pebbles.iter().all(|p| far(*p, **q) >= far(pebble, **q)))
+            .map(|q| far(pebble, *q))
+            .collect();
+        radii.sort_unstable();
+        radii.dedup();
+        radii
+    };
+    !pebbles.is_empty()
+        && pebbles.iter().all(|&p| {
+            let (a, b) = (radius(&was, p), radius(&look.changed, p));
+            matches!((a.as_slice(), b.as_slice()), ([k], [n]) if n > k)
+        })
 }

@@ -1,20 +1,11 @@
 //! Wave: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::scenery::waves::{crest, curve};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "wave",
-    data: include_str!("wave.json"),
-    aspects: &[
-        ("shaken-rope", shaken_rope),
-        ("running-pulse", running_pulse),
-        ("carried-on", carried_on),
-        ("hills-and-valleys", hills_and_valleys),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: shaken_rope, running_pulse, carried_on, hills_and_valleys;
+    reads: shaken, hump_ran, repeated, hilly;
+}
 
 fn shaken_rope(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -104,200 +95,157 @@ fn hills_and_valleys(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Grid;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
-    use crate::worlds::readings::waves::{heights, humps, profile};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "wave",
-            &["shaken-rope"],
-            "did a straight line become one with crests and troughs by turns?",
-            shaken,
-        )
-        .touching(1, 2)
-        .kinds_stay(),
-        Reading::new(
-            "wave",
-            &["running-pulse"],
-            "did a hump go along a line and keep its form?",
-            hump_ran,
-        )
-        .touching(1, 1)
-        .kinds_stay(),
-        Reading::new(
-            "wave",
-            &["carried-on"],
-            "are lines that go up and down at the edge carried on across with the same period?",
-            repeated,
-        )
-        .touching(1, 1)
-        .added()
-        .fresh(0),
-        Reading::new(
-            "wave",
-            &["hills-and-valleys"],
-            "did columns of one height that stand on the edge become higher and lower by turns?",
-            hilly,
-        )
-        .touching(1, 1)
-        .upright(),
-    ];
-
-    fn shaken(look: &Look) -> bool {
-        if look.touched.len() > 2 || look.changed.len() < 8 {
-            return false;
-        }
-        look.lying_or_upright(|look| {
-            look.touched.iter().any(|&rope| {
-                let before = look.before_of(rope);
-                let [line] = before.as_slice() else {
-                    return false;
-                };
-                if line.tall() != 1 || line.wide() < 8 {
-                    return false;
-                }
-                let Some((_, columns)) = profile(&look.output, rope) else {
-                    return false;
-                };
-                let rest = line.bounds[0];
-                let heights: Vec<i32> = columns
-                    .iter()
-                    .map(|&(a, b)| {
-                        if a.abs_diff(rest) > b.abs_diff(rest) {
-                            a
-                        } else {
-                            b
-                        }
-                    })
-                    .map(|r| r - rest)
-                    .collect();
-                let mut sides: Vec<i32> = heights.iter().map(|h| h.signum()).collect();
-                sides.retain(|s| *s != 0);
-                sides.dedup();
-                let mut ways: Vec<i32> =
-                    heights.windows(2).map(|w| (w[1] - w[0]).signum()).collect();
-                ways.retain(|s| *s != 0);
-                ways.dedup();
-                let others = look.touched.iter().filter(|c| **c != rope);
-                sides.len() >= 2
-                    && ways.len() >= 3
-                    && columns.len() + 2 >= line.len()
-                    && others
-                        .copied()
-                        .all(|c| look.kept(c, 1) && look.had(c) <= 4 && look.has_parts(c, 1, 1))
-            })
-        })
+fn shaken(look: &Look) -> bool {
+    if look.touched.len() > 2 || look.changed.len() < 8 {
+        return false;
     }
-
-    fn hump_ran(look: &Look) -> bool {
-        let [rope] = *look.touched.as_slice() else {
-            return false;
-        };
-        look.lying_or_upright(|look| {
-            let (Some((l, was)), Some((m, is))) =
-                (profile(&look.input, rope), profile(&look.output, rope))
-            else {
+    look.lying_or_upright(|look| {
+        look.touched.iter().any(|&rope| {
+            let before = look.before_of(rope);
+            let [line] = before.as_slice() else {
                 return false;
             };
-            let ((a, before), (b, after)) = (heights(&was), heights(&is));
-            let (p, q) = (humps(&before), humps(&after));
-            match (p.as_slice(), q.as_slice()) {
-                ([(from, x)], [(to, y)]) => {
-                    // At the far end the hump may already run into what holds the line.
-                    let same = x == y || (x.starts_with(y) && x.len() == y.len() + 1);
-                    l == m && was.len() == is.len() && a == b && from != to && same && x.len() >= 3
-                }
-                _ => false,
+            if line.tall() != 1 || line.wide() < 8 {
+                return false;
             }
-        })
-    }
-
-    fn repeated(look: &Look) -> bool {
-        let Some(rope) = look.one_added() else {
-            return false;
-        };
-        (0..4).any(|quarters| {
-            let look = look.turned(quarters);
-            let parts: Vec<&Part> = look
-                .after_of(rope)
-                .into_iter()
-                .filter(|p| look.restless(p))
-                .collect();
-            !parts.is_empty()
-                && parts.iter().all(|part| {
-                    let rows: Option<Vec<i32>> = (0..look.cols())
-                        .map(|c| {
-                            let mut here = part.cells.iter().filter(|p| p.1 == c);
-                            let row = here.next().map(|p| p.0)?;
-                            here.next().is_none().then_some(row)
-                        })
-                        .collect();
-                    let Some(rows) = rows else { return false };
-                    let given = (0..look.cols())
-                        .take_while(|&c| {
-                            rows.get(c as usize)
-                                .is_some_and(|&r| look.was((r, c)) == rope)
-                        })
-                        .count();
-                    let steps = rows.windows(2).all(|w| (w[1] - w[0]).abs() == 1);
-                    let period = given.saturating_sub(1);
-                    let turns = rows.windows(3).filter(|w| w[0] == w[2]).count();
-                    steps
-                        && turns >= 3
-                        && period >= 4
-                        && rows
-                            .iter()
-                            .zip(rows.iter().skip(period))
-                            .all(|(a, b)| a == b)
-                })
-        })
-    }
-
-    fn hilly(look: &Look) -> bool {
-        let [pillar] = *look.touched.as_slice() else {
-            return false;
-        };
-        let bottom = look.rows() - 1;
-        let heights = |grid: &Grid| -> Vec<i32> {
-            (0..look.cols())
-                .filter(|&c| grid.at(bottom, c) == pillar)
-                .map(|c| {
-                    (0..=bottom)
-                        .rev()
-                        .take_while(|&r| grid.at(r, c) == pillar)
-                        .count() as i32
-                })
-                .collect()
-        };
-        let (was, is) = (heights(&look.input), heights(&look.output));
-        let Some(&mean) = was.first() else {
-            return false;
-        };
-        let up = is.iter().filter(|h| **h > mean).count();
-        let down = is.iter().filter(|h| **h < mean).count();
-        was.len() >= 6
-            && was.len() == is.len()
-            && was.iter().all(|h| *h == mean)
-            && mean >= 2
-            && up >= 2
-            && down >= 1
-            && look
-                .changed
+            let Some((_, columns)) = profile(&look.output, rope) else {
+                return false;
+            };
+            let rest = line.bounds[0];
+            let heights: Vec<i32> = columns
                 .iter()
-                .all(|p| look.was((bottom, p.1)) == pillar)
-            && look.has(pillar) as i32 == is.iter().sum::<i32>() + loose(look, pillar)
-            && is.windows(2).all(|w| (w[0] - w[1]).abs() <= 4)
-    }
+                .map(|&(a, b)| {
+                    if a.abs_diff(rest) > b.abs_diff(rest) {
+                        a
+                    } else {
+                        b
+                    }
+                })
+                .map(|r| r - rest)
+                .collect();
+            let mut sides: Vec<i32> = heights.iter().map(|h| h.signum()).collect();
+            sides.retain(|s| *s != 0);
+            sides.dedup();
+            let mut ways: Vec<i32> = heights.windows(2).map(|w| (w[1] - w[0]).signum()).collect();
+            ways.retain(|s| *s != 0);
+            ways.dedup();
+            let others = look.touched.iter().filter(|c| **c != rope);
+            sides.len() >= 2
+                && ways.len() >= 3
+                && columns.len() + 2 >= line.len()
+                && others
+                    .copied()
+                    .all(|c| look.kept(c, 1) && look.had(c) <= 4 && look.has_parts(c, 1, 1))
+        })
+    })
+}
 
-    /// Cells of a colour that do not stand on the edge.
-    fn loose(look: &Look, colour: u8) -> i32 {
-        let bottom = look.rows() - 1;
-        let apart = |p: &&&Part| p.bounds[2] != bottom;
-        let parts = look.before_of(colour);
-        parts.iter().filter(apart).map(|p| p.len() as i32).sum()
-    }
+fn hump_ran(look: &Look) -> bool {
+    let [rope] = *look.touched.as_slice() else {
+        return false;
+    };
+    look.lying_or_upright(|look| {
+        let (Some((l, was)), Some((m, is))) =
+            (profile(&look.input, rope), profile(&look.output, rope))
+        else {
+            return false;
+        };
+        let ((a, before), (b, after)) = (heights(&was), heights(&is));
+        let (p, q) = (humps(&before), humps(&after));
+        match (p.as_slice(), q.as_slice()) {
+            ([(from, x)], [(to, y)]) => {
+                // At the far end the hump may already run into what holds the line.
+                let same = x == y || (x.starts_with(y) && x.len() == y.len() + 1);
+                l == m && was.len() == is.len() && a == b && from != to && same && x.len() >= 3
+            }
+            _ => false,
+        }
+    })
+}
+
+fn repeated(look: &Look) -> bool {
+    let Some(rope) = look.one_added() else {
+        return false;
+    };
+    (0..4).any(|quarters| {
+        let look = look.turned(quarters);
+        let parts: Vec<&Part> = look
+            .after_of(rope)
+            .into_iter()
+            .filter(|p| look.restless(p))
+            .collect();
+        !parts.is_empty()
+            && parts.iter().all(|part| {
+                let rows: Option<Vec<i32>> = (0..look.cols())
+                    .map(|c| {
+                        let mut here = part.cells.iter().filter(|p| p.1 == c);
+                        let row = here.next().map(|p| p.0)?;
+                        here.next().is_none().then_some(row)
+                    })
+                    .collect();
+                let Some(rows) = rows else { return false };
+                let given = (0..look.cols())
+                    .take_while(|&c| {
+                        rows.get(c as usize)
+                            .is_some_and(|&r| look.was((r, c)) == rope)
+                    })
+                    .count();
+                let steps = rows.windows(2).all(|w| (w[1] - w[0]).abs() == 1);
+                let period = given.saturating_sub(1);
+                let turns = rows.windows(3).filter(|w| w[0] == w[2]).count();
+                steps
+                    && turns >= 3
+                    && period >= 4
+                    && rows
+                        .iter()
+                        .zip(rows.iter().skip(period))
+                        .all(|(a, b)| a == b)
+            })
+    })
+}
+
+fn hilly(look: &Look) -> bool {
+    let [pillar] = *look.touched.as_slice() else {
+        return false;
+    };
+    let bottom = look.rows() - 1;
+    let heights = |grid: &Grid| -> Vec<i32> {
+        (0..look.cols())
+            .filter(|&c| grid.at(bottom, c) == pillar)
+            .map(|c| {
+                (0..=bottom)
+                    .rev()
+                    .take_while(|&r| grid.at(r, c) == pillar)
+                    .count() as i32
+            })
+            .collect()
+    };
+    let (was, is) = (heights(&look.input), heights(&look.output));
+    let Some(&mean) = was.first() else {
+        return false;
+    };
+    let up = is.iter().filter(|h| **h > mean).count();
+    let down = is.iter().filter(|h| **h < mean).count();
+    was.len() >= 6
+        && was.len() == is.len()
+        && was.iter().all(|h| *h == mean)
+        && mean >= 2
+        && up >= 2
+        && down >= 1
+        && look
+            .changed
+            .iter()
+            .all(|p| look.was((bottom, p.1)) == pillar)
+        && look.has(pillar) as i32 == is.iter().sum::<i32>() + loose(look, pillar)
+        && is.windows(2).all(|w| (w[0] - w[1]).abs() <= 4)
+}
+
+/// Cells of a colour that do not stand on the edge.
+fn loose(look: &Look, colour: u8) -> i32 {
+    let bottom = look.rows() - 1;
+    let apart = |p: &&&Part| p.bounds[2] != bottom;
+    let parts = look.before_of(colour);
+    parts.iter().filter(apart).map(|p| p.len() as i32).sum()
 }

@@ -1,21 +1,11 @@
 //! Wave interference: how it is drawn and recognised.
 
-use crate::grid::Pair;
-use crate::worlds::draw::square_ring;
-use crate::worlds::scenery::waves::curve;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "wave-interference",
-    data: include_str!("wave_interference.json"),
-    aspects: &[
-        ("two-sources", two_sources),
-        ("meeting-pulses", meeting_pulses),
-        ("crossing-trains", crossing_trains),
-        ("beats", beats),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: two_sources, meeting_pulses, crossing_trains, beats;
+    reads: rings_crossed, humps_met, added_at_crossings, where_both_are;
+}
 
 fn two_sources(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -143,178 +133,135 @@ fn beats(s: &mut Setting) -> Option<Pair> {
     (p.output.count(sum) as i32 >= 3 * tall).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
-    use crate::worlds::readings::waves::{heights, humps, profile};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "wave-interference",
-            &["two-sources"],
-            "do the rings of two points cross, and is a new colour where they do?",
-            rings_crossed,
-        )
-        .touching(3, 3)
-        .fresh(1),
-        Reading::new(
-            "wave-interference",
-            &["meeting-pulses"],
-            "did two humps of a line meet and become one twice as high, or none?",
-            humps_met,
-        )
-        .touching(1, 2)
-        .kinds_stay(),
-        Reading::new(
-            "wave-interference",
-            &["crossing-trains"],
-            "did just the crossings of some whole rows and columns get a new colour?",
-            added_at_crossings,
-        )
-        .touching(2, 2)
-        .recoloured()
-        .fresh(1),
-        Reading::new(
-            "wave-interference",
-            &["beats"],
-            "did marks come just below where two rows of regular marks both have one?",
-            where_both_are,
-        )
-        .touching(1, 1)
-        .added()
-        .fresh(1),
-    ];
-
-    fn rings_crossed(look: &Look) -> bool {
-        let Some(both) = look.one_fresh() else {
-            return false;
-        };
-        let kinds: Vec<u8> = look
-            .touched
+fn rings_crossed(look: &Look) -> bool {
+    let Some(both) = look.one_fresh() else {
+        return false;
+    };
+    let kinds: Vec<u8> = look
+        .touched
+        .iter()
+        .copied()
+        .filter(|c| *c != both)
+        .collect();
+    let [one, two] = *kinds.as_slice() else {
+        return false;
+    };
+    // Where the cells of one colour have their middle before, and how far they are from it after.
+    let source = |colour: u8| {
+        let cells = look.input.places_of(colour);
+        let [t, l, b, r] = bounds(&cells)?;
+        ((t + b) % 2 == 0 && (l + r) % 2 == 0 && cells.len() <= 9)
+            .then_some(((t + b) / 2, (l + r) / 2))
+    };
+    let (Some(p), Some(q)) = (source(one), source(two)) else {
+        return false;
+    };
+    let far = |a: Place, b: Place| (a.0 - b.0).abs().max((a.1 - b.1).abs());
+    let radii = |colour: u8, middle: Place| {
+        let cells = look.output.places_of(colour);
+        let mut radii: Vec<i32> = cells
             .iter()
-            .copied()
-            .filter(|c| *c != both)
+            .map(|&c| far(c, middle))
+            .filter(|&k| k > 0)
             .collect();
-        let [one, two] = *kinds.as_slice() else {
+        radii.sort_unstable();
+        radii.dedup();
+        radii
+    };
+    let (a, b) = (radii(one, p), radii(two, q));
+    // Both have rings of the same one or two sizes.
+    let mut fewest = [a.clone(), b.clone()].concat();
+    fewest.sort_unstable();
+    fewest.dedup();
+    fewest.truncate(2);
+    let crossings = look.output.places_of(both);
+    crossings.len() >= 2
+        && !a.is_empty()
+        && !b.is_empty()
+        && a.iter().chain(&b).all(|k| fewest.contains(k))
+        && crossings
+            .iter()
+            .all(|&c| a.contains(&far(c, p)) && b.contains(&far(c, q)))
+}
+
+fn humps_met(look: &Look) -> bool {
+    let long = |c: &u8| look.had(*c) >= 10 && look.has(*c) >= 10;
+    look.touched.iter().any(long) && look.lying_or_upright(met_along_a_row)
+}
+
+fn met_along_a_row(look: &Look) -> bool {
+    look.touched.iter().any(|&rope| {
+        if look.had(rope) < 10 {
+            return false;
+        }
+        let (Some((l, was)), Some((m, is))) =
+            (profile(&look.input, rope), profile(&look.output, rope))
+        else {
             return false;
         };
-        // Where the cells of one colour have their middle before, and how far they are from it after.
-        let source = |colour: u8| {
-            let cells = look.input.places_of(colour);
-            let [t, l, b, r] = crate::worlds::readings::bounds(&cells)?;
-            ((t + b) % 2 == 0 && (l + r) % 2 == 0 && cells.len() <= 9)
-                .then_some(((t + b) / 2, (l + r) / 2))
-        };
-        let (Some(p), Some(q)) = (source(one), source(two)) else {
+        let ((a, before), (b, after)) = (heights(&was), heights(&is));
+        let (p, q) = (humps(&before), humps(&after));
+        let [(_, one), (_, two)] = p.as_slice() else {
             return false;
         };
-        let far = |a: Place, b: Place| (a.0 - b.0).abs().max((a.1 - b.1).abs());
-        let radii = |colour: u8, middle: Place| {
-            let cells = look.output.places_of(colour);
-            let mut radii: Vec<i32> = cells
-                .iter()
-                .map(|&c| far(c, middle))
-                .filter(|&k| k > 0)
-                .collect();
-            radii.sort_unstable();
-            radii.dedup();
-            radii
+        let peak = |h: &[i32]| h.iter().copied().max_by_key(|x| x.abs()).unwrap_or(0);
+        let sum = peak(one) + peak(two);
+        let added = match q.as_slice() {
+            [] => sum == 0,
+            [(_, hump)] => sum != 0 && peak(hump) == sum,
+            _ => false,
         };
-        let (a, b) = (radii(one, p), radii(two, q));
-        // Both have rings of the same one or two sizes.
-        let mut fewest = [a.clone(), b.clone()].concat();
-        fewest.sort_unstable();
-        fewest.dedup();
-        fewest.truncate(2);
-        let crossings = look.output.places_of(both);
-        crossings.len() >= 2
-            && !a.is_empty()
-            && !b.is_empty()
-            && a.iter().chain(&b).all(|k| fewest.contains(k))
-            && crossings
-                .iter()
-                .all(|&c| a.contains(&far(c, p)) && b.contains(&far(c, q)))
-    }
+        // Marks may go along.
+        let marks = |c: &&u8| {
+            let along = look.moves_of(&[**c]);
+            **c == rope || along.is_some_and(|all| all.iter().all(|m| m.by.0 == 0))
+        };
+        l == m
+            && a == b
+            && one.len() == two.len()
+            && added
+            && look.touched.iter().all(|c| marks(&c))
+    })
+}
 
-    fn humps_met(look: &Look) -> bool {
-        let long = |c: &u8| look.had(*c) >= 10 && look.has(*c) >= 10;
-        look.touched.iter().any(long) && look.lying_or_upright(met_along_a_row)
-    }
+fn added_at_crossings(look: &Look) -> bool {
+    let rows: std::collections::BTreeSet<i32> = look.changed.iter().map(|p| p.0).collect();
+    let cols: std::collections::BTreeSet<i32> = look.changed.iter().map(|p| p.1).collect();
+    let lattice = rows.len() * cols.len() == look.changed.len();
+    let apart = |all: &std::collections::BTreeSet<i32>| {
+        let all: Vec<i32> = all.iter().copied().collect();
+        let steps: Vec<i32> = all.windows(2).map(|w| w[1] - w[0]).collect();
+        all.len() >= 2 && steps.iter().all(|s| *s >= 2 && Some(s) == steps.first())
+    };
+    let whole_rows = rows
+        .iter()
+        .all(|&r| (0..look.cols()).all(|c| look.was((r, c)) != 0));
+    let whole_cols = cols
+        .iter()
+        .all(|&c| (0..look.rows()).all(|r| look.was((r, c)) != 0));
+    lattice && apart(&rows) && apart(&cols) && whole_rows && whole_cols
+}
 
-    fn met_along_a_row(look: &Look) -> bool {
-        look.touched.iter().any(|&rope| {
-            if look.had(rope) < 10 {
-                return false;
-            }
-            let (Some((l, was)), Some((m, is))) =
-                (profile(&look.input, rope), profile(&look.output, rope))
-            else {
-                return false;
-            };
-            let ((a, before), (b, after)) = (heights(&was), heights(&is));
-            let (p, q) = (humps(&before), humps(&after));
-            let [(_, one), (_, two)] = p.as_slice() else {
-                return false;
-            };
-            let peak = |h: &[i32]| h.iter().copied().max_by_key(|x| x.abs()).unwrap_or(0);
-            let sum = peak(one) + peak(two);
-            let added = match q.as_slice() {
-                [] => sum == 0,
-                [(_, hump)] => sum != 0 && peak(hump) == sum,
-                _ => false,
-            };
-            // Marks may go along.
-            let marks = |c: &&u8| {
-                let along = look.moves_of(&[**c]);
-                **c == rope || along.is_some_and(|all| all.iter().all(|m| m.by.0 == 0))
-            };
-            l == m
-                && a == b
-                && one.len() == two.len()
-                && added
-                && look.touched.iter().all(|c| marks(&c))
-        })
-    }
-
-    fn added_at_crossings(look: &Look) -> bool {
-        let rows: std::collections::BTreeSet<i32> = look.changed.iter().map(|p| p.0).collect();
+fn where_both_are(look: &Look) -> bool {
+    look.some_way(|look| {
+        let Some([t, _, b, _]) = bounds(&look.changed) else {
+            return false;
+        };
+        let tall = b - t + 1;
+        let (upper, middle) = (t - 2 * tall - 2, t - tall - 1);
+        let filled = |row: i32, c: i32| {
+            let first = look.was((row, c));
+            (row..row + tall).all(|r| look.was((r, c)) == first) && first != 0
+        };
         let cols: std::collections::BTreeSet<i32> = look.changed.iter().map(|p| p.1).collect();
-        let lattice = rows.len() * cols.len() == look.changed.len();
-        let apart = |all: &std::collections::BTreeSet<i32>| {
-            let all: Vec<i32> = all.iter().copied().collect();
-            let steps: Vec<i32> = all.windows(2).map(|w| w[1] - w[0]).collect();
-            all.len() >= 2 && steps.iter().all(|s| *s >= 2 && Some(s) == steps.first())
-        };
-        let whole_rows = rows
-            .iter()
-            .all(|&r| (0..look.cols()).all(|c| look.was((r, c)) != 0));
-        let whole_cols = cols
-            .iter()
-            .all(|&c| (0..look.rows()).all(|r| look.was((r, c)) != 0));
-        lattice && apart(&rows) && apart(&cols) && whole_rows && whole_cols
-    }
-
-    fn where_both_are(look: &Look) -> bool {
-        look.some_way(|look| {
-            let Some([t, _, b, _]) = crate::worlds::readings::bounds(&look.changed) else {
-                return false;
-            };
-            let tall = b - t + 1;
-            let (upper, middle) = (t - 2 * tall - 2, t - tall - 1);
-            let filled = |row: i32, c: i32| {
-                let first = look.was((row, c));
-                (row..row + tall).all(|r| look.was((r, c)) == first) && first != 0
-            };
-            let cols: std::collections::BTreeSet<i32> = look.changed.iter().map(|p| p.1).collect();
-            let marks = |row: i32| (0..look.cols()).filter(|&c| filled(row, c)).count();
-            let both = |c: i32| filled(upper, c) && filled(middle, c);
-            upper >= 0
-                && cols.len() >= 3
-                && cols.len() * tall as usize == look.changed.len()
-                && (0..look.cols()).all(|c| both(c) == cols.contains(&c))
-                && marks(upper) + marks(middle) > 2 * cols.len()
-        })
-    }
+        let marks = |row: i32| (0..look.cols()).filter(|&c| filled(row, c)).count();
+        let both = |c: i32| filled(upper, c) && filled(middle, c);
+        upper >= 0
+            && cols.len() >= 3
+            && cols.len() * tall as usize == look.changed.len()
+            && (0..look.cols()).all(|c| both(c) == cols.contains(&c))
+            && marks(upper) + marks(middle) > 2 * cols.len()
+    })
 }

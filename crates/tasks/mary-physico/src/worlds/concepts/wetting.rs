@@ -1,15 +1,11 @@
 //! Wetting: how it is drawn and recognised.
 
-use crate::grid::{Pair, Place};
-use crate::worlds::draw::shifted;
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "wetting",
-    data: include_str!("wetting.json"),
-    aspects: &[("soaking", soaking), ("spreading", spreading)],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: soaking, spreading;
+    reads: soaked, became_a_film;
+}
 
 fn soaking(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -90,87 +86,61 @@ fn spreading(s: &mut Setting) -> Option<Pair> {
     (p.input.count(water) == p.output.count(water)).then_some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part, edge_or};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "wetting",
-        &["soaking"],
-        "of bodies that hang, did just those that touch the liquid below change colour, up to a height above it?",
-        soaked,
-    )
-    .touching(2, 2).recoloured().fresh(1)
-    .upright(),
-Reading::new(
-        "wetting",
-        &["spreading"],
-        "of two equal drops that came down, did one become a flat film and the other keep its form?",
-        became_a_film,
-    )
-    .touching(1, 1).same_counts().reshaping(4)
-    .upright(),
-];
-
-    fn soaked(look: &Look) -> bool {
-        let (Some(wet), true, 2) = (look.one_fresh(), look.only_recoloured, look.touched.len())
-        else {
-            return false;
+fn soaked(look: &Look) -> bool {
+    let (Some(wet), true, 2) = (look.one_fresh(), look.only_recoloured, look.touched.len()) else {
+        return false;
+    };
+    let cloth = look.touched.iter().find(|c| **c != wet).copied();
+    let Some(cloth) = cloth else { return false };
+    if look.has(cloth) == 0 || look.changed.len() < 4 {
+        return false;
+    }
+    let near = look.still_beside(&look.changed);
+    near.iter().filter(|c| **c != cloth).any(|&water| {
+        let sources = look.input.places_of(water);
+        let front = look.changed.first().map_or(0, |p| p.0);
+        // Whether each part touches the liquid, and whether it is as wet as it should be.
+        let judged = |part: &Part| {
+            let (wet, dry): (Vec<Place>, Vec<Place>) = part
+                .cells
+                .iter()
+                .partition(|p| look.was(**p) != look.is(**p));
+            let soaked =
+                !dry.is_empty() && dry.iter().all(|p| p.0 < front) && part.bounds[2] - front >= 2;
+            let touches = part.touches(&sources);
+            (touches, if touches { soaked } else { wet.is_empty() })
         };
-        let cloth = look.touched.iter().find(|c| **c != wet).copied();
-        let Some(cloth) = cloth else { return false };
-        if look.has(cloth) == 0 || look.changed.len() < 4 {
-            return false;
-        }
-        let near = look.still_beside(&look.changed);
-        near.iter().filter(|c| **c != cloth).any(|&water| {
-            let sources = look.input.places_of(water);
-            let front = look.changed.first().map_or(0, |p| p.0);
-            // Whether each part touches the liquid, and whether it is as wet as it should be.
-            let judged = |part: &Part| {
-                let (wet, dry): (Vec<Place>, Vec<Place>) = part
-                    .cells
-                    .iter()
-                    .partition(|p| look.was(**p) != look.is(**p));
-                let soaked = !dry.is_empty()
-                    && dry.iter().all(|p| p.0 < front)
-                    && part.bounds[2] - front >= 2;
-                let touches = part.touches(&sources);
-                (touches, if touches { soaked } else { wet.is_empty() })
-            };
-            let both: Vec<(bool, bool)> = look.before_of(cloth).into_iter().map(judged).collect();
-            both.iter().all(|(_, fits)| *fits)
-                && both.iter().any(|(touches, _)| *touches)
-                && both.iter().any(|(touches, _)| !touches)
+        let both: Vec<(bool, bool)> = look.before_of(cloth).into_iter().map(judged).collect();
+        both.iter().all(|(_, fits)| *fits)
+            && both.iter().any(|(touches, _)| *touches)
+            && both.iter().any(|(touches, _)| !touches)
+    })
+}
+
+fn became_a_film(look: &Look) -> bool {
+    let [water] = *look.touched.as_slice() else {
+        return false;
+    };
+    let (before, after) = (look.before_of(water), look.after_of(water));
+    let ([a, b], [c, d]) = (before.as_slice(), after.as_slice()) else {
+        return false;
+    };
+    let rests = |part: &Part| {
+        part.cells
+            .iter()
+            .any(|&(r, x)| !part.has((r + 1, x)) && edge_or(&look.output, (r + 1, x), |v| v != 0))
+    };
+    let under = |part: &Part| look.is((part.bounds[2] + 1, part.bounds[1]));
+    a.alike(b)
+        && [(c, d), (d, c)].into_iter().any(|(ball, film)| {
+            ball.alike(a)
+                && film.len() == a.len()
+                && film.tall() < a.tall()
+                && film.wide() > a.wide()
+                && [ball, film].iter().all(|p| rests(p))
+                && ball.bounds[2] > a.bounds[2]
+                && under(film) != look.is((ball.bounds[2] + 1, ball.bounds[3] - 1))
         })
-    }
-
-    fn became_a_film(look: &Look) -> bool {
-        let [water] = *look.touched.as_slice() else {
-            return false;
-        };
-        let (before, after) = (look.before_of(water), look.after_of(water));
-        let ([a, b], [c, d]) = (before.as_slice(), after.as_slice()) else {
-            return false;
-        };
-        let rests = |part: &Part| {
-            part.cells.iter().any(|&(r, x)| {
-                !part.has((r + 1, x)) && edge_or(&look.output, (r + 1, x), |v| v != 0)
-            })
-        };
-        let under = |part: &Part| look.is((part.bounds[2] + 1, part.bounds[1]));
-        a.alike(b)
-            && [(c, d), (d, c)].into_iter().any(|(ball, film)| {
-                ball.alike(a)
-                    && film.len() == a.len()
-                    && film.tall() < a.tall()
-                    && film.wide() > a.wide()
-                    && [ball, film].iter().all(|p| rests(p))
-                    && ball.bounds[2] > a.bounds[2]
-                    && under(film) != look.is((ball.bounds[2] + 1, ball.bounds[3] - 1))
-            })
-    }
 }

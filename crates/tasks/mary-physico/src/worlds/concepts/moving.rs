@@ -1,20 +1,11 @@
 //! Move: how it is drawn and recognised.
 
-use crate::grid::{Pair, Place};
-use crate::worlds::draw::{extent, shifted};
-use crate::worlds::{ConceptCode, Setting};
+use super::*;
 
-pub(super) static CONCEPT: ConceptCode = ConceptCode {
-    id: "move",
-    data: include_str!("move.json"),
-    aspects: &[
-        ("one-body", one_body),
-        ("all-alike", all_alike),
-        ("to-the-mark", to_the_mark),
-        ("changed-places", changed_places),
-    ],
-    readings: reading::READINGS,
-};
+concept! {
+    draws: one_body, all_alike, to_the_mark, changed_places;
+    reads: moved, covered_the_mark, exchanged;
+}
 
 fn one_body(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -110,92 +101,58 @@ fn changed_places(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// How it is recognised: by the cells alone, without the code that draws it.
-mod reading {
-    use crate::grid::Place;
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::{Look, Part};
+// Recognised by the cells alone, without the code that draws it.
 
-    pub(super) static READINGS: &[Reading] = &[
-        Reading::new(
-            "move",
-            &["one-body", "all-alike"],
-            "did some bodies go the same way, unchanged, while all else stayed?",
-            moved,
-        )
-        .same_counts(),
-        Reading::new(
-            "move",
-            &["to-the-mark"],
-            "did one body go to where a mark was, while the mark was covered and all else stayed?",
-            covered_the_mark,
-        )
-        .touching(2, 2)
-        .lost(1)
-        .fresh(0)
-        .movers(1),
-        Reading::new(
-            "move",
-            &["changed-places"],
-            "did two bodies of different colours change places?",
-            exchanged,
-        )
-        .touching(2, 2)
-        .same_counts()
-        .movers(2),
-    ];
-
-    fn moved(look: &Look) -> bool {
-        if !look.same_counts {
-            return false;
+fn moved(look: &Look) -> bool {
+    if !look.same_counts {
+        return false;
+    }
+    // All of one colour, shifted: bodies may come to lie where others of it lay.
+    if let [colour] = *look.touched.as_slice() {
+        let (was, is) = (look.input.places_of(colour), look.output.places_of(colour));
+        let step = was
+            .first()
+            .zip(is.first())
+            .map_or((0, 0), |(a, b)| (b.0 - a.0, b.1 - a.1));
+        let shifted = |(a, b): (&Place, &Place)| (a.0 + step.0, a.1 + step.1) == *b;
+        if was.iter().zip(&is).all(shifted) {
+            return true;
         }
-        // All of one colour, shifted: bodies may come to lie where others of it lay.
-        if let [colour] = *look.touched.as_slice() {
-            let (was, is) = (look.input.places_of(colour), look.output.places_of(colour));
-            let step = was
-                .first()
-                .zip(is.first())
-                .map_or((0, 0), |(a, b)| (b.0 - a.0, b.1 - a.1));
-            let shifted = |(a, b): (&Place, &Place)| (a.0 + step.0, a.1 + step.1) == *b;
-            if was.iter().zip(&is).all(shifted) {
-                return true;
-            }
-        }
-        look.moves().is_some_and(|all| {
-            let first = all.first().map(|m| m.by);
-            all.iter().all(|m| Some(m.by) == first)
-        })
     }
+    look.moves().is_some_and(|all| {
+        let first = all.first().map(|m| m.by);
+        all.iter().all(|m| Some(m.by) == first)
+    })
+}
 
-    fn covered_the_mark(look: &Look) -> bool {
-        let Some(mark) = look.one_lost() else {
-            return false;
-        };
-        let Some(&body) = look.touched.iter().find(|c| **c != mark) else {
-            return false;
-        };
-        look.moves_of(&[body]).is_some_and(|all| {
-            all.len() == 1
-                && all
-                    .iter()
-                    .all(|m| look.input.places_of(mark).iter().all(|&p| m.to.has(p)))
-        })
-    }
+fn covered_the_mark(look: &Look) -> bool {
+    let Some(mark) = look.one_lost() else {
+        return false;
+    };
+    let Some(&body) = look.touched.iter().find(|c| **c != mark) else {
+        return false;
+    };
+    look.moves_of(&[body]).is_some_and(|all| {
+        all.len() == 1
+            && all
+                .iter()
+                .all(|m| look.input.places_of(mark).iter().all(|&p| m.to.has(p)))
+    })
+}
 
-    fn exchanged(look: &Look) -> bool {
-        let [one, two] = *look.touched.as_slice() else {
-            return false;
-        };
-        let (Some(a), Some(b)) = (look.moves_of(&[one]), look.moves_of(&[two])) else {
-            return false;
-        };
-        let ([a], [b]) = (a.as_slice(), b.as_slice()) else {
-            return false;
-        };
-        let corner = |p: &Part| (p.bounds[0], p.bounds[1]);
-        a.by == (-b.by.0, -b.by.1)
-            && a.from.len() == b.from.len()
-            && corner(a.to) == corner(b.from)
-            && corner(b.to) == corner(a.from)
-    }
+fn exchanged(look: &Look) -> bool {
+    let [one, two] = *look.touched.as_slice() else {
+        return false;
+    };
+    let (Some(a), Some(b)) = (look.moves_of(&[one]), look.moves_of(&[two])) else {
+        return false;
+    };
+    let ([a], [b]) = (a.as_slice(), b.as_slice()) else {
+        return false;
+    };
+    let corner = |p: &Part| (p.bounds[0], p.bounds[1]);
+    a.by == (-b.by.0, -b.by.1)
+        && a.from.len() == b.from.len()
+        && corner(a.to) == corner(b.from)
+        && corner(b.to) == corner(a.from)
 }
