@@ -8,6 +8,7 @@
 )]
 
 mod fresh;
+mod items;
 mod own;
 mod own_chinese;
 mod pooling;

@@ -8,3 +8,4 @@
 )]
 
 mod abilities;
+mod items;
