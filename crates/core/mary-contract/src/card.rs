@@ -19,13 +19,13 @@ pub const fn text(said: &'static str) -> Text {
 /// A value a user can set with `--set name=value`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Param {
-    /// Its name.
+    /// As it stands before the `=` of `--set`.
     pub name: Text,
-    /// What it is when nobody sets it.
+    /// The value in force when nobody sets one.
     pub default: Text,
-    /// What it can be, for people.
+    /// The values it can take, as `mary tasks show` prints them.
     pub values: Text,
-    /// One sentence.
+    /// One sentence on what the value decides.
     pub about: Text,
     /// What it changes: the question, the judging, or neither.
     pub changes: Changes,
@@ -80,7 +80,7 @@ impl Reference {
     }
 }
 
-/// A paper.
+/// A paper that a task follows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Citation {
     /// As in a reference list.
@@ -102,13 +102,13 @@ impl Citation {
 /// What a reader must know about a task.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskCard {
-    /// `family/task`.
+    /// `family/task`, unique in a laboratory.
     pub id: Text,
-    /// The family.
+    /// The part of the id before the slash.
     pub family: Text,
     /// Raised whenever items, prompts or judging change; part of every cache key.
     pub version: u32,
-    /// For tables.
+    /// A few words for heads of tables.
     pub title: Text,
     /// What it measures and why, one paragraph.
     pub about: Text,
@@ -116,11 +116,11 @@ pub struct TaskCard {
     pub chance: Option<f64>,
     /// Score of people, where known.
     pub human: Option<Reference>,
-    /// What can be set.
+    /// What a user can set, beside shots, form and seed.
     pub params: Cow<'static, [Param]>,
     /// Dataset it reads, if any; `None` for tasks that make their own items.
     pub dataset: Option<Text>,
-    /// The paper.
+    /// The paper whose task this is; empty for a task of one's own.
     pub citation: Citation,
     /// Part of the starter selection, with this many items.
     pub starter: Option<usize>,
@@ -134,6 +134,14 @@ pub struct TaskCard {
 impl TaskCard {
     /// The card of a task of one's own: `family/task`, a title, and what it measures. What nobody knows
     /// yet (chance, people, a paper) is absent.
+    ///
+    /// ```
+    /// use mary_contract::TaskCard;
+    ///
+    /// let card = TaskCard::new("mine/rhyme", "Rhyme", "Whether two words rhyme.");
+    /// assert_eq!((&*card.family, card.version), ("mine", 1));
+    /// assert!(card.chance.is_none() && card.citation.text.is_empty());
+    /// ```
     pub fn new(id: impl Into<Text>, title: impl Into<Text>, about: impl Into<Text>) -> Self {
         let id = id.into();
         let family = id.split_once('/').map_or("", |(family, _)| family);

@@ -21,7 +21,6 @@ pub struct Cell {
     holds: Holds,
 }
 
-/// What a cell holds.
 #[derive(Debug, Clone, Default, PartialEq)]
 enum Holds {
     /// Words. A number among them is a number nobody vouches for ([`crate::Table::bare`]).
@@ -31,7 +30,6 @@ enum Holds {
     Figure,
     /// A number as a paper prints it.
     Printed,
-    /// A measured value.
     Measured(Basis),
 }
 
@@ -75,7 +73,6 @@ impl Basis {
     }
 }
 
-/// How a value is written.
 #[derive(Clone, Copy)]
 struct Written {
     factor: f64,
@@ -112,12 +109,12 @@ impl Written {
 }
 
 impl Cell {
-    /// Nothing to show.
+    /// A dash: there is no value to show.
     pub fn none() -> Self {
         Self::from("–")
     }
 
-    /// A count.
+    /// A number of things, which needs no interval.
     pub fn count(n: usize) -> Self {
         Self::figure(n.to_string())
     }
@@ -138,7 +135,17 @@ impl Cell {
         }
     }
 
-    /// A share in percent.
+    /// A share in percent. With few items its bounds are written without decimals they are not worth.
+    ///
+    /// ```
+    /// use mary_contract::{Cell, Estimate};
+    ///
+    /// let score = Estimate::new(0.625, (0.427, 0.788), 24, "wilson");
+    /// let cell = Cell::percent(&score, 1);
+    /// assert_eq!(&*cell, "62.5");
+    /// assert_eq!(cell.full(), "62.5 (n 24 · 43–79)");
+    /// assert!(Cell::from("62.5").is_bare(), "a number that says nothing of where it comes from");
+    /// ```
     pub fn percent(estimate: &Estimate, decimals: usize) -> Self {
         Self::measured(estimate, 100.0, decimals, false)
     }

@@ -4,25 +4,16 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a dataset cannot be used.
+/// Why a dataset cannot be used. The messages say what each field is.
 #[derive(Debug, Error)]
+#[allow(missing_docs)]
 pub enum DataError {
     /// It is not on this machine.
     #[error("dataset `{id}` is not on this machine\nhint: {hint}")]
-    Missing {
-        /// Which.
-        id: String,
-        /// What to do.
-        hint: String,
-    },
+    Missing { id: String, hint: String },
     /// A file of it is not what it should be.
     #[error("{path}: {message}")]
-    Damaged {
-        /// Which file.
-        path: PathBuf,
-        /// What was expected and what was found.
-        message: String,
-    },
+    Damaged { path: PathBuf, message: String },
 }
 
 /// Finds datasets. The binary has one that looks into the user's folders.

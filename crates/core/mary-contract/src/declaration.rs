@@ -42,6 +42,17 @@ impl Declarations {
     }
 
     /// The table with this id, without rows.
+    ///
+    /// ```
+    /// use mary_contract::{Cell, Declarations};
+    ///
+    /// let declared = Declarations::read(r#"{"tables": [{"id": "t", "title": "Scores of {model}",
+    ///     "caption": "", "head": ["task", "{tasks}"]}]}"#);
+    /// let table = declared.table("t").saying("model", "nano").with_heads("tasks", ["a", "b"]);
+    /// assert_eq!((&*table.title, table.head.len()), ("Scores of nano", 3));
+    /// // Rows that only a paper has are no reason to show a table.
+    /// assert!(table.with_published([vec![Cell::from("x")]]).if_measured().is_none());
+    /// ```
     pub fn table(&self, id: &str) -> Table {
         let declared = self.tables.iter().find(|t| t.id == id).cloned();
         debug_assert!(declared.is_some(), "no table {id} is declared");
@@ -134,7 +145,7 @@ impl Figure {
         self
     }
 
-    /// With more series.
+    /// With more series, measured or published.
     #[must_use]
     pub fn with_series(mut self, series: impl IntoIterator<Item = Series>) -> Self {
         self.series.extend(series);

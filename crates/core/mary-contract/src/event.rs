@@ -2,14 +2,13 @@
 
 use crate::{Sample, StoreError, Usage};
 
-/// Something happened.
+/// Something that happened during a run. `model` and `task` are full names.
 #[derive(Debug)]
+#[allow(missing_docs)]
 pub enum Event<'a> {
     /// A model and a task begin.
     TaskStarted {
-        /// The model.
         model: &'a str,
-        /// The task.
         task: &'a str,
         /// Samples to come, all trials together, finished ones included.
         planned: usize,
@@ -20,7 +19,7 @@ pub enum Event<'a> {
     Answered {
         /// From the cache, not by the model.
         recalled: bool,
-        /// What it took.
+        /// Tokens and money of this answer.
         usage: &'a Usage,
     },
     /// The answer that is being written, where there is only one, has grown by these words.
@@ -32,17 +31,12 @@ pub enum Event<'a> {
     /// Something the user should know, which does not stop the run.
     Warning(&'a str),
     /// A model and a task are done.
-    TaskFinished {
-        /// The model.
-        model: &'a str,
-        /// The task.
-        task: &'a str,
-    },
+    TaskFinished { model: &'a str, task: &'a str },
 }
 
 /// A reader of events. An error stops the run in a resumable state.
 pub trait Observer {
-    /// Takes notice.
+    /// Called in the order in which things happen, on the thread of the run.
     fn observe(&mut self, event: &Event<'_>) -> Result<(), StoreError>;
 }
 

@@ -10,9 +10,9 @@ use crate::{Basis, Cell};
 /// What a family has to show for some runs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exhibits {
-    /// In reading order.
+    /// Tables in the order in which they are read.
     pub tables: Vec<Table>,
-    /// In reading order.
+    /// Figures in the order in which they are read.
     pub figures: Vec<Figure>,
     /// Pictures of items (glyphs, grids).
     pub pictures: Vec<Picture>,
@@ -59,17 +59,17 @@ impl Exhibits {
 pub struct Table {
     /// Stable name, for file names: `htest-table-6`.
     pub id: String,
-    /// Heading.
+    /// Stands above the table.
     pub title: String,
     /// What is shown, which paper's form it follows, how to read it.
     pub caption: String,
-    /// Column heads.
+    /// Heads of the columns; every row has as many cells.
     pub head: Vec<String>,
     /// Rows of the same length.
     pub rows: Vec<Vec<Cell>>,
     /// Indices of rows that are published, not measured here.
     pub published: Vec<usize>,
-    /// Which columns hold numbers.
+    /// Which columns hold numbers and are set flush right.
     pub numbers: NumberColumns,
 }
 
@@ -168,7 +168,7 @@ pub enum NumberColumns {
     Unsaid,
     /// Every column from this index on.
     From(usize),
-    /// These columns.
+    /// The columns with these indices.
     At(Vec<usize>),
 }
 
@@ -187,25 +187,25 @@ impl NumberColumns {
     }
 }
 
-/// A figure.
+/// A figure as data: what is drawn, not how.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// Stable name, for file names: `htest-figure-3`.
     pub id: String,
-    /// Heading.
+    /// Stands above the drawing.
     pub title: String,
     /// What is shown, which paper's form it follows, how to read it.
     pub caption: String,
-    /// What kind of drawing.
+    /// Lines, bars, points, colours or boxes.
     pub kind: FigureKind,
-    /// Horizontal.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Vertical.
+    /// The vertical axis.
     pub y: Axis,
-    /// The data.
+    /// What is drawn; each has an entry in the legend.
     #[serde(default)]
     pub series: Vec<Series>,
-    /// Chance, humans.
+    /// Levels to compare with: chance, people.
     #[serde(default)]
     pub references: Vec<ReferenceLine>,
     /// Stretches of the horizontal axis that are shaded behind the data.
@@ -216,13 +216,13 @@ pub struct Figure {
 /// A stretch of the horizontal axis with a name: a window of growth.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShadedRange {
-    /// What it is.
+    /// Its entry in the legend.
     pub name: String,
-    /// Where it begins.
+    /// First value of the axis that is shaded.
     pub from: f64,
-    /// Where it ends.
+    /// Last value of the axis that is shaded.
     pub to: f64,
-    /// Published, not found here.
+    /// Printed in a paper, not found in these runs.
     #[serde(default)]
     pub published: bool,
 }
@@ -238,7 +238,7 @@ pub enum FigureKind {
     Bar,
     /// Points; with `fit`, the fitted line of each series.
     Scatter {
-        /// Draw a least-squares line.
+        /// Whether a least-squares line is drawn.
         fit: bool,
     },
     /// Colours on a grid: a series is a row, a point's `label` its column and `y` the value.
@@ -247,12 +247,12 @@ pub enum FigureKind {
     Box,
 }
 
-/// An axis.
+/// One axis of a figure.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
-    /// With unit.
+    /// What is measured, with its unit.
     pub title: String,
-    /// How values are placed.
+    /// Linear unless said otherwise.
     #[serde(default)]
     pub scale: Scale,
     /// Fixed range, where that reads better.
@@ -264,28 +264,28 @@ pub struct Axis {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
-    /// Evenly.
+    /// Equal differences are equally far apart.
     #[default]
     Linear,
-    /// By their logarithm.
+    /// Equal ratios are equally far apart.
     Log,
-    /// One place per label.
+    /// Every label has a place of its own, in order of appearance.
     Category,
 }
 
 /// Points that belong together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// For the legend.
+    /// Its entry in the legend.
     pub name: String,
     /// Published, not measured here: drawn so that nobody takes it for ours.
     #[serde(default)]
     pub published: bool,
-    /// The points.
+    /// In the order in which they are joined.
     pub points: Vec<Point>,
 }
 
-/// One point.
+/// One point of a series.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Place on a linear or log axis.
@@ -293,12 +293,12 @@ pub struct Point {
     /// Place on a category axis, or the column of a heat map.
     #[serde(default)]
     pub label: String,
-    /// Value.
+    /// Value on the vertical axis.
     pub y: f64,
     /// Lower bound of its interval.
     #[serde(default)]
     pub low: Option<f64>,
-    /// Upper bound.
+    /// Upper bound of its interval.
     #[serde(default)]
     pub high: Option<f64>,
     /// Address of the samples behind it: `model|task|tag=value`, for a viewer to follow.
@@ -309,9 +309,9 @@ pub struct Point {
 /// A horizontal line with a name: chance, people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReferenceLine {
-    /// What it is.
+    /// Written beside the line.
     pub name: String,
-    /// Where it is.
+    /// Its place on the vertical axis.
     pub y: f64,
 }
 
@@ -320,9 +320,9 @@ pub struct ReferenceLine {
 pub struct Picture {
     /// Stable name, for file names.
     pub id: String,
-    /// What is seen.
+    /// Stands below the picture.
     pub caption: String,
-    /// SVG, made by us.
+    /// The drawing; it is put into pages unescaped, so it is made here and never read from a file.
     pub svg: String,
 }
 

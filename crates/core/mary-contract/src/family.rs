@@ -13,13 +13,13 @@ use crate::{
 
 /// A family of tasks, one per paper.
 pub trait Family: Send + Sync {
-    /// The word before the slash.
+    /// The part of its tasks' ids before the slash.
     fn id(&self) -> &str;
 
-    /// For people.
+    /// Its name in headings.
     fn title(&self) -> &str;
 
-    /// Its tasks.
+    /// Its tasks, in the order of the paper.
     fn tasks(&self) -> Vec<Arc<dyn Task>>;
 
     /// The paper's tables and figures, made from summaries of one or more runs.

@@ -22,7 +22,7 @@ pub struct Item {
     /// What results are broken down by: `("phenomenon", "binding")`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
-    /// What would be right.
+    /// What would be right, for the judge, audits and viewers.
     pub target: Target,
     /// The first questions; [`crate::Task::follow_up`] may add more once these are answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -32,9 +32,9 @@ pub struct Item {
 /// A question to one of the models in the room.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ask {
-    /// Who is asked.
+    /// Who is asked: the model under study or the judge.
     pub role: ModelRole,
-    /// What is asked.
+    /// The question itself.
     pub request: Request,
 }
 
@@ -70,7 +70,7 @@ pub enum ModelRole {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
-    /// One of several options.
+    /// One of several options is right.
     Choice {
         /// The question alone, without shots, instructions or options.
         question: String,
@@ -81,9 +81,9 @@ pub enum Target {
     },
     /// Two texts of which the first should be the more probable.
     Pair {
-        /// The acceptable one.
+        /// The acceptable one of a minimal pair.
         good: String,
-        /// The other.
+        /// The same text with the fault.
         bad: String,
     },
     /// A text to be matched.
@@ -105,14 +105,22 @@ impl Item {
         }
     }
 
-    /// Adds a tag.
+    /// Adds a tag by which results are broken down.
+    ///
+    /// ```
+    /// use mary_contract::{Item, Target};
+    ///
+    /// let pair = Target::Pair { good: "Dogs run.".into(), bad: "Dogs runs.".into() };
+    /// let item = Item::new("dogs", pair, vec![]).tagged("number", "plural").in_stratum("plural");
+    /// assert_eq!((&*item.tags["number"], &*item.stratum), ("plural", "plural"));
+    /// ```
     #[must_use]
     pub fn tagged(mut self, name: &str, value: impl Into<String>) -> Self {
         self.tags.insert(name.to_owned(), value.into());
         self
     }
 
-    /// Sets the stratum.
+    /// Sets the stratum, whose share a limit keeps.
     #[must_use]
     pub fn in_stratum(mut self, stratum: impl Into<String>) -> Self {
         self.stratum = stratum.into();

@@ -24,7 +24,20 @@ struct Parts<'a> {
 }
 
 impl Key {
-    /// The key of a request to a model, within a task and a trial.
+    /// The key of a request to a model, within a task and a trial. The first argument is the model's
+    /// fingerprint, so that another revision never finds these answers.
+    ///
+    /// ```
+    /// use mary_contract::{Generate, Key, Prompt, Request, Sampling, TaskCard};
+    ///
+    /// let (prompt, sampling) = (Prompt::plain("2 + 2 ="), Sampling::greedy(2));
+    /// let request = Request::Generate(Generate { prompt, sampling });
+    /// let card = TaskCard::new("mine/sums", "Sums", "");
+    /// let key = |trial| Key::of("weights-1", &card, trial, &request);
+    /// assert_eq!(key(0)?, key(0)?);
+    /// assert_ne!(key(0)?, key(1)?, "a second trial is asked again");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     pub fn of(
         fingerprint: &str,
         task: &TaskCard,
@@ -45,7 +58,7 @@ impl Key {
         Ok(Self(blake3::hash(&written).to_hex().to_string()))
     }
 
-    /// As lower-case hex.
+    /// 64 lower-case hexadecimal digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }

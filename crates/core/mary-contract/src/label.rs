@@ -7,6 +7,16 @@ use crate::{ModelCard, ModelRef};
 
 /// A label for each of these models, by its full name. Two models that would be called the same get more
 /// of their names, and where that does not help the whole name.
+///
+/// ```
+/// use mary_contract::{Capabilities, ModelCard, model_labels};
+///
+/// let cards = ["hf/org/base/model", "hf/org/tuned/model", "builtin/nano"]
+///     .map(|name| ModelCard::new(name.parse().unwrap(), Capabilities::default()));
+/// let labels = model_labels(&cards);
+/// assert_eq!(labels["hf/org/tuned/model"], "tuned/model");
+/// assert_eq!(labels["builtin/nano"], "nano");
+/// ```
 pub fn model_labels<'a>(
     cards: impl IntoIterator<Item = &'a ModelCard>,
 ) -> BTreeMap<String, String> {

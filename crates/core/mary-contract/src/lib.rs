@@ -42,7 +42,7 @@
 //! let task = Capitals(TaskCard::new("mine/capitals", "Capitals", "Whether capitals are known."));
 //! let settings = TaskSettings::default();
 //! let item = task.items(&settings, &NoData)?.next().unwrap()?;
-//! let answer = Generated { text: " Paris".into(), finish: Finish::Stop };
+//! let answer = Generated { text: " Paris".into(), finish: Finish::Stop, reasoning: None };
 //! let verdict = task.judge(&settings, &item, &[Reply::bare(Response::Generated(answer))]);
 //! assert_eq!(verdict.outcome, Outcome::Scored(1.0));
 //!

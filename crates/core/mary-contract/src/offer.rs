@@ -13,15 +13,14 @@ use crate::{Exhibits, RunSummary, Sample, Table, Task, TaskError, TaskSettings, 
 
 /// Why a family could not do what it offers.
 #[derive(Debug, Error)]
+#[allow(missing_docs)]
 pub enum FamilyError {
     /// A name that it does not know.
     #[error("no {what} is called `{name}`")]
     Unknown {
-        /// What was looked for ("concept").
         what: &'static str,
-        /// The name given.
         name: String,
-        /// Names that it knows.
+        /// The names it knows, for a suggestion.
         known: Vec<String>,
         /// The command that lists them.
         list: &'static str,
@@ -37,30 +36,30 @@ pub enum FamilyError {
 /// Forms of a fine-tuning set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TuningForm {
-    /// One conversation a line.
+    /// Chat records as JSON, one conversation a line.
     #[default]
     Chat,
-    /// One list of instruction, input and output.
+    /// One JSON list of records with instruction, input and output.
     Instruction,
 }
 
 /// How a fine-tuning set is wanted.
 #[derive(Debug, Clone, Default)]
 pub struct TuningRequest {
-    /// Form of the file.
+    /// Chat records or instructions.
     pub form: TuningForm,
     /// How much, in the set's own unit; each set has a default.
     pub n: Option<usize>,
     /// Settings of the task (`name=value`).
     pub params: BTreeMap<String, String>,
-    /// Seed.
+    /// Decides which items are drawn.
     pub seed: u64,
 }
 
 /// A fine-tuning set, written out.
 #[derive(Debug, Clone)]
 pub struct TuningSet {
-    /// The file.
+    /// The whole file.
     pub text: String,
     /// How many items it holds.
     pub items: usize,
@@ -81,23 +80,23 @@ pub struct AuditExpectations {
 /// What a surface feature of a family's own reaches on a task's items.
 #[derive(Debug, Clone)]
 pub struct SurfaceFinding {
-    /// The feature.
+    /// Its name in tables.
     pub feature: &'static str,
-    /// What it looks at.
+    /// What of an item it looks at, in words.
     pub sees: &'static str,
-    /// Share of right answers.
+    /// Share of items that it answers rightly.
     pub accuracy: f64,
     /// Lower bound of its interval.
     pub low: f64,
-    /// Upper bound.
+    /// Upper bound of the interval.
     pub high: f64,
-    /// Items.
+    /// Items it was tried on.
     pub n: usize,
     /// How the interval was made.
     pub method: &'static str,
-    /// Score of a guesser.
+    /// Share that a guesser reaches.
     pub chance: f64,
-    /// Against chance, uncorrected.
+    /// p-value against chance, not corrected for the number of features.
     pub p: f64,
     /// The concept itself decides it: the rule, and no shortcut.
     pub implied: bool,
@@ -107,7 +106,7 @@ pub struct SurfaceFinding {
 pub struct ReleasedRun {
     /// `published/MODEL`, or a name for people.
     pub model: String,
-    /// The task they answer.
+    /// The task whose items they answer.
     pub task: Arc<dyn Task>,
     /// The settings under which the task makes the same items.
     pub settings: TaskSettings,
@@ -115,7 +114,7 @@ pub struct ReleasedRun {
     pub conventions: BTreeMap<String, String>,
     /// Times an item was asked.
     pub trials: u32,
-    /// The samples, judged.
+    /// One for each answer, judged by the task.
     pub samples: Vec<Sample>,
     /// What a reader must know about where they come from.
     pub remark: Text,
@@ -149,7 +148,7 @@ impl ShownAs {
     /// All, in the order in which they stand side by side.
     pub const ALL: [Self; 3] = [Self::Words, Self::Picture, Self::Both];
 
-    /// For heads of columns.
+    /// One word for the head of a column.
     pub fn words(self) -> &'static str {
         match self {
             Self::Words => "words",
@@ -173,7 +172,7 @@ pub struct Twin {
 
 /// Something that reads stored samples one after the other and ends in tables.
 pub trait SampleAnalysis {
-    /// Takes a sample in.
+    /// Takes in one sample of a run.
     fn add(&mut self, run: &crate::TaskRun, sample: &Sample);
 
     /// What was found; empty when no sample was of use.
@@ -185,16 +184,16 @@ pub trait SampleAnalysis {
 pub struct FamilyCommand {
     /// One line for the list of commands.
     pub about: Text,
-    /// What can be done.
+    /// Its subcommands.
     pub actions: Vec<Action>,
 }
 
 /// One thing a family's command does.
 #[derive(Debug, Clone)]
 pub struct Action {
-    /// As it is typed.
+    /// The word of the command line.
     pub name: Text,
-    /// One line.
+    /// One line of help.
     pub about: Text,
     /// Its arguments. An action that reads a run also takes the run's name, which is not listed.
     pub arguments: Vec<Argument>,
@@ -218,13 +217,13 @@ pub enum ArgumentKind {
 /// An argument of an action.
 #[derive(Debug, Clone)]
 pub struct Argument {
-    /// Its name.
+    /// Its name without the hyphens.
     pub name: Text,
-    /// One line.
+    /// One line of help.
     pub about: Text,
-    /// How it is given.
+    /// By place or by name, once or repeated.
     pub kind: ArgumentKind,
-    /// A single letter, too.
+    /// A single letter that stands for the name.
     pub short: Option<char>,
     /// What it is when it is not given.
     pub default: Option<Text>,
@@ -292,11 +291,11 @@ impl Arguments {
     }
 }
 
-/// What an action made.
+/// What an action made; the program prints and writes it.
 #[derive(Debug, Default)]
 pub struct Made {
-    /// Tables to print.
+    /// Printed one after the other.
     pub tables: Vec<Table>,
-    /// Files to write.
+    /// Paths with what is to be written there.
     pub files: Vec<(PathBuf, Vec<u8>)>,
 }

@@ -15,7 +15,7 @@ pub enum Outcome {
     Scored(f64),
     /// Answered, but there is nothing to judge.
     Unscored(UnscoredReason),
-    /// Not answered.
+    /// Not answered: the model or the connection failed.
     Failed(Failure),
 }
 
@@ -25,7 +25,7 @@ pub enum Outcome {
 pub enum UnscoredReason {
     /// No answer could be read from the text.
     Unparsed,
-    /// The model declined.
+    /// The model declined to answer.
     Refused,
     /// The provider withheld the answer.
     Filtered,
@@ -36,7 +36,7 @@ pub enum UnscoredReason {
 }
 
 impl UnscoredReason {
-    /// One word for tables.
+    /// The word in tables and exports.
     pub fn name(&self) -> &str {
         match self {
             Self::Unparsed => "unparsed",
@@ -51,7 +51,7 @@ impl UnscoredReason {
 /// Why an item was not answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What kind of trouble.
+    /// What kind of trouble the model had.
     pub kind: ErrorKind,
     /// In words, with what to do.
     pub message: String,
@@ -75,7 +75,17 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// A judged item.
+    /// A judged item: 1 right, 0 wrong, one half a tie.
+    ///
+    /// ```
+    /// use mary_contract::{Judgement, Outcome, UnscoredReason};
+    ///
+    /// let verdict = Judgement::scored(1.0).read_as("A").measured("strict", 0.0);
+    /// assert_eq!((verdict.outcome, verdict.measures["strict"]), (Outcome::Scored(1.0), 0.0));
+    /// // What could not be read is not wrong, and a score that is no number is noticed.
+    /// let unread = Judgement::unscored(UnscoredReason::Unparsed);
+    /// assert!(unread.is_finite() && !Judgement::scored(f64::NAN).is_finite());
+    /// ```
     pub fn scored(score: f64) -> Self {
         Self::of(Outcome::Scored(score))
     }
@@ -93,7 +103,7 @@ impl Judgement {
         }))
     }
 
-    /// Only the outcome.
+    /// A verdict without anything beside it.
     pub fn of(outcome: Outcome) -> Self {
         Self {
             outcome,

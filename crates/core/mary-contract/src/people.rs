@@ -19,16 +19,16 @@ pub struct ForPeople {
     pub examples: Vec<LabelledExample>,
     /// The item itself: words, grids of digits, pictures.
     pub parts: Vec<Part>,
-    /// How it is answered.
+    /// The kind of answer that is asked for.
     pub answer: PeopleAnswer,
 }
 
 /// One example of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabelledExample {
-    /// What is shown.
+    /// The example itself.
     pub text: String,
-    /// Its label.
+    /// The label that the rule gives it.
     pub label: String,
 }
 
@@ -36,35 +36,35 @@ pub struct LabelledExample {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum PeopleAnswer {
-    /// One of these.
+    /// One of several options.
     Choice {
-        /// In the task's order.
+        /// The options in the task's order.
         options: Vec<PeopleOption>,
         /// Whether the order means something (labels A and B, a scale), so that it stays.
         #[serde(default)]
         ordered: bool,
     },
-    /// Any number of these.
+    /// Any number of several options.
     Several {
-        /// In the task's order.
+        /// The options in the task's order.
         options: Vec<PeopleOption>,
     },
     /// A few words or sentences.
     Text,
     /// What is seen or heard, letter by letter: nothing is trimmed or corrected on the way.
     Transcription,
-    /// A number.
+    /// A number, with or without decimals.
     Number,
     /// A whole number on a scale.
     Rating {
-        /// Its lower end.
+        /// The lowest rating.
         low: i64,
-        /// Its upper end.
+        /// The highest rating.
         high: i64,
     },
 }
 
-/// One option.
+/// One option as a person sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeopleOption {
     /// What a person reads.

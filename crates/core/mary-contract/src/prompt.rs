@@ -18,9 +18,9 @@ pub struct Image {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// Words.
+    /// Words, as they are tokenised.
     Text(String),
-    /// A picture.
+    /// A picture, for models that see.
     Image(Image),
 }
 
@@ -28,16 +28,16 @@ pub enum Part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Speaker {
-    /// The one who asks.
+    /// The one who asks; system messages stand apart.
     User,
-    /// The model.
+    /// The model, in the shots of a prompt.
     Assistant,
 }
 
 /// One turn of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
-    /// Who speaks.
+    /// Whose turn it is.
     pub speaker: Speaker,
     /// What is said and shown, in order.
     pub parts: Vec<Part>,
@@ -56,9 +56,18 @@ pub enum PromptForm {
 }
 
 /// A whole prompt.
+///
+/// ```
+/// use mary_contract::{Prompt, PromptForm};
+///
+/// let prompt = Prompt::chat("Which is heavier?");
+/// assert_eq!(prompt.form, PromptForm::Chat);
+/// assert_eq!(prompt.text(), "Which is heavier?");
+/// assert!(!prompt.has_images());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
-    /// Plain continuation or chat.
+    /// Whether it is continued as it stands or wrapped in a chat template.
     pub form: PromptForm,
     /// A system message, where the task has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

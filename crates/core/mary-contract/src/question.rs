@@ -36,7 +36,7 @@ pub enum Changes {
 pub struct Question {
     /// `family/task`.
     pub task: String,
-    /// The task's version.
+    /// Raised by the task whenever items, prompts or judging change.
     pub version: u32,
     /// Hash of everything that makes the task, for one that is not built in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ pub struct Question {
 /// What a score rests on: the question, and how answers to it were judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Conditions {
-    /// What was asked.
+    /// The task and the settings that change what is asked.
     pub question: Question,
     /// Settings that change how answers are judged.
     pub judging: InForce,
@@ -95,6 +95,18 @@ impl Conditions {
     }
 
     /// In which settings these conditions differ from others: name, own value, the other's value.
+    ///
+    /// ```
+    /// use mary_contract::TaskRun;
+    ///
+    /// let asked = |shots: &str| TaskRun {
+    ///     id: "mine/rhyme".into(),
+    ///     asked: Some([("shots".to_owned(), shots.to_owned())].into()),
+    ///     ..TaskRun::default()
+    /// };
+    /// let (four, none) = (asked("4").conditions(), asked("0").conditions());
+    /// assert_eq!(four.differences(&none)[0].to_string(), "shots 4 against 0");
+    /// ```
     pub fn differences(&self, other: &Self) -> Vec<Difference> {
         let (mut own, mut others) = (self.named(), other.named());
         // Tasks of whole texts did not say what stands before them while it was always the same.

@@ -7,20 +7,17 @@ use thiserror::Error;
 
 use crate::{Family, Task, TaskRun};
 
-/// Why a task cannot be added, or cannot be found again.
+/// Why a task cannot be added, or cannot be found again. The messages say what each field is; `was` is
+/// what the run recorded, `now` what is here.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[allow(missing_docs)]
 pub enum RegistryError {
     /// Two tasks or two families of one name.
     #[error("there are two of `{0}`\nhint: ids are unique; give one of them another")]
     Twice(String),
     /// An id that is not `family/task`, or not of the family on the card.
     #[error("`{id}` is not of the form `{family}/task`")]
-    Misnamed {
-        /// The id on the card.
-        id: String,
-        /// The family on the card.
-        family: String,
-    },
+    Misnamed { id: String, family: String },
     /// A run names a task that is not here.
     #[error("this Mary has no task `{0}`, which the run was made with")]
     Unknown(String),
@@ -29,33 +26,20 @@ pub enum RegistryError {
         "the run was made with a task of its own, `{id}` (content {content}), which is not here\n\
          hint: name its file again"
     )]
-    Missing {
-        /// Its id.
-        id: String,
-        /// Hash of what it was made of.
-        content: String,
-    },
+    Missing { id: String, content: String },
     /// The same content under another id.
     #[error(
         "the task that the run knows as `{was}` is called `{now}` here\nhint: give it its old name"
     )]
-    Renamed {
-        /// Its id in the run.
-        was: String,
-        /// Its id here.
-        now: String,
-    },
+    Renamed { was: String, now: String },
     /// A task of this id whose file or data changed.
     #[error(
         "`{id}` has changed since the run began (content was {was}, is {now}); its answers cannot be \
          mixed\nhint: start a new run, or restore the file and the data it was made from"
     )]
     Changed {
-        /// Its id.
         id: String,
-        /// What it was made of.
         was: String,
-        /// What it is made of.
         now: String,
     },
     /// A built-in task of another version.
@@ -63,14 +47,7 @@ pub enum RegistryError {
         "{id} is version {now} here and was version {was} when the run began; its answers cannot be \
          mixed"
     )]
-    Version {
-        /// Its id.
-        id: String,
-        /// In the run.
-        was: u32,
-        /// Here.
-        now: u32,
-    },
+    Version { id: String, was: u32, now: u32 },
 }
 
 /// Tasks and families, in the order in which people read them.
@@ -89,7 +66,7 @@ impl std::fmt::Debug for Registry {
 }
 
 impl Registry {
-    /// Nothing yet.
+    /// A registry without tasks; `mary_lab::families::registry` has the built-in ones.
     pub fn new() -> Self {
         Self::default()
     }
@@ -126,12 +103,12 @@ impl Registry {
         Ok(())
     }
 
-    /// Every family.
+    /// Every family, in the order in which they were added.
     pub fn families(&self) -> &[Arc<dyn Family>] {
         &self.families
     }
 
-    /// Every task.
+    /// Every task, in the order in which they were added.
     pub fn tasks(&self) -> &[Arc<dyn Task>] {
         &self.tasks
     }

@@ -16,15 +16,15 @@ pub enum Request {
     Observe(Observe),
 }
 
-/// Which of the three.
+/// Which of the three a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestKind {
-    /// [`Request::Generate`].
+    /// Words are wanted ([`Request::Generate`]).
     Generate,
-    /// [`Request::Score`].
+    /// Log-probabilities are wanted ([`Request::Score`]).
     Score,
-    /// [`Request::Observe`].
+    /// Hidden states are wanted ([`Request::Observe`]).
     Observe,
 }
 
@@ -51,7 +51,7 @@ impl Request {
 /// Ask for an answer in words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Generate {
-    /// What is shown.
+    /// What the model reads.
     pub prompt: Prompt,
     /// How the answer is drawn.
     pub sampling: Sampling,
@@ -60,7 +60,7 @@ pub struct Generate {
 /// How an answer is drawn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sampling {
-    /// 0 is greedy.
+    /// Divides the logits; 0 takes the most probable token.
     pub temperature: f64,
     /// Nucleus: the smallest set of tokens holding this much probability.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,7 +101,7 @@ impl Sampling {
 pub struct Score {
     /// The shared beginning; may be empty.
     pub prefix: Prompt,
-    /// The texts compared.
+    /// The texts that are scored, each after the prefix.
     pub continuations: Vec<String>,
     /// What stands before the first token.
     pub start: Start,
@@ -131,7 +131,7 @@ pub struct Details {
 }
 
 impl Details {
-    /// Nothing more is wanted.
+    /// Whether log-probabilities are all that is wanted.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -156,7 +156,7 @@ pub struct Observe {
     pub picture: Option<Image>,
     /// What is pooled; each gives one vector per layer.
     pub pools: Vec<Pool>,
-    /// Which layers come back.
+    /// The layers whose vectors come back.
     pub layers: Layers,
     /// Also return the log-probabilities of the text's tokens, from the same pass.
     #[serde(default)]
@@ -169,7 +169,7 @@ pub struct Observe {
 pub enum Pool {
     /// Mean over every token that holds at least one byte of `start..end` of the text.
     Span {
-        /// First byte.
+        /// First byte of the stretch.
         start: usize,
         /// One past the last byte.
         end: usize,
@@ -191,7 +191,7 @@ pub enum Pool {
 pub enum Layers {
     /// All, the embedding layer included.
     All,
-    /// The last one only.
+    /// The last layer only.
     Last,
     /// These; negative numbers count from the end (-1 is the last).
     These(Vec<i32>),

@@ -8,49 +8,46 @@ use crate::Vector;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Response {
-    /// To `Generate`.
+    /// To [`Request::Generate`](crate::Request::Generate).
     Generated(Generated),
-    /// To `Score`.
+    /// To [`Request::Score`](crate::Request::Score).
     Scored(Scored),
-    /// To `Observe`.
+    /// To [`Request::Observe`](crate::Request::Observe).
     Observed(Observed),
 }
 
 impl Response {
     /// The words of a generated answer.
     pub fn as_generated(&self) -> Option<&Generated> {
-        if let Self::Generated(g) = self {
-            Some(g)
-        } else {
-            None
+        match self {
+            Self::Generated(generated) => Some(generated),
+            _ => None,
         }
     }
 
     /// The scores of a scored one.
     pub fn as_scored(&self) -> Option<&Scored> {
-        if let Self::Scored(s) = self {
-            Some(s)
-        } else {
-            None
+        match self {
+            Self::Scored(scored) => Some(scored),
+            _ => None,
         }
     }
 
     /// The vectors of an observed one.
     pub fn as_observed(&self) -> Option<&Observed> {
-        if let Self::Observed(o) = self {
-            Some(o)
-        } else {
-            None
+        match self {
+            Self::Observed(observed) => Some(observed),
+            _ => None,
         }
     }
 }
 
-/// An answer in words.
+/// An answer in words, and why it ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Generated {
     /// The answer, without the stop string.
     pub text: String,
-    /// Why it ended.
+    /// Whether the model ended it or something else did.
     pub finish: Finish,
     /// Visible reasoning that came apart from the answer, where a provider returns it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,7 +73,7 @@ pub enum Finish {
 /// Log-probabilities of the continuations, in the order asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Scored {
-    /// One for each continuation.
+    /// One for each continuation, in the order asked.
     pub continuations: Vec<ContinuationScore>,
 }
 
@@ -132,7 +129,7 @@ impl ContinuationScore {
     }
 }
 
-/// Pooled hidden states.
+/// Pooled hidden states of one text or picture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
     /// One for each pool asked.
@@ -148,7 +145,7 @@ pub struct PooledVectors {
     /// How many tokens were averaged; 0 (with empty vectors) when a word has no vector at all, as
     /// outside the vocabulary of static vectors.
     pub tokens: usize,
-    /// One per layer, ascending.
+    /// One for each layer asked for, ascending.
     pub layers: Vec<LayerVector>,
 }
 
@@ -157,6 +154,6 @@ pub struct PooledVectors {
 pub struct LayerVector {
     /// 0 is the embedding output.
     pub layer: usize,
-    /// The vector.
+    /// As wide as the model.
     pub vector: Vector,
 }

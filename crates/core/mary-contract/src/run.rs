@@ -14,11 +14,11 @@ use crate::{
 /// A value with its uncertainty. Intervals are 95 % unless `method` says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The value.
+    /// The estimate itself, on the scale of the score.
     pub value: f64,
-    /// Lower bound.
+    /// Lower bound of its interval.
     pub low: f64,
-    /// Upper bound.
+    /// Upper bound of its interval.
     pub high: f64,
     /// How many items it rests on.
     pub n: usize,
@@ -40,6 +40,16 @@ impl Estimate {
 
     /// Itself minus an estimate on other items: the two intervals are combined as of independent samples
     /// (Newcombe's way, which keeps each one's own interval, clustered or not).
+    ///
+    /// ```
+    /// use mary_contract::Estimate;
+    ///
+    /// let easy = Estimate::new(0.9, (0.8, 0.95), 50, "wilson");
+    /// let hard = Estimate::new(0.6, (0.45, 0.73), 40, "wilson");
+    /// let gap = easy.minus(&hard);
+    /// assert!((gap.value - 0.3).abs() < 1e-12 && gap.n == 90);
+    /// assert!(gap.low > 0.0, "the two do not overlap by chance");
+    /// ```
     #[must_use]
     pub fn minus(&self, other: &Self) -> Self {
         let value = self.value - other.value;
@@ -50,10 +60,18 @@ impl Estimate {
 }
 
 /// How many items are run.
+///
+/// ```
+/// use mary_contract::Limit;
+///
+/// assert_eq!("100".parse(), Ok(Limit::Count(100)));
+/// assert_eq!("0.1".parse(), Ok(Limit::Fraction(0.1)));
+/// assert!("0".parse::<Limit>().is_err());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// This many.
+    /// This many, or all where there are fewer.
     Count(usize),
     /// This share of the set.
     Fraction(f64),
@@ -93,12 +111,12 @@ impl fmt::Display for Limit {
 pub struct TaskRun {
     /// `family/task`.
     pub id: String,
-    /// The task's version.
+    /// The version of the task at the time.
     pub version: u32,
     /// Hash of what a task of one's own is made of; built-in tasks have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
-    /// Its settings.
+    /// The settings it was run with, before defaults are filled in.
     pub settings: TaskSettings,
     /// How many items are run, where limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,7 +152,7 @@ pub struct TaskRun {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JudgeChoice {
-    /// Nobody.
+    /// No second model: tasks that need one are refused.
     #[default]
     None,
     /// Every model under study reads its own answers.
@@ -182,15 +200,15 @@ pub struct RunManifest {
     pub schema: u32,
     /// Names the run; derived from what is run, so that the same command finds it again.
     pub id: String,
-    /// RFC 3339.
+    /// When it began, as RFC 3339 in UTC.
     pub created: String,
-    /// Version of Mary.
+    /// Version of the program.
     pub version: String,
     /// The command line, secrets never being part of one.
     pub command: Vec<String>,
-    /// The models under study.
+    /// The models under study, fingerprints included.
     pub models: Vec<ModelCard>,
-    /// How they were opened.
+    /// How they were opened: device, number type, address.
     pub model_settings: ModelSettings,
     /// The judge, where one was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -199,11 +217,11 @@ pub struct RunManifest {
     /// [`RunManifest::chosen_judge`] reads both.
     #[serde(default, skip_serializing_if = "JudgeChoice::is_none")]
     pub judge_choice: JudgeChoice,
-    /// The tasks.
+    /// The tasks in the order in which they are asked.
     pub tasks: Vec<TaskRun>,
     /// Times every item is asked.
     pub trials: u32,
-    /// Seed of everything.
+    /// Seed of items, draws and limits.
     pub seed: u64,
     /// How it is carried out.
     #[serde(default, skip_serializing_if = "ExecutionSettings::is_default")]
@@ -238,9 +256,9 @@ pub struct SampleId {
     pub model: String,
     /// `family/task`.
     pub task: String,
-    /// The item.
+    /// The id of the item within the task.
     pub item: String,
-    /// From 0.
+    /// Which of the times it was asked, from 0.
     pub trial: u32,
 }
 
@@ -251,20 +269,20 @@ pub struct Exchange {
     pub key: Key,
     /// What was asked of whom.
     pub ask: Ask,
-    /// What came back.
+    /// The answer, or why there is none.
     pub reply: Result<Reply, ModelError>,
 }
 
 /// One line of the log: an item, everything said about it, and the verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Which.
+    /// Model, task, item and trial.
     pub id: SampleId,
     /// The item; its first questions stand in `exchanges`.
     pub item: Item,
     /// Everything asked and answered, in order.
     pub exchanges: Vec<Exchange>,
-    /// The verdict.
+    /// The verdict of the task's judge.
     pub judgement: Judgement,
 }
 
@@ -273,14 +291,14 @@ pub struct Sample {
 pub struct Measure {
     /// For example `strict` or `adjusted_accuracy`.
     pub name: String,
-    /// Its value.
+    /// Its value with interval and number of items.
     pub estimate: Estimate,
 }
 
 /// Results by the values of one tag.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Breakdown {
-    /// The tag.
+    /// The tag whose values these are, for example `phenomenon`.
     pub tag: String,
     /// Value of the tag → estimate of the score.
     pub values: BTreeMap<String, Estimate>,
@@ -349,15 +367,15 @@ pub struct SummaryRow {
     pub task: String,
     /// Mean score over the scored items; absent when nothing was scored.
     pub score: Option<Estimate>,
-    /// Score of a guesser.
+    /// Score of a guesser, where that means something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chance: Option<f64>,
-    /// Score of people.
+    /// Score of people on these items, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub human: Option<f64>,
     /// Samples, all trials together.
     pub samples: usize,
-    /// Of those, scored.
+    /// Of those, samples with a score.
     pub scored: usize,
     /// Of those scored, exact ties (score one half).
     #[serde(default)]
@@ -368,19 +386,19 @@ pub struct SummaryRow {
     /// How the score was tested against chance, where both are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chance_test: Option<ChanceTest>,
-    /// Unscored, by reason.
+    /// Samples without a score, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unscored: BTreeMap<String, usize>,
-    /// Failed, by kind.
+    /// Samples that failed, by kind of error.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed: BTreeMap<String, usize>,
     /// Verdicts under other conventions, and metrics that are not means.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<Measure>,
-    /// By tag.
+    /// Scores by the values of each tag.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakdowns: Vec<Breakdown>,
-    /// Tokens and money.
+    /// What all its answers took.
     pub usage: Usage,
 }
 
@@ -388,7 +406,7 @@ pub struct SummaryRow {
 /// undisturbed one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
-    /// What was run.
+    /// Everything that was decided before the first question.
     pub manifest: RunManifest,
     /// One row for each model and task.
     pub rows: Vec<SummaryRow>,

@@ -10,7 +10,7 @@ use crate::TaskRun;
 pub struct Scoring {
     /// The scale of the score.
     pub metric: Metric,
-    /// What a tie counts.
+    /// What two equally good answers count.
     pub ties: Ties,
 }
 

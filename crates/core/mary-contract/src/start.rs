@@ -197,6 +197,17 @@ fn or_nothing(token: Option<&NamedToken>) -> String {
 impl StartTokens {
     /// What each convention puts first, from what a tokenizer says: the token that it adds by itself, its
     /// begin-of-sequence token, and the tokens that end a text, its own first.
+    ///
+    /// ```
+    /// use mary_contract::{NamedToken, Start, StartTokens};
+    ///
+    /// // GPT-2 adds nothing by itself, and has one token for both ends of a text.
+    /// let end = NamedToken::new("<|endoftext|>".into(), 50256, None);
+    /// let starts = StartTokens::of_tokenizer(None, None, &[end]);
+    /// assert_eq!(starts.shown(&Start::Model), "nothing");
+    /// assert_eq!(starts.shown(&"auto".parse()?), "<|endoftext|> (id 50256)");
+    /// # Ok::<(), mary_contract::StartError>(())
+    /// ```
     pub fn of_tokenizer(
         adds: Option<NamedToken>,
         bos: Option<NamedToken>,

@@ -6,38 +6,29 @@ use thiserror::Error;
 
 use crate::{Key, Reply};
 
-/// Why something could not be kept or found again.
+/// Why something could not be kept or found again. The messages say what most fields are.
 #[derive(Debug, Error)]
+#[allow(missing_docs)]
 pub enum StoreError {
     /// The file system said no (full disk, no permission).
     #[error("{path}: {source}{}", hint_for(source))]
     Io {
-        /// Where.
         path: PathBuf,
-        /// What it said.
         #[source]
         source: std::io::Error,
     },
     /// A stored file is damaged; nothing was overwritten.
     #[error("{path}:{line}: {message}\nhint: {hint}")]
     Corrupt {
-        /// Where.
         path: PathBuf,
-        /// Which line, from 1; 0 for a file without lines.
+        /// Counted from 1; 0 for a file without lines.
         line: usize,
-        /// What was expected and what was found.
         message: String,
-        /// What to do.
         hint: String,
     },
     /// The database said no.
     #[error("{path}: {message}")]
-    Database {
-        /// Where.
-        path: PathBuf,
-        /// What it said.
-        message: String,
-    },
+    Database { path: PathBuf, message: String },
     /// The run folder belongs to something else.
     #[error("{0}")]
     Mismatch(String),

@@ -15,8 +15,9 @@ use crate::{
 /// A stream of items, made or read lazily.
 pub type Items = Box<dyn Iterator<Item = Result<Item, TaskError>> + Send>;
 
-/// Why a task could not give an item.
+/// Why a task could not give an item. Lines are counted from 1.
 #[derive(Debug, Error)]
+#[allow(missing_docs)]
 pub enum TaskError {
     /// The dataset is not there or damaged.
     #[error(transparent)]
@@ -24,11 +25,8 @@ pub enum TaskError {
     /// A record of a dataset makes no sense.
     #[error("{file}:{line}: {message}")]
     Record {
-        /// Which file.
         file: String,
-        /// Which line, from 1.
         line: usize,
-        /// What was expected and what was found.
         message: String,
     },
     /// A setting the task does not know or cannot use.
@@ -58,6 +56,15 @@ pub struct Needs {
 
 impl Needs {
     /// What is missing, in words; empty when the model fits.
+    ///
+    /// ```
+    /// use mary_contract::{Capabilities, Needs, PromptForm};
+    ///
+    /// let needs = Needs { score: true, ..Needs::default() };
+    /// let chat_api = Capabilities { generate: true, chat: true, ..Capabilities::default() };
+    /// let missing = needs.missing(&chat_api, PromptForm::Plain);
+    /// assert_eq!(missing, ["log-probabilities of given text"]);
+    /// ```
     pub fn missing(&self, has: &Capabilities, form: PromptForm) -> Vec<&'static str> {
         let mut missing = Vec::new();
         if self.generate && !has.generate {

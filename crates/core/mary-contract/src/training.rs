@@ -43,6 +43,16 @@ pub const AMBER_TOKENS_PER_CHECKPOINT: u64 = 1_259_130_000_000 / 360;
 
 impl CheckpointName {
     /// Reads a name; nothing when it is not a checkpoint's.
+    ///
+    /// ```
+    /// use mary_contract::CheckpointName;
+    ///
+    /// let olmo = CheckpointName::read("step1000-tokens4B").unwrap();
+    /// assert_eq!((olmo.step, olmo.tokens), (1_000, Some(4_000_000_000)));
+    /// let pythia = CheckpointName::read("step512").unwrap();
+    /// assert_eq!(pythia.tokens_of("hf/EleutherAI/pythia-70m"), Some(512 * 2_097_152));
+    /// assert!(CheckpointName::read("main").is_none());
+    /// ```
     pub fn read(name: &str) -> Option<Self> {
         // OLMo 2 trains in stages; later ones branch off and are no part of one line.
         let name = name.strip_prefix("stage1-").unwrap_or(name);
