@@ -17,50 +17,13 @@ const SMALL: u64 = 1 << 16;
 const LONGEST_CONTEXT: u64 = 1 << 26;
 
 /// Sizes of tensors, as configurations name them.
-const WIDTHS: &[&str] = &[
-    "hidden_size",
-    "n_embd",
-    "d_model",
-    "dim",
-    "hidden_dim",
-    "intermediate_size",
-    "n_inner",
-    "ffn_dim",
-    "ffn_hidden_size",
-    "moe_intermediate_size",
-    "shared_expert_intermediate_size",
-    "num_experts",
-    "num_local_experts",
-    "num_experts_per_tok",
-    "head_dim",
-    "vocab_size",
-    "word_embed_proj_dim",
-    "type_vocab_size",
-    "num_attention_heads",
-    "n_head",
-    "n_heads",
-    "num_heads",
-    "num_key_value_heads",
-    "num_kv_heads",
-    "n_head_kv",
-];
-const LAYERS: &[&str] = &[
-    "num_hidden_layers",
-    "n_layer",
-    "n_layers",
-    "num_layers",
-    "depth",
-];
-const CONTEXTS: &[&str] = &[
-    "max_position_embeddings",
-    "n_positions",
-    "n_ctx",
-    "max_seq_len",
-    "original_max_position_embeddings",
-    "sliding_window",
-    "sliding_window_pattern",
-    "max_window_layers",
-];
+const WIDTHS: &str = "hidden_size n_embd d_model dim hidden_dim intermediate_size n_inner ffn_dim ffn_hidden_size \
+    moe_intermediate_size shared_expert_intermediate_size num_experts num_local_experts num_experts_per_tok \
+    head_dim kv_channels rotary_dim vocab_size word_embed_proj_dim type_vocab_size num_attention_heads n_head \
+    n_heads num_heads num_key_value_heads num_kv_heads n_head_kv";
+const LAYERS: &str = "num_hidden_layers n_layer n_layers num_layers depth";
+const CONTEXTS: &str = "max_position_embeddings n_positions n_ctx max_seq_len original_max_position_embeddings \
+    sliding_window sliding_window_pattern max_window_layers";
 const SHARES: &[&str] = &["rotary_pct", "partial_rotary_factor"];
 
 /// Compares a configuration's counts with the tensors. `Err` says which one cannot be.
@@ -82,7 +45,7 @@ pub(crate) fn check(config: &Value, tensors: &BTreeMap<String, Stored>) -> Resul
     ];
     for part in parts(config) {
         for (names, most, why) in limits {
-            for name in names {
+            for name in names.split(' ') {
                 whole(part, name, most, why)?;
             }
         }
@@ -109,16 +72,12 @@ fn whole(config: &Value, name: &str, most: u64, why: &str) -> Result<(), String>
         return Ok(());
     };
     // Negative ones and fractions are refused where the field is read, with what it is for.
-    let number = match value.as_f64() {
-        Some(number) => number,
-        None => return Ok(()),
-    };
-    if number > most as f64 {
-        return Err(format!(
+    match value.as_f64() {
+        Some(number) if number > most as f64 => Err(format!(
             "its configuration says {name} = {value}, which is more than {most}, {why}"
-        ));
+        )),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn share(config: &Value, name: &str) -> Result<(), String> {
@@ -175,6 +134,7 @@ mod tests {
             ("num_hidden_layers", json!(1u64 << 31)),
             ("hidden_size", json!(u64::MAX >> 1)),
             ("head_dim", json!(1e300)),
+            ("kv_channels", json!(1u64 << 40)),
             ("vocab_size", json!(100_001)),
             ("max_position_embeddings", json!(1u64 << 40)),
             ("rotary_pct", json!(1e300)),

@@ -4,7 +4,6 @@ use std::fmt;
 
 /// How the numbers of a tensor are stored. The quantised kinds are ggml's block formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the names are the field's own")]
 pub enum TensorType {
     F32,
     F16,
@@ -41,52 +40,53 @@ pub enum TensorType {
     Tq2,
 }
 
+/// Each type with the name people know it by, its number among ggml's types, the numbers in one block and the bytes
+/// of one; in the order of the enum.
+const TYPES: [(TensorType, &str, Option<u32>, usize, usize); 33] = [
+    (TensorType::F32, "F32", Some(0), 1, 4),
+    (TensorType::F16, "F16", Some(1), 1, 2),
+    (TensorType::BF16, "BF16", Some(30), 1, 2),
+    (TensorType::F64, "F64", Some(28), 1, 8),
+    (TensorType::I8, "I8", Some(24), 1, 1),
+    (TensorType::U8, "U8", None, 1, 1),
+    (TensorType::I16, "I16", Some(25), 1, 2),
+    (TensorType::I32, "I32", Some(26), 1, 4),
+    (TensorType::I64, "I64", Some(27), 1, 8),
+    (TensorType::Q4_0, "Q4_0", Some(2), 32, 18),
+    (TensorType::Q4_1, "Q4_1", Some(3), 32, 20),
+    (TensorType::Q5_0, "Q5_0", Some(6), 32, 22),
+    (TensorType::Q5_1, "Q5_1", Some(7), 32, 24),
+    (TensorType::Q8_0, "Q8_0", Some(8), 32, 34),
+    (TensorType::Q8_1, "Q8_1", Some(9), 32, 36),
+    (TensorType::Q2K, "Q2_K", Some(10), 256, 84),
+    (TensorType::Q3K, "Q3_K", Some(11), 256, 110),
+    (TensorType::Q4K, "Q4_K", Some(12), 256, 144),
+    (TensorType::Q5K, "Q5_K", Some(13), 256, 176),
+    (TensorType::Q6K, "Q6_K", Some(14), 256, 210),
+    (TensorType::Q8K, "Q8_K", Some(15), 256, 292),
+    (TensorType::Iq1S, "IQ1_S", Some(19), 256, 50),
+    (TensorType::Iq1M, "IQ1_M", Some(29), 256, 56),
+    (TensorType::Iq2Xxs, "IQ2_XXS", Some(16), 256, 66),
+    (TensorType::Iq2Xs, "IQ2_XS", Some(17), 256, 74),
+    (TensorType::Iq2S, "IQ2_S", Some(22), 256, 82),
+    (TensorType::Iq3Xxs, "IQ3_XXS", Some(18), 256, 98),
+    (TensorType::Iq3S, "IQ3_S", Some(21), 256, 110),
+    (TensorType::Iq4Nl, "IQ4_NL", Some(20), 32, 18),
+    (TensorType::Iq4Xs, "IQ4_XS", Some(23), 256, 136),
+    (TensorType::Mxfp4, "MXFP4", Some(39), 32, 17),
+    (TensorType::Tq1, "TQ1_0", Some(34), 256, 54),
+    (TensorType::Tq2, "TQ2_0", Some(35), 256, 66),
+];
+
 impl TensorType {
     /// Numbers in one block; 1 for plain types.
     pub fn block_len(self) -> usize {
-        match self {
-            Self::F32 | Self::F16 | Self::BF16 | Self::F64 => 1,
-            Self::I8 | Self::U8 | Self::I16 | Self::I32 | Self::I64 => 1,
-            Self::Q4_0 | Self::Q4_1 | Self::Q5_0 | Self::Q5_1 | Self::Q8_0 | Self::Q8_1 => 32,
-            Self::Iq4Nl | Self::Mxfp4 => 32,
-            Self::Q2K | Self::Q3K | Self::Q4K | Self::Q5K | Self::Q6K | Self::Q8K => 256,
-            Self::Iq1S | Self::Iq1M | Self::Iq2Xxs | Self::Iq2Xs | Self::Iq2S => 256,
-            Self::Iq3Xxs | Self::Iq3S | Self::Iq4Xs | Self::Tq1 | Self::Tq2 => 256,
-        }
+        TYPES[self as usize].3
     }
 
     /// Bytes of one block; of one number for plain types.
     pub fn block_bytes(self) -> usize {
-        match self {
-            Self::I8 | Self::U8 => 1,
-            Self::F16 | Self::BF16 | Self::I16 => 2,
-            Self::F32 | Self::I32 => 4,
-            Self::F64 | Self::I64 => 8,
-            Self::Q4_0 => 18,
-            Self::Q4_1 => 20,
-            Self::Q5_0 => 22,
-            Self::Q5_1 => 24,
-            Self::Q8_0 => 34,
-            Self::Q8_1 => 36,
-            Self::Q2K => 84,
-            Self::Q3K => 110,
-            Self::Q4K => 144,
-            Self::Q5K => 176,
-            Self::Q6K => 210,
-            Self::Q8K => 292,
-            Self::Iq1S => 50,
-            Self::Iq1M => 56,
-            Self::Iq2Xxs => 66,
-            Self::Iq2Xs => 74,
-            Self::Iq2S => 82,
-            Self::Iq3Xxs => 98,
-            Self::Iq3S => 110,
-            Self::Iq4Nl => 18,
-            Self::Iq4Xs => 136,
-            Self::Mxfp4 => 17,
-            Self::Tq1 => 54,
-            Self::Tq2 => 66,
-        }
+        TYPES[self as usize].4
     }
 
     /// Whether the numbers are stored in ggml's blocks.
@@ -104,43 +104,14 @@ impl TensorType {
         (numbers / block).checked_mul(self.block_bytes())
     }
 
-    /// The name people know it by.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::F32 => "F32",
-            Self::F16 => "F16",
-            Self::BF16 => "BF16",
-            Self::F64 => "F64",
-            Self::I8 => "I8",
-            Self::U8 => "U8",
-            Self::I16 => "I16",
-            Self::I32 => "I32",
-            Self::I64 => "I64",
-            Self::Q4_0 => "Q4_0",
-            Self::Q4_1 => "Q4_1",
-            Self::Q5_0 => "Q5_0",
-            Self::Q5_1 => "Q5_1",
-            Self::Q8_0 => "Q8_0",
-            Self::Q8_1 => "Q8_1",
-            Self::Q2K => "Q2_K",
-            Self::Q3K => "Q3_K",
-            Self::Q4K => "Q4_K",
-            Self::Q5K => "Q5_K",
-            Self::Q6K => "Q6_K",
-            Self::Q8K => "Q8_K",
-            Self::Iq1S => "IQ1_S",
-            Self::Iq1M => "IQ1_M",
-            Self::Iq2Xxs => "IQ2_XXS",
-            Self::Iq2Xs => "IQ2_XS",
-            Self::Iq2S => "IQ2_S",
-            Self::Iq3Xxs => "IQ3_XXS",
-            Self::Iq3S => "IQ3_S",
-            Self::Iq4Nl => "IQ4_NL",
-            Self::Iq4Xs => "IQ4_XS",
-            Self::Mxfp4 => "MXFP4",
-            Self::Tq1 => "TQ1_0",
-            Self::Tq2 => "TQ2_0",
-        }
+        TYPES[self as usize].1
+    }
+
+    /// The type of this number among ggml's.
+    pub(crate) fn from_ggml(number: u32) -> Option<Self> {
+        let found = TYPES.iter().find(|row| row.2 == Some(number));
+        found.map(|row| row.0)
     }
 }
 
@@ -164,5 +135,21 @@ impl TensorInfo {
     /// How many numbers it holds; `None` when that overflows.
     pub fn numbers(&self) -> Option<usize> {
         self.shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_has_its_own_row() {
+        for (place, row) in TYPES.iter().enumerate() {
+            assert_eq!(row.0 as usize, place);
+            let ggml = TYPES
+                .iter()
+                .filter(|other| row.2.is_some() && other.2 == row.2);
+            assert!(ggml.count() <= 1, "{}", row.1);
+        }
     }
 }

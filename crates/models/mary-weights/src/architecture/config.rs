@@ -3,28 +3,29 @@
 //!
 //! [`Architecture::resolve`] reads a Hugging Face `config.json` and gives the switches that the
 //! generic transformer follows, with the names its tensors have in a checkpoint. An architecture
-//! that is not known is refused by name with the list of those that are. What a file leaves out is
-//! what transformers assumes (`defaults.json`).
+//! that is not known is refused by name with the list of those that are ([`family`]). What a file leaves
+//! out is what transformers assumes (`defaults.json`).
 
 mod classic;
 mod defaults;
 mod encoder;
 mod falcon;
+pub(crate) mod family;
 mod fields;
+#[cfg(test)]
+mod invented;
 mod llama;
 mod open;
 mod rope;
 mod sparse;
 
 use mary_contract::{ErrorKind, ModelError};
-use serde_json::Value;
 
 pub use fields::Fields;
 pub use rope::Rope;
 
 /// A transformer, resolved from its configuration.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Architecture {
     /// The field's name for it, for example `GPT-NeoX`.
     pub family: &'static str,
@@ -84,7 +85,6 @@ pub struct Embedding {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Norm {
     /// Root mean square only, no centring and no bias.
     pub rms: bool,
@@ -159,7 +159,6 @@ pub struct LayerKind {
 
 /// Feed-forward blocks of which every token takes a few.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Experts {
     pub count: usize,
     /// How many a token takes: those that its router finds likeliest.
@@ -172,7 +171,6 @@ pub struct Experts {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Mlp {
     /// `down(act(gate(x)) * up(x))` instead of `down(act(up(x)))`.
     pub gated: bool,
@@ -225,7 +223,6 @@ pub enum UpNames {
 
 /// What the tensors of experts are called inside a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct ExpertNames {
     pub router: &'static str,
     /// An expert's prefix, `{}` standing for its number.
@@ -238,7 +235,6 @@ pub struct ExpertNames {
 
 /// What tensors are called, each without `.weight` and `.bias`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Names {
     /// Prefixes of the body and of the head that occur in the wild, tried in order.
     pub prefixes: &'static [(&'static str, &'static str)],
@@ -269,191 +265,18 @@ pub struct Names {
     /// Norm after the last block, where there is one.
     pub final_norm: Option<&'static str>,
     pub head: &'static str,
+    /// What GGUF files call a tensor within a block, and what they call it in most architectures.
+    pub gguf: &'static [(&'static str, &'static str)],
     /// Weights are stored as `[in, out]` (GPT-2).
     pub transposed: bool,
     /// Norms have no weights (OLMo).
     pub bare_norms: bool,
 }
 
-/// One family: the `model_type`s it answers to and how its configuration is read.
-struct Family {
-    types: &'static [&'static str],
-    read: fn(&Fields<'_>) -> Result<Architecture, ModelError>,
-}
-
-const FAMILIES: &[Family] = &[
-    Family {
-        types: &["gpt_neox"],
-        read: classic::gpt_neox,
-    },
-    Family {
-        types: &["gpt2"],
-        read: classic::gpt2,
-    },
-    Family {
-        types: &["opt"],
-        read: classic::opt,
-    },
-    Family {
-        types: &["phi"],
-        read: classic::phi,
-    },
-    Family {
-        types: &["llama", "mistral", "qwen2", "qwen3"],
-        read: llama::llama,
-    },
-    Family {
-        types: &["qwen2_vl_text", "qwen2_5_vl_text"],
-        read: llama::llama,
-    },
-    Family {
-        types: &["phi3"],
-        read: llama::phi3,
-    },
-    Family {
-        types: &["gemma2", "gemma3_text"],
-        read: llama::gemma,
-    },
-    Family {
-        types: &["falcon", "RefinedWeb", "RefinedWebModel"],
-        read: falcon::falcon,
-    },
-    Family {
-        types: &["qwen"],
-        read: open::qwen,
-    },
-    Family {
-        types: &["gptj"],
-        read: open::gptj,
-    },
-    Family {
-        types: &["gpt_neo"],
-        read: open::gpt_neo,
-    },
-    Family {
-        types: &["bloom"],
-        read: open::bloom,
-    },
-    Family {
-        types: &["stablelm"],
-        read: open::stablelm,
-    },
-    Family {
-        types: &["olmo"],
-        read: open::olmo,
-    },
-    Family {
-        types: &["granite"],
-        read: open::granite,
-    },
-    Family {
-        types: &["olmo2"],
-        read: open::olmo2,
-    },
-    Family {
-        types: &["mixtral"],
-        read: sparse::mixtral,
-    },
-    Family {
-        types: &["qwen2_moe", "qwen3_moe"],
-        read: sparse::qwen_moe,
-    },
-    Family {
-        types: &["olmoe"],
-        read: sparse::olmoe,
-    },
-    Family {
-        types: &["bert", "visual_bert"],
-        read: encoder::bert,
-    },
-    Family {
-        types: &["roberta", "xlm-roberta"],
-        read: encoder::roberta,
-    },
-    Family {
-        types: &["clip_text_model"],
-        read: encoder::clip_text,
-    },
-    Family {
-        types: &["siglip_text_model"],
-        read: encoder::siglip_text,
-    },
-];
-
-/// Models of pictures and text whose text path is one of the families above; their own fields lie
-/// under `text_config`.
-const WRAPPERS: &[(&str, &str)] = &[
-    ("llava", "llama"),
-    ("llava_next", "llama"),
-    // The original LLaVA: LLaMA's or Mistral's own fields and names, with a tower beside them.
-    ("llava_llama", "llama"),
-    ("llava_mistral", "mistral"),
-    ("gemma3", "gemma3_text"),
-    ("qwen2_vl", "qwen2_vl_text"),
-    ("qwen2_5_vl", "qwen2_5_vl_text"),
-    ("clip", "clip_text_model"),
-    ("siglip", "siglip_text_model"),
-    ("idefics3", "llama"),
-    ("smolvlm", "llama"),
-];
-
 /// More experts than any model has: what a file may make this program name and look for.
 const MOST_EXPERTS: usize = 4096;
 
-/// Numbers of which the computation is made. One that is not a number must not become a default in silence.
-const NUMBERS: [&str; 9] = [
-    "rope_theta",
-    "rotary_emb_base",
-    "rope_local_base_freq",
-    "rms_norm_eps",
-    "layer_norm_eps",
-    "layer_norm_epsilon",
-    "partial_rotary_factor",
-    "rotary_pct",
-    "query_pre_attn_scalar",
-];
-
-fn numbers(fields: &Fields<'_>) -> Result<(), ModelError> {
-    for name in NUMBERS {
-        if let Some(found) = fields.get(name)
-            && fields.number(name).is_none()
-        {
-            let message = format!("config.json: `{name}` is {found}; expected a number");
-            return Err(ModelError::new(ErrorKind::BadModel, message));
-        }
-    }
-    Ok(())
-}
-
 impl Architecture {
-    /// Reads a `config.json`.
-    pub fn resolve(config: &Value) -> Result<Self, ModelError> {
-        let outer = Fields::new(config);
-        let declared = outer.text("model_type").unwrap_or_default();
-        let wrapper = WRAPPERS.iter().find(|(name, _)| *name == declared);
-        let merged = wrapper.map(|(_, inner)| text_path(config, inner));
-        let config = merged.as_ref().unwrap_or(config);
-        let kind = Fields::new(config).text("model_type").unwrap_or_default();
-        let filled = defaults::filled(config, kind);
-        let fields = Fields::new(&filled);
-        let family = FAMILIES.iter().find(|f| f.types.contains(&kind));
-        let Some(family) = family else {
-            return Err(unknown(config, declared));
-        };
-        numbers(&fields)?;
-        let architecture = (family.read)(&fields)?;
-        architecture.check()?;
-        Ok(architecture)
-    }
-
-    /// The `model_type`s that can be read.
-    pub fn known() -> Vec<&'static str> {
-        let inner = FAMILIES.iter().flat_map(|f| f.types.iter().copied());
-        inner
-            .chain(WRAPPERS.iter().map(|(name, _)| *name))
-            .collect()
-    }
-
     /// Query heads for each key head.
     pub fn group(&self) -> usize {
         self.heads / self.kv_heads
@@ -547,66 +370,6 @@ impl Architecture {
         }
         Ok(())
     }
-}
-
-/// The configuration of a wrapper's text path, with the wrapper's own fields as a fallback (old
-/// Qwen2-VL files keep everything on the outside).
-fn text_path(config: &Value, inner: &str) -> Value {
-    let mut merged = config.as_object().cloned().unwrap_or_default();
-    let text = merged
-        .get("text_config")
-        .and_then(Value::as_object)
-        .cloned()
-        .unwrap_or_default();
-    let kind = text
-        .get("model_type")
-        .and_then(Value::as_str)
-        .unwrap_or(inner)
-        .to_owned();
-    for (key, value) in text {
-        merged.insert(key, value);
-    }
-    merged.insert("model_type".to_owned(), Value::String(kind));
-    Value::Object(merged)
-}
-
-fn unknown(config: &Value, declared: &str) -> ModelError {
-    let class = config
-        .get("architectures")
-        .and_then(|a| a.get(0))
-        .and_then(Value::as_str);
-    let name = match (declared, class) {
-        ("", None) => "(the file names none)".to_owned(),
-        ("", Some(class)) => class.to_owned(),
-        (kind, None) => format!("`{kind}`"),
-        (kind, Some(class)) => format!("`{kind}` ({class})"),
-    };
-    ModelError::new(
-        ErrorKind::BadModel,
-        format!("config.json: the architecture {name} is not one this program can run"),
-    )
-    .hint(format!(
-        "it runs these: {}",
-        Architecture::known().join(", ")
-    ))
-}
-
-/// Reads the name of an activation as Hugging Face writes it.
-fn activation(name: &str) -> Result<Activation, ModelError> {
-    Ok(match name {
-        "gelu" | "gelu_python" => Activation::Gelu,
-        "gelu_new" | "gelu_fast" | "gelu_pytorch_tanh" => Activation::GeluTanh,
-        "quick_gelu" => Activation::QuickGelu,
-        "silu" | "swish" => Activation::Silu,
-        "relu" => Activation::Relu,
-        other => {
-            return Err(ModelError::new(
-                ErrorKind::BadModel,
-                format!("config.json: the activation `{other}` is not known"),
-            )
-            .hint("known: gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, silu, relu"));
-        }
-    })
 }
 
 #[cfg(test)]

@@ -5,108 +5,27 @@
 //! no more memory than a small multiple of its own size.
 
 mod config;
+mod header;
 mod names;
 pub(crate) mod parts;
 pub(crate) mod projector;
 pub(crate) mod rewrite;
+pub(crate) mod source;
 
+pub(crate) use header::Metadata;
 pub use rewrite::Additions;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use mary_contract::ModelError;
 use serde_json::Value;
 
-use crate::bounds;
-use crate::fault;
+use crate::architecture::Architecture;
 use crate::mapped::Mapped;
-use crate::stored::{Layout, Stored};
-use crate::{TensorInfo, TensorType};
-
-/// A value of the metadata.
-#[derive(Debug, Clone, PartialEq)]
-enum Meta {
-    Integer(i64),
-    Float(f64),
-    Flag(bool),
-    Text(String),
-    Integers(Vec<i64>),
-    Floats(Vec<f32>),
-    Texts(Vec<String>),
-    /// Arrays of arrays and of truth values, which nothing here asks for.
-    Other,
-}
-
-/// The metadata of a file.
-#[derive(Debug, Default)]
-pub(crate) struct Metadata(HashMap<String, Meta>);
-
-impl Metadata {
-    pub fn text(&self, key: &str) -> Option<&str> {
-        match self.0.get(key)? {
-            Meta::Text(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    pub fn integer(&self, key: &str) -> Option<i64> {
-        match self.0.get(key)? {
-            Meta::Integer(n) => Some(*n),
-            // Per-layer values: usable where all layers agree.
-            Meta::Integers(n) => match n.as_slice() {
-                [first, rest @ ..] if rest.iter().all(|x| x == first) => Some(*first),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
-    pub fn float(&self, key: &str) -> Option<f64> {
-        match self.0.get(key)? {
-            Meta::Float(x) => Some(*x),
-            Meta::Integer(n) => Some(*n as f64),
-            _ => None,
-        }
-    }
-
-    pub fn flag(&self, key: &str) -> Option<bool> {
-        match self.0.get(key)? {
-            Meta::Flag(flag) => Some(*flag),
-            _ => None,
-        }
-    }
-
-    /// Where tensors may begin: at multiples of this many bytes.
-    fn alignment(&self) -> Result<usize, String> {
-        let said = self.integer("general.alignment").unwrap_or(32);
-        usize::try_from(said)
-            .ok()
-            .filter(|a| a.is_power_of_two() && *a <= 1 << 20)
-            .ok_or_else(|| format!("has an alignment of {said}"))
-    }
-
-    pub fn texts(&self, key: &str) -> Option<&[String]> {
-        match self.0.get(key)? {
-            Meta::Texts(texts) => Some(texts),
-            _ => None,
-        }
-    }
-
-    pub fn integers(&self, key: &str) -> Option<Vec<i64>> {
-        match self.0.get(key)? {
-            Meta::Integers(n) => Some(n.clone()),
-            _ => None,
-        }
-    }
-
-    pub fn floats(&self, key: &str) -> Option<Vec<f32>> {
-        match self.0.get(key)? {
-            Meta::Floats(x) => Some(x.clone()),
-            _ => None,
-        }
-    }
-}
+use crate::stored::Stored;
+use crate::{bounds, fault};
+use header::Reader;
 
 /// An opened file: metadata, configuration and tensors in Hugging Face's terms.
 pub(crate) struct Gguf {
@@ -131,14 +50,15 @@ impl Gguf {
             .map(|f| f.path.as_path())
             .unwrap_or(Path::new(""));
         let bad = |why: String| fault::bad(first, why);
-        let config = config::translate(&metadata, &stored, files).map_err(bad)?;
+        let (form, config) = config::translate(&metadata, &stored, files).map_err(bad)?;
         // Before anything is named or looped over by what the header says.
         bounds::check(&config, &stored).map_err(bad)?;
         let layers = config.get("num_hidden_layers").and_then(Value::as_u64);
         bounds::layers_named(&stored, layers.unwrap_or(0)).map_err(|why| {
             bad(why).hint("the file is damaged, or was made by a faulty converter; fetch it again")
         })?;
-        let tensors = names::translate(&metadata, &config, stored).map_err(bad)?;
+        let architecture = Architecture::resolve(&config)?;
+        let tensors = names::translate(form, &architecture, stored).map_err(bad)?;
         Ok(Self {
             metadata,
             config,
@@ -153,11 +73,7 @@ impl Gguf {
         stored: &mut BTreeMap<String, Stored>,
     ) -> Result<Metadata, ModelError> {
         let bad = |why: String| fault::bad(&file.path, why);
-        let mut reader = Reader {
-            bytes: file,
-            at: 0,
-            entries: MOST_ENTRIES,
-        };
+        let mut reader = Reader::new(file);
         let (metadata, directory) = reader.header().map_err(|why| {
             let error = bad(why.clone());
             if why.starts_with("ends") {
@@ -205,312 +121,4 @@ impl Gguf {
         }
         Ok(metadata)
     }
-}
-
-/// A tensor as the directory describes it.
-struct Described {
-    name: String,
-    /// Innermost first, as ggml counts.
-    dimensions: Vec<usize>,
-    kind: u32,
-    offset: u64,
-}
-
-impl Described {
-    fn place(&self, data: usize, file_len: usize) -> Result<Stored, String> {
-        let dtype = tensor_type(self.kind).ok_or_else(|| {
-            format!(
-                "is stored as {}; supported are F32, F16, BF16, F64, I8, I16, I32, I64, Q4_0, \
-                 Q4_1, Q5_0, Q5_1, Q8_0, Q8_1, the K, IQ and TQ kinds and MXFP4",
-                type_name(self.kind)
-            )
-        })?;
-        let row = self.dimensions.first().copied().unwrap_or(1);
-        if !row.is_multiple_of(dtype.block_len()) {
-            return Err(format!(
-                "has rows of {row} numbers, which {dtype} cannot hold in whole blocks"
-            ));
-        }
-        let numbers = self
-            .dimensions
-            .iter()
-            .try_fold(1usize, |n, &d| n.checked_mul(d));
-        let len = numbers.and_then(|n| dtype.bytes_for(n));
-        let len = len.ok_or_else(|| format!("has impossible dimensions {:?}", self.dimensions))?;
-        let start = usize::try_from(self.offset)
-            .ok()
-            .and_then(|o| o.checked_add(data));
-        match start.and_then(|s| s.checked_add(len).map(|end| (s, end))) {
-            Some((start, end)) if end <= file_len => Ok(Stored {
-                info: TensorInfo {
-                    shape: self.dimensions.iter().rev().copied().collect(),
-                    dtype,
-                },
-                file: 0,
-                start,
-                len,
-                layout: Layout::Plain,
-            }),
-            Some((start, end)) => Err(format!(
-                "should lie at bytes {start} to {end}, but the file has {file_len}"
-            )),
-            None => Err("lies outside any file".into()),
-        }
-    }
-}
-
-fn tensor_type(kind: u32) -> Option<TensorType> {
-    Some(match kind {
-        0 => TensorType::F32,
-        1 => TensorType::F16,
-        2 => TensorType::Q4_0,
-        3 => TensorType::Q4_1,
-        6 => TensorType::Q5_0,
-        7 => TensorType::Q5_1,
-        8 => TensorType::Q8_0,
-        9 => TensorType::Q8_1,
-        10 => TensorType::Q2K,
-        11 => TensorType::Q3K,
-        12 => TensorType::Q4K,
-        13 => TensorType::Q5K,
-        14 => TensorType::Q6K,
-        15 => TensorType::Q8K,
-        24 => TensorType::I8,
-        25 => TensorType::I16,
-        26 => TensorType::I32,
-        27 => TensorType::I64,
-        28 => TensorType::F64,
-        30 => TensorType::BF16,
-        16 => TensorType::Iq2Xxs,
-        17 => TensorType::Iq2Xs,
-        18 => TensorType::Iq3Xxs,
-        19 => TensorType::Iq1S,
-        20 => TensorType::Iq4Nl,
-        21 => TensorType::Iq3S,
-        22 => TensorType::Iq2S,
-        23 => TensorType::Iq4Xs,
-        29 => TensorType::Iq1M,
-        34 => TensorType::Tq1,
-        35 => TensorType::Tq2,
-        39 => TensorType::Mxfp4,
-        _ => return None,
-    })
-}
-
-/// Names of ggml types that are not supported, so that the refusal says what it met.
-fn type_name(kind: u32) -> String {
-    let name = match kind {
-        4 | 5 => "Q4_2 or Q4_3, which ggml has given up",
-        31..=33 => "a repacked Q4_0, which ggml has given up",
-        36..=38 => "a repacked IQ4_NL, which ggml has given up",
-        40 => "NVFP4",
-        other => return format!("ggml type {other}"),
-    };
-    name.into()
-}
-
-/// Reads from the front of a file, never past its end.
-struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    /// List entries that may still come: a byte in the file can be many in memory.
-    entries: usize,
-}
-
-/// Most entries of all lists together; the largest vocabularies have less than a million.
-const MOST_ENTRIES: usize = 1 << 24;
-/// Most tensors, and most metadata entries.
-const MOST_NAMES: usize = 1 << 20;
-
-impl<'a> Reader<'a> {
-    fn header(&mut self) -> Result<(Metadata, Vec<Described>), String> {
-        let (metadata, tensors) = self.metadata()?;
-        Ok((metadata, self.directory(tensors)?))
-    }
-
-    /// What stands before the directory of tensors, and how many tensors that lists.
-    fn metadata(&mut self) -> Result<(Metadata, usize), String> {
-        if self.take(4)? != b"GGUF" {
-            return Err("is not a GGUF file: it does not begin with `GGUF`".into());
-        }
-        let version = self.u32()?;
-        match version {
-            2 | 3 => {}
-            1 => return Err("is a GGUF file of version 1; convert it again".into()),
-            v if v.swap_bytes() <= 3 => return Err("is a big-endian GGUF file".into()),
-            v => return Err(format!("is a GGUF file of version {v}; 2 and 3 are known")),
-        }
-        // A tensor takes at least 24 bytes of directory, a metadata entry at least 13.
-        let tensors = self.count(24, "tensors")?;
-        let entries = self.count(13, "metadata entries")?;
-        if tensors > MOST_NAMES || entries > MOST_NAMES {
-            return Err(format!(
-                "says that it holds {tensors} tensors and {entries} metadata entries; {MOST_NAMES} are allowed"
-            ));
-        }
-        let mut metadata = HashMap::with_capacity(entries.min(1_024));
-        for _ in 0..entries {
-            let key = self.name()?;
-            let kind = self.u32()?;
-            let value = self.value(kind).map_err(|why| match why {
-                why if why.starts_with("ends") => why,
-                why => format!("metadata `{key}` {why}"),
-            })?;
-            metadata.insert(key, value);
-        }
-        Ok((Metadata(metadata), tensors))
-    }
-
-    fn directory(&mut self, tensors: usize) -> Result<Vec<Described>, String> {
-        let mut directory = Vec::with_capacity(tensors.min(1_024));
-        for _ in 0..tensors {
-            directory.push(self.described()?);
-        }
-        if directory.is_empty() {
-            return Err("holds no tensors".into());
-        }
-        Ok(directory)
-    }
-
-    fn described(&mut self) -> Result<Described, String> {
-        let name = self.name()?;
-        let rank = self.u32()?;
-        if rank > 4 {
-            return Err(format!("tensor `{name}` has {rank} dimensions"));
-        }
-        let dimensions = (0..rank)
-            .map(|_| {
-                let n = self.u64()?;
-                usize::try_from(n).map_err(|_| format!("tensor `{name}` has a dimension of {n}"))
-            })
-            .collect::<Result<_, String>>()?;
-        Ok(Described {
-            name,
-            dimensions,
-            kind: self.u32()?,
-            offset: self.u64()?,
-        })
-    }
-
-    fn value(&mut self, kind: u32) -> Result<Meta, String> {
-        Ok(match kind {
-            0..=5 | 10 | 11 => Meta::Integer(self.integer(kind)?),
-            6 => Meta::Float(decimal(f32::from_le_bytes(self.array()?))),
-            12 => Meta::Float(f64::from_le_bytes(self.array()?)),
-            7 => Meta::Flag(self.take(1)? != [0]),
-            8 => Meta::Text(self.text()?),
-            9 => {
-                let kind = self.u32()?;
-                self.list(kind, 0)?
-            }
-            other => return Err(format!("is of the unknown type {other}")),
-        })
-    }
-
-    fn integer(&mut self, kind: u32) -> Result<i64, String> {
-        Ok(match kind {
-            0 => i64::from(self.array::<1>()?[0]),
-            1 => i64::from(i8::from_le_bytes(self.array()?)),
-            2 => i64::from(u16::from_le_bytes(self.array()?)),
-            3 => i64::from(i16::from_le_bytes(self.array()?)),
-            4 => i64::from(self.u32()?),
-            5 => i64::from(i32::from_le_bytes(self.array()?)),
-            10 => i64::try_from(self.u64()?).unwrap_or(i64::MAX),
-            _ => i64::from_le_bytes(self.array()?),
-        })
-    }
-
-    fn list(&mut self, kind: u32, depth: usize) -> Result<Meta, String> {
-        let size = match kind {
-            0 | 1 | 7 => 1,
-            2 | 3 => 2,
-            4..=6 => 4,
-            10..=12 | 8 => 8,
-            9 => 12,
-            other => return Err(format!("is a list of the unknown type {other}")),
-        };
-        let n = self.count(size, "list entries")?;
-        self.entries = self
-            .entries
-            .checked_sub(n)
-            .ok_or_else(|| format!("has lists of more than {MOST_ENTRIES} entries together"))?;
-        Ok(match kind {
-            0..=5 | 10 | 11 => Meta::Integers(
-                (0..n)
-                    .map(|_| self.integer(kind))
-                    .collect::<Result<_, _>>()?,
-            ),
-            6 => Meta::Floats(
-                (0..n)
-                    .map(|_| Ok(f32::from_le_bytes(self.array()?)))
-                    .collect::<Result<_, String>>()?,
-            ),
-            8 => Meta::Texts((0..n).map(|_| self.text()).collect::<Result<_, _>>()?),
-            9 if depth >= 3 => return Err("is nested too deeply".into()),
-            9 => {
-                for _ in 0..n {
-                    let kind = self.u32()?;
-                    self.list(kind, depth + 1)?;
-                }
-                Meta::Other
-            }
-            _ => {
-                self.take(n * size)?;
-                Meta::Other
-            }
-        })
-    }
-
-    /// A count of things of at least `size` bytes each, which must fit into the rest of the file.
-    fn count(&mut self, size: usize, what: &str) -> Result<usize, String> {
-        let n = self.u64()?;
-        let left = self.bytes.len() - self.at;
-        match usize::try_from(n) {
-            Ok(count) if count <= left / size => Ok(count),
-            _ => Err(format!(
-                "ends too early: {n} {what} do not fit into the remaining {left} bytes"
-            )),
-        }
-    }
-
-    fn take(&mut self, n: usize) -> Result<&'a [u8], String> {
-        let end = self.at.checked_add(n).filter(|&e| e <= self.bytes.len());
-        let end = end.ok_or_else(|| format!("ends too early, at byte {}", self.bytes.len()))?;
-        let taken = &self.bytes[self.at..end];
-        self.at = end;
-        Ok(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], String> {
-        let mut array = [0; N];
-        array.copy_from_slice(self.take(N)?);
-        Ok(array)
-    }
-
-    fn u32(&mut self) -> Result<u32, String> {
-        Ok(u32::from_le_bytes(self.array()?))
-    }
-
-    fn u64(&mut self) -> Result<u64, String> {
-        Ok(u64::from_le_bytes(self.array()?))
-    }
-
-    fn text(&mut self) -> Result<String, String> {
-        let n = self.count(1, "bytes of text")?;
-        Ok(String::from_utf8_lossy(self.take(n)?).into_owned())
-    }
-
-    /// A key or a tensor's name.
-    fn name(&mut self) -> Result<String, String> {
-        let name = self.text()?;
-        if name.is_empty() || name.len() > 65_535 || name.contains(char::is_control) {
-            return Err("holds a name that is empty, endless or not printable".into());
-        }
-        Ok(name)
-    }
-}
-
-/// The decimal number a person wrote before it was rounded to 32 bits: 1e-5, not 9.99999974e-6.
-fn decimal(x: f32) -> f64 {
-    x.to_string().parse().unwrap_or_else(|_| f64::from(x))
 }

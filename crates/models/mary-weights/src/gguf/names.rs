@@ -1,23 +1,18 @@
 //! From GGUF's tensor names to Hugging Face's, undoing what llama.cpp's converter did to the rows.
 //!
-//! The names are those of llama.cpp's `tensor_mapping.py`; what is undone is what
-//! `convert_hf_to_gguf.py` does to each architecture. A tensor without a place is refused by name:
-//! leaving a weight out would be another model.
+//! llama.cpp gives each part of a transformer one name (`tensor_mapping.py`), whatever its architecture: the names
+//! follow from [`Names`](crate::architecture::config::Names). What is undone is what `convert_hf_to_gguf.py` does to
+//! each architecture. A tensor without a place is refused by name: leaving a weight out would be another model.
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
-mod tables;
-
-pub(super) use tables::KNOWN;
-use tables::{PHI2, Table, table};
-
-use super::Metadata;
+use crate::architecture::Architecture;
+use crate::architecture::config::family::{Conversion, GgufForm};
+use crate::architecture::config::{Block, QkNorm, QkvNames, UpNames};
 use crate::stored::{Layout, RowOrder, Stored};
 
 /// Tensors that hold no weights; what they say goes into the configuration.
-pub(super) const ROPE_TABLES: [&str; 3] = [
+const ROPE_TABLES: [&str; 3] = [
     "rope_freqs.weight",
     "rope_factors_long.weight",
     "rope_factors_short.weight",
@@ -28,68 +23,164 @@ const MOST_PARTS: usize = 4096;
 
 /// Renames every tensor and says how each is to be read.
 pub(super) fn translate(
-    metadata: &Metadata,
-    config: &Value,
+    form: &GgufForm,
+    architecture: &Architecture,
     stored: BTreeMap<String, Stored>,
 ) -> Result<BTreeMap<String, Stored>, String> {
-    let architecture = metadata.text("general.architecture").unwrap_or("");
-    let table = table(architecture, config)
-        .ok_or_else(|| format!("architecture `{architecture}` is not known; known: {KNOWN}"))?;
+    let names = NameTable::new(architecture);
     let mut renamed = BTreeMap::new();
     for (name, mut tensor) in stored {
         if ROPE_TABLES.contains(&name.as_str()) {
             continue;
         }
-        if architecture == "phi2" && name.contains(".attn_qkv.") {
-            split_phi2(&name, &tensor, &mut renamed)?;
+        if form.conversion == Conversion::QkvJoined && name.contains(".attn_qkv.") {
+            split_qkv(&name, &tensor, &names, &mut renamed)?;
             continue;
         }
-        if let Some(pattern) = merged_name(table, &name) {
-            split_merged(&name, &pattern, &tensor, &mut renamed)?;
-            continue;
-        }
-        let hf = hf_name(table, &name).ok_or_else(|| {
-            format!("tensor `{name}` has no place in a model of architecture `{architecture}`")
+        let hf = names.translate(&name).ok_or_else(|| {
+            let form = form.name;
+            format!("tensor `{name}` has no place in a model of architecture `{form}`")
         })?;
-        undo(architecture, config, &name, &mut tensor)?;
+        if hf.contains("{}") {
+            split_merged(&name, &hf, &tensor, &mut renamed)?;
+            continue;
+        }
+        undo(form.conversion, architecture, &name, &mut tensor)?;
         renamed.insert(hf, tensor);
     }
     Ok(renamed)
 }
 
-fn hf_name(table: &Table, name: &str) -> Option<String> {
-    let (stem, suffix) = name.rsplit_once('.')?;
-    if !matches!(suffix, "weight" | "bias") {
-        return None;
-    }
-    let find = |pairs: &[(&str, &'static str)], stem: &str| {
-        pairs.iter().find(|(g, _)| *g == stem).map(|(_, hf)| *hf)
-    };
-    if let Some(rest) = stem.strip_prefix("blk.") {
-        let (layer, stem) = rest.split_once('.')?;
-        let layer: u32 = layer.parse().ok()?;
-        let hf = find(table.inner, stem)?;
-        return Some(format!("{}.{layer}.{hf}.{suffix}", table.block));
-    }
-    find(table.outer, stem).map(|hf| format!("{hf}.{suffix}"))
+/// GGUF's names without `.weight` and `.bias`, and Hugging Face's.
+struct NameTable {
+    outer: Vec<(&'static str, String)>,
+    /// The beginning of a block's names, `{}` standing for its number.
+    block: String,
+    /// Within a block. Where one tensor holds a part of every expert or head, `{}` stands for the number of the part.
+    inner: Vec<(&'static str, String)>,
 }
 
-/// The name of each part of a merged tensor, `{}` standing for its number. Files from before tensors
-/// were merged have one for every expert: `ffn_gate.3`, where `ffn_gate_exps` came later.
-fn merged_name(table: &Table, name: &str) -> Option<String> {
-    let (stem, suffix) = name.rsplit_once('.')?;
-    let (layer, stem) = stem.strip_prefix("blk.")?.split_once('.')?;
-    let layer: u32 = layer.parse().ok()?;
-    let (stem, number) = match stem.split_once('.') {
-        Some((part, number)) => (format!("{part}_exps"), Some(number.parse::<u32>().ok()?)),
-        None => (stem.to_owned(), None),
-    };
-    let (_, hf) = table.merged.iter().find(|(g, _)| *g == stem)?;
-    let hf = match number {
-        Some(number) => hf.replace("{}", &number.to_string()),
-        None => (*hf).to_owned(),
-    };
-    Some(format!("{}.{layer}.{hf}.{suffix}", table.block))
+impl NameTable {
+    fn new(a: &Architecture) -> Self {
+        let n = &a.names;
+        let (body, before_head) = n.prefixes.first().copied().unwrap_or_default();
+        let mut outer = vec![
+            ("token_embd", n.embed),
+            ("position_embd", n.positions),
+            ("token_types", n.token_types),
+            ("token_embd_norm", n.embed_norm),
+            ("output_norm", n.final_norm.unwrap_or_default()),
+        ];
+        outer.retain(|(_, name)| !name.is_empty());
+        let full = |(stem, name)| (stem, format!("{body}{name}"));
+        let mut outer: Vec<(&str, String)> = outer.into_iter().map(full).collect();
+        if a.language_head {
+            outer.push(("output", format!("{before_head}{}", n.head)));
+        }
+        Self {
+            outer,
+            block: format!("{body}{}", n.layer),
+            inner: within_block(a),
+        }
+    }
+
+    fn translate(&self, name: &str) -> Option<String> {
+        let (stem, suffix) = name.rsplit_once('.')?;
+        if !matches!(suffix, "weight" | "bias") {
+            return None;
+        }
+        let find = |pairs: &[(&str, String)], stem: &str| {
+            let found = pairs.iter().find(|(gguf, _)| *gguf == stem);
+            found.map(|(_, hf)| hf.clone())
+        };
+        let Some(rest) = stem.strip_prefix("blk.") else {
+            return find(&self.outer, stem).map(|hf| format!("{hf}.{suffix}"));
+        };
+        let (layer, stem) = rest.split_once('.')?;
+        let layer: u32 = layer.parse().ok()?;
+        // Older files have a tensor for every expert: `ffn_gate.3`, where `ffn_gate_exps` came later.
+        let hf = match stem.split_once('.') {
+            Some((part, number)) => {
+                let number: u32 = number.parse().ok()?;
+                let merged = find(&self.inner, &format!("{part}_exps"))?;
+                merged.replace("{}", &number.to_string())
+            }
+            None => find(&self.inner, stem)?,
+        };
+        let block = self.block.replace("{}", &layer.to_string());
+        Some(format!("{block}{hf}.{suffix}"))
+    }
+}
+
+fn within_block(a: &Architecture) -> Vec<(&'static str, String)> {
+    let n = &a.names;
+    let mut all: Vec<(&'static str, String)> = Vec::new();
+    let mut add = |stem, name: &str| all.push((stem, name.to_owned()));
+    add("post_attention_norm", n.post_norms.0);
+    add("post_ffw_norm", n.post_norms.1);
+    if a.block != Block::OutputNorm {
+        add("attn_norm", n.attn_norm);
+        if a.block != (Block::Parallel { shared: true }) {
+            add("ffn_norm", n.mlp_norm);
+        }
+    }
+    match n.qkv {
+        QkvNames::Fused(name, _) => add("attn_qkv", name),
+        QkvNames::Separate(q, k, v) => {
+            add("attn_q", q);
+            add("attn_k", k);
+            add("attn_v", v);
+        }
+    }
+    for (stem, name) in [("attn_q_norm", n.qk_norms.0), ("attn_k_norm", n.qk_norms.1)] {
+        match a.attention.qk_norm {
+            QkNorm::None => {}
+            QkNorm::Shared | QkNorm::Whole => add(stem, name),
+            QkNorm::PerHead => add(stem, &format!("{name}.norms.{{}}")),
+        }
+    }
+    add("attn_output", n.attn_out);
+    if a.kinds.iter().any(|kind| !kind.sparse) {
+        match n.up {
+            UpNames::Plain(up) | UpNames::Fused(up) => add("ffn_up", up),
+            UpNames::Separate(gate, up) => {
+                add("ffn_gate", gate);
+                add("ffn_up", up);
+            }
+        }
+        add("ffn_down", n.down);
+    }
+    if let (Some(experts), Some(names)) = (a.experts, n.experts) {
+        add("ffn_gate_inp", names.router);
+        let (gate, up, down) = names.parts;
+        let merged = ["ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"];
+        let shared = ["ffn_gate_shexp", "ffn_up_shexp", "ffn_down_shexp"];
+        for (i, part) in [gate, up, down].into_iter().enumerate() {
+            add(merged[i], &format!("{}{part}", names.expert));
+            if experts.shared.is_some() {
+                add(shared[i], &format!("{}{part}", names.shared.0));
+            }
+        }
+        if experts.shared.is_some() {
+            add("ffn_gate_inp_shexp", names.shared.1);
+        }
+    }
+    all.retain(|(_, name)| !name.is_empty());
+    for (own, usual) in n.gguf {
+        if let Some(entry) = all.iter_mut().find(|(stem, _)| stem == usual) {
+            entry.0 = own;
+        }
+    }
+    all
+}
+
+/// Part `number` of `count` equal ones.
+fn part(tensor: &Stored, (number, count): (usize, usize), shape: Vec<usize>) -> Stored {
+    let mut part = tensor.clone();
+    part.info.shape = shape;
+    part.len = tensor.len / count;
+    part.start = tensor.start + number * part.len;
+    part
 }
 
 /// Parts of a tensor whose outermost dimension counts them: experts, or heads.
@@ -99,10 +190,6 @@ fn split_merged(
     tensor: &Stored,
     renamed: &mut BTreeMap<String, Stored>,
 ) -> Result<(), String> {
-    if !pattern.contains("{}") {
-        renamed.insert(pattern.to_owned(), tensor.clone());
-        return Ok(());
-    }
     let wrong = || format!("tensor `{name}` does not hold equal parts");
     let (&count, rest) = tensor.info.shape.split_first().ok_or_else(wrong)?;
     // Blocks lie within rows, and a part is whole rows. An empty tensor could claim any number of parts.
@@ -110,47 +197,60 @@ fn split_merged(
     if !sound || rest.is_empty() || !tensor.len.is_multiple_of(count) {
         return Err(wrong());
     }
-    for part in 0..count {
-        let mut piece = tensor.clone();
-        piece.info.shape = rest.to_vec();
-        piece.len = tensor.len / count;
-        piece.start = tensor.start + part * piece.len;
-        renamed.insert(pattern.replace("{}", &part.to_string()), piece);
+    for number in 0..count {
+        let name = pattern.replace("{}", &number.to_string());
+        renamed.insert(name, part(tensor, (number, count), rest.to_vec()));
+    }
+    Ok(())
+}
+
+/// Query, key and value of one tensor, where Hugging Face has three.
+fn split_qkv(
+    name: &str,
+    tensor: &Stored,
+    names: &NameTable,
+    renamed: &mut BTreeMap<String, Stored>,
+) -> Result<(), String> {
+    let wrong = || format!("tensor `{name}` is not a query, key and value of equal size");
+    let mut shape = tensor.info.shape.clone();
+    let rows = shape.first_mut().ok_or_else(wrong)?;
+    // Blocks lie within rows, so a third of the rows is a third of the bytes.
+    if !rows.is_multiple_of(3) || !tensor.len.is_multiple_of(3) {
+        return Err(wrong());
+    }
+    *rows /= 3;
+    for (number, stem) in ["attn_q", "attn_k", "attn_v"].into_iter().enumerate() {
+        let hf = names.translate(&name.replace("attn_qkv", stem));
+        let third = part(tensor, (number, 3), shape.clone());
+        renamed.insert(hf.ok_or_else(wrong)?, third);
     }
     Ok(())
 }
 
 /// What the converter did to this tensor, undone on reading.
-fn undo(architecture: &str, config: &Value, name: &str, tensor: &mut Stored) -> Result<(), String> {
-    let number = |key: &str| {
-        config[key]
-            .as_u64()
-            .and_then(|n| usize::try_from(n).ok())
-            .unwrap_or(0)
-    };
-    let heads = number("num_attention_heads");
-    let head_dim = number("hidden_size").checked_div(heads).unwrap_or(0);
-    let order = match architecture {
-        "llama" | "olmo" | "granite" if name.contains(".attn_q.") || name.contains(".attn_k.") => {
-            RowOrder::Rotary {
-                head_dim: number("head_dim"),
-            }
-        }
-        "gptneox" | "bloom" if name.contains(".attn_qkv.") => RowOrder::NeoxQkv { heads, head_dim },
-        "falcon" if name.contains(".attn_qkv.") => RowOrder::FalconQkv {
+fn undo(
+    conversion: Conversion,
+    a: &Architecture,
+    name: &str,
+    tensor: &mut Stored,
+) -> Result<(), String> {
+    let is = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+    let (heads, groups, head_dim) = (a.heads, a.kv_heads, a.head_dim);
+    let order = match conversion {
+        Conversion::RotaryPairs if is(&[".attn_q.", ".attn_k."]) => RowOrder::Rotary { head_dim },
+        Conversion::QkvByRole if is(&[".attn_qkv."]) => RowOrder::NeoxQkv { heads, head_dim },
+        Conversion::QkvByGroup if is(&[".attn_qkv."]) => RowOrder::FalconQkv {
             heads,
-            groups: number("num_kv_heads"),
+            groups,
             head_dim,
         },
-        "gemma2" | "gemma3" if name.ends_with("norm.weight") => {
+        Conversion::NormPlusOne if name.ends_with("norm.weight") => {
             tensor.layout = Layout::PlusOne;
             return Ok(());
         }
-        "gpt2"
+        Conversion::Transposed
             if tensor.info.shape.len() == 2
-                && [".attn_qkv.", ".attn_output.", ".ffn_up.", ".ffn_down."]
-                    .iter()
-                    .any(|part| name.contains(part)) =>
+                && is(&[".attn_qkv.", ".attn_output.", ".ffn_up.", ".ffn_down."]) =>
         {
             tensor.info.shape.reverse();
             tensor.layout = Layout::Transposed;
@@ -168,54 +268,34 @@ fn undo(architecture: &str, config: &Value, name: &str, tensor: &mut Stored) -> 
     Ok(())
 }
 
-/// Older Phi-2 files keep query, key and value in one tensor; Hugging Face has three.
-fn split_phi2(
-    name: &str,
-    tensor: &Stored,
-    renamed: &mut BTreeMap<String, Stored>,
-) -> Result<(), String> {
-    let wrong = || format!("tensor `{name}` is not a query, key and value of equal size");
-    let rows = *tensor.info.shape.first().ok_or_else(wrong)?;
-    // Blocks lie within rows, so a third of the rows is a third of the bytes.
-    if !rows.is_multiple_of(3) || !tensor.len.is_multiple_of(3) {
-        return Err(wrong());
-    }
-    for (i, part) in ["attn_q", "attn_k", "attn_v"].into_iter().enumerate() {
-        let part = name.replace("attn_qkv", part);
-        let hf = hf_name(&PHI2, &part).ok_or_else(wrong)?;
-        let mut piece = tensor.clone();
-        piece.info.shape[0] = rows / 3;
-        piece.len = tensor.len / 3;
-        piece.start = tensor.start + i * piece.len;
-        renamed.insert(hf, piece);
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::tables::{GPT2, LLAMA};
     use super::*;
+
+    fn names(model_type: &str) -> NameTable {
+        let config = serde_json::json!({"model_type": model_type});
+        NameTable::new(&Architecture::resolve(&config).unwrap())
+    }
 
     #[test]
     fn names_inside_and_outside_the_blocks() {
+        let (llama, gpt2) = (names("llama"), names("gpt2"));
         assert_eq!(
-            hf_name(&LLAMA, "blk.12.attn_q.weight").as_deref(),
+            llama.translate("blk.12.attn_q.weight").as_deref(),
             Some("model.layers.12.self_attn.q_proj.weight")
         );
         assert_eq!(
-            hf_name(&LLAMA, "output.weight").as_deref(),
+            llama.translate("output.weight").as_deref(),
             Some("lm_head.weight")
         );
-        assert_eq!(hf_name(&LLAMA, "blk.0.ffn_gate_exps.weight"), None);
-        assert_eq!(hf_name(&GPT2, "blk.x.attn_qkv.weight"), None);
+        assert_eq!(llama.translate("blk.0.ffn_gate_exps.weight"), None);
+        assert_eq!(gpt2.translate("blk.x.attn_qkv.weight"), None);
     }
 
     #[test]
     fn experts_come_apart_and_older_files_have_them_apart() {
-        let config = serde_json::json!({"model_type": "mixtral"});
-        let table = table("llama", &config).unwrap();
-        let name = |name| merged_name(table, name);
+        let table = names("mixtral");
+        let name = |name| table.translate(name);
         assert_eq!(
             name("blk.3.ffn_up_exps.weight").as_deref(),
             Some("model.layers.3.block_sparse_moe.experts.{}.w3.weight")
@@ -224,7 +304,7 @@ mod tests {
             name("blk.3.ffn_up.7.weight").as_deref(),
             Some("model.layers.3.block_sparse_moe.experts.7.w3.weight")
         );
-        assert_eq!(name("blk.3.ffn_norm.weight"), None);
+        assert_eq!(name("blk.3.ffn_up.weight"), None, "no layer is dense");
         assert_eq!(name("blk.3.ffn_up.x.weight"), None);
 
         let tensor = |shape: &[usize], len| Stored {

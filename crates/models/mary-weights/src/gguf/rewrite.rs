@@ -9,7 +9,7 @@ use std::path::Path;
 use mary_contract::{ErrorKind, ModelError};
 use mary_platform::Replacement;
 
-use super::{Described, Reader};
+use super::header::{Described, Reader};
 use crate::mapped::Mapped;
 use crate::stored::Stored;
 use crate::{dequant, fault};
@@ -82,11 +82,7 @@ pub(crate) fn rewrite(
     additions: &dyn Additions,
 ) -> Result<(), ModelError> {
     let bad = |why: String| fault::bad(&file.path, why);
-    let mut reader = Reader {
-        bytes: file,
-        at: 0,
-        entries: super::MOST_ENTRIES,
-    };
+    let mut reader = Reader::new(file);
     let (metadata, count) = reader.metadata().map_err(bad)?;
     let before = reader.at;
     let directory = reader.directory(count).map_err(bad)?;
@@ -139,15 +135,19 @@ fn head(before: &[u8], pieces: &[Piece<'_>], alignment: usize) -> Vec<u8> {
         let Described {
             name,
             dimensions,
-            kind,
+            ggml_type,
             ..
         } = &piece.described;
         head.extend((name.len() as u64).to_le_bytes());
         head.extend(name.as_bytes());
         head.extend((dimensions.len() as u32).to_le_bytes());
         head.extend(dimensions.iter().flat_map(|n| (*n as u64).to_le_bytes()));
-        let kind = if piece.changed.is_empty() { *kind } else { F32 };
-        head.extend(kind.to_le_bytes());
+        let ggml_type = if piece.changed.is_empty() {
+            *ggml_type
+        } else {
+            F32
+        };
+        head.extend(ggml_type.to_le_bytes());
         head.extend((offset as u64).to_le_bytes());
         offset += piece.len().next_multiple_of(alignment);
     }

@@ -15,6 +15,7 @@ use tokenizers::models::bpe::BPE;
 use super::pipeline::{Parts, byte_level, split_then_bytes, word_pieces};
 use super::sentencepiece::{Algorithm, Kind, Piece, Prefix, Vocabulary};
 use super::{Specials, Tokenizer};
+use crate::architecture::config::family::GgufForm;
 use crate::gguf::Metadata;
 
 const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
@@ -108,18 +109,11 @@ fn byte_level_bpe(
     kinds: &[Kind],
     pre: Option<&str>,
 ) -> Result<Parts, String> {
-    let architecture = metadata.text("general.architecture").unwrap_or("");
-    let pre = match (pre, architecture) {
-        (Some(pre), _) => pre,
+    let pre = pre.unwrap_or_else(|| {
         // Files older than the key; these architectures have one tokenizer each.
-        (None, "gpt2" | "phi2") => "gpt-2",
-        (None, "gptneox") => "gpt-neox",
-        (None, "falcon") => "falcon",
-        (None, "qwen" | "qwen2" | "qwen2moe" | "qwen2vl" | "qwen3" | "qwen3moe") => "qwen2",
-        (None, "bloom") => "bloom",
-        (None, "olmo") => "olmo",
-        (None, _) => "default",
-    };
+        let architecture = metadata.text("general.architecture").unwrap_or("");
+        GgufForm::named(architecture, false).map_or("default", |form| form.pre)
+    });
     let mut vocab: AHashMap<String, u32> = AHashMap::with_capacity(tokens.len());
     for (id, token) in (0u32..).zip(tokens) {
         vocab.entry(token.clone()).or_insert(id);

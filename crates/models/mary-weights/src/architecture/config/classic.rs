@@ -1,28 +1,50 @@
 //! The decoders that came before LLaMA's recipe settled: GPT-NeoX (Pythia), GPT-2, OPT and Phi.
 
 use mary_contract::ModelError;
+use serde_json::{Value, json};
 
+use super::family::{Conversion, Family, GgufForm, Rotation};
 use super::{
-    Architecture, Attention, Block, Embedding, Fields, LayerKind, Mlp, Names, Norm, QkNorm,
-    QkvLayout, QkvNames, Rope, UpNames, activation,
+    Activation, Architecture, Attention, Block, Embedding, Fields, LayerKind, Mlp, Names, Norm,
+    QkNorm, QkvLayout, QkvNames, Rope, UpNames,
 };
+use crate::gguf::source::GgufSource;
 
-/// A decoder with layer norms and a plain feed-forward block; families change what differs.
-pub(super) fn plain_decoder(family: &'static str, sizes: Sizes, names: Names) -> Architecture {
-    Architecture {
+/// What most configurations call width, depth, heads and vocabulary.
+pub(super) const USUAL: [&str; 4] = [
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "vocab_size",
+];
+
+/// A decoder with layer norms and a plain feed-forward block; families change what differs. `sizes` are what the
+/// file calls width, depth, heads and vocabulary; several names are separated by `|`.
+pub(super) fn decoder(
+    family: &'static str,
+    f: &Fields<'_>,
+    sizes: [&str; 4],
+    context: usize,
+    names: Names,
+) -> Result<Architecture, ModelError> {
+    let need = |names: &str| f.need_one(&names.split('|').collect::<Vec<_>>());
+    let [hidden, layers, heads, vocab] = sizes.map(need);
+    let (hidden, layers, heads) = (hidden?, layers?, heads?);
+    let head_dim = hidden / heads.max(1);
+    Ok(Architecture {
         family,
-        hidden: sizes.hidden,
-        layers: sizes.layers,
-        heads: sizes.heads,
-        kv_heads: sizes.heads,
-        head_dim: sizes.hidden / sizes.heads.max(1),
-        intermediate: 4 * sizes.hidden,
-        vocab: sizes.vocab,
-        context: sizes.context,
+        hidden,
+        layers,
+        heads,
+        kv_heads: heads,
+        head_dim,
+        intermediate: 4 * hidden,
+        vocab: vocab?,
+        context,
         causal: true,
         language_head: true,
         embedding: Embedding {
-            width: sizes.hidden,
+            width: hidden,
             scale: 1.0,
             position_offset: None,
             token_types: false,
@@ -35,17 +57,17 @@ pub(super) fn plain_decoder(family: &'static str, sizes: Sizes, names: Names) ->
         },
         block: Block::Sequential,
         attention: Attention {
-            scale: ((sizes.hidden / sizes.heads.max(1)) as f32).sqrt().recip(),
+            scale: (head_dim as f32).sqrt().recip(),
             soft_cap: None,
             qk_norm: QkNorm::None,
             clip: None,
             alibi: None,
         },
-        kinds: vec![LayerKind::default(); sizes.layers],
+        kinds: vec![LayerKind::default(); layers],
         ropes: vec![],
         mlp: Mlp {
             gated: false,
-            activation: super::Activation::Gelu,
+            activation: Activation::Gelu,
         },
         experts: None,
         logit_cap: None,
@@ -54,28 +76,7 @@ pub(super) fn plain_decoder(family: &'static str, sizes: Sizes, names: Names) ->
         interleaved: false,
         tied: false,
         names,
-    }
-}
-
-/// The sizes every configuration has, under one name or another.
-pub(super) struct Sizes {
-    pub hidden: usize,
-    pub layers: usize,
-    pub heads: usize,
-    pub vocab: usize,
-    pub context: usize,
-}
-
-impl Sizes {
-    pub(super) fn read(f: &Fields<'_>) -> Result<Self, ModelError> {
-        Ok(Self {
-            hidden: f.need("hidden_size")?,
-            layers: f.need("num_hidden_layers")?,
-            heads: f.need("num_attention_heads")?,
-            vocab: f.need("vocab_size")?,
-            context: f.need("max_position_embeddings")?,
-        })
-    }
+    })
 }
 
 /// Gives every block the same rotary embedding.
@@ -84,7 +85,15 @@ pub(super) fn rotate_all(a: &mut Architecture, rope: Rope) {
     a.kinds.iter_mut().for_each(|k| k.rope = Some(0));
 }
 
-const NO_NAMES: Names = Names {
+/// Gives every block the rotary embedding that the file describes, over this share of a head.
+pub(super) fn rotate(a: &mut Architecture, f: &Fields<'_>, share: f64) -> Result<(), ModelError> {
+    let rope = Rope::read(f, (a.head_dim as f64 * share) as usize, None)?;
+    rotate_all(a, rope);
+    Ok(())
+}
+
+/// Names that a family fills in; every other name stays empty and is never asked for.
+pub(super) const NO_NAMES: Names = Names {
     prefixes: &[("", "")],
     embed: "",
     positions: "",
@@ -103,11 +112,23 @@ const NO_NAMES: Names = Names {
     experts: None,
     final_norm: None,
     head: "lm_head",
+    gguf: &[],
     transposed: false,
     bare_norms: false,
 };
 
-pub(super) fn gpt_neox(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+pub(super) static GPT_NEOX: Family = Family {
+    types: &["gpt_neox"],
+    read: gpt_neox,
+    gguf: &[GgufForm {
+        pre: "gpt-neox",
+        rotation: Rotation::Some,
+        conversion: Conversion::QkvByRole,
+        ..GgufForm::new("gptneox", ("gpt_neox", "GPTNeoXForCausalLM"), gpt_neox_gguf)
+    }],
+};
+
+fn gpt_neox(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let names = Names {
         prefixes: &[("gpt_neox.", ""), ("", "")],
         embed: "embed_in",
@@ -122,28 +143,47 @@ pub(super) fn gpt_neox(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         head: "embed_out",
         ..NO_NAMES
     };
-    let mut a = plain_decoder("GPT-NeoX", Sizes::read(f)?, names);
+    let context = f.need("max_position_embeddings")?;
+    let mut a = decoder("GPT-NeoX", f, USUAL, context, names)?;
     a.intermediate = f.need("intermediate_size")?;
-    a.norm.eps = f.number("layer_norm_eps").unwrap_or(1e-5) as f32;
-    a.mlp.activation = activation(f.text("hidden_act").unwrap_or("gelu"))?;
+    a.norm.eps = f.float("layer_norm_eps", 1e-5);
+    a.mlp.activation = f.activation("hidden_act", "gelu")?;
     if f.flag("use_parallel_residual", true) {
         a.block = Block::Parallel { shared: false };
     }
     a.tied = f.flag("tie_word_embeddings", false);
-    let share = f
-        .number("rotary_pct")
-        .or_else(|| {
-            f.object("rope_parameters")
-                .and_then(|p| p.number("partial_rotary_factor"))
-        })
-        .or_else(|| f.number("partial_rotary_factor"))
-        .unwrap_or(0.25);
-    let rope = Rope::read(f, (a.head_dim as f64 * share) as usize, None)?;
-    rotate_all(&mut a, rope);
+    let share = f.rotary_share(&["rotary_pct", "", "partial_rotary_factor"], 0.25);
+    rotate(&mut a, f, share)?;
     Ok(a)
 }
 
-pub(super) fn gpt2(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+fn gpt_neox_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
+    Ok(json!({
+        "intermediate_size": source.size("feed_forward_length")?,
+        "rotary_pct": source.rotary_share,
+        "rotary_emb_base": source.rope_theta(),
+        "layer_norm_eps": source.norm_eps(1e-5),
+        "hidden_act": "gelu",
+        "use_parallel_residual": source.flag("use_parallel_residual").unwrap_or(true),
+        "attention_bias": source.has("blk.0.attn_qkv.bias"),
+    }))
+}
+
+pub(super) static GPT2: Family = Family {
+    types: &["gpt2"],
+    read: gpt2,
+    gguf: &[GgufForm {
+        pre: "gpt-2",
+        rotation: Rotation::None,
+        conversion: Conversion::Transposed,
+        ..GgufForm::new("gpt2", ("gpt2", "GPT2LMHeadModel"), gpt2_gguf)
+    }],
+};
+
+/// What GPT-2 and GPT-J call their sizes.
+pub(super) const OF_GPT2: [&str; 4] = ["n_embd", "n_layer", "n_head", "vocab_size"];
+
+fn gpt2(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let names = Names {
         prefixes: &[("transformer.", ""), ("", "")],
         embed: "wte",
@@ -159,34 +199,46 @@ pub(super) fn gpt2(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         transposed: true,
         ..NO_NAMES
     };
-    let sizes = Sizes {
-        hidden: f.need("n_embd")?,
-        layers: f.need("n_layer")?,
-        heads: f.need("n_head")?,
-        vocab: f.need("vocab_size")?,
-        context: f.need("n_positions")?,
-    };
-    let mut a = plain_decoder("GPT-2", sizes, names);
+    let mut a = decoder("GPT-2", f, OF_GPT2, f.need("n_positions")?, names)?;
     a.intermediate = f.count("n_inner").unwrap_or(4 * a.hidden);
-    a.norm.eps = f.number("layer_norm_epsilon").unwrap_or(1e-5) as f32;
-    a.mlp.activation = activation(f.text("activation_function").unwrap_or("gelu_new"))?;
+    a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
+    a.mlp.activation = f.activation("activation_function", "gelu_new")?;
     a.embedding.position_offset = Some(0);
     a.tied = f.flag("tie_word_embeddings", true);
     Ok(a)
 }
 
-pub(super) fn opt(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let width = f
-        .count("word_embed_proj_dim")
-        .unwrap_or(f.need("hidden_size")?);
-    let projected = width != f.need("hidden_size")?;
+fn gpt2_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
+    let hidden = source.size("embedding_length")?;
+    let context = source.size("context_length")?;
+    Ok(json!({
+        "n_embd": hidden,
+        "n_layer": source.size("block_count")?,
+        "n_head": source.size("attention.head_count")?,
+        "n_positions": context,
+        "n_ctx": context,
+        "n_inner": source.integer("feed_forward_length").filter(|n| *n != 4 * hidden),
+        "layer_norm_epsilon": source.norm_eps(1e-5),
+        "activation_function": "gelu_new",
+    }))
+}
+
+pub(super) static OPT: Family = Family {
+    types: &["opt"],
+    read: opt,
+    gguf: &[],
+};
+
+fn opt(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+    let hidden = f.need("hidden_size")?;
+    let width = f.count("word_embed_proj_dim").unwrap_or(hidden);
     let before = f.flag("do_layer_norm_before", true);
     let final_norm = before && !f.flag("_remove_final_layer_norm", false);
     let names = Names {
         prefixes: &[("model.decoder.", ""), ("decoder.", "")],
         embed: "embed_tokens",
         positions: "embed_positions",
-        project: projected.then_some(("project_in", "project_out")),
+        project: (width != hidden).then_some(("project_in", "project_out")),
         layer: "layers.{}.",
         attn_out: "self_attn.out_proj",
         attn_norm: "self_attn_layer_norm",
@@ -196,9 +248,10 @@ pub(super) fn opt(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         final_norm: final_norm.then_some("final_layer_norm"),
         ..NO_NAMES
     };
-    let mut a = plain_decoder("OPT", Sizes::read(f)?, names);
+    let context = f.need("max_position_embeddings")?;
+    let mut a = decoder("OPT", f, USUAL, context, names)?;
     a.intermediate = f.need("ffn_dim")?;
-    a.mlp.activation = activation(f.text("activation_function").unwrap_or("relu"))?;
+    a.mlp.activation = f.activation("activation_function", "relu")?;
     a.embedding.width = width;
     a.embedding.position_offset = Some(2);
     if !before {
@@ -208,7 +261,18 @@ pub(super) fn opt(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     Ok(a)
 }
 
-pub(super) fn phi(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+pub(super) static PHI: Family = Family {
+    types: &["phi"],
+    read: phi,
+    gguf: &[GgufForm {
+        pre: "gpt-2",
+        rotation: Rotation::Some,
+        conversion: Conversion::QkvJoined,
+        ..GgufForm::new("phi2", ("phi", "PhiForCausalLM"), phi_gguf)
+    }],
+};
+
+fn phi(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let names = Names {
         prefixes: &[("model.", ""), ("", "")],
         embed: "embed_tokens",
@@ -221,29 +285,31 @@ pub(super) fn phi(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         final_norm: Some("final_layernorm"),
         ..NO_NAMES
     };
-    let mut a = plain_decoder("Phi", Sizes::read(f)?, names);
+    let context = f.need("max_position_embeddings")?;
+    let mut a = decoder("Phi", f, USUAL, context, names)?;
     if f.flag("qk_layernorm", false) {
         a.attention.qk_norm = QkNorm::PerHead;
     }
     a.intermediate = f.need("intermediate_size")?;
     a.kv_heads = f.count("num_key_value_heads").unwrap_or(a.heads);
-    a.norm.eps = f.number("layer_norm_eps").unwrap_or(1e-5) as f32;
-    a.mlp.activation = activation(f.text("hidden_act").unwrap_or("gelu_new"))?;
+    a.norm.eps = f.float("layer_norm_eps", 1e-5);
+    a.mlp.activation = f.activation("hidden_act", "gelu_new")?;
     a.block = Block::Parallel { shared: true };
     a.tied = f.flag("tie_word_embeddings", false);
-    let share = f
-        .number("partial_rotary_factor")
-        .or_else(|| {
-            f.object("rope_parameters")
-                .and_then(|p| p.number("partial_rotary_factor"))
-        })
-        .unwrap_or(0.5);
-    let rope = Rope::read(f, (a.head_dim as f64 * share) as usize, None)?;
-    rotate_all(&mut a, rope);
+    let share = f.rotary_share(&["partial_rotary_factor", ""], 0.5);
+    rotate(&mut a, f, share)?;
     Ok(a)
 }
 
-/// Names that a family fills in; every other name stays empty and is never asked for.
-pub(super) const fn no_names() -> Names {
-    NO_NAMES
+fn phi_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
+    let heads = source.size("attention.head_count")?;
+    Ok(json!({
+        "intermediate_size": source.size("feed_forward_length")?,
+        "num_key_value_heads": source.integer("attention.head_count_kv").unwrap_or(heads),
+        "partial_rotary_factor": source.rotary_share,
+        "rope_theta": source.rope_theta(),
+        "layer_norm_eps": source.norm_eps(1e-5),
+        "hidden_act": "gelu_new",
+        "qk_layernorm": false,
+    }))
 }

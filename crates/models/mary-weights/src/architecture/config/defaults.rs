@@ -108,6 +108,7 @@ mod tests {
             "llava_mistral",
             "idefics3",
             "smolvlm",
+            "invented",
         ];
         for kind in Architecture::known() {
             let covered = part(kind, "fields").next().is_some()

@@ -2,11 +2,23 @@
 //! CLIP and SigLIP. They observe; with the head of a masked language model they score too. None generates.
 
 use mary_contract::ModelError;
+use serde_json::{Value, json};
 
-use super::classic::{Sizes, no_names, plain_decoder};
-use super::{Architecture, Block, Fields, Names, QkvNames, UpNames, activation};
+use super::classic::{NO_NAMES, USUAL, decoder};
+use super::family::{Family, GgufForm, Rotation};
+use super::{Architecture, Block, Fields, Names, QkvNames, UpNames};
+use crate::gguf::source::GgufSource;
 
-fn bert_like(family: &'static str, f: &Fields<'_>) -> Result<Architecture, ModelError> {
+pub(super) static BERT: Family = Family {
+    types: &["bert", "visual_bert"],
+    read: bert,
+    gguf: &[GgufForm {
+        rotation: Rotation::None,
+        ..GgufForm::new("bert", ("bert", "BertModel"), bert_gguf)
+    }],
+};
+
+fn bert(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let names = Names {
         prefixes: &[
             ("", ""),
@@ -29,42 +41,67 @@ fn bert_like(family: &'static str, f: &Fields<'_>) -> Result<Architecture, Model
         mlp_norm: "output.LayerNorm",
         up: UpNames::Plain("intermediate.dense"),
         down: "output.dense",
-        ..no_names()
+        gguf: &[
+            ("attn_output_norm", "attn_norm"),
+            ("layer_output_norm", "ffn_norm"),
+        ],
+        ..NO_NAMES
     };
-    let mut a = plain_decoder(family, Sizes::read(f)?, names);
+    let family = match f.text("model_type") {
+        Some("visual_bert") => "VisualBERT (text path)",
+        _ => "BERT",
+    };
+    let context = f.need("max_position_embeddings")?;
+    let mut a = decoder(family, f, USUAL, context, names)?;
     a.intermediate = f.need("intermediate_size")?;
     a.causal = false;
     a.language_head = false;
     a.block = Block::PostNorm;
-    a.norm.eps = f.number("layer_norm_eps").unwrap_or(1e-12) as f32;
-    a.mlp.activation = activation(f.text("hidden_act").unwrap_or("gelu"))?;
+    a.norm.eps = f.float("layer_norm_eps", 1e-12);
+    a.mlp.activation = f.activation("hidden_act", "gelu")?;
     a.embedding.position_offset = Some(0);
     a.embedding.token_types = true;
     a.embedding.norm = true;
     Ok(a)
 }
 
-pub(super) fn bert(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let visual = f.text("model_type") == Some("visual_bert");
-    bert_like(
-        if visual {
-            "VisualBERT (text path)"
-        } else {
-            "BERT"
-        },
-        f,
-    )
+/// BERT, and RoBERTa as converters write it: the rows before its first position are left out.
+fn bert_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
+    if source.flag("attention.causal") == Some(true) {
+        return Err("is a BERT whose attention is causal, which is not known".into());
+    }
+    let rows = source.dimension("position_embd.weight", 0);
+    Ok(json!({
+        "intermediate_size": source.size("feed_forward_length")?,
+        "max_position_embeddings": rows.map_or_else(|| source.size("context_length"), Ok)?,
+        "type_vocab_size": source.dimension("token_types.weight", 0),
+        "layer_norm_eps": source.norm_eps(1e-12),
+        "hidden_act": "gelu",
+    }))
 }
 
-pub(super) fn roberta(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let mut a = bert_like("RoBERTa", f)?;
+pub(super) static ROBERTA: Family = Family {
+    types: &["roberta", "xlm-roberta"],
+    read: roberta,
+    gguf: &[],
+};
+
+fn roberta(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+    let mut a = bert(f)?;
+    a.family = "RoBERTa";
     let offset = f.count("pad_token_id").unwrap_or(1) + 1;
     a.embedding.position_offset = Some(offset);
     a.context = a.context.saturating_sub(offset);
     Ok(a)
 }
 
-pub(super) fn clip_text(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+pub(super) static CLIP_TEXT: Family = Family {
+    types: &["clip_text_model"],
+    read: clip_text,
+    gguf: &[],
+};
+
+fn clip_text(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let names = Names {
         prefixes: &[("text_model.", ""), ("", "")],
         embed: "embeddings.token_embedding",
@@ -76,23 +113,30 @@ pub(super) fn clip_text(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         up: UpNames::Plain("mlp.fc1"),
         down: "mlp.fc2",
         final_norm: Some("final_layer_norm"),
-        ..no_names()
+        ..NO_NAMES
     };
-    let mut a = plain_decoder("CLIP (text tower)", Sizes::read(f)?, names);
+    let context = f.need("max_position_embeddings")?;
+    let mut a = decoder("CLIP (text tower)", f, USUAL, context, names)?;
     a.intermediate = f.need("intermediate_size")?;
     a.language_head = false;
-    a.norm.eps = f.number("layer_norm_eps").unwrap_or(1e-5) as f32;
-    a.mlp.activation = activation(f.text("hidden_act").unwrap_or("quick_gelu"))?;
+    a.norm.eps = f.float("layer_norm_eps", 1e-5);
+    a.mlp.activation = f.activation("hidden_act", "quick_gelu")?;
     a.embedding.position_offset = Some(0);
     Ok(a)
 }
 
+pub(super) static SIGLIP_TEXT: Family = Family {
+    types: &["siglip_text_model"],
+    read: siglip_text,
+    gguf: &[],
+};
+
 /// SigLIP's text tower: CLIP's blocks, which see in both directions.
-pub(super) fn siglip_text(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+fn siglip_text(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let mut a = clip_text(f)?;
     a.family = "SigLIP (text tower)";
     a.causal = false;
-    a.norm.eps = f.number("layer_norm_eps").unwrap_or(1e-6) as f32;
-    a.mlp.activation = activation(f.text("hidden_act").unwrap_or("gelu_pytorch_tanh"))?;
+    a.norm.eps = f.float("layer_norm_eps", 1e-6);
+    a.mlp.activation = f.activation("hidden_act", "gelu_pytorch_tanh")?;
     Ok(a)
 }

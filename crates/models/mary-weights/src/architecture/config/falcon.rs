@@ -2,59 +2,59 @@
 //! the new decoder architecture of 40B, 180B and 11B (parallel, grouped key heads).
 
 use mary_contract::ModelError;
+use serde_json::{Value, json};
 
-use super::classic::{Sizes, no_names, plain_decoder, rotate_all};
-use super::{
-    Alibi, Architecture, Block, Fields, Names, QkvLayout, QkvNames, Rope, UpNames, activation,
+use super::classic::{NO_NAMES, decoder, rotate};
+use super::family::{Conversion, Family, GgufForm};
+use super::{Alibi, Architecture, Block, Fields, Names, QkvLayout, QkvNames, UpNames};
+use crate::gguf::source::GgufSource;
+
+pub(super) static FALCON: Family = Family {
+    types: &["falcon", "RefinedWeb", "RefinedWebModel"],
+    read: falcon,
+    gguf: &[GgufForm {
+        pre: "falcon",
+        conversion: Conversion::QkvByGroup,
+        ..GgufForm::new("falcon", ("falcon", "FalconForCausalLM"), falcon_gguf)
+    }],
 };
 
-pub(super) fn falcon(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+const SIZES: [&str; 4] = [
+    "hidden_size",
+    "num_hidden_layers|n_layer",
+    "num_attention_heads|n_head",
+    "vocab_size",
+];
+
+fn falcon(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let new = f.flag("new_decoder_architecture", false);
     let two_norms = new && f.count("num_ln_in_parallel_attn").unwrap_or(2) == 2;
-    let names = Names {
+    let mut names = Names {
         prefixes: &[("transformer.", ""), ("", "")],
         embed: "word_embeddings",
         layer: "h.{}.",
         qkv: QkvNames::Fused("self_attention.query_key_value", QkvLayout::Grouped),
         attn_out: "self_attention.dense",
-        attn_norm: if two_norms {
-            "ln_attn"
-        } else {
-            "input_layernorm"
-        },
-        mlp_norm: if two_norms {
-            "ln_mlp"
-        } else {
-            "post_attention_layernorm"
-        },
+        attn_norm: "input_layernorm",
+        mlp_norm: "post_attention_layernorm",
         up: UpNames::Plain("mlp.dense_h_to_4h"),
         down: "mlp.dense_4h_to_h",
         final_norm: Some("ln_f"),
-        ..no_names()
+        ..NO_NAMES
     };
-    let sizes = Sizes {
-        hidden: f.need("hidden_size")?,
-        layers: f
-            .count("num_hidden_layers")
-            .or_else(|| f.count("n_layer"))
-            .unwrap_or(0),
-        heads: f
-            .count("num_attention_heads")
-            .or_else(|| f.count("n_head"))
-            .unwrap_or(0),
-        vocab: f.need("vocab_size")?,
-        context: f.count("max_position_embeddings").unwrap_or(2048),
-    };
-    let mut a = plain_decoder("Falcon", sizes, names);
+    if two_norms {
+        (names.attn_norm, names.mlp_norm) = ("ln_attn", "ln_mlp");
+        names.gguf = &[("attn_norm_2", "attn_norm"), ("attn_norm", "ffn_norm")];
+    }
+    let context = f.count("max_position_embeddings").unwrap_or(2048);
+    let mut a = decoder("Falcon", f, SIZES, context, names)?;
     a.intermediate = f.count("ffn_hidden_size").unwrap_or(4 * a.hidden);
-    a.norm.eps = f.number("layer_norm_epsilon").unwrap_or(1e-5) as f32;
-    a.mlp.activation = activation(f.text("activation").unwrap_or("gelu"))?;
+    a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
+    a.mlp.activation = f.activation("activation", "gelu")?;
     a.tied = f.flag("tie_word_embeddings", true);
     if new {
-        a.kv_heads = f
-            .count("num_kv_heads")
-            .or_else(|| f.count("n_head_kv"))
-            .unwrap_or(a.heads);
+        let said = f.count("num_kv_heads").or_else(|| f.count("n_head_kv"));
+        a.kv_heads = said.unwrap_or(a.heads);
     } else if f.flag("multi_query", true) {
         a.kv_heads = 1;
     }
@@ -64,8 +64,24 @@ pub(super) fn falcon(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     if f.flag("alibi", false) {
         a.attention.alibi = Some(Alibi::Rounded);
     } else {
-        let rope = Rope::read(f, a.head_dim, None)?;
-        rotate_all(&mut a, rope);
+        rotate(&mut a, f, 1.0)?;
     }
     Ok(a)
+}
+
+fn falcon_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
+    let heads = source.size("attention.head_count")?;
+    let groups = source.integer("attention.head_count_kv").unwrap_or(1);
+    Ok(json!({
+        "num_kv_heads": groups,
+        "multi_query": groups == 1 && heads > 1,
+        "new_decoder_architecture": source.has("blk.0.attn_norm_2.weight"),
+        "parallel_attn": true,
+        "alibi": false,
+        "bias": source.has("blk.0.attn_qkv.bias"),
+        "ffn_hidden_size": source.integer("feed_forward_length"),
+        "layer_norm_epsilon": source.norm_eps(1e-5),
+        "rope_theta": source.rope_theta(),
+        "activation": "gelu",
+    }))
 }

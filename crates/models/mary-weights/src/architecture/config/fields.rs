@@ -3,6 +3,8 @@
 use mary_contract::{ErrorKind, ModelError};
 use serde_json::Value;
 
+use super::Activation;
+
 /// The fields of a configuration. A field that is `null` counts as absent.
 #[derive(Debug, Clone, Copy)]
 pub struct Fields<'a> {
@@ -10,12 +12,10 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of this object.
     pub fn new(value: &'a Value) -> Self {
         Self { value }
     }
 
-    /// A field as it stands.
     pub fn get(&self, name: &str) -> Option<&'a Value> {
         self.value.get(name).filter(|v| !v.is_null())
     }
@@ -52,10 +52,51 @@ impl<'a> Fields<'a> {
         })
     }
 
+    /// A count that must be there under one of these names; the message names the last.
+    pub(super) fn need_one(&self, names: &[&str]) -> Result<usize, ModelError> {
+        let last = names.last().copied().unwrap_or_default();
+        let found = names.iter().find_map(|name| self.count(name));
+        found.map_or_else(|| self.need(last), Ok)
+    }
+
     pub fn number(&self, name: &str) -> Option<f64> {
         self.get(name)
             .and_then(Value::as_f64)
             .filter(|x| x.is_finite())
+    }
+
+    pub(super) fn float(&self, name: &str, default: f64) -> f32 {
+        self.number(name).unwrap_or(default) as f32
+    }
+
+    /// The share of a head that turns, under the first of these names; newer files keep it within
+    /// `rope_parameters`, whose place in the order is that of the empty name.
+    pub(super) fn rotary_share(&self, names: &[&str], default: f64) -> f64 {
+        let number = |name: &&str| match *name {
+            "" => self
+                .object("rope_parameters")?
+                .number("partial_rotary_factor"),
+            name => self.number(name),
+        };
+        names.iter().find_map(number).unwrap_or(default)
+    }
+
+    /// An activation by the name that Hugging Face gives it.
+    pub(super) fn activation(&self, name: &str, default: &str) -> Result<Activation, ModelError> {
+        Ok(match self.text(name).unwrap_or(default) {
+            "gelu" | "gelu_python" => Activation::Gelu,
+            "gelu_new" | "gelu_fast" | "gelu_pytorch_tanh" => Activation::GeluTanh,
+            "quick_gelu" => Activation::QuickGelu,
+            "silu" | "swish" => Activation::Silu,
+            "relu" => Activation::Relu,
+            other => {
+                return Err(ModelError::new(
+                    ErrorKind::BadModel,
+                    format!("config.json: the activation `{other}` is not known"),
+                )
+                .hint("known: gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, silu, relu"));
+            }
+        })
     }
 
     pub fn numbers(&self, name: &str) -> Option<Vec<f64>> {

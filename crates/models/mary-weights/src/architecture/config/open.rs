@@ -2,17 +2,29 @@
 //! GPT-Neo, BLOOM, StableLM, OLMo, OLMo 2 and Granite.
 
 use mary_contract::{ErrorKind, ModelError};
+use serde_json::{Value, json};
 
-use super::classic::{Sizes, no_names, plain_decoder, rotate_all};
+use super::classic::{NO_NAMES, OF_GPT2, USUAL, decoder, rotate, rotate_all};
+use super::family::{Conversion, Family, GgufForm, Rotation};
 use super::llama;
 use super::{
-    Alibi, Architecture, Block, Fields, Mlp, Names, QkNorm, QkvLayout, QkvNames, Rope, UpNames,
-    activation,
+    Activation, Alibi, Architecture, Block, Fields, Mlp, Names, QkNorm, QkvLayout, QkvNames, Rope,
+    UpNames,
+};
+use crate::gguf::source::GgufSource;
+
+pub(super) static QWEN: Family = Family {
+    types: &["qwen"],
+    read: qwen,
+    gguf: &[GgufForm {
+        pre: "qwen2",
+        ..GgufForm::new("qwen", ("qwen", "QWenLMHeadModel"), qwen_gguf)
+    }],
 };
 
 /// The first Qwen (and Qwen-VL's text side): LLaMA's recipe under GPT-2's names. Its files state twice
 /// the width of the feed-forward block.
-pub(super) fn qwen(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+fn qwen(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let names = Names {
         prefixes: &[("transformer.", ""), ("", "")],
         embed: "wte",
@@ -24,39 +36,48 @@ pub(super) fn qwen(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         up: UpNames::Separate("mlp.w2", "mlp.w1"),
         down: "mlp.c_proj",
         final_norm: Some("ln_f"),
-        ..no_names()
+        ..NO_NAMES
     };
-    let context = f
-        .count("seq_length")
-        .or_else(|| f.count("max_position_embeddings"));
-    let sizes = Sizes {
-        hidden: f.need("hidden_size")?,
-        layers: f.need("num_hidden_layers")?,
-        heads: f.need("num_attention_heads")?,
-        vocab: f.need("vocab_size")?,
-        context: context.map_or_else(|| f.need("seq_length"), Ok)?,
-    };
-    let mut a = plain_decoder("Qwen", sizes, names);
+    let context = f.need_one(&["seq_length", "max_position_embeddings"])?;
+    let mut a = decoder("Qwen", f, USUAL, context, names)?;
     a.intermediate = f.need("intermediate_size")? / 2;
-    if let Some(width) = f.count("kv_channels") {
-        a.head_dim = width;
-    }
+    a.head_dim = f.count("kv_channels").unwrap_or(a.head_dim);
     a.attention.scale = (a.head_dim as f32).sqrt().recip();
     a.norm.rms = true;
-    a.norm.eps = f.number("layer_norm_epsilon").unwrap_or(1e-6) as f32;
+    a.norm.eps = f.float("layer_norm_epsilon", 1e-6);
     a.mlp = Mlp {
         gated: true,
-        activation: super::Activation::Silu,
+        activation: Activation::Silu,
     };
     a.tied = f.flag("tie_word_embeddings", false);
-    let share = f.number("rotary_pct").unwrap_or(1.0);
-    let rope = Rope::read(f, (a.head_dim as f64 * share) as usize, None)?;
-    rotate_all(&mut a, rope);
+    let share = f.rotary_share(&["rotary_pct"], 1.0);
+    rotate(&mut a, f, share)?;
     Ok(a)
 }
 
+fn qwen_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
+    let width = source
+        .dimension("blk.0.ffn_up.weight", 0)
+        .ok_or("has no tensor `blk.0.ffn_up.weight`")?;
+    Ok(json!({
+        "kv_channels": source.head_dim()?,
+        "intermediate_size": width.saturating_mul(2),
+        "layer_norm_epsilon": source.rms_eps(),
+        "rotary_emb_base": source.rope_theta(),
+        "rotary_pct": 1.0,
+        "seq_length": source.size("context_length")?,
+        "no_bias": true,
+    }))
+}
+
+pub(super) static GPTJ: Family = Family {
+    types: &["gptj"],
+    read: gptj,
+    gguf: &[],
+};
+
 /// GPT-J: one norm feeds attention and feed-forward, and neighbouring dimensions turn together.
-pub(super) fn gptj(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+fn gptj(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let names = Names {
         prefixes: &[("transformer.", ""), ("", "")],
         embed: "wte",
@@ -67,19 +88,12 @@ pub(super) fn gptj(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         up: UpNames::Plain("mlp.fc_in"),
         down: "mlp.fc_out",
         final_norm: Some("ln_f"),
-        ..no_names()
+        ..NO_NAMES
     };
-    let sizes = Sizes {
-        hidden: f.need("n_embd")?,
-        layers: f.need("n_layer")?,
-        heads: f.need("n_head")?,
-        vocab: f.need("vocab_size")?,
-        context: f.need("n_positions")?,
-    };
-    let mut a = plain_decoder("GPT-J", sizes, names);
+    let mut a = decoder("GPT-J", f, OF_GPT2, f.need("n_positions")?, names)?;
     a.intermediate = f.count("n_inner").unwrap_or(4 * a.hidden);
-    a.norm.eps = f.number("layer_norm_epsilon").unwrap_or(1e-5) as f32;
-    a.mlp.activation = activation(f.text("activation_function").unwrap_or("gelu_new"))?;
+    a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
+    a.mlp.activation = f.activation("activation_function", "gelu_new")?;
     a.block = Block::Parallel { shared: true };
     a.tied = f.flag("tie_word_embeddings", false);
     a.interleaved = true;
@@ -88,8 +102,16 @@ pub(super) fn gptj(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     Ok(a)
 }
 
+pub(super) static GPT_NEO: Family = Family {
+    types: &["gpt_neo"],
+    read: gpt_neo,
+    gguf: &[],
+};
+
+const OF_GPT_NEO: [&str; 4] = ["hidden_size", "num_layers", "num_heads", "vocab_size"];
+
 /// GPT-Neo: learned positions, scores that are not scaled, every other layer with a window.
-pub(super) fn gpt_neo(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+fn gpt_neo(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let names = Names {
         prefixes: &[("transformer.", ""), ("", "")],
         embed: "wte",
@@ -106,19 +128,13 @@ pub(super) fn gpt_neo(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         up: UpNames::Plain("mlp.c_fc"),
         down: "mlp.c_proj",
         final_norm: Some("ln_f"),
-        ..no_names()
+        ..NO_NAMES
     };
-    let sizes = Sizes {
-        hidden: f.need("hidden_size")?,
-        layers: f.need("num_layers")?,
-        heads: f.need("num_heads")?,
-        vocab: f.need("vocab_size")?,
-        context: f.need("max_position_embeddings")?,
-    };
-    let mut a = plain_decoder("GPT-Neo", sizes, names);
+    let context = f.need("max_position_embeddings")?;
+    let mut a = decoder("GPT-Neo", f, OF_GPT_NEO, context, names)?;
     a.intermediate = f.count("intermediate_size").unwrap_or(4 * a.hidden);
-    a.norm.eps = f.number("layer_norm_epsilon").unwrap_or(1e-5) as f32;
-    a.mlp.activation = activation(f.text("activation_function").unwrap_or("gelu_new"))?;
+    a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
+    a.mlp.activation = f.activation("activation_function", "gelu_new")?;
     a.embedding.position_offset = Some(0);
     a.attention.scale = 1.0;
     a.tied = f.flag("tie_word_embeddings", true);
@@ -130,35 +146,41 @@ pub(super) fn gpt_neo(f: &Fields<'_>) -> Result<Architecture, ModelError> {
 }
 
 /// `[[["global", "local"], 12]]` repeated out.
-fn attention_kinds(f: &Fields<'_>) -> Result<Vec<String>, ModelError> {
-    let Some(groups) = f.get("attention_types").and_then(|v| v.as_array()) else {
-        let layers = f.need("num_layers")?;
-        let kind = |i| if i % 2 == 0 { "global" } else { "local" };
-        return Ok((0..layers).map(|i| kind(i).to_owned()).collect());
+fn attention_kinds<'a>(f: &Fields<'a>) -> Result<Vec<&'a str>, ModelError> {
+    let Some(groups) = f.get("attention_types").and_then(Value::as_array) else {
+        let both = ["global", "local"].into_iter().cycle();
+        return Ok(both.take(f.need("num_layers")?).collect());
     };
-    let mut all: Vec<String> = Vec::new();
+    let mut all = Vec::new();
     for group in groups {
-        let names = group.get(0).and_then(|v| v.as_array());
-        let times = group.get(1).and_then(serde_json::Value::as_u64);
-        let (Some(names), Some(times @ 0..=4096)) = (names, times) else {
+        let (Some(names), Some(times @ 0..=4096)) = (group[0].as_array(), group[1].as_u64()) else {
             return Err(ModelError::new(
                 ErrorKind::BadModel,
                 "config.json: `attention_types` should be a list of [kinds, times]",
             ));
         };
         for _ in 0..times {
-            all.extend(
-                names
-                    .iter()
-                    .map(|n| n.as_str().unwrap_or_default().to_owned()),
-            );
+            all.extend(names.iter().map(|n| n.as_str().unwrap_or_default()));
         }
     }
     Ok(all)
 }
 
+pub(super) static BLOOM: Family = Family {
+    types: &["bloom"],
+    read: bloom,
+    gguf: &[GgufForm {
+        pre: "bloom",
+        rotation: Rotation::None,
+        conversion: Conversion::QkvByRole,
+        ..GgufForm::new("bloom", ("bloom", "BloomForCausalLM"), bloom_gguf)
+    }],
+};
+
+const OF_BLOOM: [&str; 4] = ["n_embed|hidden_size", "n_layer", "n_head", "vocab_size"];
+
 /// BLOOM: linear biases in full precision, a norm after the embedding.
-pub(super) fn bloom(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+fn bloom(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let names = Names {
         prefixes: &[("transformer.", ""), ("", "")],
         embed: "word_embeddings",
@@ -171,7 +193,7 @@ pub(super) fn bloom(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         up: UpNames::Plain("mlp.dense_h_to_4h"),
         down: "mlp.dense_4h_to_h",
         final_norm: Some("ln_f"),
-        ..no_names()
+        ..NO_NAMES
     };
     if f.flag("apply_residual_connection_post_layernorm", false) {
         return Err(ModelError::new(
@@ -180,58 +202,91 @@ pub(super) fn bloom(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         )
         .hint("no published BLOOM uses it"));
     }
-    let sizes = Sizes {
-        hidden: f
-            .count("n_embed")
-            .map_or_else(|| f.need("hidden_size"), Ok)?,
-        layers: f.need("n_layer")?,
-        heads: f.need("n_head")?,
-        vocab: f.need("vocab_size")?,
-        context: f.count("seq_length").unwrap_or(2048),
-    };
-    let mut a = plain_decoder("BLOOM", sizes, names);
-    a.norm.eps = f.number("layer_norm_epsilon").unwrap_or(1e-5) as f32;
-    a.mlp.activation = super::Activation::GeluTanh;
+    let context = f.count("seq_length").unwrap_or(2048);
+    let mut a = decoder("BLOOM", f, OF_BLOOM, context, names)?;
+    a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
+    a.mlp.activation = Activation::GeluTanh;
     a.embedding.norm = true;
     a.attention.alibi = Some(Alibi::Exact);
     a.tied = f.flag("tie_word_embeddings", true);
     Ok(a)
 }
 
+fn bloom_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
+    Ok(json!({
+        "n_layer": source.size("block_count")?,
+        "n_head": source.size("attention.head_count")?,
+        "seq_length": source.size("context_length")?,
+        "layer_norm_epsilon": source.norm_eps(1e-5),
+    }))
+}
+
+pub(super) static STABLELM: Family = Family {
+    types: &["stablelm"],
+    read: stablelm,
+    gguf: &[GgufForm {
+        rotation: Rotation::Some,
+        ..GgufForm::new(
+            "stablelm",
+            ("stablelm", "StableLmForCausalLM"),
+            stablelm_gguf,
+        )
+    }],
+};
+
 /// StableLM: LLaMA's names with centred norms, a quarter of each head turning.
-pub(super) fn stablelm(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+fn stablelm(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let mut a = llama::base("StableLM", f)?;
     if f.flag("qk_layernorm", false) {
         a.attention.qk_norm = QkNorm::PerHead;
         a.names.qk_norms = ("self_attn.q_layernorm", "self_attn.k_layernorm");
     }
     a.norm.rms = false;
-    a.norm.eps = f.number("layer_norm_eps").unwrap_or(1e-5) as f32;
+    a.norm.eps = f.float("layer_norm_eps", 1e-5);
     if f.flag("use_parallel_residual", false) {
         a.block = Block::Parallel { shared: true };
     }
-    let share = f
-        .object("rope_parameters")
-        .and_then(|p| p.number("partial_rotary_factor"))
-        .or_else(|| f.number("partial_rotary_factor"))
-        .or_else(|| f.number("rope_pct"))
-        .unwrap_or(0.25);
-    let rope = Rope::read(f, (a.head_dim as f64 * share) as usize, None)?;
-    rotate_all(&mut a, rope);
+    let share = f.rotary_share(&["", "partial_rotary_factor", "rope_pct"], 0.25);
+    rotate(&mut a, f, share)?;
     Ok(a)
 }
 
+/// Whether a block is parallel is seen from its norms: converters wrote the key without looking.
+fn stablelm_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
+    source.like_llama(json!({
+        "layer_norm_eps": source.norm_eps(1e-5),
+        "partial_rotary_factor": source.rotary_share,
+        "use_parallel_residual": !source.has("blk.0.ffn_norm.weight"),
+        "use_qkv_bias": source.has("blk.0.attn_q.bias"),
+        "qk_layernorm": source.has("blk.0.attn_q_norm.weight"),
+    }))
+}
+
+pub(super) static OLMO: Family = Family {
+    types: &["olmo"],
+    read: olmo,
+    gguf: &[GgufForm {
+        pre: "olmo",
+        conversion: Conversion::RotaryPairs,
+        ..GgufForm::new("olmo", ("olmo", "OlmoForCausalLM"), olmo_gguf)
+    }],
+};
+
 /// OLMo: LLaMA with centred norms that have no weights; OLMo 1.7 cuts off large queries, keys and
 /// values.
-pub(super) fn olmo(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+fn olmo(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let mut a = llama::base("OLMo", f)?;
     a.attention.clip = clip(f)?;
     a.norm.rms = false;
     a.norm.eps = 1e-5;
     a.names.bare_norms = true;
-    let rope = Rope::read(f, a.head_dim, None)?;
-    rotate_all(&mut a, rope);
+    rotate(&mut a, f, 1.0)?;
     Ok(a)
+}
+
+fn olmo_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
+    let limit = source.float("attention.clamp_kqv");
+    source.like_llama(json!({"clip_qkv": limit.filter(|limit| *limit > 0.0)}))
 }
 
 /// Where queries, keys and values are cut off.
@@ -245,34 +300,68 @@ pub(super) fn clip(f: &Fields<'_>) -> Result<Option<f32>, ModelError> {
     }
 }
 
+pub(super) static OLMO2: Family = Family {
+    types: &["olmo2"],
+    read: olmo2,
+    gguf: &[GgufForm::new(
+        "olmo2",
+        ("olmo2", "Olmo2ForCausalLM"),
+        olmo2_gguf,
+    )],
+};
+
 /// OLMo 2: what attention and feed-forward add is normalised, not what they read; queries and keys are
 /// normalised over all heads together.
-pub(super) fn olmo2(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+fn olmo2(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let mut a = llama::base("OLMo 2", f)?;
-    a.norm.eps = f.number("rms_norm_eps").unwrap_or(1e-5) as f32;
+    a.norm.eps = f.float("rms_norm_eps", 1e-5);
     a.block = Block::OutputNorm;
     a.names.post_norms = ("post_attention_layernorm", "post_feedforward_layernorm");
     a.attention.qk_norm = QkNorm::Whole;
-    let rope = Rope::read(f, a.head_dim, None)?;
-    rotate_all(&mut a, rope);
+    rotate(&mut a, f, 1.0)?;
     Ok(a)
 }
 
+/// OLMo 3 goes under the same name; its windows and rotary embeddings differ from layer to layer.
+fn olmo2_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
+    match source.integer("attention.sliding_window") {
+        Some(_) => Err("is an OLMo 3 (an `olmo2` with windows), which is not known".into()),
+        None => source.like_llama(json!({})),
+    }
+}
+
+pub(super) static GRANITE: Family = Family {
+    types: &["granite"],
+    read: granite,
+    gguf: &[GgufForm {
+        conversion: Conversion::RotaryPairs,
+        ..GgufForm::new("granite", ("granite", "GraniteForCausalLM"), granite_gguf)
+    }],
+};
+
 /// Granite: LLaMA with four constants.
-pub(super) fn granite(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+fn granite(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let mut a = llama::base("Granite", f)?;
-    let constant = |name| f.number(name).unwrap_or(1.0) as f32;
-    a.embedding.scale = constant("embedding_multiplier");
-    a.attention.scale = constant("attention_multiplier");
-    a.residual_scale = constant("residual_multiplier");
-    a.logit_scale = constant("logits_scaling").recip();
+    a.embedding.scale = f.float("embedding_multiplier", 1.0);
+    a.attention.scale = f.float("attention_multiplier", 1.0);
+    a.residual_scale = f.float("residual_multiplier", 1.0);
+    a.logit_scale = f.float("logits_scaling", 1.0).recip();
     if !a.logit_scale.is_finite() {
         return Err(ModelError::new(
             ErrorKind::BadModel,
             "config.json: `logits_scaling` should not be 0",
         ));
     }
-    let rope = Rope::read(f, a.head_dim, None)?;
-    rotate_all(&mut a, rope);
+    rotate(&mut a, f, 1.0)?;
     Ok(a)
+}
+
+fn granite_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
+    let scale = source.float("attention.scale");
+    source.like_llama(json!({
+        "embedding_multiplier": source.float("embedding_scale").unwrap_or(1.0),
+        "attention_multiplier": scale.ok_or("metadata `granite.attention.scale` is missing")?,
+        "residual_multiplier": source.float("residual_scale").unwrap_or(1.0),
+        "logits_scaling": source.float("logit_scale").unwrap_or(1.0),
+    }))
 }
