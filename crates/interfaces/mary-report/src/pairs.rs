@@ -7,21 +7,17 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{
-    Cell, Conditions, Metric, NumberColumns, Outcome, Sample, Table, TaskRun, question_names,
-};
-use mary_stats::difference::{self, Difference, ScoreRange};
-use mary_stats::{StatsError, intervals, multiple};
+use mary_contract::{Cell, Conditions, Metric, Sample, Table, TaskRun, question_names};
+use mary_stats::StatsError;
+use mary_stats::difference::Difference;
 
-use crate::number::{ScoreScale, count};
-
-/// Which samples are the same within a question: item, trial.
-type Key = (String, u32);
+use crate::DECLARED;
+use crate::number::ScoreScale;
+use crate::paired::{Key, ScorePairs, Verdict, counted_units, holm, scale_of};
 
 #[derive(Debug, Clone)]
 struct Answered {
-    score: Option<f64>,
-    cluster: Option<String>,
+    verdict: Verdict,
     part: String,
 }
 
@@ -87,15 +83,13 @@ impl Paired {
 
     /// Takes a sample in, of a task that was run like this.
     pub fn add(&mut self, run: &TaskRun, sample: &Sample) {
-        let judgement = &sample.judgement;
-        let score = match (&self.measure, &judgement.outcome) {
-            (Some(measure), _) => judgement.measures.get(measure).copied(),
-            (None, Outcome::Scored(score)) => Some(*score),
-            (None, _) => None,
-        };
+        let mut verdict = Verdict::from_sample(sample);
+        if let Some(measure) = &self.measure {
+            let found = sample.judgement.measures.get(measure).copied();
+            verdict.score = found.filter(|s| s.is_finite());
+        }
         let answered = Answered {
-            score: score.filter(|s| s.is_finite()),
-            cluster: sample.item.cluster.clone(),
+            verdict,
             part: sample.item.tags.get(&self.tag).cloned().unwrap_or_default(),
         };
         let conditions = run.conditions();
@@ -148,12 +142,9 @@ impl Paired {
                 lines.rows.extend(rows);
             }
         }
-        let known: Vec<f64> = lines.rows.iter().filter_map(|r| r.difference.p).collect();
-        if !known.is_empty() {
-            let mut corrected = multiple::holm(&known)?.into_iter();
-            for row in lines.rows.iter_mut().filter(|r| r.difference.p.is_some()) {
-                row.p_holm = corrected.next();
-            }
+        let p: Vec<Option<f64>> = lines.rows.iter().map(|r| r.difference.p).collect();
+        for (row, p_holm) in lines.rows.iter_mut().zip(holm(&p)?) {
+            row.p_holm = p_holm;
         }
         Ok(lines)
     }
@@ -197,10 +188,9 @@ impl Paired {
             Some(Shared {
                 item: &key.0,
                 trial: key.1,
-                part: &a.part,
-                cluster: a.cluster.as_deref(),
-                first: a.score?,
-                second: b.score?,
+                of: a,
+                first: a.verdict.score?,
+                second: b.verdict.score?,
             })
         });
         both.collect()
@@ -218,39 +208,31 @@ impl Paired {
         }
         // A measure has a scale of its own, which its values tell.
         let metric = self.asked.get(conditions).copied().flatten();
-        let share = self.measure.is_some() || metric.is_none_or(|m| m == Metric::Share);
-        let inside = shared
-            .iter()
-            .all(|s| [s.first, s.second].iter().all(|v| (0.0..=1.0).contains(v)));
-        let scale = if share && inside {
-            ScoreScale::Proportion
-        } else {
-            ScoreScale::Plain
-        };
+        let metric = metric.filter(|_| self.measure.is_none());
+        let scale = scale_of(metric, shared.iter().flat_map(|s| [s.first, s.second]));
         let mut parts: Vec<&str> = shared
             .iter()
-            .map(|s| s.part)
+            .map(|s| s.of.part.as_str())
             .filter(|p| !p.is_empty())
             .collect();
         let place = |part: &str| self.order.iter().position(|o| o == part);
         parts.sort_by_key(|part| (place(part).unwrap_or(usize::MAX), *part));
         parts.dedup();
-        let mut rows = vec![line(pair, "all", shared, pooled, scale)?];
+        let mut rows = vec![line(pair, "all", shared.iter().collect(), pooled, scale)?];
         for part in parts {
-            let of: Vec<Shared<'_>> = shared.iter().filter(|s| s.part == part).copied().collect();
-            rows.push(line(pair, part, &of, pooled, scale)?);
+            let of = shared.iter().filter(|s| s.of.part == part).collect();
+            rows.push(line(pair, part, of, pooled, scale)?);
         }
         Ok(rows)
     }
 }
 
 /// One sample that both sides have a score for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Shared<'a> {
     item: &'a str,
     trial: u32,
-    part: &'a str,
-    cluster: Option<&'a str>,
+    of: &'a Answered,
     first: f64,
     second: f64,
 }
@@ -258,28 +240,20 @@ struct Shared<'a> {
 fn line(
     pair: &str,
     part: &str,
-    shared: &[Shared<'_>],
+    shared: Vec<&Shared<'_>>,
     pooled: bool,
     scale: ScoreScale,
 ) -> Result<PairRow, StatsError> {
-    let first: Vec<f64> = shared.iter().map(|s| s.first).collect();
-    let second: Vec<f64> = shared.iter().map(|s| s.second).collect();
     // Trials of an item, and an item under several pairs, are one unit like the items of a cluster.
     let repeated = pooled || shared.iter().any(|s| s.trial > 0);
-    let units: Option<Vec<&str>> = shared
-        .iter()
-        .map(|s| s.cluster.or(repeated.then_some(s.item)))
-        .collect();
-    let ids = units.map(intervals::cluster_ids);
-    let range = match scale {
-        ScoreScale::Proportion => ScoreRange::Unit,
-        ScoreScale::Plain => ScoreRange::Unbounded,
-    };
-    let difference = difference::compare(&first, &second, ids.as_deref(), range)?;
+    let mut pairs = ScorePairs::default();
+    for s in shared {
+        pairs.push(s.first, s.second, s.of.verdict.unit(s.item, repeated));
+    }
     Ok(PairRow {
         pair: pair.to_owned(),
         part: part.to_owned(),
-        difference,
+        difference: pairs.difference(scale)?,
         scale,
         p_holm: None,
     })
@@ -308,11 +282,7 @@ pub fn pair_table(lines: &PairLines, tag: &str) -> Table {
         vec![
             row.pair.clone(),
             row.part.clone(),
-            if d.units < d.n {
-                format!("{} in {}", count(d.n), count(d.units))
-            } else {
-                count(d.n)
-            },
+            counted_units(d.n, d.units),
             plain(d.first),
             plain(d.second),
             signed(d.value),
@@ -325,41 +295,15 @@ pub fn pair_table(lines: &PairLines, tag: &str) -> Table {
             row.p_holm.map_or_else(dash, p_value),
         ]
     });
-    let mut caption = "Shares in %, their differences in percentage points, other scores as they are, on \
-                       the items that both models have a score for. `items` counts samples and, where \
-                       several go together (orders of a question, trials, one item under several pairs), \
-                       the units they fall into; intervals and p are over units. only first : only second \
-                       counts the samples that one has right and the other wrong. p is below \
-                       0.05 exactly where the interval leaves 0 out; Holm corrects it over all lines. \
-                       Below five units there is neither interval nor p, and where fewer than six differ p \
-                       cannot fall below 0.05."
-        .to_owned();
-    for left_out in &lines.left_out {
-        caption.push_str(&format!(" Left out: {left_out}."));
-    }
-    Table {
-        id: "pairs".into(),
-        title: "Pairs of models, item by item".into(),
-        caption,
-        head: [
-            "pair",
-            tag,
-            "items",
-            "first",
-            "second",
-            "difference",
-            "95% interval",
-            "only first : only second",
-            "p",
-            "p (Holm)",
-        ]
-        .map(String::from)
-        .to_vec(),
+    let mut table = DECLARED
+        .table("pairs")
+        .with_heads("tag", [tag])
         // Items and intervals have columns of their own here.
-        rows: Cell::figures(cells.collect()),
-        published: vec![],
-        numbers: NumberColumns::From(2),
+        .with_rows(Cell::figures(cells.collect()));
+    for left_out in &lines.left_out {
+        table.caption += &format!(" Left out: {left_out}.");
     }
+    table
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! A run's results as one plain table, for Markdown, LaTeX and CSV.
 
-use mary_contract::{ANISOTROPIC, Cell, FLOOR, NumberColumns, RunSummary, SummaryRow, Table, Ties};
+use std::collections::BTreeSet;
+
+use mary_contract::{ANISOTROPIC, Cell, FLOOR, RunSummary, SummaryRow, Table, Ties};
 
 use crate::{
+    DECLARED,
     number::{HOW_DECIDED, ScoreScale, VersusChance, count, p_value},
     subject,
 };
@@ -118,21 +121,6 @@ pub(crate) fn in_short(run: &RunSummary) -> Option<Headline> {
 
 /// One row per task and model of some runs, with interval, chance, human level and counts.
 pub fn summary_table(runs: &[RunSummary]) -> Table {
-    let head = [
-        "task",
-        "model",
-        "score",
-        "95% interval",
-        "vs chance",
-        "chance",
-        "human",
-        "n",
-        "remarks",
-        // Columns that came later stand behind those that were there.
-        "source",
-        "p",
-        "p (Holm)",
-    ];
     let subjects = subject::subjects(runs);
     let mut rows = Vec::new();
     for (_, tasks) in subject::families(runs) {
@@ -166,39 +154,28 @@ pub fn summary_table(runs: &[RunSummary]) -> Table {
             }
         }
     }
-    Table {
-        id: "results".into(),
-        title: "Results".into(),
-        caption: caption(runs),
-        head: head.map(str::to_owned).to_vec(),
-        // Interval and n have columns of their own here.
-        rows: Cell::figures(rows),
-        published: vec![],
-        numbers: NumberColumns::At(vec![2, 3, 5, 6, 7, 10, 11]),
-    }
+    // Interval and n have columns of their own here.
+    declared(runs).with_rows(Cell::figures(rows))
 }
 
 /// How the numbers of some runs are to be read.
 pub(crate) fn caption(runs: &[RunSummary]) -> String {
-    let mut methods: Vec<&str> = runs
-        .iter()
-        .flat_map(|r| &r.rows)
-        .filter_map(|r| r.score.as_ref())
-        .map(|s| s.method.as_str())
-        .collect();
-    methods.sort_unstable();
-    methods.dedup();
-    let methods = if methods.is_empty() {
-        "none".to_owned()
-    } else {
-        methods.join(", ")
+    declared(runs).caption
+}
+
+/// The table of results, with a caption that fits these runs. Columns that came later stand behind those
+/// that were there.
+fn declared(runs: &[RunSummary]) -> Table {
+    let scores = runs.iter().flat_map(|r| &r.rows);
+    let scores = scores.filter_map(|r| r.score.as_ref());
+    let methods: BTreeSet<&str> = scores.map(|s| s.method.as_str()).collect();
+    let methods: Vec<&str> = methods.into_iter().collect();
+    let table = DECLARED.table("results").saying("how", HOW_DECIDED);
+    let table = match methods.is_empty() {
+        true => table.saying("methods", "none"),
+        false => table.saying("methods", methods.join(", ")),
     };
-    format!(
-        "Mean score over the n scored samples with its 95 % interval ({methods}). {HOW_DECIDED} Where items come in \
-         families, intervals are over families. {}Unparsed, refused and failed \
-         samples are not counted as wrong but listed.",
-        ties(runs)
-    )
+    table.saying("ties", ties(runs))
 }
 
 /// What ties count, as far as some can be; by task where tasks differ.

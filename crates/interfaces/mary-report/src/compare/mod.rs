@@ -11,19 +11,22 @@ pub use table::table;
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Metric, Outcome, Sample, TaskRun};
-use mary_stats::difference::{self, ScoreRange};
-use mary_stats::{StatsError, intervals, multiple};
+use mary_contract::{Sample, TaskRun};
+use mary_stats::StatsError;
 use serde::Serialize;
 
 use crate::number::{ScoreScale, count};
+use crate::paired::{Key, ScorePairs, Verdict, holm};
+
+/// What one side said of a task.
+type Scores = BTreeMap<Key, Verdict>;
 
 /// Scores of one side (a model in a run), gathered sample by sample.
 #[derive(Debug, Clone, Default)]
 pub struct Side {
     /// For people: the model, with its run where that is needed.
     pub label: String,
-    scores: BTreeMap<String, BTreeMap<(String, u32), Verdict>>,
+    scores: BTreeMap<String, Scores>,
     /// How each task was asked, where that is known.
     asked: BTreeMap<String, TaskRun>,
     /// Whether its trials are people.
@@ -32,13 +35,6 @@ pub struct Side {
 
 /// How the names of studies with people begin; every person is a trial of the item.
 const PEOPLE: &str = "people/";
-
-#[derive(Debug, Clone)]
-struct Verdict {
-    /// `None` when unscored or failed.
-    score: Option<f64>,
-    cluster: Option<String>,
-}
 
 impl Side {
     /// A side with nothing in it yet.
@@ -60,19 +56,10 @@ impl Side {
 
     /// Takes a sample in; only its score, item and cluster are kept.
     pub fn add(&mut self, sample: &Sample) {
-        let score = match sample.judgement.outcome {
-            Outcome::Scored(score) if score.is_finite() => Some(score),
-            _ => None,
-        };
-        self.people |= sample.id.model.starts_with(PEOPLE);
-        let verdict = Verdict {
-            score,
-            cluster: sample.item.cluster.clone(),
-        };
-        self.scores
-            .entry(sample.id.task.clone())
-            .or_default()
-            .insert((sample.id.item.clone(), sample.id.trial), verdict);
+        let id = &sample.id;
+        self.people |= id.model.starts_with(PEOPLE);
+        let of_task = self.scores.entry(id.task.clone()).or_default();
+        of_task.insert((id.item.clone(), id.trial), Verdict::from_sample(sample));
     }
 }
 
@@ -125,6 +112,30 @@ pub struct Compared {
     pub warnings: Vec<String>,
 }
 
+impl Compared {
+    fn say_unshared(
+        &mut self,
+        task: &str,
+        (first, second): (&Side, &Side),
+        shared: usize,
+        (only_first, only_second): (usize, usize),
+    ) {
+        if only_first + only_second > 0 {
+            self.warnings.push(format!(
+                "{task}: items do not match: {} are shared, {} only in {}, {} only in {}; only shared items are compared",
+                count(shared), count(only_first), first.label, count(only_second), second.label
+            ));
+        }
+    }
+
+    fn say_unscored(&mut self, task: &str, (first, second): (&Side, &Side)) {
+        self.warnings.push(format!(
+            "{task}: no item is scored by both {} and {}",
+            first.label, second.label
+        ));
+    }
+}
+
 /// Compares sides pairwise: every other with the first, or all with all.
 pub fn comparison(sides: &[Side], all_pairs: bool) -> Result<Compared, StatsError> {
     comparison_across(sides, all_pairs, &[])
@@ -152,14 +163,9 @@ pub fn comparison_across(
             }
         }
     }
-    let known: Vec<f64> = out.comparisons.iter().filter_map(|c| c.p).collect();
-    if !known.is_empty() {
-        let mut corrected = multiple::holm(&known)?.into_iter();
-        for comparison in &mut out.comparisons {
-            if comparison.p.is_some() {
-                comparison.p_holm = corrected.next();
-            }
-        }
+    let p: Vec<Option<f64>> = out.comparisons.iter().map(|c| c.p).collect();
+    for (comparison, p_holm) in out.comparisons.iter_mut().zip(holm(&p)?) {
+        comparison.p_holm = p_holm;
     }
     Ok(out)
 }
@@ -235,44 +241,27 @@ fn one_task(task: &str, first: &Side, second: &Side, out: &mut Compared) -> Resu
     if first.people || second.people {
         return people::one_task(task, (first, a), (second, b), out);
     }
-    let (mut x, mut y, mut units) = (vec![], vec![], vec![]);
+    let mut pairs = ScorePairs::default();
     let mut unscored = 0;
     // Trials of an item, and items of a cluster, are not independent.
     let trials = a.keys().any(|(_, trial)| *trial > 0);
     for (id, va) in a {
         let Some(vb) = b.get(id) else { continue };
         match (va.score, vb.score) {
-            (Some(sa), Some(sb)) => {
-                x.push(sa);
-                y.push(sb);
-                units.push(va.cluster.as_deref().or(trials.then_some(id.0.as_str())));
-            }
+            (Some(sa), Some(sb)) => pairs.push(sa, sb, va.unit(&id.0, trials)),
             _ => unscored += 1,
         }
     }
-    let shared = x.len() + unscored;
+    let shared = pairs.len() + unscored;
     let (only_first, only_second) = (a.len() - shared, b.len() - shared);
-    if only_first + only_second > 0 {
-        out.warnings.push(format!(
-            "{task}: items do not match: {} are shared, {} only in {}, {} only in {}; only shared items are compared",
-            count(shared), count(only_first), first.label, count(only_second), second.label
-        ));
-    }
-    if x.is_empty() {
-        out.warnings.push(format!(
-            "{task}: no item is scored by both {} and {}",
-            first.label, second.label
-        ));
+    out.say_unshared(task, (first, second), shared, (only_first, only_second));
+    if pairs.len() == 0 {
+        out.say_unscored(task, (first, second));
         return Ok(());
     }
-    let clustered: Option<Vec<&str>> = units.into_iter().collect();
-    let ids = clustered.map(intervals::cluster_ids);
-    let scale = scale_of(first.asked.get(task).or(second.asked.get(task)), &x, &y);
-    let range = match scale {
-        ScoreScale::Proportion => ScoreRange::Unit,
-        ScoreScale::Plain => ScoreRange::Unbounded,
-    };
-    let found = difference::compare(&x, &y, ids.as_deref(), range)?;
+    let asked = first.asked.get(task).or(second.asked.get(task));
+    let scale = pairs.scale(asked.and_then(TaskRun::metric));
+    let found = pairs.difference(scale)?;
     out.comparisons.push(Comparison {
         task: task.to_owned(),
         first: first.label.clone(),
@@ -294,13 +283,4 @@ fn one_task(task: &str, first: &Side, second: &Side, out: &mut Compared) -> Resu
         unscored,
     });
     Ok(())
-}
-
-/// What the task says its score is; where an old run does not say, by the values.
-fn scale_of(run: Option<&TaskRun>, x: &[f64], y: &[f64]) -> ScoreScale {
-    let shares = x.iter().chain(y).all(|s| (0.0..=1.0).contains(s));
-    match run.and_then(TaskRun::metric) {
-        Some(Metric::Share) | None if shares => ScoreScale::Proportion,
-        _ => ScoreScale::Plain,
-    }
 }

@@ -1,16 +1,15 @@
 //! People against a model, or people against people: a study is one side, its people a sample like its items.
 //! Every answer of a person to a shared item counts; the other side's trials of that item are averaged.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use mary_platform::counted;
 use mary_stats::StatsError;
 use mary_stats::crossed::{CrossedAnswer, CrossedSide, difference_crossed};
 
-use super::{Compared, Comparison, Side, Verdict};
-use crate::number::{ScoreScale, count};
-
-type Scores = BTreeMap<(String, u32), Verdict>;
+use super::{Compared, Comparison, Scores, Side};
+use crate::number::ScoreScale;
+use crate::paired::scale_of;
 
 /// Compares one task of two sides of which at least one is people.
 pub(super) fn one_task(
@@ -25,12 +24,12 @@ pub(super) fn one_task(
     let (mine, theirs) = (items(a), items(b));
     let shared: Vec<&String> = mine.intersection(&theirs).collect();
     let (only_first, only_second) = (mine.len() - shared.len(), theirs.len() - shared.len());
-    if only_first + only_second > 0 {
-        out.warnings.push(format!(
-            "{task}: items do not match: {} are shared, {} only in {}, {} only in {}; only shared items are compared",
-            count(shared.len()), count(only_first), first.label, count(only_second), second.label
-        ));
-    }
+    out.say_unshared(
+        task,
+        (first, second),
+        shared.len(),
+        (only_first, only_second),
+    );
     let number = |item: &String| shared.binary_search(&item).ok();
     let answers = |scores: &Scores| -> Vec<CrossedAnswer> {
         let scored = scores.iter().filter_map(|((item, trial), verdict)| {
@@ -55,16 +54,13 @@ pub(super) fn one_task(
         people: side.people,
     };
     let Ok(found) = difference_crossed(side(&x, first), side(&y, second)) else {
-        out.warnings.push(format!(
-            "{task}: no item is scored by both {} and {}",
-            first.label, second.label
-        ));
+        out.say_unscored(task, (first, second));
         return Ok(());
     };
-    let in_unit = |all: &[CrossedAnswer]| all.iter().all(|a| (0.0..=1.0).contains(&a.score));
+    let scale = scale_of(None, x.iter().chain(&y).map(|a| a.score));
     // As for two models: of fewer items nothing is claimed.
     let enough = found.items >= mary_stats::difference::FEWEST;
-    let known = enough && found.bounds.is_some() && in_unit(&x) && in_unit(&y);
+    let known = enough && found.bounds.is_some() && scale == ScoreScale::Proportion;
     let (people, items) = (
         counted(found.people, "person"),
         counted(found.items, "item"),
@@ -88,11 +84,7 @@ pub(super) fn one_task(
         p: found.p.filter(|_| known),
         p_holm: None,
         too_few_differ: false,
-        scale: if in_unit(&x) && in_unit(&y) {
-            ScoreScale::Proportion
-        } else {
-            ScoreScale::Plain
-        },
+        scale,
         paired: found.items,
         units: found.items,
         only_first,

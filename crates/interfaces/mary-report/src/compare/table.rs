@@ -1,49 +1,48 @@
 //! Comparisons as a table for people.
 
+use std::collections::BTreeSet;
+
 use mary_contract::{Cell, NumberColumns, Table};
 
 use super::{Compared, Comparison};
+use crate::DECLARED;
 use crate::number::{ScoreScale, count, p_value};
+use crate::paired::counted_units;
 
 /// The comparisons as a table for people. A single pair is named in the heading, several in columns.
 pub fn table(compared: &Compared) -> Table {
-    let mut pairs: Vec<(&str, &str)> = compared
-        .comparisons
-        .iter()
-        .map(|c| (c.first.as_str(), c.second.as_str()))
-        .collect();
-    pairs.sort_unstable();
-    pairs.dedup();
-    let title = match pairs.as_slice() {
-        [(first, second)] => format!("Paired comparison of {first} (first) with {second} (second)"),
-        _ => "Paired comparison".into(),
+    let all = compared.comparisons.iter();
+    let pairs: BTreeSet<(&str, &str)> = all.map(|c| (&*c.first, &*c.second)).collect();
+    let pairs: Vec<_> = pairs.into_iter().collect();
+    let pair = match pairs.as_slice() {
+        [(first, second)] => format!(" of {first} (first) with {second} (second)"),
+        _ => String::new(),
     };
-    let mut head = vec!["task"];
-    if pairs.len() > 1 {
-        head.extend(["first", "second"]);
-    }
+    let named = pairs.len() > 1;
+    let sides: &[&str] = if named { &["first", "second"] } else { &[] };
     // Scores, difference, interval and p-values; behind the verdict the counts.
-    let start = head.len();
+    let start = 1 + sides.len();
     let columns = (start..start + 6).chain([start + 7, start + 8]);
-    let numbers = NumberColumns::At(columns.collect());
-    head.extend(["first score", "second score", "difference", "95% interval"]);
-    head.extend(["p", "p (Holm)", "verdict", "paired", "unpaired"]);
-    Table {
-        id: "comparison".into(),
-        title,
-        caption: caption(compared),
-        head: head.into_iter().map(str::to_owned).collect(),
+    let rows = compared.comparisons.iter().map(|c| row(c, named)).collect();
+    let mut table = DECLARED
+        .table("comparison")
+        .saying("methods", methods(compared))
+        .saying(
+            "corrected",
+            match compared.comparisons.len() {
+                1 => "the same where there is one comparison".to_owned(),
+                n => format!("corrected over all {n} comparisons"),
+            },
+        )
+        .saying("pair", pair)
+        .with_heads("sides", sides.iter().copied())
         // Items and intervals have columns of their own here.
-        rows: Cell::figures(
-            compared
-                .comparisons
-                .iter()
-                .map(|c| row(c, pairs.len() > 1))
-                .collect(),
-        ),
-        published: vec![],
-        numbers,
+        .with_rows(Cell::figures(rows));
+    table.numbers = NumberColumns::At(columns.collect());
+    for warning in &compared.warnings {
+        table.caption += &format!(" Note: {warning}.");
     }
+    table
 }
 
 fn row(c: &Comparison, named: bool) -> Vec<String> {
@@ -66,38 +65,16 @@ fn row(c: &Comparison, named: bool) -> Vec<String> {
         c.p.map_or("–".into(), p_value),
         c.p_holm.map_or("–".into(), p_value),
         verdict(c).to_owned(),
-        if c.units < c.paired {
-            format!("{} in {}", count(c.paired), count(c.units))
-        } else {
-            count(c.paired)
-        },
+        counted_units(c.paired, c.units),
         count(c.only_first + c.only_second + c.unscored),
     ]);
     row
 }
 
-fn caption(compared: &Compared) -> String {
-    let mut methods: Vec<&str> = compared
-        .comparisons
-        .iter()
-        .map(|c| c.method.as_str())
-        .collect();
-    methods.sort_unstable();
-    methods.dedup();
-    let mut caption = format!(
-        "Differences are first minus second on the same items (percentage points for shares), with 95 % intervals ({}). p is two-sided and below .05 exactly where the interval leaves 0 out; p (Holm) is {} and decides the verdict. Too few differ: not even if all units that differ agreed would p fall below .05. Paired counts the items scored on both sides, and the independent units they fall into where several go together. Unpaired counts items missing or unscored on either side.",
-        methods.join("; "),
-        match compared.comparisons.len() {
-            1 => "the same where there is one comparison".to_owned(),
-            n => format!("corrected over all {n} comparisons"),
-        }
-    );
-    for warning in &compared.warnings {
-        caption.push_str(" Note: ");
-        caption.push_str(warning);
-        caption.push('.');
-    }
-    caption
+fn methods(compared: &Compared) -> String {
+    let all = compared.comparisons.iter().map(|c| c.method.as_str());
+    let once: BTreeSet<&str> = all.collect();
+    once.into_iter().collect::<Vec<_>>().join("; ")
 }
 
 fn verdict(c: &Comparison) -> &'static str {

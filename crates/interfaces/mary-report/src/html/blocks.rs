@@ -1,7 +1,5 @@
 //! Figures and tables as blocks of the page, each with its tools.
 
-use std::fmt::Write as _;
-
 use mary_contract::Table;
 
 use crate::{
@@ -50,8 +48,7 @@ pub(super) fn table_block(table: &Table, rest: &[usize]) -> String {
         }
     };
     for (c, head) in table.head.iter().enumerate() {
-        let _ = write!(
-            out,
+        out += &format!(
             "<th scope=\"col\"{}>{}</th>",
             class(c),
             escape::foreign(head)
@@ -74,7 +71,7 @@ pub(super) fn table_block(table: &Table, rest: &[usize]) -> String {
             if let Some(basis) = cell.basis() {
                 // A narrow column breaks between the two, never within one.
                 let words = html(&basis.words()).replacen(" · ", " ·</span> <span>", 1);
-                let _ = write!(text, "<span class=\"ci\"><span>{words}</span></span>");
+                text += &format!("<span class=\"ci\"><span>{words}</span></span>");
             }
             if c == 0 {
                 let tag = if published {
@@ -82,9 +79,9 @@ pub(super) fn table_block(table: &Table, rest: &[usize]) -> String {
                 } else {
                     ""
                 };
-                let _ = write!(out, "<th scope=\"row\">{text}{tag}</th>");
+                out += &format!("<th scope=\"row\">{text}{tag}</th>");
             } else {
-                let _ = write!(out, "<td{}>{text}</td>", class(c));
+                out += &format!("<td{}>{text}</td>", class(c));
             }
         }
         out += "</tr>";
@@ -92,8 +89,7 @@ pub(super) fn table_block(table: &Table, rest: &[usize]) -> String {
     out += "</tbody></table></div>";
     out += GOES_ON;
     if folds {
-        let _ = write!(
-            out,
+        out += &format!(
             "<p class=\"folded-note\"><label for=\"show-published\">{} published {} not shown: show them</label></p>",
             folded_rows(table),
             if folded_rows(table) == 1 {
@@ -104,17 +100,12 @@ pub(super) fn table_block(table: &Table, rest: &[usize]) -> String {
         );
     }
     if !rest.is_empty() {
-        let _ = write!(
-            out,
+        out += &format!(
             "<p class=\"rest-note\"><label for=\"show-rest\">{} more rows are not shown: show them</label></p>",
             rest.len()
         );
     }
-    let _ = write!(
-        out,
-        "<p class=\"caption\">{}</p>",
-        escape::prose(&table.caption)
-    );
+    out += &format!("<p class=\"caption\">{}</p>", escape::prose(&table.caption));
     out += &table_tools(&table.id);
     out += "</div>";
     out

@@ -13,7 +13,6 @@ mod plots;
 mod provenance;
 mod selection;
 
-use std::fmt::Write as _;
 use std::io::{self, Read as _, Write};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -261,8 +260,7 @@ impl Page<'_> {
             out += &self.chapter(id, title, *exhibits);
         }
         out += &self.browser(selected, kept);
-        let _ = write!(
-            out,
+        out += &format!(
             "<section id=\"made\" aria-labelledby=\"made-h\"><h2 id=\"made-h\">How this was made</h2>{}</section>",
             provenance::section(self.runs)
         );
@@ -290,11 +288,10 @@ impl Page<'_> {
             count(planned.max(selected.seen)),
         );
         for text in headline::headline(self.runs, self.subjects) {
-            let _ = write!(out, "<p class=\"headline\">{}</p>", html(&text));
+            out += &format!("<p class=\"headline\">{}</p>", html(&text));
         }
         for run in self.runs.iter().filter(|r| !r.complete) {
-            let _ = write!(
-                out,
+            out += &format!(
                 "<p class=\"notice\" role=\"note\">Run <code>{}</code> is not complete; its numbers rest on the samples there are.</p>",
                 html(&run.manifest.id)
             );
@@ -321,8 +318,7 @@ impl Page<'_> {
                 }
                 few => few.join(" and "),
             };
-            let _ = write!(
-                out,
+            out += &format!(
                 "<p class=\"notice\" role=\"note\">{}: {}.</p>",
                 html(&who),
                 escape::prose(remark.trim_end_matches('.'))
@@ -349,8 +345,7 @@ impl Page<'_> {
             .map(blocks::folded_rows)
             .sum();
         if folded > 0 {
-            let _ = write!(
-                out,
+            out += &format!(
                 "<p class=\"switch\"><label><input type=\"checkbox\" id=\"show-published\"> Show the {} in the tables</label></p>",
                 match folded {
                     1 => "published row".to_owned(),
@@ -366,14 +361,12 @@ impl Page<'_> {
             .sum();
         if self.first.folds() {
             let all = self.subjects.len();
-            let _ = write!(
-                out,
+            out += &format!(
                 "<p class=\"switch\"><label><input type=\"checkbox\" id=\"show-rest\"> Show all {all} models in the tables, not only {}</label></p>",
                 self.first.words(all)
             );
         } else if rest > 0 {
-            let _ = write!(
-                out,
+            out += &format!(
                 "<p class=\"switch\"><label><input type=\"checkbox\" id=\"show-rest\"> Show all rows of long tables ({} more)</label></p>",
                 count(rest)
             );
@@ -394,11 +387,7 @@ impl Page<'_> {
         if scale == ScoreScale::Proportion {
             controls += "<div class=\"filters\"><label>Family <select data-family><option value=\"\">all</option>";
             for (family, _) in subject::families(self.runs) {
-                let _ = write!(
-                    controls,
-                    "<option value=\"{0}\">{0}</option>",
-                    html(&family)
-                );
+                controls += &format!("<option value=\"{0}\">{0}</option>", html(&family));
             }
             controls += "</select></label>";
             if self.subjects.len() > 1 {
@@ -408,16 +397,14 @@ impl Page<'_> {
                         true => format!(", {} of them drawn", self.first.len()),
                         false => String::new(),
                     };
-                    let _ = write!(
-                        controls,
+                    controls += &format!(
                         "<details class=\"which\"><summary>Which of the {} models{drawn}</summary>",
                         self.subjects.len()
                     );
                 }
                 controls += "<fieldset class=\"models\"><legend>Models</legend>";
                 for (index, who) in self.subjects.iter().enumerate() {
-                    let _ = write!(
-                        controls,
+                    controls += &format!(
                         "<label><input type=\"checkbox\" data-subject=\"{index}\"{}><span class=\"dot\" data-color=\"{index}\" aria-hidden=\"true\"></span>{}</label>",
                         if self.first.holds(index) {
                             " checked"
@@ -475,7 +462,7 @@ impl Page<'_> {
             .collect::<Vec<_>>()
             .join(" and ");
         if !more.is_empty() {
-            let _ = write!(out, "<details class=\"more\"><summary>{more}</summary>");
+            out += &format!("<details class=\"more\"><summary>{more}</summary>");
             out.extend(more_figures.iter().map(figure));
             out.extend(more_tables.iter().map(table));
             out += "</details>";
@@ -483,8 +470,7 @@ impl Page<'_> {
         if !exhibits.pictures.is_empty() {
             out += "<div class=\"pictures\">";
             for picture in &exhibits.pictures {
-                let _ = write!(
-                    out,
+                out += &format!(
                     "<figure><img src=\"data:image/svg+xml;base64,{}\" alt=\"{1}\"><figcaption>{1}</figcaption></figure>",
                     STANDARD.encode(&picture.svg),
                     html(&picture.caption)
@@ -565,8 +551,7 @@ fn contents_of(exhibits: &Exhibits) -> String {
     let tables = exhibits.tables.iter().map(|t| ("tab", &t.id, &t.title));
     let mut out = String::new();
     for (kind, id, title) in figures.chain(tables) {
-        let _ = write!(
-            out,
+        out += &format!(
             "<li><a href=\"#{kind}-{}\">{}</a></li>",
             html(id),
             html(title)

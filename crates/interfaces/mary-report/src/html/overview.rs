@@ -1,8 +1,6 @@
 //! The overview across families: a profile of every model against chance and people, and the same
 //! numbers as a table whose cells lead to the samples behind them.
 
-use std::fmt::Write as _;
-
 use mary_contract::RunSummary;
 use serde_json::{Value, json};
 
@@ -201,8 +199,7 @@ pub(crate) fn table(
         if first.len() > 5 { " many" } else { "" }
     );
     for (index, who) in subjects.iter().enumerate() {
-        let _ = write!(
-            out,
+        out += &format!(
             "<th scope=\"col\" class=\"num{}\"><span class=\"dot\" data-color=\"{index}\" aria-hidden=\"true\"></span>{}</th>",
             rest(first, index),
             html(&who.label).replace('/', "/<wbr>")
@@ -210,8 +207,7 @@ pub(crate) fn table(
     }
     out += "<th scope=\"col\" class=\"num\">Chance</th><th scope=\"col\" class=\"num\">People</th></tr></thead>";
     for (family, tasks) in subject::families(runs) {
-        let _ = write!(
-            out,
+        out += &format!(
             "<tbody><tr class=\"family\"><th scope=\"rowgroup\" colspan=\"{}\"><a href=\"#family-{}\">{}</a></th></tr>",
             subjects.len() + 4,
             html(&family),
@@ -224,8 +220,7 @@ pub(crate) fn table(
     }
     out += "</table></div>";
     out += super::blocks::GOES_ON;
-    let _ = write!(
-        out,
+    out += &format!(
         "<p class=\"key\">{}</p><p class=\"caption\">{}</p>",
         VersusChance::MARKED
             .map(|v| format!("<span>{} {}</span>", v.mark(), v.words()))
@@ -250,7 +245,7 @@ fn table_row(runs: &[RunSummary], subjects: &[Subject], first: &First, task: &st
     for (index, who) in subjects.iter().enumerate() {
         let rest = rest(first, index);
         let Some(row) = subject::row(runs, who, task) else {
-            let _ = write!(out, "<td class=\"num none{rest}\">not run</td>");
+            out += &format!("<td class=\"num none{rest}\">not run</td>");
             continue;
         };
         let scale = runs
@@ -258,19 +253,17 @@ fn table_row(runs: &[RunSummary], subjects: &[Subject], first: &First, task: &st
             .map_or(ScoreScale::Proportion, |r| ScoreScale::in_run(r, row));
         levels = (levels.0.or(row.chance), levels.1.or(row.human), scale);
         let verdict = VersusChance::of(row);
-        let _ = write!(out, "<td class=\"num{rest}\">");
+        out += &format!("<td class=\"num{rest}\">");
         match &row.score {
             Some(score) => {
-                let _ = write!(
-                    out,
+                out += &format!(
                     "<a href=\"#samples\" data-samples=\"{}\">{}</a> ",
                     html(&address(who, task)),
                     scale.value(score.value)
                 );
                 if verdict != VersusChance::Unknown {
                     let said = html(&VersusChance::said(row));
-                    let _ = write!(
-                        out,
+                    out += &format!(
                         "<span class=\"mark {}\" role=\"img\" aria-label=\"{said}\" title=\"{said}\">{}</span>",
                         match verdict {
                             VersusChance::Above | VersusChance::AboveUncorrected => "above",
@@ -280,8 +273,7 @@ fn table_row(runs: &[RunSummary], subjects: &[Subject], first: &First, task: &st
                         verdict.mark()
                     );
                 }
-                let _ = write!(
-                    out,
+                out += &format!(
                     "<span class=\"ci\">{}, n {}</span>",
                     scale.interval(score),
                     count(row.scored)
@@ -290,15 +282,14 @@ fn table_row(runs: &[RunSummary], subjects: &[Subject], first: &First, task: &st
             None => out += "<span class=\"none\">nothing scored</span>",
         }
         if let Some(warning) = summary::constant_answer(row) {
-            let _ = write!(out, "<strong class=\"remark\">{}</strong>", prose(&warning));
+            out += &format!("<strong class=\"remark\">{}</strong>", prose(&warning));
         }
         let mut remarks = summary::not_counted(row);
         if let Some(run) = runs.get(who.run) {
             remarks.extend(summary::how_to_read(run, row));
         }
         if !remarks.is_empty() {
-            let _ = write!(
-                out,
+            out += &format!(
                 "<span class=\"remark\">{}</span>",
                 prose(&remarks.join(", "))
             );
@@ -306,8 +297,7 @@ fn table_row(runs: &[RunSummary], subjects: &[Subject], first: &First, task: &st
         out += "</td>";
     }
     for level in [levels.0, levels.1] {
-        let _ = write!(
-            out,
+        out += &format!(
             "<td class=\"num level\">{}</td>",
             level.map_or("–".into(), |v| levels.2.value(v))
         );

@@ -1,7 +1,6 @@
 //! "How this was made": everything a reader needs to make the same numbers again.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use mary_contract::{ModelCard, PromptForm, RunManifest, RunSummary, TaskRun};
 
@@ -66,7 +65,7 @@ fn one(m: &RunManifest, complete: bool) -> String {
 fn list(facts: &[(&str, String)]) -> String {
     let mut out = String::from("<dl class=\"facts\">");
     for (name, value) in facts {
-        let _ = write!(out, "<div><dt>{}</dt><dd>{value}</dd></div>", html(name));
+        out += &format!("<div><dt>{}</dt><dd>{value}</dd></div>", html(name));
     }
     out += "</dl>";
     out
@@ -137,8 +136,7 @@ fn tasks(run: &str, tasks: &[TaskRun]) -> String {
                     html(crate::subject::short(h))
                 )
             });
-        let _ = write!(
-            out,
+        out += &format!(
             "<tr><th scope=\"row\">{}</th><td class=\"num\">{}</td><td>{}</td><td>{}</td><td>{hash}</td></tr>",
             html(&task.id),
             task.version,

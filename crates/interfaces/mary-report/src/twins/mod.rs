@@ -13,23 +13,15 @@ pub use sheet::Sheet;
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Conditions, Exhibits, Metric, ModelCard, Outcome, Sample, ShownAs, TaskRun, Twin, variants_of,
+    Conditions, Exhibits, Metric, ModelCard, Sample, ShownAs, TaskRun, Twin, variants_of,
 };
 use mary_stats::StatsError;
 
+use crate::paired::{Key, Verdict};
 use sheet::Shelf;
 
-/// Which samples are the same in two forms: item, trial.
-type Key = (String, u32);
 /// What one model said of one form.
 type Answers = BTreeMap<Key, Verdict>;
-
-#[derive(Debug, Clone, PartialEq)]
-struct Verdict {
-    /// `None` when unscored or failed.
-    score: Option<f64>,
-    cluster: Option<String>,
-}
 
 /// Items that exist in several forms, and everything said of them.
 #[derive(Debug)]
@@ -130,20 +122,10 @@ impl Twins {
         if group.asked.len() < 2 {
             return;
         }
-        let score = match sample.judgement.outcome {
-            Outcome::Scored(score) if score.is_finite() => Some(score),
-            _ => None,
-        };
-        let verdict = Verdict {
-            score,
-            cluster: sample.item.cluster.clone(),
-        };
         let id = &sample.id;
-        group
-            .answers
-            .entry((id.model.clone(), place.shown))
-            .or_default()
-            .insert((id.item.clone(), id.trial), verdict);
+        let said = group.answers.entry((id.model.clone(), place.shown));
+        let key = (id.item.clone(), id.trial);
+        said.or_default().insert(key, Verdict::from_sample(sample));
         group.shelf.offer(&group.name, place.shown, sample);
     }
 

@@ -2,7 +2,6 @@
 //! right. A bounded selection, the same items for every form and model.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use mary_contract::{Image, Part, Prompt, Request, Sample, ShownAs, Target, with_labels};
 
@@ -169,8 +168,7 @@ impl Sheet {
             open -= shown.min(open);
             for (n, (id, item)) in items.iter().enumerate() {
                 if n == shown {
-                    let _ = write!(
-                        out,
+                    out += &format!(
                         "<details class=\"more\"><summary>{} more items of {}</summary>",
                         items.len() - n,
                         html(name)
@@ -187,19 +185,17 @@ impl Sheet {
     }
 
     fn item(&self, out: &mut String, (group, id): (&str, &str), item: &TwinItem, room: &mut usize) {
-        let _ = write!(
-            out,
+        *out += &format!(
             "<article class=\"twin\"><h4>{} <span class=\"small\">{}</span></h4><div class=\"faces\">",
             foreign(id),
             html(group)
         );
         for (shown, face) in &item.faces {
-            let _ = write!(out, "<section><h5>{}</h5>", shown.words());
+            *out += &format!("<section><h5>{}</h5>", shown.words());
             if let Some(picture) = &face.picture {
                 if picture.data.len() <= PICTURE.min(*room) {
                     *room -= picture.data.len();
-                    let _ = write!(
-                        out,
+                    *out += &format!(
                         "<img class=\"shown\" src=\"{}\" alt=\"Picture of item {}\">",
                         data_url(picture),
                         html(id)
@@ -209,8 +205,7 @@ impl Sheet {
                 }
             }
             let (text, left) = clip(face.question.trim(), QUESTION);
-            let _ = write!(
-                out,
+            *out += &format!(
                 "<pre class=\"said\" dir=\"auto\">{}{}</pre>",
                 foreign(text),
                 if left > 0 { "…" } else { "" }
@@ -219,8 +214,7 @@ impl Sheet {
             out.push_str("<ul class=\"said-by\">");
             for model in &self.models {
                 if let Some(said) = item.said.get(&(*shown, model.clone())) {
-                    let _ = write!(
-                        out,
+                    *out += &format!(
                         "<li><span class=\"badge {}\">{}</span> <bdi>{}</bdi>: <bdi class=\"text\">{}</bdi></li>",
                         said.class.name(),
                         said.class.words(),
@@ -242,8 +236,7 @@ fn options(out: &mut String, face: &Face) {
     out.push_str("<ol class=\"options\">");
     for (n, option) in face.options.iter().enumerate() {
         let right = face.correct == Some(n);
-        let _ = write!(
-            out,
+        *out += &format!(
             "<li{}><span class=\"letter\">{}</span> <bdi class=\"text\">{}</bdi>{}</li>",
             if right { " class=\"correct\"" } else { "" },
             letter(n),

@@ -3,15 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{
-    Axis, Cell, Conditions, Estimate, Exhibits, Figure, FigureKind, Metric, NumberColumns, Point,
-    Scale, Series, ShownAs, Table,
-};
-use mary_stats::difference::{self, Difference, ScoreRange};
-use mary_stats::{StatsError, intervals, multiple, score_interval};
+use mary_contract::{Cell, Conditions, Estimate, Exhibits, Figure, Point, Series, ShownAs, Table};
+use mary_stats::difference::Difference;
+use mary_stats::{StatsError, intervals, score_interval};
 
 use super::{Answers, Group};
-use crate::number::{ScoreScale, count, p_value};
+use crate::DECLARED;
+use crate::number::{ScoreScale, p_value};
+use crate::paired::{ScorePairs, counted_units, holm, scale_of};
 
 /// Pairs of forms: the second is taken from the first.
 const PAIRS: [(ShownAs, ShownAs); 3] = [
@@ -19,12 +18,6 @@ const PAIRS: [(ShownAs, ShownAs); 3] = [
     (ShownAs::Both, ShownAs::Words),
     (ShownAs::Both, ShownAs::Picture),
 ];
-
-/// A difference between two sets of answers, where any item has a score in both.
-struct Found {
-    difference: Difference,
-    scale: ScoreScale,
-}
 
 pub(super) fn exhibits(
     groups: &[Group],
@@ -91,38 +84,22 @@ impl Whole<'_> {
         let mut rows = Vec::new();
         for (group, name, model) in self.subjects() {
             let mut row = vec![Cell::from(model.as_str()), Cell::from(name.as_str())];
-            for form in &shown {
-                row.push(match estimate(group, model, *form) {
-                    Some((score, scale)) => scale.cell(&score),
-                    None => Cell::none(),
-                });
-            }
+            row.extend(shown.iter().map(|form| score_cell(group, model, *form)));
             for (first, second) in &pairs {
-                let sides = (
+                let other = answers(group, model, *second);
+                row.push(difference_cell(
+                    group,
                     answers(group, model, *first),
-                    answers(group, model, *second),
-                );
-                row.push(difference_cell(compared(group, sides)?));
+                    other,
+                )?);
             }
             rows.push(row);
         }
-        let mut head = vec!["model".to_owned(), "items".to_owned()];
-        head.extend(shown.iter().map(|form| form.words().to_owned()));
         let minus = |(a, b): &(ShownAs, ShownAs)| format!("{} − {}", a.words(), b.words());
-        head.extend(pairs.iter().map(minus));
-        Ok(Table {
-            id: "twins-forms".into(),
-            title: "The same items in words, as a picture and as both".into(),
-            caption: "Shares in %, differences in percentage points, each with its items and 95 % \
-                      interval. A difference is taken item by item on the items that have a score in both \
-                      forms; items of one block are one unit. `words` is the model without its eyes: the \
-                      same weights, no picture."
-                .into(),
-            head,
-            rows,
-            published: vec![],
-            numbers: NumberColumns::From(2),
-        })
+        let table = DECLARED.table("twins-forms").with_rows(rows);
+        Ok(table
+            .with_heads("forms", shown.iter().map(|form| form.words()))
+            .with_heads("differences", pairs.iter().map(minus)))
     }
 
     /// Models that see beside models that do not, on the same items.
@@ -137,38 +114,18 @@ impl Whole<'_> {
                 }
                 let mut row: Vec<Cell> =
                     [model, other, name].map(|t| Cell::from(t.as_str())).into();
-                row.push(match estimate(group, other, ShownAs::Words) {
-                    Some((score, scale)) => scale.cell(&score),
-                    None => Cell::none(),
-                });
+                row.push(score_cell(group, other, ShownAs::Words));
                 for form in &shown {
-                    let sides = (answers(group, model, *form), base);
-                    row.push(difference_cell(compared(group, sides)?));
+                    row.push(difference_cell(group, answers(group, model, *form), base)?);
                 }
                 rows.push(row);
             }
         }
-        if rows.is_empty() {
-            return Ok(None);
-        }
-        let mut head: Vec<String> = ["model", "without a tower", "items", "its score in words"]
-            .map(String::from)
-            .into();
         let minus = |form: &ShownAs| format!("{} − its words", form.words());
-        head.extend(shown.iter().map(minus));
-        Ok(Some(Table {
-            id: "twins-eyes".into(),
-            title: "Beside models without a tower".into(),
-            caption: "A model that takes pictures less one that does not, item by item, the other asked in \
-                      words: what the training with pictures did to the words (words − its words), and \
-                      what the picture adds. Where the other is the model that the first was built on, \
-                      this is the question whether seeing helped. Percentage points with 95 % interval."
-                .into(),
-            head,
-            rows,
-            published: vec![],
-            numbers: NumberColumns::From(3),
-        }))
+        let table = DECLARED.table("twins-eyes").with_rows(rows);
+        Ok(table
+            .with_heads("differences", shown.iter().map(minus))
+            .if_measured())
     }
 
     /// How often one form alone was right, and whether that could be chance.
@@ -176,55 +133,30 @@ impl Whole<'_> {
         let mut lines = Vec::new();
         for (group, name, model) in self.subjects() {
             for (first, second) in self.pairs() {
-                let sides = (answers(group, model, first), answers(group, model, second));
-                if let Some(found) = compared(group, sides)? {
+                let (a, b) = (answers(group, model, first), answers(group, model, second));
+                if let Some((found, _)) = compared(group, a, b)? {
                     let forms = format!("{}, {}", first.words(), second.words());
-                    lines.push((model, name, forms, found.difference));
+                    lines.push((model, name, forms, found));
                 }
             }
         }
-        let known: Vec<f64> = lines.iter().filter_map(|(.., d)| d.p).collect();
-        let mut corrected = match known.is_empty() {
-            true => vec![],
-            false => multiple::holm(&known)?,
-        }
-        .into_iter();
-        let mut rows = Vec::new();
-        for (model, name, forms, d) in lines {
-            let mut row: Vec<Cell> = [model.as_str(), name.as_str(), forms.as_str()]
-                .map(Cell::from)
-                .into();
-            row.push(Cell::figure(match d.units < d.n {
-                true => format!("{} in {}", count(d.n), count(d.units)),
-                false => count(d.n),
-            }));
+        let p: Vec<Option<f64>> = lines.iter().map(|(.., d)| d.p).collect();
+        let figure = |text: Option<String>| text.map_or_else(Cell::none, Cell::figure);
+        let lines = lines.into_iter().zip(holm(&p)?);
+        let rows = lines.map(|((model, name, forms, d), p_holm)| {
             let counts = d.counts.as_ref();
-            let number =
-                |n: Option<u64>| n.map_or_else(Cell::none, |n| Cell::figure(n.to_string()));
-            row.push(number(counts.map(|c| c.only_first)));
-            row.push(number(counts.map(|c| c.only_second)));
-            let p = |p: Option<f64>| p.map_or_else(Cell::none, |p| Cell::figure(p_value(p)));
-            row.push(p(d.p));
-            row.push(p(d.p.and_then(|_| corrected.next())));
-            rows.push(row);
-        }
-        Ok(Table {
-            id: "twins-decided".into(),
-            title: "Where one form alone was right".into(),
-            caption: "Items that were right in the first form and wrong in the second, and the other way \
-                      round, where every verdict is right or wrong. p is two-sided, over units where items \
-                      go together (McNemar's mid-p, or Student's t over the units); Holm corrects over all \
-                      lines. Below five units there is none."
-                .into(),
-            head: [
-                "model", "items", "first, second", "n", "only first", "only second", "p", "p (Holm)",
+            vec![
+                Cell::from(model.as_str()),
+                Cell::from(name.as_str()),
+                Cell::from(forms.as_str()),
+                Cell::figure(counted_units(d.n, d.units)),
+                figure(counts.map(|c| c.only_first.to_string())),
+                figure(counts.map(|c| c.only_second.to_string())),
+                figure(d.p.map(p_value)),
+                figure(p_holm.map(p_value)),
             ]
-            .map(String::from)
-            .to_vec(),
-            rows,
-            published: vec![],
-            numbers: NumberColumns::From(3),
-        })
+        });
+        Ok(DECLARED.table("twins-decided").with_rows(rows))
     }
 
     /// Forms of the same items that were asked otherwise than by their form alone.
@@ -257,17 +189,8 @@ impl Whole<'_> {
                 }
             }
         }
-        (!rows.is_empty()).then(|| Table {
-            id: "twins-apart".into(),
-            title: "Not side by side".into(),
-            caption: "Forms of the same items that were not asked alike. Run both with the same settings \
-                      (`--set mode=score`, say), and they stand above."
-                .into(),
-            head: ["items", "forms", "differ in"].map(String::from).to_vec(),
-            rows: Cell::figures(rows),
-            published: vec![],
-            numbers: NumberColumns::At(vec![]),
-        })
+        let table = DECLARED.table("twins-apart");
+        table.with_rows(Cell::figures(rows)).if_measured()
     }
 
     fn figure(&self) -> Option<Figure> {
@@ -276,47 +199,16 @@ impl Whole<'_> {
         for form in self.shown() {
             let points = self.subjects().filter_map(|(group, name, model)| {
                 let (score, scale) = estimate(group, model, form)?;
-                (scale == ScoreScale::Proportion).then(|| Point {
-                    label: match several {
-                        true => format!("{model}, {name}"),
-                        false => model.clone(),
-                    },
-                    y: 100.0 * score.value,
-                    low: Some(100.0 * score.low),
-                    high: Some(100.0 * score.high),
-                    ..Point::default()
-                })
+                let label = match several {
+                    true => format!("{model}, {name}"),
+                    false => model.clone(),
+                };
+                (scale == ScoreScale::Proportion).then(|| Point::percent(label, &score))
             });
-            let points: Vec<Point> = points.collect();
-            if !points.is_empty() {
-                series.push(Series {
-                    name: form.words().to_owned(),
-                    published: false,
-                    points,
-                });
-            }
+            let drawn = Series::measured(form.words(), points);
+            series.extend((!drawn.points.is_empty()).then_some(drawn));
         }
-        (series.len() > 1).then(|| Figure {
-            id: "twins-figure".into(),
-            title: "Words, picture, both".into(),
-            caption: "Mean score by form with its 95 % interval. Whether two forms differ is told by the \
-                      paired differences of the table, not by whether the intervals overlap."
-                .into(),
-            kind: FigureKind::Bar,
-            x: Axis {
-                title: String::new(),
-                scale: Scale::Category,
-                range: None,
-            },
-            y: Axis {
-                title: "score (%)".into(),
-                scale: Scale::Linear,
-                range: Some((0.0, 100.0)),
-            },
-            series,
-            references: vec![],
-            ranges: vec![],
-        })
+        (series.len() > 1).then(|| DECLARED.figure("twins-figure").with_series(series))
     }
 }
 
@@ -340,30 +232,18 @@ fn answers<'a>(group: &'a Group, model: &str, form: ShownAs) -> Option<&'a Answe
     group.answers.get(&(model.to_owned(), form))
 }
 
-fn scale_of(group: &Group, mut scores: impl Iterator<Item = f64>) -> ScoreScale {
-    let inside = scores.all(|s| (0.0..=1.0).contains(&s));
-    match group.metric {
-        Some(Metric::Share) | None if inside => ScoreScale::Proportion,
-        _ => ScoreScale::Plain,
-    }
-}
-
 /// The mean score of a model in a form, with its interval over units.
 fn estimate(group: &Group, model: &str, form: ShownAs) -> Option<(Estimate, ScoreScale)> {
     let answers = answers(group, model, form)?;
     let repeated = answers.keys().any(|(_, trial)| *trial > 0);
-    let scored = answers.iter().filter_map(|((item, _), verdict)| {
-        let unit = verdict
-            .cluster
-            .as_deref()
-            .or(repeated.then_some(item.as_str()));
-        Some((verdict.score?, unit))
-    });
+    let scored = answers
+        .iter()
+        .filter_map(|((item, _), verdict)| Some((verdict.score?, verdict.unit(item, repeated))));
     let (scores, units): (Vec<f64>, Vec<Option<&str>>) = scored.unzip();
     let units: Option<Vec<&str>> = units.into_iter().collect();
     let ids = units.map(intervals::cluster_ids);
     let found = score_interval(&scores, ids.as_deref()).ok()?;
-    let scale = scale_of(group, scores.iter().copied());
+    let scale = scale_of(group.metric, scores.iter().copied());
     let estimate = Estimate {
         value: found.value,
         low: found.low,
@@ -374,64 +254,55 @@ fn estimate(group: &Group, model: &str, form: ShownAs) -> Option<(Estimate, Scor
     Some((estimate, scale))
 }
 
+fn score_cell(group: &Group, model: &str, form: ShownAs) -> Cell {
+    estimate(group, model, form).map_or_else(Cell::none, |(score, scale)| scale.cell(&score))
+}
+
 /// The first less the second, item by item.
 fn compared(
     group: &Group,
-    sides: (Option<&Answers>, Option<&Answers>),
-) -> Result<Option<Found>, StatsError> {
-    let (Some(first), Some(second)) = sides else {
+    first: Option<&Answers>,
+    second: Option<&Answers>,
+) -> Result<Option<(Difference, ScoreScale)>, StatsError> {
+    let (Some(first), Some(second)) = (first, second) else {
         return Ok(None);
     };
     let repeated = first.keys().any(|(_, trial)| *trial > 0);
-    let (mut x, mut y, mut units) = (vec![], vec![], vec![]);
+    let mut pairs = ScorePairs::default();
     for (key, a) in first {
         let scores = second.get(key).and_then(|b| Some((a.score?, b.score?)));
         if let Some((a_score, b_score)) = scores {
-            x.push(a_score);
-            y.push(b_score);
-            units.push(a.cluster.as_deref().or(repeated.then_some(key.0.as_str())));
+            pairs.push(a_score, b_score, a.unit(&key.0, repeated));
         }
     }
-    if x.is_empty() {
+    if pairs.len() == 0 {
         return Ok(None);
     }
-    let units: Option<Vec<&str>> = units.into_iter().collect();
-    let ids = units.map(intervals::cluster_ids);
-    let scale = scale_of(group, x.iter().chain(&y).copied());
-    let range = match scale {
-        ScoreScale::Proportion => ScoreRange::Unit,
-        ScoreScale::Plain => ScoreRange::Unbounded,
-    };
-    let difference = difference::compare(&x, &y, ids.as_deref(), range)?;
-    Ok(Some(Found { difference, scale }))
+    let scale = pairs.scale(group.metric);
+    Ok(Some((pairs.difference(scale)?, scale)))
 }
 
-fn difference_cell(found: Option<Found>) -> Cell {
-    let Some(Found {
-        difference: d,
-        scale,
-    }) = found
-    else {
-        return Cell::none();
+fn difference_cell(
+    group: &Group,
+    first: Option<&Answers>,
+    second: Option<&Answers>,
+) -> Result<Cell, StatsError> {
+    let Some((d, scale)) = compared(group, first, second)? else {
+        return Ok(Cell::none());
     };
-    let factor = match scale {
-        ScoreScale::Proportion => 100.0,
-        ScoreScale::Plain => 1.0,
+    let Some((low, high)) = d.bounds else {
+        let value = format!("{:+.1}", scale.factor() * d.value);
+        return Ok(Cell::too_few(value, d.n, ""));
     };
-    match (d.bounds, scale) {
-        (Some((low, high)), _) => {
-            let estimate = Estimate {
-                value: d.value,
-                low,
-                high,
-                n: d.n,
-                method: d.method,
-            };
-            match scale {
-                ScoreScale::Proportion => Cell::points(&estimate, 1),
-                ScoreScale::Plain => Cell::number(&estimate, 3),
-            }
-        }
-        (None, _) => Cell::too_few(format!("{:+.1}", factor * d.value), d.n, ""),
-    }
+    let estimate = Estimate {
+        value: d.value,
+        low,
+        high,
+        n: d.n,
+        method: d.method,
+    };
+    Ok(match scale {
+        ScoreScale::Proportion => Cell::points(&estimate, 1),
+        ScoreScale::Plain => Cell::number(&estimate, 3),
+    })
 }

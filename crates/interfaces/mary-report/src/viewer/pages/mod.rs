@@ -7,7 +7,6 @@ pub(super) mod sample;
 pub(super) mod samples;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use mary_contract::{RunManifest, model_labels};
 
@@ -40,8 +39,7 @@ fn begin(title: &str, trail: &[(String, String)], live: Option<&RunEntry>) -> St
         html(title)
     );
     if let Some(entry) = live.filter(|e| !e.complete) {
-        let _ = write!(
-            out,
+        out += &format!(
             " data-live=\"/run/{}/live\" data-samples=\"{}\"",
             encode(&entry.manifest.id),
             entry.samples
@@ -49,16 +47,10 @@ fn begin(title: &str, trail: &[(String, String)], live: Option<&RunEntry>) -> St
     }
     out += "><a class=\"skip\" href=\"#main\">Skip to the content</a><header class=\"bar\"><nav aria-label=\"Where you are\"><ol class=\"trail\"><li><a href=\"/\">Runs</a></li>";
     for (text, link) in trail {
-        let _ = write!(
-            out,
-            "<li><a href=\"{}\">{}</a></li>",
-            html(link),
-            foreign(text)
-        );
+        out += &format!("<li><a href=\"{}\">{}</a></li>", html(link), foreign(text));
     }
     // The button is the script's: without one it could do nothing.
-    let _ = write!(
-        out,
+    out += &format!(
         "</ol></nav><p id=\"live\" role=\"status\"></p><button type=\"button\" id=\"theme\" hidden></button></header><main id=\"main\" tabindex=\"-1\"><h1>{}</h1>",
         foreign(title)
     );
@@ -105,11 +97,10 @@ struct Choice<'a> {
 fn select(name: &str, label: &str, none: &str, choices: &[Choice], chosen: Option<&str>) -> String {
     let mut out = format!("<label>{label} <select name=\"{name}\">");
     if !none.is_empty() {
-        let _ = write!(out, "<option value=\"\">{none}</option>");
+        out += &format!("<option value=\"\">{none}</option>");
     }
     for choice in choices {
-        let _ = write!(
-            out,
+        out += &format!(
             "<option value=\"{}\"{}>{}",
             html(choice.value),
             if chosen == Some(choice.value) {
@@ -120,7 +111,7 @@ fn select(name: &str, label: &str, none: &str, choices: &[Choice], chosen: Optio
             html(&crate::escape::terminal(choice.text)),
         );
         if !choice.more.is_empty() {
-            let _ = write!(out, " ({})", html(&choice.more));
+            out += &format!(" ({})", html(&choice.more));
         }
         out += "</option>";
     }

@@ -1,7 +1,5 @@
 //! One run: what it holds, its scores, the way to its samples and its report.
 
-use std::fmt::Write as _;
-
 use mary_contract::RunSummary;
 
 use super::super::{Facets, RunEntry, query::encode};
@@ -30,20 +28,17 @@ pub(in crate::viewer) fn page(entry: &RunEntry, facets: &Facets) -> String {
         foreign(&m.command.join(" ")),
     );
     if entry.report {
-        let _ = write!(
-            out,
+        out += &format!(
             "<p><a href=\"/run/{}/report\">The report of this run</a></p>",
             encode(&m.id)
         );
     }
-    let _ = write!(
-        out,
+    out += &format!(
         "<ul class=\"outcomes\"><li><a href=\"{base}\">all samples <span class=\"small\">{}</span></a></li>",
         count(entry.samples)
     );
     for (class, n) in &facets.outcomes {
-        let _ = write!(
-            out,
+        out += &format!(
             "<li><a href=\"{base}?outcome={0}\"><span class=\"badge {0}\">{1}</span> <span class=\"small\">{2}</span></a></li>",
             class.name(),
             class.words(),
@@ -51,8 +46,7 @@ pub(in crate::viewer) fn page(entry: &RunEntry, facets: &Facets) -> String {
         );
     }
     if facets.models.len() > 1 {
-        let _ = write!(
-            out,
+        out += &format!(
             "<li><a href=\"{base}?disagreed=1&amp;order=margin-low\">models disagree</a></li>"
         );
     }
@@ -73,8 +67,7 @@ fn scores(run: &RunSummary, labels: &Labels, base: &str) -> String {
         let scale = ScoreScale::in_run(run, row);
         let level = |v: Option<f64>| v.map_or("–".into(), |v| scale.value(v));
         let score = row.score.as_ref();
-        let _ = write!(
-            out,
+        out += &format!(
             "<tr><th scope=\"row\"><a href=\"{base}?task={}&amp;model={}\">{}</a></th><td>{}</td><td class=\"num\"><strong>{}</strong></td><td class=\"num\">{}</td><td>{} {}</td><td class=\"num\">{}</td><td class=\"num\">{}</td><td class=\"num\">{}</td><td>{}</td></tr>",
             encode(&row.task),
             encode(&row.model),
@@ -98,8 +91,7 @@ fn tasks(facets: &Facets, base: &str) -> String {
     let mut out =
         String::from("<p>No summary is there yet; it is written when the run ends.</p><ul>");
     for (task, n) in &facets.tasks {
-        let _ = write!(
-            out,
+        out += &format!(
             "<li><a href=\"{base}?task={}\">{}</a> <span class=\"small\">{}</span></li>",
             encode(task),
             foreign(task),

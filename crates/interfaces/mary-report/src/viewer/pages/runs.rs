@@ -1,8 +1,6 @@
 //! The list of runs: what was asked of whom with which settings, what came out, and the way to samples
 //! and reports.
 
-use std::fmt::Write as _;
-
 use super::super::runs::{RunColumn, RunLine, RunsAsked, lines, state};
 use super::super::{RunList, UnreadableRun, query::encode};
 use super::shell;
@@ -22,8 +20,7 @@ pub(in crate::viewer) fn page(list: &RunList, asked: &RunsAsked) -> String {
         return shell("Runs", &[], None, &out);
     }
     let found = lines(entries, asked);
-    let _ = write!(
-        out,
+    out += &format!(
         "<form class=\"filters\" method=\"get\" action=\"/\" role=\"search\" aria-label=\"Filter runs\"><label class=\"wide\">Search <input type=\"search\" name=\"q\" value=\"{}\" placeholder=\"a model, a task, a setting, a date\"></label><input type=\"hidden\" name=\"by\" value=\"{}\">{}<button type=\"submit\">Show</button></form>",
         html(&asked.words),
         asked.column.name(),
@@ -33,8 +30,7 @@ pub(in crate::viewer) fn page(list: &RunList, asked: &RunsAsked) -> String {
             ""
         }
     );
-    let _ = write!(
-        out,
+    out += &format!(
         "<p id=\"count\" role=\"status\">{} of {} {}.</p>",
         count(found.len()),
         count(entries.len()),
@@ -65,8 +61,7 @@ fn unreadable(runs: &[UnreadableRun]) -> String {
         mary_platform::counted(runs.len(), "run")
     );
     for run in runs {
-        let _ = write!(
-            out,
+        out += &format!(
             "<li><code>{}</code>: {}</li>",
             foreign(&run.name),
             foreign(&run.why)
@@ -126,10 +121,7 @@ fn row(line: &RunLine) -> String {
         ("Size", "num", size(entry.bytes)),
         ("Report", "", report),
     ] {
-        let _ = write!(
-            out,
-            "<td class=\"{class}\" data-name=\"{name}\">{cell}</td>"
-        );
+        out += &format!("<td class=\"{class}\" data-name=\"{name}\">{cell}</td>");
     }
     out += "</tr>";
     out

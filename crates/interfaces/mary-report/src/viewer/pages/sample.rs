@@ -173,8 +173,7 @@ fn comparer(page: &SamplePage, other: Option<&str>, labels: &Labels) -> String {
         ("trial", &id.trial.to_string()),
         ("in", list.trim_end_matches('&')),
     ] {
-        let _ = write!(
-            out,
+        out += &format!(
             "<input type=\"hidden\" name=\"{name}\" value=\"{}\">",
             html(value)
         );

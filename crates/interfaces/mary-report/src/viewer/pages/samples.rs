@@ -1,7 +1,5 @@
 //! A page of samples with what narrows and orders them above.
 
-use std::fmt::Write as _;
-
 use super::super::{Facets, Lines, Order, RunEntry, SampleRow, query::Asked, query::encode};
 use super::{Choice, Labels, PER_PAGE, run_link, select, shell};
 use crate::{
@@ -19,8 +17,7 @@ pub(in crate::viewer) fn page(
     let labels = Labels::of(&entry.manifest);
     let mut out = filters(id, asked, facets, &labels);
     let pages = found.total.div_ceil(PER_PAGE).max(1);
-    let _ = write!(
-        out,
+    out += &format!(
         "<p id=\"count\" role=\"status\">{} {}{}.</p>",
         count(found.total),
         match found.total {
@@ -48,8 +45,7 @@ pub(in crate::viewer) fn page(
     if asked.page > 0 {
         out += &link(asked.page - 1, "Previous", "prev");
     }
-    let _ = write!(
-        out,
+    out += &format!(
         "<span>page {} of {}</span>",
         count(asked.page.saturating_add(1)),
         count(pages)
@@ -73,8 +69,7 @@ fn filters(id: &str, asked: &Asked, facets: &Facets, labels: &Labels) -> String 
     let tasks = choices(&facets.tasks, None);
     out += &select("model", "Model", "all", &models, f.model.as_deref());
     out += &select("task", "Task", "all", &tasks, f.task.as_deref());
-    let _ = write!(
-        out,
+    out += &format!(
         "<label class=\"wide\">Search <input type=\"search\" name=\"q\" value=\"{}\" placeholder=\"words, an item, a tag\"></label>",
         html(f.text.as_deref().unwrap_or_default())
     );
@@ -89,8 +84,7 @@ fn filters(id: &str, asked: &Asked, facets: &Facets, labels: &Labels) -> String 
     out += &select("order", "Order", "", &orders, Some(f.order.name()));
     out += "<fieldset><legend>Outcome</legend><div class=\"chips\">";
     for (class, n) in &facets.outcomes {
-        let _ = write!(
-            out,
+        out += &format!(
             "<label><input type=\"checkbox\" name=\"outcome\" value=\"{0}\"{3}><span class=\"badge {0}\">{1}</span> <span class=\"small\">{2}</span></label>",
             class.name(),
             class.words(),
@@ -101,8 +95,7 @@ fn filters(id: &str, asked: &Asked, facets: &Facets, labels: &Labels) -> String 
     out += "</div></fieldset>";
     out += "<fieldset class=\"bounds\"><legend>Margin</legend>";
     for (name, label, bound) in [("from", "from", f.margin_from), ("to", "to", f.margin_to)] {
-        let _ = write!(
-            out,
+        out += &format!(
             "<label>{label} <input type=\"number\" step=\"any\" name=\"{name}\" value=\"{}\"></label>",
             bound.map(|b| b.to_string()).unwrap_or_default()
         );
@@ -117,15 +110,13 @@ fn filters(id: &str, asked: &Asked, facets: &Facets, labels: &Labels) -> String 
         out += &select("a", "one", "–", &models, a);
         out += &select("b", "the other", "–", &models, b);
         out += "</fieldset>";
-        let _ = write!(
-            out,
+        out += &format!(
             "<label><input type=\"checkbox\" name=\"disagreed\" value=\"1\"{}> models disagree</label>",
             checked(f.disagreed)
         );
     }
     if let Some(tag) = &f.tag {
-        let _ = write!(
-            out,
+        out += &format!(
             "<label><input type=\"checkbox\" name=\"tag\" value=\"{}\" checked> {}</label>",
             html(tag),
             foreign(tag)
