@@ -36,6 +36,24 @@ pub struct Reading {
     pub(crate) fits: fn(&Look) -> bool,
 }
 
+/// The answer to a question about a pair. A question that takes the pair apart step by step with `?` may
+/// find nothing to ask about: that is a no.
+pub(crate) trait Answer {
+    fn yes(self) -> bool;
+}
+
+impl Answer for bool {
+    fn yes(self) -> bool {
+        self
+    }
+}
+
+impl Answer for Option<bool> {
+    fn yes(self) -> bool {
+        self == Some(true)
+    }
+}
+
 /// What a reading asks first of any pair, however it is turned: it costs next to nothing and is most
 /// often answered with no.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
@@ -43,6 +61,8 @@ pub struct Reading {
 pub(crate) struct First {
     /// Fewest and most colours that take part in the change.
     touched: Option<(usize, usize)>,
+    /// Fewest cells that differ.
+    changed: usize,
     /// How many colours are new, where that matters.
     fresh: Option<usize>,
     /// How many colours are gone, where that matters.
@@ -67,6 +87,7 @@ impl First {
         let touched = look.touched.len();
         let (fewest, most) = self.touched.unwrap_or((1, 9));
         (fewest..=most).contains(&touched)
+            && self.changed <= look.changed.len()
             && self.fresh.is_none_or(|n| n == look.fresh.len())
             && self.lost.is_none_or(|n| n == look.lost.len())
             && (!self.added || look.only_added)

@@ -79,9 +79,9 @@ fn stamped(look: &Look) -> bool {
     let mut rows: Vec<i32> = look.changed.iter().map(|p| p.0).collect();
     rows.dedup();
     let gaps = |row: i32| -> Vec<i32> {
-        let at: Vec<i32> = (0..look.cols())
-            .filter(|&c| look.touched.contains(&look.is((row, c))))
-            .collect();
+        let at = those(0..look.cols(), |&c| {
+            look.touched.contains(&look.is((row, c)))
+        });
         at.windows(2).map(|w| w[1] - w[0]).collect()
     };
     let by = |g: &[i32], more: i32| g.windows(2).all(|w| w[1] == w[0] + more);

@@ -120,9 +120,6 @@ fn crushed_can(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn rose_in_a_tube(look: &Look) -> bool {
-    if look.touched.len() > 2 || look.changed.len() < 6 {
-        return false;
-    }
     look.touched.iter().any(|&liquid| {
         if !look.kept(liquid, 8) {
             return false;
@@ -162,9 +159,6 @@ fn rose_in_a_tube(look: &Look) -> bool {
 }
 
 fn pushed_in(look: &Look) -> bool {
-    if look.touched.len() > 2 || look.changed.len() < 12 {
-        return false;
-    }
     look.touched.iter().any(|&tin| {
         let (before, after) = (look.before_of(tin), look.after_of(tin));
         let ([can], [bent]) = (before.as_slice(), after.as_slice()) else {

@@ -68,23 +68,12 @@ fn two_sheets(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn sank_over_the_flow(look: &Look) -> bool {
-    let (Some(flow), 2) = (look.one_fresh(), look.touched.len()) else {
-        return false;
-    };
-    let Some(&water) = look.touched.iter().find(|c| **c != flow) else {
-        return false;
-    };
+fn sank_over_the_flow(look: &Look) -> Option<bool> {
+    let flow = look.one_fresh()?;
+    let &water = look.touched.iter().find(|c| **c != flow)?;
     let stream = look.came(flow);
-    let sunk: Vec<Place> = look
-        .changed
-        .iter()
-        .copied()
-        .filter(|&p| look.is(p) == 0)
-        .collect();
-    let (Some(&(row, _)), Some(&(top, col))) = (stream.first(), sunk.first()) else {
-        return false;
-    };
+    let sunk = those(look.changed.iter().copied(), |&p| look.is(p) == 0);
+    let (&(row, _), &(top, col)) = (stream.first()?, sunk.first()?);
     let along = stream.iter().all(|&p| p.0 == row && look.was(p) == water);
     let column = sunk
         .iter()
@@ -96,30 +85,23 @@ fn sank_over_the_flow(look: &Look) -> bool {
             .filter(|c| (c - col).signum() == side)
             .any(|c| look.is((top, c)) == water && look.is((top - 1, c)) != water)
     };
-    stream.len() >= 4
+    let fits = stream.len() >= 4
         && look.came(water).is_empty()
         && along
         && column
         && top < row
         && stands(-1)
-        && stands(1)
+        && stands(1);
+    Some(fits)
 }
 
-fn sheets_met(look: &Look) -> bool {
-    let (Some(wind), 2) = (look.one_fresh(), look.touched.len()) else {
-        return false;
-    };
-    let Some(&sheet) = look.touched.iter().find(|c| **c != wind) else {
-        return false;
-    };
+fn sheets_met(look: &Look) -> Option<bool> {
+    let wind = look.one_fresh()?;
+    let &sheet = look.touched.iter().find(|c| **c != wind)?;
     let stream = look.output.places_of(wind);
-    let Some(&(_, mid)) = stream.first() else {
-        return false;
-    };
+    let &(_, mid) = stream.first()?;
     let before = look.before_of(sheet);
-    let [a, b] = before.as_slice() else {
-        return false;
-    };
+    let [a, b] = exactly(&before)?;
     let now = look.output.places_of(sheet);
     let widest = |r: i32| {
         now.iter()
@@ -133,12 +115,13 @@ fn sheets_met(look: &Look) -> bool {
             .all(|way| now.iter().any(|p| p.0 == r && (p.1 - mid).signum() == *way))
     };
     let (top, end) = (a.bounds[0], a.bounds[2]);
-    stream.len() >= 3
+    let fits = stream.len() >= 3
         && stream.iter().all(|p| p.1 == mid)
         && look.after_of(sheet).len() == 2
         && [a, b].iter().all(|p| p.wide() == 1 && p.tall() >= 4)
         && a.bounds[1] + b.bounds[1] == 2 * mid
         && (top..=end).all(both_sides)
         && matches!((widest(top), widest(end)), (Some(x), Some(y)) if y < x)
-        && a.bounds[0] == b.bounds[0]
+        && a.bounds[0] == b.bounds[0];
+    Some(fits)
 }

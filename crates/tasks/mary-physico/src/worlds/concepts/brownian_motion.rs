@@ -105,49 +105,42 @@ fn straight(cells: &[Place]) -> bool {
         .all(|p| (p.0 - a.0) * (b.1 - a.1) == (p.1 - a.1) * (b.0 - a.0))
 }
 
-fn staggered(look: &Look) -> bool {
-    let Some(path) = look.one_fresh() else {
-        return false;
-    };
-    if look.touched.len() > 3 || look.has(path) < 5 {
-        return false;
+fn staggered(look: &Look) -> Option<bool> {
+    let path = look.one_fresh()?;
+    if look.has(path) < 5 {
+        return None;
     }
     let way = look.output.places_of(path);
-    look.touched.iter().filter(|c| **c != path).any(|&grain| {
-        let Some(moves) = look.moves_of(&[grain]) else {
-            return false;
-        };
-        let [one] = moves.as_slice() else {
-            return false;
-        };
-        let mut whole = way.clone();
-        whole.extend(&one.to.cells);
-        let others = look.touched.iter().filter(|c| **c != path && **c != grain);
-        let singles = |c: u8| {
-            look.kept(c, 3)
-                && look.before_of(c).iter().all(|p| p.len() == 1)
-                && look.after_of(c).iter().all(|p| p.len() == 1)
-        };
-        one.from.len() > 1
-            && connected(&whole)
-            && one.from.cells.iter().any(|p| whole.contains(p))
-            && !straight(&way)
-            && others.copied().all(singles)
-    })
+    Some(exists(
+        look.touched.iter().filter(|c| **c != path),
+        |&grain| {
+            let one = look.one_move(grain)?;
+            let mut whole = way.clone();
+            whole.extend(&one.to.cells);
+            let others = look.touched.iter().filter(|c| **c != path && **c != grain);
+            let singles = |c: u8| {
+                look.kept(c, 3)
+                    && look.before_of(c).iter().all(|p| p.len() == 1)
+                    && look.after_of(c).iter().all(|p| p.len() == 1)
+            };
+            let fits = one.from.len() > 1
+                && connected(&whole)
+                && one.from.cells.iter().any(|p| whole.contains(p))
+                && !straight(&way)
+                && others.copied().all(singles);
+            Some(fits)
+        },
+    ))
 }
 
-fn all_staggered(look: &Look) -> bool {
-    let Some(path) = look.one_fresh() else {
-        return false;
-    };
-    let [a, b] = *look.touched.as_slice() else {
-        return false;
-    };
+fn all_staggered(look: &Look) -> Option<bool> {
+    let path = look.one_fresh()?;
+    let [a, b] = *exactly(&look.touched)?;
     let grain = if a == path { b } else { a };
     let starts = look.input.places_of(grain);
     let ways = look.bodies_after();
     if !look.kept(grain, 2) || ways.len() != starts.len() {
-        return false;
+        return None;
     }
     let mut steps = Vec::new();
     let each = ways.iter().all(|way| {
@@ -163,7 +156,8 @@ fn all_staggered(look: &Look) -> bool {
         false
     });
     let crooked = ways.iter().filter(|w| !straight(&w.cells)).count();
-    each && 2 * crooked > ways.len() && steps.iter().any(|s| Some(s) != steps.first())
+    let fits = each && 2 * crooked > ways.len() && steps.iter().any(|s| Some(s) != steps.first());
+    Some(fits)
 }
 
 fn cells_of(look: &Look, cells: &[Place], colour: u8) -> Vec<Place> {

@@ -71,9 +71,6 @@ fn loaded_boat(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn rose_and_sank(look: &Look) -> bool {
-    if !look.same_counts || !(2..=4).contains(&look.touched.len()) {
-        return false;
-    }
     look.touched.iter().any(|&water| {
         if look.had(water) < 20 {
             return false;
@@ -104,17 +101,10 @@ fn rose_and_sank(look: &Look) -> bool {
 }
 
 fn took_on_cargo(look: &Look) -> bool {
-    if look.touched.len() != 3 {
-        return false;
-    }
-    look.touched.iter().any(|&water| {
-        let Some(all) = look.moves_but(&[water]) else {
-            return false;
-        };
-        let [x, y] = all.as_slice() else {
-            return false;
-        };
-        [(x, y), (y, x)].into_iter().any(|(hull, cargo)| {
+    exists(&look.touched, |&water| {
+        let all = look.moves_but(&[water])?;
+        let [x, y] = exactly(&all)?;
+        Some([(x, y), (y, x)].into_iter().any(|(hull, cargo)| {
             let [_, hl, hb, hr] = hull.to.bounds;
             let [_, cl, cb, cr] = cargo.to.bounds;
             hull.by.1 == 0
@@ -128,6 +118,6 @@ fn took_on_cargo(look: &Look) -> bool {
                 && look.came(water).is_empty()
                 && look.gone(water).iter().all(|p| p.1 >= hl && p.1 <= hr)
                 && look.was((hull.from.bounds[2] + 1, hl)) == water
-        })
+        }))
     })
 }

@@ -73,7 +73,7 @@ fn molecules(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn shared(look: &Look) -> bool {
-    if look.touched.len() != 3 || look.bodies_after().is_empty() {
+    if look.bodies_after().is_empty() {
         return false;
     }
     look.lying_or_upright(|look| {
@@ -115,11 +115,7 @@ fn bound_two_each(look: &Look) -> bool {
     let strokes = look.new_parts();
     let mut hands: Vec<Place> = Vec::new();
     for stroke in &strokes {
-        let touched: Vec<&Part> = look
-            .parts_before()
-            .iter()
-            .filter(|p| touches_by_side(p, &stroke.cells))
-            .collect();
+        let touched = those(look.parts_before(), |p| touches_by_side(p, &stroke.cells));
         let ends =
             |wanted: &dyn Fn(usize) -> bool| touched.iter().filter(|p| wanted(p.len())).count();
         if !stroke.is_run()

@@ -122,23 +122,22 @@ fn surfaces(grid: &Grid, liquid: &[Place], colour: u8) -> Vec<i32> {
 }
 
 fn levelled(look: &Look) -> bool {
-    look.touched.len() <= 3
-        && look.touched.iter().any(|&colour| {
-            if !look.kept(colour, 4) {
-                return false;
-            }
-            let (before, after) = (look.input.places_of(colour), look.output.places_of(colour));
-            if !held(&look.input, &before) || !held(&look.output, &after) {
-                return false;
-            }
-            let level = |t: &[i32]| t.iter().all(|r| Some(r) == t.first());
-            let was = surfaces(&look.input, &before, colour);
-            let is = surfaces(&look.output, &after, colour);
-            // A valve that opened, and what it uncovers.
-            let valve = |c: &&u8| {
-                let went = look.moves_of(&[**c]).is_some_and(|all| all.len() == 1);
-                **c == colour || went || look.came(**c).len() + look.gone(**c).len() == 1
-            };
-            is.len() >= 2 && level(&is) && !level(&was) && look.touched.iter().all(|c| valve(&c))
-        })
+    look.touched.iter().any(|&colour| {
+        if !look.kept(colour, 4) {
+            return false;
+        }
+        let (before, after) = (look.input.places_of(colour), look.output.places_of(colour));
+        if !held(&look.input, &before) || !held(&look.output, &after) {
+            return false;
+        }
+        let level = |t: &[i32]| t.iter().all(|r| Some(r) == t.first());
+        let was = surfaces(&look.input, &before, colour);
+        let is = surfaces(&look.output, &after, colour);
+        // A valve that opened, and what it uncovers.
+        let valve = |c: &&u8| {
+            let went = look.moves_of(&[**c]).is_some_and(|all| all.len() == 1);
+            **c == colour || went || look.came(**c).len() + look.gone(**c).len() == 1
+        };
+        is.len() >= 2 && level(&is) && !level(&was) && look.touched.iter().all(|c| valve(&c))
+    })
 }

@@ -111,7 +111,7 @@ fn pressed_stripes(s: &mut Setting) -> Option<Pair> {
 
 fn crowded(look: &Look) -> bool {
     look.touched.iter().any(|&colour| {
-        if !look.kept(colour, 6) || look.touched.len() > 2 {
+        if !look.kept(colour, 6) {
             return false;
         }
         let (before, after) = (look.input.places_of(colour), look.output.places_of(colour));
@@ -130,20 +130,19 @@ fn crowded(look: &Look) -> bool {
 }
 
 fn holes_closed(look: &Look) -> bool {
-    look.touched.len() <= 2
-        && look.touched.iter().any(|&foam| {
-            let after = look.after_of(foam);
-            let [block] = after.as_slice() else {
-                return false;
-            };
-            let loose = look.input.places_of(foam);
-            let plate = |c: &&u8| **c == foam || look.has_parts(**c, 1, 1);
-            look.kept(foam, 6)
-                && look.touched.iter().all(|c| plate(&c))
-                && block.is_box()
-                && skin(&look.input, &loose) == 4 * loose.len()
-                && area(&loose) == 2 * area(&block.cells)
-        })
+    look.touched.iter().any(|&foam| {
+        let after = look.after_of(foam);
+        let [block] = after.as_slice() else {
+            return false;
+        };
+        let loose = look.input.places_of(foam);
+        let plate = |c: &&u8| **c == foam || look.has_parts(**c, 1, 1);
+        look.kept(foam, 6)
+            && look.touched.iter().all(|c| plate(&c))
+            && block.is_box()
+            && skin(&look.input, &loose) == 4 * loose.len()
+            && area(&loose) == 2 * area(&block.cells)
+    })
 }
 
 /// The bars of a row between the wall and what lies beyond: colours of the columns, from the wall on.
@@ -169,35 +168,27 @@ fn before_a_wall(look: &Look) -> Option<(i32, i32)> {
 
 fn closed_up(look: &Look) -> bool {
     look.some_way(|look| {
-        let Some(rows) = before_a_wall(look) else {
-            return false;
-        };
-        let (Some(was), Some(is)) = (columns(&look.input, rows), columns(&look.output, rows))
-        else {
-            return false;
-        };
+        let rows = before_a_wall(look)?;
+        let (was, is) = (columns(&look.input, rows)?, columns(&look.output, rows)?);
         let bars = |all: &[u8]| all.iter().copied().filter(|c| *c != 0).collect::<Vec<u8>>();
         let gap =
             |all: &[u8]| all.windows(2).any(|w| w[0] == 0 && w[1] != 0) || all.first() == Some(&0);
-        bars(&was) == bars(&is) && bars(&is).len() >= 3 && gap(&was) && !gap(&is)
+        let fits = bars(&was) == bars(&is) && bars(&is).len() >= 3 && gap(&was) && !gap(&is);
+        Some(fits)
     })
 }
 
 fn half_as_long(look: &Look) -> bool {
     look.some_way(|look| {
-        let Some(rows) = before_a_wall(look) else {
-            return false;
-        };
-        let (Some(was), Some(is)) = (columns(&look.input, rows), columns(&look.output, rows))
-        else {
-            return false;
-        };
+        let rows = before_a_wall(look)?;
+        let (was, is) = (columns(&look.input, rows)?, columns(&look.output, rows)?);
         let long = was.iter().take_while(|c| **c != 0).count();
         let halves: Vec<u8> = was.iter().copied().take(long).step_by(2).collect();
-        long >= 6
+        let fits = long >= 6
             && was.iter().skip(long).all(|c| *c == 0)
             && is.iter().skip(long / 2).all(|c| *c == 0)
             && is.starts_with(&halves)
-            && was.chunks(2).take(long / 2).all(|w| w.first() == w.last())
+            && was.chunks(2).take(long / 2).all(|w| w.first() == w.last());
+        Some(fits)
     })
 }

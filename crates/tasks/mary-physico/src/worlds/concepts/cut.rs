@@ -71,12 +71,7 @@ fn cut(look: &Look) -> bool {
         let (before, after) = (look.before_of(colour), look.after_of(colour));
         let solid = |p: &&&Part| p.is_box() && p.tall() > 1 && p.wide() > 1;
         // What cut it only went somewhere.
-        let tools: Vec<u8> = look
-            .touched
-            .iter()
-            .copied()
-            .filter(|c| *c != colour)
-            .collect();
+        let tools = those(look.touched.iter().copied(), |c| *c != colour);
         let went = tools.is_empty()
             || look
                 .moves_of(&tools)

@@ -57,20 +57,16 @@ fn fronts(look: &Look, colour: u8, before: i32) -> bool {
         .all(|p| p.wide() == 1 && p.tall() == look.rows() && p.bounds[1] < before)
 }
 
-fn spread_behind_a_gap(look: &Look) -> bool {
-    let Some(water) = look.one_added() else {
-        return false;
-    };
+fn spread_behind_a_gap(look: &Look) -> Option<bool> {
+    let water = look.one_added()?;
     if look.had(water) < 10 {
-        return false;
+        return None;
     }
-    look.some_way(|look| {
+    Some(look.some_way(|look| {
         // A wall from edge to edge with one gap.
         let gap = (1..look.cols() - 1).find_map(|c| {
             let wall = look.was((0, c)).max(look.was((look.rows() - 1, c)));
-            let open: Vec<i32> = (0..look.rows())
-                .filter(|&r| look.was((r, c)) != wall)
-                .collect();
+            let open = those(0..look.rows(), |&r| look.was((r, c)) != wall);
             match open.as_slice() {
                 [r] if wall != 0 && wall != water => Some((*r, c)),
                 _ => None,
@@ -91,17 +87,15 @@ fn spread_behind_a_gap(look: &Look) -> bool {
         fronts(look, water, col)
             && arcs.iter().filter(|p| arc(p)).count() >= 2
             && arcs.iter().all(|p| arc(p) || clipped(p))
-    })
+    }))
 }
 
-fn curled_around(look: &Look) -> bool {
-    let Some(water) = look.one_added() else {
-        return false;
-    };
+fn curled_around(look: &Look) -> Option<bool> {
+    let water = look.one_added()?;
     if look.had(water) < 10 {
-        return false;
+        return None;
     }
-    look.some_way(|look| {
+    Some(look.some_way(|look| {
         (1..look.cols() - 1).any(|c| {
             let wall = look.was((0, c)).max(look.was((look.rows() - 1, c)));
             let built = |r: i32| look.was((r, c)) == wall;
@@ -143,5 +137,5 @@ fn curled_around(look: &Look) -> bool {
                 && shadow.len() >= open.len()
                 && shadow.iter().all(|q| q.1 > c && round(q))
         })
-    })
+    }))
 }

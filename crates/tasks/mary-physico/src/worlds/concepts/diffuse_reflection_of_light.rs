@@ -87,7 +87,7 @@ fn scattered(look: &Look) -> bool {
     let Some(back) = look.one_added() else {
         return false;
     };
-    if look.had(back) > 0 || look.changed.len() < 4 {
+    if look.had(back) > 0 {
         return false;
     }
     // The ground: coloured from its rough top down to the lower edge in every column.
@@ -102,12 +102,10 @@ fn scattered(look: &Look) -> bool {
     if ground == 0 || 3 * rough < tops.len() || tops.iter().any(|&t| t > bottom) {
         return false;
     }
-    let hits: Vec<Place> = tops
-        .iter()
-        .enumerate()
-        .map(|(c, &t)| (t - 1, c as i32))
-        .filter(|&p| look.stays(p) && look.was(p) != ground)
-        .collect();
+    let hits = those(
+        tops.iter().enumerate().map(|(c, &t)| (t - 1, c as i32)),
+        |&p| look.stays(p) && look.was(p) != ground,
+    );
     let near = |p: &Place, q: &Place| (p.0 - q.0).abs().max((p.1 - q.1).abs()) <= 2;
     let leaves = |p: &Place| look.changed.iter().any(|q| near(p, q));
     // A ray thrown out of sight leaves nothing.

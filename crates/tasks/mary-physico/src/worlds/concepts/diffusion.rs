@@ -134,9 +134,6 @@ fn spread(look: &Look) -> bool {
 }
 
 fn mixed(look: &Look) -> bool {
-    if look.touched.len() != 3 {
-        return false;
-    }
     look.touched.iter().any(|&wall| {
         if look.has(wall) >= look.had(wall) || look.gone(wall).len() < 4 {
             return false;
@@ -166,10 +163,8 @@ fn parted_then_mixed(look: &Look, wall: u8) -> bool {
         })
 }
 
-fn mixed_evenly(look: &Look) -> bool {
-    let [one, two] = *look.touched.as_slice() else {
-        return false;
-    };
+fn mixed_evenly(look: &Look) -> Option<bool> {
+    let [one, two] = *exactly(&look.touched)?;
     let blocks = |c: u8| -> Vec<&Part> {
         look.before_of(c)
             .into_iter()
@@ -177,25 +172,22 @@ fn mixed_evenly(look: &Look) -> bool {
             .collect()
     };
     let (a, b) = (blocks(one), blocks(two));
-    let ([a], [b]) = (a.as_slice(), b.as_slice()) else {
-        return false;
-    };
+    let ([a], [b]) = (exactly(&a)?, exactly(&b)?);
     let share = |p: &Part| p.cells.iter().filter(|&&c| look.is(c) == one).count();
-    a.is_box()
+    let fits = a.is_box()
         && b.is_box()
         && a.len() == b.len()
         && a.len() >= 8
         && a.touches(&b.cells)
         && 2 * share(a) == a.len()
-        && 2 * share(b) == b.len()
+        && 2 * share(b) == b.len();
+    Some(fits)
 }
 
-fn filled_the_room(look: &Look) -> bool {
-    let [gas] = *look.touched.as_slice() else {
-        return false;
-    };
+fn filled_the_room(look: &Look) -> Option<bool> {
+    let [gas] = *exactly(&look.touched)?;
     let frame = |p: &&Part| p.is_frame() && !look.restless(p) && p.colour != gas;
-    look.parts_before().iter().filter(frame).any(|room| {
+    Some(look.parts_before().iter().filter(frame).any(|room| {
         let [t, l, b, r] = room.bounds;
         let inside = |p: &&Place| p.0 > t && p.0 < b && p.1 > l && p.1 < r;
         let was: Vec<Place> = look
@@ -229,5 +221,5 @@ fn filled_the_room(look: &Look) -> bool {
             && [(true, true), (true, false), (false, true), (false, false)]
                 .into_iter()
                 .all(|(y, x)| quarters(y, x))
-    })
+    }))
 }

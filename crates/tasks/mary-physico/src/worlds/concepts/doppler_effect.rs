@@ -67,20 +67,13 @@ fn siren(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn crowded_ahead(look: &Look) -> bool {
-    let [x, y] = *look.touched.as_slice() else {
-        return false;
-    };
-    look.lying_or_upright(|look| {
-        [(x, y), (y, x)].into_iter().any(|(source, sound)| {
-            let Some(all) = look.moves_of(&[source]) else {
-                return false;
-            };
-            let [one] = all.as_slice() else {
-                return false;
-            };
+fn crowded_ahead(look: &Look) -> Option<bool> {
+    let [x, y] = *exactly(&look.touched)?;
+    Some(look.lying_or_upright(|look| {
+        exists([(x, y), (y, x)], |(source, sound)| {
+            let one = look.one_move(source)?;
             if one.by.0 != 0 || look.had(sound) < 4 {
-                return false;
+                return None;
             }
             let row = one.from.bounds[2];
             let way = one.by.1.signum();
@@ -101,15 +94,16 @@ fn crowded_ahead(look: &Look) -> bool {
                     .iter()
                     .all(|p| p.bounds[0] <= row && row <= p.bounds[2])
             };
-            !a.is_empty()
+            let fits = !a.is_empty()
                 && crosses(look.before_of(sound))
                 && crosses(look.after_of(sound))
                 && !b.is_empty()
                 && even(&all_before)
                 && a.iter().max() <= b.iter().min()
-                && mean(&a) < mean(&b)
+                && mean(&a) < mean(&b);
+            Some(fits)
         })
-    })
+    }))
 }
 
 /// The distances between fronts of a colour along a row, going one way from the edge of a part.

@@ -77,25 +77,15 @@ fn sprang(look: &Look) -> bool {
     look.touched.len() == 2 && look.lying_or_upright(pushed_sideways)
 }
 
-fn pushed_sideways(look: &Look) -> bool {
+fn pushed_sideways(look: &Look) -> Option<bool> {
     let t = &look.touched;
-    let (Some(&x), Some(&y)) = (t.first(), t.get(1)) else {
-        return false;
-    };
-    [(x, y), (y, x)].into_iter().any(|(block, wire)| {
+    let (&x, &y) = (t.first()?, t.get(1)?);
+    Some(exists([(x, y), (y, x)], |(block, wire)| {
         if !look.kept(block, 2) || look.has(wire) <= look.had(wire) {
-            return false;
+            return None;
         }
-        let (before, after) = (look.before_of(wire), look.after_of(wire));
-        let ([short], [long]) = (before.as_slice(), after.as_slice()) else {
-            return false;
-        };
-        let Some(moves) = look.moves_of(&[block]) else {
-            return false;
-        };
-        let [one] = moves.as_slice() else {
-            return false;
-        };
+        let (short, long) = look.one_part(wire)?;
+        let one = look.one_move(block)?;
         let by = one.by.1;
         let [t, l, b, r] = short.bounds;
         let (grown, meets) = if by > 0 {
@@ -103,14 +93,15 @@ fn pushed_sideways(look: &Look) -> bool {
         } else {
             ([t, l + by, b, r], l - 1 == one.from.bounds[3])
         };
-        one.by.0 == 0
+        let fits = one.by.0 == 0
             && by != 0
             && one.from.is_box()
             && long.bounds == grown
             && meets
             && !short.is_box()
-            && !long.is_box()
-    })
+            && !long.is_box();
+        Some(fits)
+    }))
 }
 
 fn thrown_up(look: &Look) -> bool {
@@ -118,25 +109,18 @@ fn thrown_up(look: &Look) -> bool {
     let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
         return false;
     };
-    [(x, y), (y, x)].into_iter().any(|(ball, sheet)| {
-        let (before, after) = (look.before_of(sheet), look.after_of(sheet));
-        let ([sag], [flat]) = (before.as_slice(), after.as_slice()) else {
-            return false;
-        };
-        let Some(moves) = look.moves_of(&[ball]) else {
-            return false;
-        };
-        let [one] = moves.as_slice() else {
-            return false;
-        };
+    exists([(x, y), (y, x)], |(ball, sheet)| {
+        let (sag, flat) = look.one_part(sheet)?;
+        let one = look.one_move(ball)?;
         let [top, l, _, r] = sag.bounds;
-        one.by.1 == 0
+        let fits = one.by.1 == 0
             && one.by.0 < 0
             && flat.tall() == 1
             && flat.bounds == [top, l, top, r]
             && sag.tall() >= 3
             && [(top, l), (top, r)].iter().all(|p| sag.has(*p))
             && one.from.bounds[2] > top
-            && one.to.bounds[2] < top
+            && one.to.bounds[2] < top;
+        Some(fits)
     })
 }

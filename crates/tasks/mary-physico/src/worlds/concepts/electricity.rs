@@ -85,23 +85,12 @@ fn lightning(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn closed_and_live(look: &Look) -> bool {
-    let (Some(live), Some(wire), 2) = (look.one_fresh(), look.one_lost(), look.touched.len())
-    else {
-        return false;
-    };
-    let closed: Vec<Place> = look
-        .came(live)
-        .into_iter()
-        .filter(|&p| look.was(p) == 0)
-        .collect();
-    let lifted: Vec<Place> = look
-        .gone(wire)
-        .into_iter()
-        .filter(|&p| look.is(p) == 0)
-        .collect();
+fn closed_and_live(look: &Look) -> Option<bool> {
+    let (live, wire) = (look.one_fresh()?, look.one_lost()?);
+    let closed = those(look.came(live), |&p| look.was(p) == 0);
+    let lifted = those(look.gone(wire), |&p| look.is(p) == 0);
     if !(1..=4).contains(&closed.len()) || lifted.len() > 4 {
-        return false;
+        return None;
     }
     // Shut off from the edge by anything coloured.
     let shut = |grid: &Grid| {
@@ -115,40 +104,31 @@ fn closed_and_live(look: &Look) -> bool {
             .count()
     };
     let switch = [closed, lifted].concat();
-    connected(&switch) && shut(&look.output) > shut(&look.input) + 4
+    Some(connected(&switch) && shut(&look.output) > shut(&look.input) + 4)
 }
 
-fn flashed(look: &Look) -> bool {
-    let Some(flash) = look.one_added() else {
-        return false;
-    };
+fn flashed(look: &Look) -> Option<bool> {
+    let flash = look.one_added()?;
     if look.had(flash) > 0 {
-        return false;
+        return None;
     }
     let after = look.after_of(flash);
-    let [bolt] = after.as_slice() else {
-        return false;
-    };
+    let [bolt] = exactly(&after)?;
     let [t, _, b, _] = bolt.bounds;
     let from_above = bolt
         .cells
         .iter()
         .any(|&(r, c)| r == t && look.stays((t - 1, c)));
     let thin = (t..=b).all(|r| bolt.cells.iter().filter(|p| p.0 == r).count() <= 2);
-    let Some(&(r, c)) = bolt.cells.iter().find(|p| p.0 == b) else {
-        return false;
-    };
-    let towers: Vec<&Part> = look
-        .before_of(look.was((r + 1, c)))
-        .into_iter()
-        .filter(|p| p.wide() == 1)
-        .collect();
+    let &(r, c) = bolt.cells.iter().find(|p| p.0 == b)?;
+    let towers = those(look.before_of(look.was((r + 1, c))), |p| p.wide() == 1);
     let tallest = towers.iter().map(|p| p.tall()).max();
     let hit = towers.iter().find(|p| p.has((b + 1, c)));
-    from_above
+    let fits = from_above
         && thin
         && bolt.tall() >= 3
         && bolt.wide() >= 2
         && towers.len() >= 2
-        && hit.is_some_and(|p| Some(p.tall()) == tallest && p.bounds[0] == b + 1)
+        && hit.is_some_and(|p| Some(p.tall()) == tallest && p.bounds[0] == b + 1);
+    Some(fits)
 }

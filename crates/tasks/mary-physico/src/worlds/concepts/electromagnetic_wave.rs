@@ -54,14 +54,9 @@ fn radio(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn two_crossed_waves(look: &Look) -> bool {
-    let [one, two] = *look.fresh.as_slice() else {
-        return false;
-    };
-    if !look.only_added || look.touched.len() != 2 {
-        return false;
-    }
-    look.lying_or_upright(|look| {
+fn two_crossed_waves(look: &Look) -> Option<bool> {
+    let [one, two] = *exactly(&look.fresh)?;
+    Some(look.lying_or_upright(|look| {
         let Some([t, l, b, r]) = bounds(&look.changed) else {
             return false;
         };
@@ -89,16 +84,13 @@ fn two_crossed_waves(look: &Look) -> bool {
             && 10 * off_axis.iter().filter(|p| swapped(p)).count() >= 9 * off_axis.len()
             && sides(one)
             && sides(two)
-    })
+    }))
 }
 
 fn received(look: &Look) -> bool {
     let Some(off) = look.one_lost() else {
         return false;
     };
-    if look.touched.len() > 3 {
-        return false;
-    }
     let lamp = look.input.places_of(off);
     let on = lamp.first().map_or(0, |&p| look.is(p));
     let sources = look.input.places_of(on);
@@ -106,11 +98,7 @@ fn received(look: &Look) -> bool {
         return false;
     };
     let lit = lamp.iter().filter(|&&p| look.is(p) == on).count();
-    let air: Vec<Place> = look
-        .came(on)
-        .into_iter()
-        .filter(|p| !lamp.contains(p))
-        .collect();
+    let air = those(look.came(on), |p| !lamp.contains(p));
     let mut arcs = Grid::new(look.output.rows(), look.output.cols());
     arcs.paint(air.iter().copied(), 1);
     let round = |cells: &Vec<Place>| {

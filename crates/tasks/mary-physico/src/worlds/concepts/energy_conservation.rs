@@ -102,14 +102,9 @@ fn bouncing(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn swung_to_the_far_side(look: &Look) -> bool {
-    let [x, y] = *look.touched.as_slice() else {
-        return false;
-    };
-    if !look.same_counts {
-        return false;
-    }
-    [(x, y), (y, x)].into_iter().any(|(ball, thread)| {
+fn swung_to_the_far_side(look: &Look) -> Option<bool> {
+    let [x, y] = *exactly(&look.touched)?;
+    Some([(x, y), (y, x)].into_iter().any(|(ball, thread)| {
         let cells = |g: &Grid| g.places_where(|c| c == x || c == y);
         let (a, b) = (cells(&look.input), cells(&look.output));
         let (Some(p), Some(q)) = (bounds(&a), bounds(&b)) else {
@@ -127,7 +122,7 @@ fn swung_to_the_far_side(look: &Look) -> bool {
             && look.before_of(ball).iter().all(|b| b.len() <= 2)
             && a.iter()
                 .all(|&(r, c)| look.is((r, axis - c)) == look.was((r, c)))
-    })
+    }))
 }
 
 fn just_as_high(look: &Look) -> bool {
@@ -164,18 +159,10 @@ fn just_as_high(look: &Look) -> bool {
         .all(|x| crossed(x) && Some(one_way(x)) == way)
 }
 
-fn bounced_as_high(look: &Look) -> bool {
-    let Some(ball) = look.one_added() else {
-        return false;
-    };
-    let paths: Vec<&Part> = look
-        .after_of(ball)
-        .into_iter()
-        .filter(|p| look.restless(p))
-        .collect();
-    let [path] = paths.as_slice() else {
-        return false;
-    };
+fn bounced_as_high(look: &Look) -> Option<bool> {
+    let ball = look.one_added()?;
+    let paths = those(look.after_of(ball), |p| look.restless(p));
+    let [path] = exactly(&paths)?;
     let [top, left, bottom, right] = path.bounds;
     let rows: Vec<i32> = (left..=right)
         .filter_map(|c| path.cells.iter().find(|p| p.1 == c).map(|p| p.0))
@@ -184,7 +171,7 @@ fn bounced_as_high(look: &Look) -> bool {
         .filter(|&c| look.stays((top - 1, c)))
         .count() as i32;
     let turns = rows.windows(3).filter(|w| w[0] == w[2] && w[1] != w[0]);
-    rows.len() == path.len()
+    let fits = rows.len() == path.len()
         && rows.windows(2).all(|w| (w[1] - w[0]).abs() == 1)
         && rows.first() == Some(&top)
         && rows.last() == Some(&top)
@@ -192,5 +179,6 @@ fn bounced_as_high(look: &Look) -> bool {
         && turns.count() >= 1
         && bottom - top >= 2
         && 3 * dotted >= look.cols()
-        && (left..=right).all(|c| look.stays((bottom + 1, c)))
+        && (left..=right).all(|c| look.stays((bottom + 1, c)));
+    Some(fits)
 }

@@ -110,14 +110,7 @@ fn wider_lattice(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn grew(look: &Look) -> bool {
-    if !look.only_added || !look.fresh.is_empty() {
-        return false;
-    }
-    let parts: Vec<&Part> = look
-        .parts_before()
-        .iter()
-        .filter(|p| look.touched.contains(&p.colour))
-        .collect();
+    let parts = those(look.parts_before(), |p| look.touched.contains(&p.colour));
     parts.len() >= 2
         && [1, 2].into_iter().any(|by: i32| {
             let mut image = look.input.clone();
@@ -185,20 +178,16 @@ fn crosses(look: &Look) -> bool {
     })
 }
 
-fn twice_as_far(look: &Look) -> bool {
-    let [colour] = *look.touched.as_slice() else {
-        return false;
-    };
+fn twice_as_far(look: &Look) -> Option<bool> {
+    let [colour] = *exactly(&look.touched)?;
     // A distractor of the same colour stays; the lattice is all that moved or lies within its bounds.
     let was = look.input.places_of(colour);
-    let Some([t, l, b, r]) = bounds(&look.changed) else {
-        return false;
-    };
+    let [t, l, b, r] = bounds(&look.changed)?;
     let within = |p: &&Place| p.0 >= t && p.0 <= b && p.1 >= l && p.1 <= r;
     let inner: Vec<Place> = was.iter().filter(within).copied().collect();
     let (y, x) = (t + b, l + r);
     if inner.len() < 4 {
-        return false;
+        return None;
     }
     // Twice the offsets from the middle of the bounds, doubled.
     let mut image: Vec<Place> = inner
@@ -206,17 +195,12 @@ fn twice_as_far(look: &Look) -> bool {
         .map(|p| ((2 * (2 * p.0 - y) + y), (2 * (2 * p.1 - x) + x)))
         .collect();
     if image.iter().any(|p| p.0 % 2 != 0 || p.1 % 2 != 0) {
-        return false;
+        return None;
     }
     for p in &mut image {
         *p = (p.0 / 2, p.1 / 2);
     }
     image.sort_unstable();
-    let now: Vec<Place> = look
-        .output
-        .places_of(colour)
-        .into_iter()
-        .filter(|p| within(&p))
-        .collect();
-    image == now
+    let now = those(look.output.places_of(colour), |p| within(&p));
+    Some(image == now)
 }

@@ -65,9 +65,6 @@ fn blast(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn burst(look: &Look) -> bool {
-    if look.touched.len() > 2 {
-        return false;
-    }
     look.touched.iter().any(|&colour| {
         if !look.kept(colour, 6) {
             return false;
@@ -98,30 +95,24 @@ fn burst(look: &Look) -> bool {
     })
 }
 
-fn blasted(look: &Look) -> bool {
-    let (Some(fire), Some(bomb), 3) = (look.one_fresh(), look.one_lost(), look.touched.len())
-    else {
-        return false;
-    };
+fn blasted(look: &Look) -> Option<bool> {
+    let (fire, bomb) = (look.one_fresh()?, look.one_lost()?);
     let charge = look.input.places_of(bomb);
-    let Some([t, l, b, r]) = bounds(&charge) else {
-        return false;
-    };
-    let Some(&wall) = look.touched.iter().find(|c| **c != fire && **c != bomb) else {
-        return false;
-    };
+    let [t, l, b, r] = bounds(&charge)?;
+    let &wall = look.touched.iter().find(|c| **c != fire && **c != bomb)?;
     let middle = ((t + b) / 2, (l + r) / 2);
     let reach = |(dr, dc): Place| {
         (1..12)
             .take_while(|k| look.is((middle.0 + dr * k, middle.1 + dc * k)) == fire)
             .count()
     };
-    look.is(middle) == fire
+    let fits = look.is(middle) == fire
         && around(true).all(|way| reach(way) >= 2)
         && look.gone(wall).len() >= 4
         && charge
             .iter()
             .all(|&p| look.is(p) == fire || look.is(p) == 0)
         && look.has_parts(bomb, 1, 0)
-        && look.has_parts(fire, 0, 1)
+        && look.has_parts(fire, 0, 1);
+    Some(fits)
 }

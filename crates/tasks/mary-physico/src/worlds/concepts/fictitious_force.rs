@@ -93,9 +93,6 @@ fn a_hollow_went(look: &Look) -> bool {
 }
 
 fn pressed_back(look: &Look) -> bool {
-    if !(2..=4).contains(&look.touched.len()) {
-        return false;
-    }
     look.touched.iter().any(|&bus| {
         if look.had(bus) < 14 {
             return false;

@@ -90,12 +90,7 @@ fn sprang_out(look: &Look) -> bool {
     {
         return false;
     }
-    let outside: Vec<Place> = look
-        .changed
-        .iter()
-        .copied()
-        .filter(|p| p.1 != col)
-        .collect();
+    let outside = those(look.changed.iter().copied(), |p| p.1 != col);
     let way = outside.first().map_or(0, |p| (p.1 - col).signum());
     // How far a jet goes straight out before it begins to drop.
     let level = |row: i32| {
@@ -110,29 +105,23 @@ fn sprang_out(look: &Look) -> bool {
 }
 
 fn pushed_out(look: &Look) -> bool {
-    if look.touched.len() != 2 {
-        return false;
-    }
-    look.touched.iter().any(|&slug| {
-        let Some(&water) = look.touched.iter().find(|c| **c != slug) else {
-            return false;
-        };
+    exists(&look.touched, |&slug| {
+        let &water = look.touched.iter().find(|c| **c != slug)?;
         if !look.kept(slug, 3) || look.has(water) <= look.had(water) {
-            return false;
+            return None;
         }
-        let Some(mut all) = look.moves_of(&[slug]) else {
-            return false;
-        };
+        let mut all = look.moves_of(&[slug])?;
         all.sort_by_key(|m| m.from.bounds[0]);
         let far: Vec<i32> = all.iter().map(|m| m.by.1.abs()).collect();
         let start = all.first().map(|m| m.from.bounds[1]);
-        all.len() >= 2
+        let fits = all.len() >= 2
             && all
                 .iter()
                 .all(|m| m.by.0 == 0 && Some(m.from.bounds[1]) == start)
             && far.windows(2).all(|w| w[0] <= w[1])
             && far.first() < far.last()
             && look.gone(water).is_empty()
-            && look.has_parts(water, 1, 1)
+            && look.has_parts(water, 1, 1);
+        Some(fits)
     })
 }

@@ -87,29 +87,23 @@ fn end_of(look: &Look, colour: u8, from: Place) -> Option<Place> {
     (near && far(&end) as usize == cells.len()).then_some(*end)
 }
 
-fn diagonal(look: &Look) -> bool {
-    let Some(sum) = look.one_fresh() else {
-        return false;
-    };
-    if look.touched.len() > 4 || look.has(sum) < 3 {
-        return false;
+fn diagonal(look: &Look) -> Option<bool> {
+    let sum = look.one_fresh()?;
+    if look.has(sum) < 3 {
+        return None;
     }
     // The body grows dashes of its own colour along the far sides.
     let bodies = look
         .touched
         .iter()
         .filter(|&&c| look.had(c) == 1 && look.has(c) > 1);
-    bodies.copied().any(|body| {
-        let Some(&at) = look.input.places_of(body).first() else {
-            return false;
-        };
+    Some(exists(bodies.copied(), |body| {
+        let &at = look.input.places_of(body).first()?;
         let ends: Vec<Place> = (1..10)
             .filter(|&c| c != body && look.had(c) >= 2)
             .filter_map(|c| end_of(look, c, at))
             .collect();
-        let [a, b] = ends.as_slice() else {
-            return false;
-        };
+        let [a, b] = exactly(&ends)?;
         let corner = (a.0 + b.0 - at.0, a.1 + b.1 - at.1);
         let line = look.output.places_of(sum);
         let far = |p: &Place| (p.0 - at.0).abs().max((p.1 - at.1).abs());
@@ -122,12 +116,13 @@ fn diagonal(look: &Look) -> bool {
             (u.0 * v.1 - u.1 * v.0).abs() <= u.0.abs().max(u.1.abs())
         };
         let dashes = look.came(body);
-        look.is(corner) == sum
+        let fits = look.is(corner) == sum
             && dashes.iter().all(|p| along(p, a) || along(p, b))
             && line.iter().all(|p| far(p) <= far(&corner))
             && line.iter().any(|p| far(p) == 1)
-            && line.len() as i32 == far(&corner)
-    })
+            && line.len() as i32 == far(&corner);
+        Some(fits)
+    }))
 }
 
 /// The arrow that leaves a body sideways at a place: its colour and its cells.

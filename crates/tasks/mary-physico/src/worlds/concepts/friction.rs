@@ -66,18 +66,11 @@ fn worn_and_hot(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn slid_unequally(look: &Look) -> bool {
-    if look.touched.len() != 1 {
-        return false;
-    }
-    let Some(all) = look.moves() else {
-        return false;
-    };
-    let [a, b] = all.as_slice() else {
-        return false;
-    };
+fn slid_unequally(look: &Look) -> Option<bool> {
+    let all = look.moves()?;
+    let [a, b] = exactly(&all)?;
     if a.by.0 != 0 || b.by.0 != 0 || a.by.1 * b.by.1 <= 0 || a.by.1 == b.by.1 {
-        return false;
+        return None;
     }
     let (slow, fast) = if a.by.1.abs() < b.by.1.abs() {
         (a, b)
@@ -97,43 +90,39 @@ fn slid_unequally(look: &Look) -> bool {
         fast.to.bounds[1] - 1
     };
     let (rough, smooth) = (floor(slow.from), floor(fast.from));
-    a.from.alike(b.from)
+    let fits = a.from.alike(b.from)
         && a.from.is_box()
         && look.stays((fast.to.bounds[2], front))
         && rough.len() > smooth.len()
         && !rough.contains(&0)
-        && !smooth.contains(&0)
+        && !smooth.contains(&0);
+    Some(fits)
 }
 
-fn wore_down(look: &Look) -> bool {
-    let (Some(hot), 3) = (look.one_fresh(), look.touched.len()) else {
-        return false;
-    };
-    look.touched.iter().filter(|c| **c != hot).any(|&block| {
-        let Some(all) = look.moves_of(&[block]) else {
-            return false;
-        };
-        let [one] = all.as_slice() else {
-            return false;
-        };
-        let bumps = one.from.bounds[2] + 1;
-        let warm = look.came(hot);
-        let worn: Vec<Place> = look
-            .changed
-            .iter()
-            .copied()
-            .filter(|&p| look.is(p) == 0 && look.was(p) != block)
-            .collect();
-        let rest =
-            |&p: &Place| one.from.has(p) || one.to.has(p) || warm.contains(&p) || worn.contains(&p);
-        one.by.0 == 0
-            && one.from.is_box()
-            && warm.len() as i32 == one.by.1.abs()
-            && warm.iter().all(|p| p.0 == bumps + 1 && look.was(*p) != 0)
-            && worn.len() >= 2
-            && worn
-                .iter()
-                .all(|p| p.0 == bumps && warm.contains(&(p.0 + 1, p.1)))
-            && look.changed.iter().all(rest)
-    })
+fn wore_down(look: &Look) -> Option<bool> {
+    let hot = look.one_fresh()?;
+    Some(exists(
+        look.touched.iter().filter(|c| **c != hot),
+        |&block| {
+            let one = look.one_move(block)?;
+            let bumps = one.from.bounds[2] + 1;
+            let warm = look.came(hot);
+            let worn = those(look.changed.iter().copied(), |&p| {
+                look.is(p) == 0 && look.was(p) != block
+            });
+            let rest = |&p: &Place| {
+                one.from.has(p) || one.to.has(p) || warm.contains(&p) || worn.contains(&p)
+            };
+            let fits = one.by.0 == 0
+                && one.from.is_box()
+                && warm.len() as i32 == one.by.1.abs()
+                && warm.iter().all(|p| p.0 == bumps + 1 && look.was(*p) != 0)
+                && worn.len() >= 2
+                && worn
+                    .iter()
+                    .all(|p| p.0 == bumps && warm.contains(&(p.0 + 1, p.1)))
+                && look.changed.iter().all(rest);
+            Some(fits)
+        },
+    ))
 }

@@ -191,12 +191,10 @@ fn fell(look: &Look) -> bool {
         })
 }
 
-fn drawn_to_the_middle(look: &Look) -> bool {
-    let [stone] = *look.touched.as_slice() else {
-        return false;
-    };
+fn drawn_to_the_middle(look: &Look) -> Option<bool> {
+    let [stone] = *exactly(&look.touched)?;
     if !look.kept(stone, 3) {
-        return false;
+        return None;
     }
     let ways = |cells: Vec<Place>, middle: Place| -> Option<Vec<(Place, i32)>> {
         let mut found = Vec::new();
@@ -212,35 +210,31 @@ fn drawn_to_the_middle(look: &Look) -> bool {
         Some(found)
     };
     let big = |p: &&Part| p.colour != stone && p.len() >= 5 && !look.restless(p);
-    look.parts_before().iter().filter(big).any(|planet| {
+    Some(exists(look.parts_before().iter().filter(big), |planet| {
         let (r, c) = planet.middle();
         if r % 2 != 0 || c % 2 != 0 {
-            return false;
+            return None;
         }
         let middle = (r / 2, c / 2);
         let now = look.output.places_of(stone);
         let lie_on_it = now.iter().all(|&p| planet.touches(&[p]));
-        let (Some(was), Some(is)) = (ways(look.input.places_of(stone), middle), ways(now, middle))
-        else {
-            return false;
-        };
-        lie_on_it && was.iter().zip(&is).all(|(a, b)| a.0 == b.0 && a.1 > b.1)
-    })
+        let (was, is) = (
+            ways(look.input.places_of(stone), middle)?,
+            ways(now, middle)?,
+        );
+        Some(lie_on_it && was.iter().zip(&is).all(|(a, b)| a.0 == b.0 && a.1 > b.1))
+    }))
 }
 
-fn thrown(look: &Look) -> bool {
-    let Some(ball) = look.one_added() else {
-        return false;
-    };
+fn thrown(look: &Look) -> Option<bool> {
+    let ball = look.one_added()?;
     let before = look.before_of(ball);
-    let [trail] = before.as_slice() else {
-        return false;
-    };
-    if trail.tall() != 1 || look.changed.len() < 6 || look.after_of(ball).len() != 1 {
-        return false;
+    let [trail] = exactly(&before)?;
+    if trail.tall() != 1 || look.after_of(ball).len() != 1 {
+        return None;
     }
     let [row, left, _, right] = trail.bounds;
-    [(left, -1), (right, 1)].into_iter().any(|(edge, way)| {
+    Some([(left, -1), (right, 1)].into_iter().any(|(edge, way)| {
         if look.changed.iter().any(|p| (p.1 - edge) * way < 1) {
             return false;
         }
@@ -273,7 +267,7 @@ fn thrown(look: &Look) -> bool {
             && drops.windows(2).take(n - 2).all(|w| w[1] >= w[0] - 1)
             && last - row >= 4
             && edge_or(&look.output, ends_on, |v| v != 0)
-    })
+    }))
 }
 
 fn sank(look: &Look) -> bool {

@@ -60,9 +60,6 @@ fn touching_blocks(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn warmed_from_an_end(look: &Look) -> bool {
-    if !look.only_recoloured || look.fresh.len() != 2 || look.touched.len() != 3 {
-        return false;
-    }
     let cold = look.changed.first().map_or(0, |&p| look.was(p));
     let before = look.before_of(cold);
     let Some(rod) = before.iter().find(|p| look.restless(p)) else {
@@ -92,11 +89,7 @@ fn warmed_from_an_end(look: &Look) -> bool {
 }
 
 fn warm_at_the_contact(look: &Look) -> bool {
-    let changed: Vec<&Part> = look
-        .parts_before()
-        .iter()
-        .filter(|p| look.restless(p))
-        .collect();
+    let changed = those(look.parts_before(), |p| look.restless(p));
     let ([a, b], Some(warm)) = (changed.as_slice(), look.one_fresh()) else {
         return false;
     };

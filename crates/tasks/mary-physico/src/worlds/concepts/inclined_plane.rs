@@ -110,19 +110,12 @@ fn staircase(look: &Look, ramp: u8) -> Option<(Vec<(i32, i32)>, i32)> {
 }
 
 fn went_along_a_slope(look: &Look) -> bool {
-    if !look.same_counts || look.touched.len() > 2 {
-        return false;
-    }
-    let mut still: Vec<u8> = (1..10)
-        .filter(|c| look.had(*c) >= 8 && !look.touched.contains(c))
-        .collect();
+    let mut still = those(1..10, |c| look.had(*c) >= 8 && !look.touched.contains(c));
     still.retain(|&c| staircase(look, c).is_some());
-    still.iter().any(|&ramp| {
-        let Some((tops, foot)) = staircase(look, ramp) else {
-            return false;
-        };
+    exists(&still, |&ramp| {
+        let (tops, foot) = staircase(look, ramp)?;
         let body = |c: &&u8| look.kept(**c, 1) && look.had(**c) <= 6;
-        look.touched.iter().filter(body).any(|&load| {
+        Some(look.touched.iter().filter(body).any(|&load| {
             let (a, b) = (look.input.places_of(load), look.output.places_of(load));
             let lowest = |cells: &[Place]| cells.iter().map(|p| p.0).max().unwrap_or(0);
             let on_slope = |cells: &[Place]| {
@@ -143,6 +136,6 @@ fn went_along_a_slope(look: &Look) -> bool {
                     all.iter().all(|m| Some(m.by) == first)
                 });
             far && together && ((on_slope(&a) && at_foot(&b)) || (at_foot(&a) && on_slope(&b)))
-        })
+        }))
     })
 }

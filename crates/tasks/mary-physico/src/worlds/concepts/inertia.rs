@@ -62,9 +62,6 @@ fn coin_and_card(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn flew_on(look: &Look) -> bool {
-    if !look.same_counts || !(2..=3).contains(&look.touched.len()) {
-        return false;
-    }
     let pairs = || {
         let t = &look.touched;
         t.iter().flat_map(move |&a| t.iter().map(move |&b| (a, b)))
@@ -97,17 +94,10 @@ fn flew_on(look: &Look) -> bool {
     })
 }
 
-fn stayed_behind(look: &Look) -> bool {
-    if look.touched.len() != 2 {
-        return false;
-    }
-    let Some(all) = look.moves() else {
-        return false;
-    };
-    let [a, b] = all.as_slice() else {
-        return false;
-    };
-    [(a, b), (b, a)].into_iter().any(|(card, coin)| {
+fn stayed_behind(look: &Look) -> Option<bool> {
+    let all = look.moves()?;
+    let [a, b] = exactly(&all)?;
+    Some([(a, b), (b, a)].into_iter().any(|(card, coin)| {
         let [_, l, bottom, r] = coin.from.bounds;
         let [_, nl, nb, nr] = coin.to.bounds;
         let lay_on = bottom + 1 == card.from.bounds[0]
@@ -122,5 +112,5 @@ fn stayed_behind(look: &Look) -> bool {
             && [(nb, nl - 1), (nb, nr + 1), (nb + 1, nl)]
                 .iter()
                 .all(|&p| look.stays(p))
-    })
+    }))
 }

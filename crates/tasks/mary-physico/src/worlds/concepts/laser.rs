@@ -86,9 +86,6 @@ fn diagonals(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn beamed(look: &Look) -> bool {
-    if !look.only_added || look.touched.len() > 3 {
-        return false;
-    }
     let beams = look.new_parts();
     !beams.is_empty()
         && beams.iter().all(|beam| {
@@ -129,12 +126,7 @@ fn drilled(look: &Look) -> bool {
     };
     let starts = |p: Place| look.input.get(p.0, p.1) == Some(beam.colour);
     let leaves = |p: Place| !look.holds(p);
-    let burnt: Vec<u8> = beam
-        .cells
-        .iter()
-        .map(|&p| look.was(p))
-        .filter(|&c| c != 0)
-        .collect();
+    let burnt = those(beam.cells.iter().map(|&p| look.was(p)), |&c| c != 0);
     beam.len() == look.changed.len()
         && ((starts(before) && leaves(after)) || (starts(after) && leaves(before)))
         && !burnt.is_empty()
@@ -142,10 +134,8 @@ fn drilled(look: &Look) -> bool {
 }
 
 /// The points of the only colour that grew, and whether it grew into just what is drawn from them.
-fn grew_into(look: &Look, draw: impl Fn(&mut Grid, Place)) -> bool {
-    let Some(beam) = look.one_added() else {
-        return false;
-    };
+fn grew_into(look: &Look, draw: impl Fn(&mut Grid, Place)) -> Option<bool> {
+    let beam = look.one_added()?;
     let grown = |p: &&Part| {
         p.len() == 1
             && p.cells.first().is_some_and(|&(r, c)| {
@@ -163,7 +153,7 @@ fn grew_into(look: &Look, draw: impl Fn(&mut Grid, Place)) -> bool {
     for &at in &points {
         draw(&mut image, at);
     }
-    !points.is_empty() && look.changed.len() >= 6 && image == look.output
+    Some(!points.is_empty() && look.changed.len() >= 6 && image == look.output)
 }
 
 fn crossed(look: &Look) -> bool {
@@ -172,6 +162,7 @@ fn crossed(look: &Look) -> bool {
         g.fill((r, 0), (r, g.cols() as i32 - 1), colour);
         g.fill((0, c), (g.rows() as i32 - 1, c), colour);
     })
+    .yes()
 }
 
 fn slanted(look: &Look) -> bool {
@@ -182,5 +173,6 @@ fn slanted(look: &Look) -> bool {
                 g.set(r + k, c + way * k, colour);
             }
         })
+        .yes()
     })
 }

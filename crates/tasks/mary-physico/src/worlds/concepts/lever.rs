@@ -83,25 +83,15 @@ fn two_loads(look: &Look) -> bool {
 }
 
 fn tipped(look: &Look) -> bool {
-    if !(2..=3).contains(&look.touched.len()) {
-        return false;
-    }
-    apart(&look.touched).any(|(wood, loads)| {
-        let Some(all) = look.moves_of(&loads) else {
-            return false;
-        };
-        let [x, y] = all.as_slice() else {
-            return false;
-        };
+    exists(apart(&look.touched), |(wood, loads)| {
+        let all = look.moves_of(&loads)?;
+        let [x, y] = exactly(&all)?;
         let (l, r) = if x.from.bounds[1] < y.from.bounds[1] {
             (x, y)
         } else {
             (y, x)
         };
-        let (was, is) = (look.before_of(wood), look.after_of(wood));
-        let ([before], [after]) = (was.as_slice(), is.as_slice()) else {
-            return false;
-        };
+        let (before, after) = look.one_part(wood)?;
         let [_, left, _, right] = before.bounds;
         let lie_on = |m: &Move<'_>| {
             let on = |part: &Part, plank: &Part| {
@@ -122,13 +112,14 @@ fn tipped(look: &Look) -> bool {
         };
         let arms = (left + 1..right)
             .any(|p| point(p) && (p - left) * r.by.0.abs() == (right - p) * l.by.0.abs());
-        l.by.1 == 0
+        let fits = l.by.1 == 0
             && r.by.1 == 0
             && l.by.0 * r.by.0 < 0
             && (after.bounds[1], after.bounds[3]) == (left, right)
             && right - left >= 4
             && lie_on(l)
             && lie_on(r)
-            && arms
+            && arms;
+        Some(fits)
     })
 }

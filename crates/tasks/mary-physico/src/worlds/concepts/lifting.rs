@@ -65,9 +65,6 @@ fn all_alike(look: &Look) -> bool {
 }
 
 fn lifted(look: &Look) -> bool {
-    if !(2..=3).contains(&look.touched.len()) {
-        return false;
-    }
     apart(&look.touched).any(|(line, _)| {
         let grew = look.has(line) as i32 - look.had(line) as i32;
         if grew == 0 {

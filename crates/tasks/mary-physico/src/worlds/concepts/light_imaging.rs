@@ -91,9 +91,7 @@ fn lens(s: &mut Setting) -> Option<Pair> {
 fn hole(look: &Look) -> Option<(Place, u8)> {
     (0..look.cols()).find_map(|c| {
         let wall = look.was((0, c)).max(look.was((1, c)));
-        let gaps: Vec<i32> = (0..look.rows())
-            .filter(|&r| look.was((r, c)) != wall)
-            .collect();
+        let gaps = those(0..look.rows(), |&r| look.was((r, c)) != wall);
         match gaps.as_slice() {
             [r] if wall != 0 && look.was((*r, c)) == 0 => Some(((*r, c), wall)),
             _ => None,
@@ -126,14 +124,12 @@ fn through_the_hole(look: &Look) -> bool {
 }
 
 fn through_the_lens(look: &Look) -> bool {
-    let (Some(ray), true, 3) = (look.one_fresh(), look.only_added, look.touched.len()) else {
+    let (Some(ray), true) = (look.one_fresh(), look.only_added) else {
         return false;
     };
     look.lying_or_upright(|look| {
         let kinds: Vec<u8> = look.touched.iter().copied().filter(|c| *c != ray).collect();
-        let [x, y] = *kinds.as_slice() else {
-            return false;
-        };
+        let [x, y] = *exactly(&kinds)?;
         let rows = |cells: &[Place]| -> Option<(i32, i32)> {
             let [t, _, b, _] = bounds(cells)?;
             Some((t, b))
@@ -145,13 +141,9 @@ fn through_the_lens(look: &Look) -> bool {
             let (a, b) = (rows(&cells[0])?, rows(&cells[1])?);
             Some(((a.0 + a.1) - (b.0 + b.1)).signum())
         };
-        let (Some(a), Some(b)) = (order(&thing), order(&image)) else {
-            return false;
-        };
+        let (a, b) = (order(&thing)?, order(&image)?);
         let all = |cells: &[Vec<Place>; 2]| bounds(&cells.concat());
-        let (Some(p), Some(q)) = (all(&thing), all(&image)) else {
-            return false;
-        };
+        let (p, q) = (all(&thing)?, all(&image)?);
         // Something still stands between thing and image.
         let (l, r) = if p[3] < q[1] {
             (p[3], q[1])
@@ -160,13 +152,14 @@ fn through_the_lens(look: &Look) -> bool {
         };
         let lens = (l + 1..r).any(|c| (0..look.rows()).any(|r| look.stays((r, c))));
         let rays = look.after_of(ray);
-        a * b == -1
+        let fits = a * b == -1
             && size(&image) < size(&thing)
             && connected(&image.concat())
             && rays
                 .iter()
                 .all(|p| p.len() > 1 || look.attached(p, &look.output))
             && r - l > 2
-            && lens
+            && lens;
+        Some(fits)
     })
 }

@@ -65,17 +65,13 @@ fn candle(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn lit_the_floor(look: &Look) -> bool {
-    let (Some(on), Some(off), 2) = (look.one_fresh(), look.one_lost(), look.touched.len()) else {
-        return false;
-    };
+fn lit_the_floor(look: &Look) -> Option<bool> {
+    let (on, off) = (look.one_fresh()?, look.one_lost()?);
     if look.gone(off).iter().any(|&p| look.is(p) != on) {
-        return false;
+        return None;
     }
     let after = look.after_of(on);
-    let [light] = after.as_slice() else {
-        return false;
-    };
+    let [light] = exactly(&after)?;
     let lamp = look.input.places_of(off);
     let [top, ..] = light.bounds;
     let row = |r: i32| -> Vec<i32> {
@@ -95,12 +91,13 @@ fn lit_the_floor(look: &Look) -> bool {
     });
     let widens = rows.windows(2).all(|w| w[0].len() <= w[1].len());
     let floor = (light.bounds[2] + 1, light.middle().1 / 2);
-    whole
+    let fits = whole
         && widens
         && rows.len() >= 4
         && rows.first().map(Vec::len) < rows.last().map(Vec::len)
         && lamp.iter().all(|p| p.0 <= top + 1)
-        && look.stays(floor)
+        && look.stays(floor);
+    Some(fits)
 }
 
 /// The places between two, as near to the straight line as cells are.
@@ -113,15 +110,13 @@ fn between(from: Place, to: Place) -> impl Iterator<Item = Place> {
     })
 }
 
-fn lit_all_it_sees(look: &Look) -> bool {
-    let Some(light) = look.one_added() else {
-        return false;
-    };
-    if look.had(light) > 0 || look.changed.len() < 20 {
-        return false;
+fn lit_all_it_sees(look: &Look) -> Option<bool> {
+    let light = look.one_added()?;
+    if look.had(light) > 0 {
+        return None;
     }
     let wicks = look.parts_before().iter().filter(|p| p.len() == 1);
-    wicks.flat_map(|p| p.cells.first().copied()).any(|wick| {
+    Some(wicks.flat_map(|p| p.cells.first().copied()).any(|wick| {
         let away = |p: Place| {
             let (dr, dc) = (p.0 - wick.0, p.1 - wick.1);
             dr * dr + dc * dc
@@ -141,5 +136,5 @@ fn lit_all_it_sees(look: &Look) -> bool {
         let seen_dark = shadows.iter().filter(|&&p| !hidden(p)).count();
         let unseen_lit = look.changed.iter().filter(|&&p| hidden(p)).count();
         beside && 10 * seen_dark <= look.changed.len() && 8 * unseen_lit <= look.changed.len()
-    })
+    }))
 }

@@ -95,15 +95,11 @@ fn angle(r: i32, c: i32) -> i32 {
 // Recognised by the cells alone, without the code that draws it.
 
 fn streaked(look: &Look) -> bool {
-    if !look.only_added || look.touched.iter().any(|&c| look.had(c) == 0) {
+    if look.touched.iter().any(|&c| look.had(c) == 0) {
         return false;
     }
     let streaks = look.new_parts();
-    let dots: Vec<&Part> = look
-        .parts_before()
-        .iter()
-        .filter(|p| p.len() == 1)
-        .collect();
+    let dots = those(look.parts_before(), |p| p.len() == 1);
     streaks.len() >= 2
         && streaks.iter().all(|s| {
             s.len() >= 2
@@ -114,8 +110,7 @@ fn streaked(look: &Look) -> bool {
 }
 
 fn circled(look: &Look) -> bool {
-    if !look.only_added || look.touched.iter().any(|&c| look.had(c) == 0) || look.changed.len() < 9
-    {
+    if look.touched.iter().any(|&c| look.had(c) == 0) {
         return false;
     }
     let dots: Vec<(Place, u8)> = look

@@ -54,11 +54,9 @@ fn radiance(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn haloed(look: &Look) -> bool {
-    let [one, two] = *look.touched.as_slice() else {
-        return false;
-    };
-    [(one, two), (two, one)].into_iter().any(|(light, faint)| {
+fn haloed(look: &Look) -> Option<bool> {
+    let [one, two] = *exactly(&look.touched)?;
+    Some([(one, two), (two, one)].into_iter().any(|(light, faint)| {
         let ring = |(r, c): Place, far: i32, colour: u8| {
             let square = (-far..=far).flat_map(|dr| (-far..=far).map(move |dc| (dr, dc)));
             square
@@ -75,22 +73,20 @@ fn haloed(look: &Look) -> bool {
                     .all(|p| p.len() == 1 && p.cells.iter().all(|q| glows(*q)))
                 && look.changed.len() == 16 * points.len()
         })
-    })
+    }))
 }
 
-fn radiated(look: &Look) -> bool {
-    let Some(light) = look.one_added() else {
-        return false;
-    };
-    if look.had(light) > 0 || look.changed.len() < 8 || look.new_parts().len() < 4 {
-        return false;
+fn radiated(look: &Look) -> Option<bool> {
+    let light = look.one_added()?;
+    if look.had(light) > 0 || look.new_parts().len() < 4 {
+        return None;
     }
     // A quarter turn about the middle of a still body keeps them.
     let sources = look
         .parts_before()
         .iter()
         .filter(|p| p.is_box() && p.tall() == p.wide());
-    sources.into_iter().any(|source| {
+    Some(sources.into_iter().any(|source| {
         let (y, x) = source.middle();
         let turned = |&(r, c): &Place| {
             let (dr, dc) = (2 * r - y, 2 * c - x);
@@ -104,7 +100,7 @@ fn radiated(look: &Look) -> bool {
         };
         [4, 8].contains(&new_directions(look, (y, x)))
             && look.changed.iter().all(|p| in_line(p) && turned(p))
-    })
+    }))
 }
 
 /// In how many of eight directions from a point, given twice, cells came.

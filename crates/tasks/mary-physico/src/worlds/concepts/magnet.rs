@@ -91,11 +91,9 @@ fn drawn_together(look: &Look) -> bool {
         })
 }
 
-fn flew_to_the_bar(look: &Look) -> bool {
-    let [iron] = *look.touched.as_slice() else {
-        return false;
-    };
-    look.kept(iron, 2) && look.some_way(|l| flew_left(l, iron))
+fn flew_to_the_bar(look: &Look) -> Option<bool> {
+    let [iron] = *exactly(&look.touched)?;
+    Some(look.kept(iron, 2) && look.some_way(|l| flew_left(l, iron)))
 }
 
 fn flew_left(look: &Look, iron: u8) -> bool {

@@ -64,7 +64,7 @@ fn cubes_in_a_glass(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn melted(look: &Look) -> bool {
-    if look.fresh.is_empty() || look.touched.len() != 2 {
+    if look.fresh.is_empty() {
         return false;
     }
     let high = |cells: &[Place]| bounds(cells).map_or(0, |[t, _, b, _]| b - t + 1);

@@ -68,24 +68,22 @@ fn four_quarters(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 /// Whether the cells that are not empty are symmetric about some line along an axis.
-fn symmetric(grid: &Grid) -> bool {
+fn symmetric(grid: &Grid) -> Option<bool> {
     let cells = grid.places_where(|c| c != 0);
-    let Some([top, left, bottom, right]) = bounds(&cells) else {
-        return false;
-    };
+    let [top, left, bottom, right] = bounds(&cells)?;
     let across = cells
         .iter()
         .all(|&(r, c)| grid.at(r, left + right - c) == grid.at(r, c));
     let down = cells
         .iter()
         .all(|&(r, c)| grid.at(top + bottom - r, c) == grid.at(r, c));
-    across || down
+    Some(across || down)
 }
 
 fn mirrored(look: &Look) -> bool {
     look.only_added
         && look.changed.len() >= 4
-        && (symmetric(&look.output) && !symmetric(&look.input)
+        && (symmetric(&look.output).yes() && !symmetric(&look.input).yes()
             || look.lying_or_upright(in_the_glass))
 }
 

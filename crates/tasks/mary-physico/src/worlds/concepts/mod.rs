@@ -13,10 +13,10 @@ use serde::Deserialize;
 // What the concepts' files are written in, besides what they use themselves.
 use super::draw::{disc, extent, line, quarter, ring, shifted, square_ring};
 use super::readings::shared::{
-    apart, became, beside, facing, filled, halves, heights, humps, profile, scaled, single, sizes,
-    surface, view,
+    apart, became, beside, exactly, exists, facing, filled, halves, heights, humps, profile,
+    scaled, single, sizes, surface, those, view,
 };
-use super::readings::{First, Look, Move, Part, Reading};
+use super::readings::{Answer, First, Look, Move, Part, Reading};
 use super::readings::{area, bounds, connected, edge_or, outside, skin};
 use super::scenery::{
     bar, block, crest, curve, flame, foot, framed_part, larger, puddle, room, sun, vessel,
@@ -152,10 +152,10 @@ macro_rules! concept {
         };
     };
     (@reading $read:ident) => {
-        ReadingFunctions { name: stringify!($read), fits: $read, may: None }
+        ReadingFunctions { name: stringify!($read), fits: |look| $read(look).yes(), may: None }
     };
     (@reading $read:ident $may:ident) => {
-        ReadingFunctions { name: stringify!($read), fits: $read, may: Some($may) }
+        ReadingFunctions { name: stringify!($read), fits: |look| $read(look).yes(), may: Some($may) }
     };
 }
 

@@ -104,9 +104,6 @@ fn changed_places(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn moved(look: &Look) -> bool {
-    if !look.same_counts {
-        return false;
-    }
     // All of one colour, shifted: bodies may come to lie where others of it lay.
     if let [colour] = *look.touched.as_slice() {
         let (was, is) = (look.input.places_of(colour), look.output.places_of(colour));
@@ -125,34 +122,25 @@ fn moved(look: &Look) -> bool {
     })
 }
 
-fn covered_the_mark(look: &Look) -> bool {
-    let Some(mark) = look.one_lost() else {
-        return false;
-    };
-    let Some(&body) = look.touched.iter().find(|c| **c != mark) else {
-        return false;
-    };
-    look.moves_of(&[body]).is_some_and(|all| {
+fn covered_the_mark(look: &Look) -> Option<bool> {
+    let mark = look.one_lost()?;
+    let &body = look.touched.iter().find(|c| **c != mark)?;
+    Some(look.moves_of(&[body]).is_some_and(|all| {
         all.len() == 1
             && all
                 .iter()
                 .all(|m| look.input.places_of(mark).iter().all(|&p| m.to.has(p)))
-    })
+    }))
 }
 
-fn exchanged(look: &Look) -> bool {
-    let [one, two] = *look.touched.as_slice() else {
-        return false;
-    };
-    let (Some(a), Some(b)) = (look.moves_of(&[one]), look.moves_of(&[two])) else {
-        return false;
-    };
-    let ([a], [b]) = (a.as_slice(), b.as_slice()) else {
-        return false;
-    };
+fn exchanged(look: &Look) -> Option<bool> {
+    let [one, two] = *exactly(&look.touched)?;
+    let (a, b) = (look.moves_of(&[one])?, look.moves_of(&[two])?);
+    let ([a], [b]) = (exactly(&a)?, exactly(&b)?);
     let corner = |p: &Part| (p.bounds[0], p.bounds[1]);
-    a.by == (-b.by.0, -b.by.1)
+    let fits = a.by == (-b.by.0, -b.by.1)
         && a.from.len() == b.from.len()
         && corner(a.to) == corner(b.from)
-        && corner(b.to) == corner(a.from)
+        && corner(b.to) == corner(a.from);
+    Some(fits)
 }

@@ -160,18 +160,11 @@ fn avalanche(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn split(look: &Look) -> bool {
-    if !look.same_counts || look.touched.len() > 2 {
-        return false;
-    }
     let (before, after) = (sizes(look.bodies_before()), sizes(look.bodies_after()));
     let ([whole, 1], [a, b, rest @ ..]) = (before.as_slice(), after.as_slice()) else {
         return false;
     };
-    let halves: Vec<&Part> = look
-        .bodies_after()
-        .iter()
-        .filter(|p| p.len() == *a)
-        .collect();
+    let halves = those(look.bodies_after().iter(), |p| p.len() == *a);
     a == b
         && *a >= 4
         && 2 * a < *whole
@@ -211,11 +204,9 @@ fn all_split(look: &Look) -> bool {
     })
 }
 
-fn halves_and_more(look: &Look) -> bool {
-    let [x, y] = *look.touched.as_slice() else {
-        return false;
-    };
-    [(x, y), (y, x)].into_iter().any(|(nucleus, neutron)| {
+fn halves_and_more(look: &Look) -> Option<bool> {
+    let [x, y] = *exactly(&look.touched)?;
+    Some([(x, y), (y, x)].into_iter().any(|(nucleus, neutron)| {
         let restless = |all: Vec<&'_ Part>| -> Vec<Vec<Place>> {
             all.into_iter()
                 .filter(|p| look.restless(p))
@@ -243,14 +234,12 @@ fn halves_and_more(look: &Look) -> bool {
             && before.len() == 1
             && after.len() >= 4
             && before.iter().chain(&after).all(|c| c.len() == 1)
-    })
+    }))
 }
 
-fn doubling(look: &Look) -> bool {
-    let [x, y] = *look.touched.as_slice() else {
-        return false;
-    };
-    [(x, y), (y, x)].into_iter().any(|(particle, path)| {
+fn doubling(look: &Look) -> Option<bool> {
+    let [x, y] = *exactly(&look.touched)?;
+    Some([(x, y), (y, x)].into_iter().any(|(particle, path)| {
         let mut rows: BTreeMap<i32, usize> = BTreeMap::new();
         for p in look.after_of(particle).iter().filter(|p| look.restless(p)) {
             *rows.entry(p.bounds[0]).or_default() += 1;
@@ -265,11 +254,7 @@ fn doubling(look: &Look) -> bool {
             .map(|(a, b)| b - a)
             .collect();
         let particles = look.output.places_of(particle);
-        let forks: Vec<&Part> = look
-            .after_of(path)
-            .into_iter()
-            .filter(|p| look.restless(p))
-            .collect();
+        let forks = those(look.after_of(path), |p| look.restless(p));
         // Every fork hangs on one particle and ends in two.
         counts.len() >= 2
             && counts.iter().enumerate().all(|(i, n)| *n == 2 << i)
@@ -278,5 +263,5 @@ fn doubling(look: &Look) -> bool {
             && forks
                 .iter()
                 .all(|f| particles.iter().filter(|&&p| f.touches(&[p])).count() == 3)
-    })
+    }))
 }

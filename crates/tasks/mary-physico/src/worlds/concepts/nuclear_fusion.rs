@@ -146,9 +146,6 @@ fn added_up(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn joined(look: &Look) -> bool {
-    if !look.same_counts || look.touched.len() > 2 {
-        return false;
-    }
     let (before, after) = (sizes(look.bodies_before()), sizes(look.bodies_after()));
     let ([a, b], [whole, rest @ ..]) = (before.as_slice(), after.as_slice()) else {
         return false;
@@ -163,36 +160,29 @@ fn joined(look: &Look) -> bool {
         && rest.len() <= free
 }
 
-fn gathered_and_shone(look: &Look) -> bool {
-    let (Some(light), 2) = (look.one_fresh(), look.touched.len()) else {
-        return false;
-    };
-    let Some(&particle) = look.touched.iter().find(|c| **c != light) else {
-        return false;
-    };
+fn gathered_and_shone(look: &Look) -> Option<bool> {
+    let light = look.one_fresh()?;
+    let &particle = look.touched.iter().find(|c| **c != light)?;
     let (before, after) = (look.before_of(particle), look.after_of(particle));
-    let [block] = after.as_slice() else {
-        return false;
-    };
+    let [block] = exactly(&after)?;
     let [t, l, b, r] = block.bounds;
     let shine = look.output.places_of(light);
     let on = |side: &dyn Fn(&Place) -> bool| shine.iter().any(side);
     let in_line = |p: &Place| (p.0 >= t && p.0 <= b) || (p.1 >= l && p.1 <= r);
-    look.kept(particle, 3)
+    let fits = look.kept(particle, 3)
         && shine.iter().all(in_line)
         && before.len() == block.len()
         && block.is_box()
         && on(&|p| p.0 < t)
         && on(&|p| p.0 > b)
         && on(&|p| p.1 < l)
-        && on(&|p| p.1 > r)
+        && on(&|p| p.1 > r);
+    Some(fits)
 }
 
-fn met_halfway(look: &Look) -> bool {
-    let (Some(new), Some(old)) = (look.one_fresh(), look.one_lost()) else {
-        return false;
-    };
-    look.some_way(|look| {
+fn met_halfway(look: &Look) -> Option<bool> {
+    let (new, old) = (look.one_fresh()?, look.one_lost()?);
+    Some(look.some_way(|look| {
         let mut rows: std::collections::BTreeMap<i32, Vec<i32>> = std::collections::BTreeMap::new();
         for (r, c) in look.input.places_of(old) {
             rows.entry(r).or_default().push(c);
@@ -209,7 +199,7 @@ fn met_halfway(look: &Look) -> bool {
                 }
                 _ => false,
             })
-    })
+    }))
 }
 
 fn summed(look: &Look) -> bool {

@@ -122,14 +122,12 @@ fn overlapping_panes(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn passed_the_plate(look: &Look) -> bool {
-    let Some(own) = look.one_added() else {
-        return false;
-    };
+fn passed_the_plate(look: &Look) -> Option<bool> {
+    let own = look.one_added()?;
     if look.had(own) < 10 {
-        return false;
+        return None;
     }
-    look.lying_or_upright(|look| {
+    Some(look.lying_or_upright(|look| {
         let plate = (0..look.cols()).find(|&c| (0..look.rows()).all(|r| look.was((r, c)) == own));
         let Some(at) = plate else { return false };
         [-1, 1].into_iter().any(|side| {
@@ -143,30 +141,28 @@ fn passed_the_plate(look: &Look) -> bool {
             let in_lane = |p: &Place| from(p.0) == own && (p.1 - at) * side < 0;
             kinds.len() >= 2 && passes && look.changed.iter().all(in_lane)
         })
-    })
+    }))
 }
 
 fn seen_through_glass(look: &Look) -> bool {
     let dark = look.changed.iter().all(|&p| look.is(p) == 0);
-    if !dark || look.changed.len() < 3 || look.touched.len() < 2 {
+    if !dark {
         return false;
     }
     (1u8..10)
         .filter(|g| !look.touched.contains(g) && look.had(*g) >= 12)
-        .any(|glass| framed(&look.output, glass, &look.changed))
+        .any(|glass| framed(&look.output, glass, &look.changed).yes())
 }
 
 /// Whether some frame of this colour holds all these cells and nothing inside it but its own colour.
-fn framed(grid: &Grid, glass: u8, cells: &[Place]) -> bool {
-    let Some([t, l, b, r]) = bounds(cells) else {
-        return false;
-    };
+fn framed(grid: &Grid, glass: u8, cells: &[Place]) -> Option<bool> {
+    let [t, l, b, r] = bounds(cells)?;
     let (rows, cols) = (grid.rows() as i32, grid.cols() as i32);
     let row = |y: i32, x0: i32, x1: i32| (x0..=x1).all(|x| grid.at(y, x) == glass);
     let col = |x: i32, y0: i32, y1: i32| (y0..=y1).all(|y| grid.at(y, x) == glass);
     let own = |y: i32, x: i32| [0, glass].contains(&grid.at(y, x));
     // Outwards from the cells to the nearest full line on each side.
-    (0..l).rev().any(|x0| {
+    Some((0..l).rev().any(|x0| {
         (r + 1..cols).any(|x1| {
             let over = (0..t).rev().find(|&y| row(y, x0, x1));
             let under = (b + 1..rows).find(|&y| row(y, x0, x1));
@@ -177,11 +173,11 @@ fn framed(grid: &Grid, glass: u8, cells: &[Place]) -> bool {
                 && col(x1, y0, y1)
                 && (y0 + 1..y1).all(|y| (x0 + 1..x1).all(|x| own(y, x)))
         })
-    })
+    }))
 }
 
 fn only_its_colour(look: &Look) -> bool {
-    if look.changed.len() < 3 || look.changed.iter().any(|&p| look.is(p) != 0) {
+    if look.changed.iter().any(|&p| look.is(p) != 0) {
         return false;
     }
     let frame = |p: &&Part| p.is_frame() && !look.restless(p);
@@ -205,22 +201,16 @@ fn only_its_colour(look: &Look) -> bool {
     })
 }
 
-fn third_colour(look: &Look) -> bool {
-    let Some([t, l, b, r]) = bounds(&look.changed) else {
-        return false;
-    };
-    let Some(fresh) = look.one_fresh() else {
-        return false;
-    };
-    let Some(&over) = look.touched.iter().find(|c| **c != fresh) else {
-        return false;
-    };
+fn third_colour(look: &Look) -> Option<bool> {
+    let [t, l, b, r] = bounds(&look.changed)?;
+    let fresh = look.one_fresh()?;
+    let &over = look.touched.iter().find(|c| **c != fresh)?;
     let shared = ((b - t + 1) * (r - l + 1)) as usize;
     if shared != look.changed.len() || shared < 4 {
-        return false;
+        return None;
     }
     // The pane on top is a whole rectangle; the one below is one together with what is shared.
-    look.before_of(over).iter().any(|top| {
+    Some(look.before_of(over).iter().any(|top| {
         top.is_box()
             && top.touches(&look.changed)
             && look.parts_before().iter().any(|under| {
@@ -228,5 +218,5 @@ fn third_colour(look: &Look) -> bool {
                 cells.extend(look.changed.iter().copied());
                 under.colour != over && under.len() >= 6 && area(&cells) as usize == cells.len()
             })
-    })
+    }))
 }

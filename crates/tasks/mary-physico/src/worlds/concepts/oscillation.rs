@@ -62,60 +62,45 @@ fn pen_on_spring(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn swung_across(look: &Look) -> bool {
-    let Some(ghost) = look.one_fresh() else {
-        return false;
-    };
-    if look.touched.len() != 3 {
-        return false;
-    }
+fn swung_across(look: &Look) -> Option<bool> {
+    let ghost = look.one_fresh()?;
     let ghosts = look.after_of(ghost);
-    look.touched.iter().filter(|c| **c != ghost).any(|&ball| {
-        let Some(all) = look.moves_of(&[ball]) else {
-            return false;
-        };
-        let [bob] = all.as_slice() else {
-            return false;
-        };
-        let (l, r) = (
-            bob.from.bounds[1].min(bob.to.bounds[1]),
-            bob.from.bounds[1].max(bob.to.bounds[1]),
-        );
-        let between = |g: &&Part| {
-            g.alike(bob.from)
-                && g.bounds[1] >= l
-                && g.bounds[1] <= r
-                && g.bounds[0] >= bob.from.bounds[0]
-        };
-        let lower = ghosts.iter().any(|g| g.bounds[0] > bob.from.bounds[0]);
-        let thread = look.touched.iter().find(|c| **c != ghost && **c != ball);
-        thread.is_some_and(|&c| look.has_parts(c, 1, 1))
-            && bob.by.0 == 0
-            && r - l >= 4
-            && ghosts.len() >= 3
-            && ghosts.iter().all(between)
-            && lower
-    })
+    Some(exists(
+        look.touched.iter().filter(|c| **c != ghost),
+        |&ball| {
+            let bob = look.one_move(ball)?;
+            let (l, r) = (
+                bob.from.bounds[1].min(bob.to.bounds[1]),
+                bob.from.bounds[1].max(bob.to.bounds[1]),
+            );
+            let between = |g: &&Part| {
+                g.alike(bob.from)
+                    && g.bounds[1] >= l
+                    && g.bounds[1] <= r
+                    && g.bounds[0] >= bob.from.bounds[0]
+            };
+            let lower = ghosts.iter().any(|g| g.bounds[0] > bob.from.bounds[0]);
+            let thread = look.touched.iter().find(|c| **c != ghost && **c != ball);
+            let fits = thread.is_some_and(|&c| look.has_parts(c, 1, 1))
+                && bob.by.0 == 0
+                && r - l >= 4
+                && ghosts.len() >= 3
+                && ghosts.iter().all(between)
+                && lower;
+            Some(fits)
+        },
+    ))
 }
 
-fn drew_a_zigzag(look: &Look) -> bool {
-    let Some(trace) = look.one_fresh() else {
-        return false;
-    };
-    if look.touched.len() > 3 {
-        return false;
-    }
+fn drew_a_zigzag(look: &Look) -> Option<bool> {
+    let trace = look.one_fresh()?;
     let mut line = look.output.places_of(trace);
     line.sort_unstable_by_key(|p| p.1);
     let even = line.windows(2).all(|w| w[1].1 == w[0].1 + 1);
     let steps: Vec<i32> = line.windows(2).map(|w| w[1].0 - w[0].0).collect();
     let rows = line.iter().map(|p| p.0);
-    let (Some(top), Some(low)) = (rows.clone().min(), rows.max()) else {
-        return false;
-    };
-    let turns: Vec<usize> = (1..steps.len())
-        .filter(|&i| steps[i] != steps[i - 1])
-        .collect();
+    let (top, low) = (rows.clone().min()?, rows.max()?);
+    let turns = those(1..steps.len(), |&i| steps[i] != steps[i - 1]);
     let at_ends = turns
         .iter()
         .all(|&i| line.get(i).is_some_and(|p| p.0 == top || p.0 == low));
@@ -123,7 +108,7 @@ fn drew_a_zigzag(look: &Look) -> bool {
         look.moves_of(&[**ball])
             .is_some_and(|m| m.len() == 1 && m.iter().all(|m| m.by.1 == 0))
     };
-    line.len() >= 6
+    let fits = line.len() >= 6
         && even
         && steps.iter().all(|s| s.abs() == 1)
         && !turns.is_empty()
@@ -136,5 +121,6 @@ fn drew_a_zigzag(look: &Look) -> bool {
         && look
             .touched
             .iter()
-            .all(|&c| look.after_of(c).len() == 1 && look.before_of(c).len() <= 1)
+            .all(|&c| look.after_of(c).len() == 1 && look.before_of(c).len() <= 1);
+    Some(fits)
 }

@@ -69,20 +69,16 @@ fn threshold(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn left_for_strokes(look: &Look) -> bool {
-    let (Some(light), 2) = (look.one_lost(), look.touched.len()) else {
-        return false;
-    };
-    let Some(&electron) = look.touched.iter().find(|c| **c != light) else {
-        return false;
-    };
+fn left_for_strokes(look: &Look) -> Option<bool> {
+    let light = look.one_lost()?;
+    let &electron = look.touched.iter().find(|c| **c != light)?;
     let quanta = look.had(light);
     let left = look.gone(electron);
     let slanted = look
         .before_of(light)
         .iter()
         .all(|p| p.tall() > 1 && p.wide() > 1);
-    look.kept(electron, 2)
+    let fits = look.kept(electron, 2)
         && quanta.is_multiple_of(3)
         && quanta >= 3
         && left.len() == quanta / 3
@@ -90,20 +86,18 @@ fn left_for_strokes(look: &Look) -> bool {
         && look
             .gone(light)
             .iter()
-            .all(|&p| look.is(p) == 0 || look.is(p) == electron)
+            .all(|&p| look.is(p) == 0 || look.is(p) == electron);
+    Some(fits)
 }
 
 fn one_drove_out(look: &Look) -> bool {
-    if look.touched.len() != 4 {
-        return false;
-    }
-    let lights: Vec<u8> = look
-        .touched
-        .iter()
-        .copied()
-        .filter(|&c| look.gone(c).is_empty() && look.had(c) >= 2)
-        .filter(|&c| look.came(c).iter().all(|&p| look.was(p) == 0))
-        .collect();
+    let lights = those(
+        look.touched
+            .iter()
+            .copied()
+            .filter(|&c| look.gone(c).is_empty() && look.had(c) >= 2),
+        |&c| look.came(c).iter().all(|&p| look.was(p) == 0),
+    );
     look.touched
         .iter()
         .filter(|c| !lights.contains(c))

@@ -81,16 +81,12 @@ fn crossed_slits(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn behind_the_slit(look: &Look) -> bool {
-    let Some(light) = look.one_added() else {
-        return false;
-    };
-    look.lying_or_upright(|look| {
-        let plates: Vec<&Part> = look
-            .parts_before()
-            .iter()
-            .filter(|p| p.colour != light && p.is_frame() && p.wide() == 3 && !look.restless(p))
-            .collect();
+fn behind_the_slit(look: &Look) -> Option<bool> {
+    let light = look.one_added()?;
+    Some(look.lying_or_upright(|look| {
+        let plates = those(look.parts_before(), |p| {
+            p.colour != light && p.is_frame() && p.wide() == 3 && !look.restless(p)
+        });
         let strokes = look.new_parts();
         !strokes.is_empty()
             && strokes.iter().all(|stroke| {
@@ -110,5 +106,5 @@ fn behind_the_slit(look: &Look) -> bool {
                         && lit(behind)
                 })
             })
-    })
+    }))
 }

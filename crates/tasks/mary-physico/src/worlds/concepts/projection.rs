@@ -76,7 +76,7 @@ fn slide_projector(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn shadowed(look: &Look) -> bool {
-    let (Some(dark), true, 2) = (look.one_fresh(), look.only_recoloured, look.touched.len()) else {
+    let (Some(dark), true) = (look.one_fresh(), look.only_recoloured) else {
         return false;
     };
     let Some(&ground) = look.touched.iter().find(|c| **c != dark) else {
@@ -96,23 +96,16 @@ fn shadowed(look: &Look) -> bool {
     })
 }
 
-fn shown_on_a_screen(look: &Look) -> bool {
-    let Some(light) = look.one_fresh() else {
-        return false;
-    };
+fn shown_on_a_screen(look: &Look) -> Option<bool> {
+    let light = look.one_fresh()?;
     let rays = look.after_of(light);
     if look.came(light).iter().any(|&p| look.was(p) != 0)
         || !rays.iter().all(|p| look.attached(p, &look.output))
     {
-        return false;
+        return None;
     }
-    look.lying_or_upright(|look| {
-        let shown: Vec<Place> = look
-            .changed
-            .iter()
-            .copied()
-            .filter(|&p| look.is(p) != light)
-            .collect();
+    Some(look.lying_or_upright(|look| {
+        let shown = those(look.changed.iter().copied(), |&p| look.is(p) != light);
         let (Some(&(first, c)), n) = (shown.first(), shown.len()) else {
             return false;
         };
@@ -136,5 +129,5 @@ fn shown_on_a_screen(look: &Look) -> bool {
                 })
             })
         })
-    })
+    }))
 }

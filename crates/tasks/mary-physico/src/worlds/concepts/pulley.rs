@@ -77,22 +77,15 @@ fn hand_and_load(look: &Look) -> bool {
 }
 
 fn went_over_a_wheel(look: &Look) -> bool {
-    if !(2..=4).contains(&look.touched.len()) {
-        return false;
-    }
-    apart(&look.touched).any(|(rope, _)| {
+    exists(apart(&look.touched), |(rope, _)| {
         // Strands that only went up or down whole are no rope.
         let whole = |all: Vec<Move<'_>>| all.iter().all(|m| m.by.1 == 0);
         if look.moves_of(&[rope]).is_some_and(whole) {
-            return false;
+            return None;
         }
-        let Some(all) = look.moves_but(&[rope]) else {
-            return false;
-        };
+        let all = look.moves_but(&[rope])?;
         let (downs, ups): (Vec<&Move<'_>>, Vec<&Move<'_>>) = all.iter().partition(|m| m.by.0 > 0);
-        let ([hand], Some(load)) = (downs.as_slice(), ups.first()) else {
-            return false;
-        };
+        let ([hand], load) = (exactly(&downs)?, ups.first()?);
         let hangs = |m: &Move<'_>| {
             beside(m.from, true, |p| look.was(p) == rope)
                 && beside(m.to, true, |p| look.is(p) == rope)
@@ -103,13 +96,14 @@ fn went_over_a_wheel(look: &Look) -> bool {
                 .all(|p| p.wide() == 1 && look.attached(p, grid))
         };
         let up = -load.by.0;
-        all.iter().all(|m| m.by.1 == 0)
+        let fits = all.iter().all(|m| m.by.1 == 0)
             && up > 0
             && ups.iter().all(|m| m.by.0 == -up)
             && (hand.by.0 == up || hand.by.0 == 2 * up)
             && hangs(hand)
             && ups.iter().any(|m| hangs(m))
             && upright(look.before_of(rope), &look.input)
-            && upright(look.after_of(rope), &look.output)
+            && upright(look.after_of(rope), &look.output);
+        Some(fits)
     })
 }

@@ -167,30 +167,26 @@ fn crossing(grid: &Grid, axis: u8) -> Option<Place> {
     (lines && whole && cells.len() as i32 * 2 > rows + cols).then_some((r, c))
 }
 
-fn axes_elsewhere(look: &Look) -> bool {
-    let [axis] = *look.touched.as_slice() else {
-        return false;
-    };
-    let (Some(a), Some(b)) = (crossing(&look.input, axis), crossing(&look.output, axis)) else {
-        return false;
-    };
-    a.0 != b.0 && a.1 != b.1 && look.is(b) != axis && look.was(b) == look.is(b)
+fn axes_elsewhere(look: &Look) -> Option<bool> {
+    let [axis] = *exactly(&look.touched)?;
+    let (a, b) = (crossing(&look.input, axis)?, crossing(&look.output, axis)?);
+    let fits = a.0 != b.0 && a.1 != b.1 && look.is(b) != axis && look.was(b) == look.is(b);
+    Some(fits)
 }
 
-fn others_go_by(look: &Look) -> bool {
-    let [streak] = *look.touched.as_slice() else {
-        return false;
-    };
-    look.lying_or_upright(|look| {
+fn others_go_by(look: &Look) -> Option<bool> {
+    let [streak] = *exactly(&look.touched)?;
+    Some(look.lying_or_upright(|look| {
         let run = |p: &&Part| p.is_run() && p.tall() == 1 && p.len() >= 2;
         let runs = |parts: Vec<&Part>| parts.iter().all(run);
         // The colours beside the streaks on the one hand and on the other.
         let beside = |cells: &[Place], way: i32| -> Vec<u8> {
-            let mut found: Vec<u8> = cells
-                .iter()
-                .flat_map(|&(r, c)| [look.was((r, c + way)), look.was((r, c + 2 * way))])
-                .filter(|&x| x != 0 && x != streak)
-                .collect();
+            let mut found = those(
+                cells
+                    .iter()
+                    .flat_map(|&(r, c)| [look.was((r, c + way)), look.was((r, c + 2 * way))]),
+                |&x| x != 0 && x != streak,
+            );
             found.sort_unstable();
             found.dedup();
             found
@@ -218,7 +214,7 @@ fn others_go_by(look: &Look) -> bool {
             && runs(look.before_of(streak))
             && runs(look.after_of(streak))
             && (fits(1) || fits(-1))
-    })
+    }))
 }
 
 fn now_in_the_middle(look: &Look) -> bool {

@@ -96,37 +96,31 @@ fn periscope(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn reflected(look: &Look) -> bool {
-    let Some(colour) = look.one_added() else {
-        return false;
-    };
-    if look.changed.len() < 3 || look.had(colour) < 2 {
-        return false;
+fn reflected(look: &Look) -> Option<bool> {
+    let colour = look.one_added()?;
+    if look.had(colour) < 2 {
+        return None;
     }
     // The ray as one row per column, or one column per row.
-    look.lying_or_upright(|look| {
+    Some(look.lying_or_upright(|look| {
         let mut path = look.output.places_of(colour);
         path.sort_unstable_by_key(|p| p.1);
         if !path.windows(2).all(|w| w[1].1 == w[0].1 + 1) {
-            return false;
+            return None;
         }
         let slants: Vec<i32> = path.windows(2).map(|w| w[1].0 - w[0].0).collect();
         let solid = |(r, c): Place| {
             let v = look.was((r, c));
             v != 0 && v != colour
         };
-        let (Some(first), Some(last)) = (path.first(), path.last()) else {
-            return false;
-        };
-        zigzags(&path, &slants, &solid) || two_slopes(look, &path, (*first, *last), &solid)
-    })
+        let (first, last) = (path.first()?, path.last()?);
+        Some(zigzags(&path, &slants, &solid) || two_slopes(look, &path, (*first, *last), &solid))
+    }))
 }
 
 /// Steps of one up or down that turn only at bodies.
 fn zigzags(path: &[Place], slants: &[i32], solid: &dyn Fn(Place) -> bool) -> bool {
-    let turns: Vec<usize> = (1..slants.len())
-        .filter(|&i| slants[i] != slants[i - 1])
-        .collect();
+    let turns = those(1..slants.len(), |&i| slants[i] != slants[i - 1]);
     !turns.is_empty()
         && slants.iter().all(|s| s.abs() == 1)
         && turns
@@ -177,11 +171,9 @@ fn slanting(look: &Look, (r, c): Place) -> bool {
             })
 }
 
-fn thrown_aside(look: &Look) -> bool {
-    let Some(ray) = look.one_added() else {
-        return false;
-    };
-    look.some_way(|look| {
+fn thrown_aside(look: &Look) -> Option<bool> {
+    let ray = look.one_added()?;
+    Some(look.some_way(|look| {
         [false, true].into_iter().any(|mirrored| {
             let flip = |(r, c): Place| {
                 if mirrored {
@@ -206,15 +198,13 @@ fn thrown_aside(look: &Look) -> bool {
             }
             rays > 0 && look.changed.len() >= 4 && image == look.output
         })
-    })
+    }))
 }
 
-fn thrown_twice(look: &Look) -> bool {
-    let Some(ray) = look.one_added() else {
-        return false;
-    };
-    look.some_way(|look| {
-        [false, true].into_iter().any(|mirrored| {
+fn thrown_twice(look: &Look) -> Option<bool> {
+    let ray = look.one_added()?;
+    Some(look.some_way(|look| {
+        exists([false, true], |mirrored| {
             let flip = |(r, c): Place| {
                 if mirrored {
                     (r, look.cols() - 1 - c)
@@ -223,23 +213,14 @@ fn thrown_twice(look: &Look) -> bool {
                 }
             };
             // A row from the left edge, a column down, a row to the right edge.
-            let Some(top) = (0..look.rows())
-                .find(|&r| look.was(flip((r, 0))) == ray && look.was(flip((r, 2))) == ray)
-            else {
-                return false;
-            };
-            let Some(col) = (0..look.cols())
+            let top = (0..look.rows())
+                .find(|&r| look.was(flip((r, 0))) == ray && look.was(flip((r, 2))) == ray)?;
+            let col = (0..look.cols())
                 .rev()
-                .find(|&c| look.is(flip((top, c))) == ray)
-            else {
-                return false;
-            };
-            let Some(bottom) = (top..look.rows())
+                .find(|&c| look.is(flip((top, c))) == ray)?;
+            let bottom = (top..look.rows())
                 .rev()
-                .find(|&r| look.is(flip((r, col))) == ray)
-            else {
-                return false;
-            };
+                .find(|&r| look.is(flip((r, col))) == ray)?;
             let mut image = look.input.clone();
             for r in top..=bottom {
                 let (r, c) = flip((r, col));
@@ -249,10 +230,11 @@ fn thrown_twice(look: &Look) -> bool {
                 let (r, c) = flip((bottom, c));
                 image.set(r, c, ray);
             }
-            bottom >= top + 3
+            let fits = bottom >= top + 3
                 && image == look.output
                 && slanting(look, flip((top, col + 1)))
-                && slanting(look, flip((bottom, col - 1)))
+                && slanting(look, flip((bottom, col - 1)));
+            Some(fits)
         })
-    })
+    }))
 }

@@ -100,57 +100,51 @@ fn steps(columns: &[i32]) -> Vec<i32> {
     columns.windows(2).map(|w| w[1] - w[0]).collect()
 }
 
-fn bent_in_a_body(look: &Look) -> bool {
-    let [a, b] = *look.touched.as_slice() else {
-        return false;
-    };
+fn bent_in_a_body(look: &Look) -> Option<bool> {
+    let [a, b] = *exactly(&look.touched)?;
     if look.changed.iter().any(|&p| look.is(p) == 0) {
-        return false;
+        return None;
     }
-    [(a, b), (b, a)].into_iter().any(|(ray, medium)| {
+    Some([(a, b), (b, a)].into_iter().any(|(ray, medium)| {
         look.had(ray) >= 3
             && look.gone(ray).is_empty()
             && look.came(medium).is_empty()
-            && look.some_way(|l| enters(l, ray, medium))
-    })
+            && look.some_way(|l| enters(l, ray, medium).yes())
+    }))
 }
 
 /// A ray from above that enters the medium below it.
-fn enters(look: &Look, ray: u8, medium: u8) -> bool {
-    let (Some((top, before)), Some((first, after))) = (
-        one_a_row(&look.input.places_of(ray)),
-        one_a_row(&look.output.places_of(ray)),
-    ) else {
-        return false;
-    };
+fn enters(look: &Look, ray: u8, medium: u8) -> Option<bool> {
+    let ((top, before), (first, after)) = (
+        one_a_row(&look.input.places_of(ray))?,
+        one_a_row(&look.output.places_of(ray))?,
+    );
     let slant = steps(&before);
-    let Some(&way) = slant.first() else {
-        return false;
-    };
+    let &way = slant.first()?;
     let n = before.len();
     if top != first || way.abs() != 1 || slant.iter().any(|s| *s != way) {
-        return false;
+        return None;
     }
-    let inside: Vec<(i32, i32)> = after
-        .iter()
-        .enumerate()
-        .skip(n)
-        .map(|(i, c)| (top + i as i32, *c))
-        .filter(|&p| look.was(p) == medium)
-        .collect();
+    let inside = those(
+        after
+            .iter()
+            .enumerate()
+            .skip(n)
+            .map(|(i, c)| (top + i as i32, *c)),
+        |&p| look.was(p) == medium,
+    );
     let within = steps(&inside.iter().map(|p| p.1).collect::<Vec<_>>());
     let bent = within.iter().filter(|s| **s != 0).count();
-    inside.len() >= 3
+    let fits = inside.len() >= 3
         && within.iter().all(|s| *s == 0 || *s == way)
         && 2 * bent <= within.len()
-        && look.was((top + n as i32, after.get(n).copied().unwrap_or(0))) == medium
+        && look.was((top + n as i32, after.get(n).copied().unwrap_or(0))) == medium;
+    Some(fits)
 }
 
-fn seems_broken(look: &Look) -> bool {
-    let [x, y] = *look.touched.as_slice() else {
-        return false;
-    };
-    [(x, y), (y, x)].into_iter().any(|(stick, water)| {
+fn seems_broken(look: &Look) -> Option<bool> {
+    let [x, y] = *exactly(&look.touched)?;
+    Some([(x, y), (y, x)].into_iter().any(|(stick, water)| {
         if look.before_of(stick).len() != look.after_of(stick).len()
             || look
                 .changed
@@ -161,21 +155,17 @@ fn seems_broken(look: &Look) -> bool {
         }
         look.before_of(stick)
             .iter()
-            .all(|dry| !look.restless(dry) && flatter_below(look, dry, water))
-    })
+            .all(|dry| !look.restless(dry) && flatter_below(look, dry, water).yes())
+    }))
 }
 
 /// Whether a slanting stick goes on under water from its lower end, the same way but flatter.
-fn flatter_below(look: &Look, dry: &Part, water: u8) -> bool {
-    let Some((top, cols)) = one_a_row(&dry.cells) else {
-        return false;
-    };
+fn flatter_below(look: &Look, dry: &Part, water: u8) -> Option<bool> {
+    let (top, cols) = one_a_row(&dry.cells)?;
     let slant = steps(&cols);
-    let (Some(&way), Some(&last)) = (slant.first(), cols.last()) else {
-        return false;
-    };
+    let (&way, &last) = (slant.first()?, cols.last()?);
     if way.abs() != 1 || slant.iter().any(|s| *s != way) {
-        return false;
+        return None;
     }
     let mut at = (top + cols.len() as i32, last);
     let (mut rows, mut cells) = (0, 0);
@@ -193,5 +183,5 @@ fn flatter_below(look: &Look, dry: &Part, water: u8) -> bool {
         cells += run;
         at = (at.0 + 1, at.1 + way * run);
     }
-    rows >= 2 && cells == 2 * rows
+    Some(rows >= 2 && cells == 2 * rows)
 }

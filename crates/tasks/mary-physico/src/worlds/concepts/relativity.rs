@@ -90,11 +90,9 @@ fn shorter_along(look: &Look) -> bool {
     let [ship] = look.bodies_before() else {
         return false;
     };
-    let after: Vec<&Part> = look
-        .bodies_after()
-        .iter()
-        .filter(|b| b.cells.iter().all(|&p| look.is(p) != speed))
-        .collect();
+    let after = those(look.bodies_after().iter(), |b| {
+        b.cells.iter().all(|&p| look.is(p) != speed)
+    });
     let [short] = after.as_slice() else {
         return false;
     };
@@ -123,17 +121,11 @@ fn shorter_along(look: &Look) -> bool {
         && twin
 }
 
-fn bent_towards_it(look: &Look) -> bool {
-    let Some(star) = look.one_fresh() else {
-        return false;
-    };
+fn bent_towards_it(look: &Look) -> Option<bool> {
+    let star = look.one_fresh()?;
     let stars = look.after_of(star);
-    let [body] = stars.as_slice() else {
-        return false;
-    };
-    let Some(&space) = look.touched.iter().find(|c| **c != star) else {
-        return false;
-    };
+    let [body] = exactly(&stars)?;
+    let &space = look.touched.iter().find(|c| **c != star)?;
     let rows = |grid: &Grid, c: i32| -> Vec<i32> {
         (0..look.rows())
             .filter(|&r| grid.at(r, c) == space)
@@ -152,7 +144,7 @@ fn bent_towards_it(look: &Look) -> bool {
             w[1] <= w[0]
         }
     });
-    straight
+    let fits = straight
         && was
             .iter()
             .zip(&is)
@@ -163,5 +155,6 @@ fn bent_towards_it(look: &Look) -> bool {
             .get(middle as usize)
             .zip(upper.first())
             .is_some_and(|(m, e)| *m >= e + 2)
-        && upper.get(middle as usize) == Some(&(body.bounds[2] + 1))
+        && upper.get(middle as usize) == Some(&(body.bounds[2] + 1));
+    Some(fits)
 }

@@ -93,13 +93,9 @@ fn threads_spread(look: &Look) -> bool {
     let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
         return false;
     };
-    [(x, y), (y, x)].into_iter().any(|(ball, thread)| {
-        let Some(all) = look.moves_of(&[ball]) else {
-            return false;
-        };
-        let [a, b] = all.as_slice() else {
-            return false;
-        };
+    exists([(x, y), (y, x)], |(ball, thread)| {
+        let all = look.moves_of(&[ball])?;
+        let [a, b] = exactly(&all)?;
         let (l, r) = if a.from.bounds[1] < b.from.bounds[1] {
             (a, b)
         } else {
@@ -111,7 +107,7 @@ fn threads_spread(look: &Look) -> bool {
         let hooks = |cells: &[Place]| -> Vec<Place> {
             cells.iter().copied().filter(|p| p.0 == top).collect()
         };
-        l.by.0 == 0
+        let fits = l.by.0 == 0
             && r.by.0 == 0
             && l.by.1 < 0
             && r.by.1 == -l.by.1
@@ -122,6 +118,7 @@ fn threads_spread(look: &Look) -> bool {
             && look.has_parts(thread, 2, 2)
             && [l, r]
                 .iter()
-                .all(|m| m.from.touches(&was) && m.to.touches(&is))
+                .all(|m| m.from.touches(&was) && m.to.touches(&is));
+        Some(fits)
     })
 }

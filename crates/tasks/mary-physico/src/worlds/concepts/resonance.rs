@@ -95,28 +95,23 @@ fn under<'a>(look: &'a Look, part: &Part) -> Option<&'a Part> {
     look.parts_before().iter().find(|p| p.has((row, col)))
 }
 
-fn sounds_too(look: &Look) -> bool {
-    let Some(sound) = look.one_added() else {
-        return false;
-    };
+fn sounds_too(look: &Look) -> Option<bool> {
+    let sound = look.one_added()?;
     let before = look.before_of(sound);
-    let [mark] = before.as_slice() else {
-        return false;
-    };
+    let [mark] = exactly(&before)?;
     let marks = look.after_of(sound);
-    let Some(struck) = under(look, mark) else {
-        return false;
-    };
+    let struck = under(look, mark)?;
     let forks: Vec<&Part> = look.before_of(struck.colour);
     let beneath: Vec<Option<&Part>> = marks.iter().map(|m| under(look, m)).collect();
     let twins = forks.iter().filter(|f| f.alike(struck)).count();
-    marks.len() >= 2
+    let fits = marks.len() >= 2
         && marks.iter().all(|m| m.alike(mark))
         && beneath
             .iter()
             .all(|f| f.is_some_and(|f| f.colour == struck.colour && f.alike(struck)))
         && twins == marks.len()
-        && forks.len() > twins
+        && forks.len() > twins;
+    Some(fits)
 }
 
 fn single_bobs(look: &Look) -> bool {
@@ -130,32 +125,21 @@ fn swings_too(look: &Look) -> bool {
     if look.touched.len() != 2 || !look.same_counts && look.changed.len() < 4 {
         return false;
     }
-    look.touched.iter().any(|&ball| {
+    exists(&look.touched, |&ball| {
         let (came, gone) = (look.came(ball), look.gone(ball));
-        let Some(&(low, _)) = gone.first() else {
-            return false;
-        };
+        let &(low, _) = gone.first()?;
         // All by the same step to one side; one may have swung out of sight.
         let stepped = (-3i32..=3).filter(|k| *k != 0).any(|k| {
             let to: Vec<Place> = gone.iter().map(|p| (p.0, p.1 + k)).collect();
             let seen: Vec<Place> = to.into_iter().filter(|p| look.holds(*p)).collect();
             seen == came
         });
-        let others: Vec<&Part> = look
-            .before_of(ball)
-            .into_iter()
-            .filter(|p| !look.restless(p))
-            .collect();
+        let others = those(look.before_of(ball), |p| !look.restless(p));
         // One whose thread is slanted as theirs are now, and was before: the one that swung first.
-        let Some(&thread) = look.touched.iter().find(|c| **c != ball) else {
-            return false;
-        };
+        let &thread = look.touched.iter().find(|c| **c != ball)?;
         let threads = look.after_of(thread);
         let slanted = |p: &&Part| p.wide() > 1;
-        let swung: Vec<&&Part> = threads
-            .iter()
-            .filter(|p| slanted(p) && look.restless(p))
-            .collect();
+        let swung = those(threads.iter(), |p| slanted(p) && look.restless(p));
         let hung = |parts: Vec<&Part>| {
             let top = parts.iter().map(|p| p.bounds[0]).min();
             parts.iter().all(|p| Some(p.bounds[0]) == top)
@@ -172,7 +156,7 @@ fn swings_too(look: &Look) -> bool {
                     })
                 })
             });
-        stepped
+        let fits = stepped
             && hung(look.before_of(thread))
             && hung(look.after_of(thread))
             && gone.iter().all(|p| p.0 - low <= 1)
@@ -181,6 +165,7 @@ fn swings_too(look: &Look) -> bool {
                 .iter()
                 .all(|p| p.tall() == 2 && p.wide() == 1)
             && driver
-            && others.iter().all(|p| p.bounds[0] != low)
+            && others.iter().all(|p| p.bounds[0] != low);
+        Some(fits)
     })
 }

@@ -138,19 +138,14 @@ fn turned(look: &Look) -> bool {
     })
 }
 
-fn turned_inside(look: &Look) -> bool {
-    if !look.same_counts || look.touched.len() > 3 {
-        return false;
-    }
+fn turned_inside(look: &Look) -> Option<bool> {
     // A still ring with equal sides around all that changed.
-    let Some([t, l, b, r]) = bounds(&look.changed) else {
-        return false;
-    };
+    let [t, l, b, r] = bounds(&look.changed)?;
     let ring = |p: &&Part| {
         let [pt, pl, pb, pr] = p.bounds;
         p.tall() == p.wide() && pt < t && pl < l && pb > b && pr > r && !look.restless(p)
     };
-    look.parts_before().iter().filter(ring).any(|ring| {
+    Some(look.parts_before().iter().filter(ring).any(|ring| {
         let (y, x) = ring.middle();
         let inside = |&&(r, c): &&Place| {
             let [pt, pl, pb, pr] = ring.bounds;
@@ -168,5 +163,5 @@ fn turned_inside(look: &Look) -> bool {
                 })
         };
         quarter(1) || quarter(-1)
-    })
+    }))
 }

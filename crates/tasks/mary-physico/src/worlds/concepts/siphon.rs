@@ -89,17 +89,15 @@ fn bent_tubes(look: &Look) -> impl Iterator<Item = (&Part, i32, i32)> {
     })
 }
 
-fn siphoned(look: &Look) -> bool {
-    let [water] = *look.touched.as_slice() else {
-        return false;
-    };
+fn siphoned(look: &Look) -> Option<bool> {
+    let [water] = *exactly(&look.touched)?;
     if !look.kept(water, 4) {
-        return false;
+        return None;
     }
     let (came, gone) = (look.came(water), look.gone(water));
     let low =
         |cells: &[Place]| cells.iter().map(|p| p.0).sum::<i32>() * 100 / cells.len().max(1) as i32;
-    bent_tubes(look).any(|(tube, l, r)| {
+    Some(bent_tubes(look).any(|(tube, l, r)| {
         let middle = (l + r) / 2;
         let side = |cells: &[Place]| -> Option<i32> {
             let first = cells.first().map(|p| (p.1 > middle) as i32)?;
@@ -116,5 +114,5 @@ fn siphoned(look: &Look) -> bool {
             && came.iter().chain(&gone).all(|p| p.0 > tube.bounds[0])
             && tube.touches(&gone)
             && tube.touches(&came)
-    })
+    }))
 }

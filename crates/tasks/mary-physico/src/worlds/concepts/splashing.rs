@@ -86,9 +86,6 @@ fn stone(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn splashed(look: &Look) -> bool {
-    if look.touched.len() > 2 {
-        return false;
-    }
     look.touched.iter().any(|&water| {
         if !look.kept(water, 20) {
             return false;
@@ -96,12 +93,7 @@ fn splashed(look: &Look) -> bool {
         let Some(top) = surface(look, water) else {
             return false;
         };
-        let up: Vec<Place> = look
-            .output
-            .places_of(water)
-            .into_iter()
-            .filter(|p| p.0 < top)
-            .collect();
+        let up = those(look.output.places_of(water), |p| p.0 < top);
         // What fell: a body that is under water now, or a drop of the liquid itself.
         let body = look.touched.iter().find(|c| **c != water);
         let struck: Vec<Place> = match body {
@@ -117,12 +109,7 @@ fn splashed(look: &Look) -> bool {
             None => look.gone(water),
         };
         // Before it struck, nothing of the liquid was above but the drop.
-        let above: Vec<Place> = look
-            .input
-            .places_of(water)
-            .into_iter()
-            .filter(|p| p.0 < top)
-            .collect();
+        let above = those(look.input.places_of(water), |p| p.0 < top);
         if above.is_empty() != body.is_some() || !connected(&above) {
             return false;
         }

@@ -83,53 +83,45 @@ fn tube(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn squeezed(look: &Look) -> bool {
-    look.touched.len() == 2
-        && look.touched.iter().any(|&body| {
-            let (before, after) = (look.before_of(body), look.after_of(body));
-            let ([from], [to]) = (before.as_slice(), after.as_slice()) else {
-                return false;
+    look.touched.iter().any(|&body| {
+        let (before, after) = (look.before_of(body), look.after_of(body));
+        let ([from], [to]) = (before.as_slice(), after.as_slice()) else {
+            return false;
+        };
+        let jaw = look.touched.iter().find(|c| **c != body).copied();
+        // Touched by the same colour on both of two opposite sides.
+        let held = |part: &Part, colour: &dyn Fn(Place) -> u8, across: bool| {
+            let [t, l, b, r] = part.bounds;
+            let (y, x) = ((t + b) / 2, (l + r) / 2);
+            let sides = if across {
+                [(y, l - 1), (y, r + 1)]
+            } else {
+                [(t - 1, x), (b + 1, x)]
             };
-            let jaw = look.touched.iter().find(|c| **c != body).copied();
-            // Touched by the same colour on both of two opposite sides.
-            let held = |part: &Part, colour: &dyn Fn(Place) -> u8, across: bool| {
-                let [t, l, b, r] = part.bounds;
-                let (y, x) = ((t + b) / 2, (l + r) / 2);
-                let sides = if across {
-                    [(y, l - 1), (y, r + 1)]
-                } else {
-                    [(t - 1, x), (b + 1, x)]
-                };
-                sides.iter().all(|&p| Some(colour(p)) == jaw)
+            sides.iter().all(|&p| Some(colour(p)) == jaw)
+        };
+        let (was, is) = (|p| look.was(p), |p| look.is(p));
+        let thinner = |across: bool| {
+            let (a, b) = if across {
+                (from.wide() - to.wide(), to.tall() - from.tall())
+            } else {
+                (from.tall() - to.tall(), to.wide() - from.wide())
             };
-            let (was, is) = (|p| look.was(p), |p| look.is(p));
-            let thinner = |across: bool| {
-                let (a, b) = if across {
-                    (from.wide() - to.wide(), to.tall() - from.tall())
-                } else {
-                    (from.tall() - to.tall(), to.wide() - from.wide())
-                };
-                a > 0 && b > 0 && held(from, &was, across) && held(to, &is, across)
-            };
-            let jaws = |parts: Vec<&Part>| parts.len() == 2 && parts.iter().all(|p| p.is_box());
-            look.kept(body, 4)
-                && from.is_box()
-                && to.is_box()
-                && (thinner(true) || thinner(false))
-                && jaw.is_some_and(|c| jaws(look.before_of(c)) && jaws(look.after_of(c)))
-        })
+            a > 0 && b > 0 && held(from, &was, across) && held(to, &is, across)
+        };
+        let jaws = |parts: Vec<&Part>| parts.len() == 2 && parts.iter().all(|p| p.is_box());
+        look.kept(body, 4)
+            && from.is_box()
+            && to.is_box()
+            && (thinner(true) || thinner(false))
+            && jaw.is_some_and(|c| jaws(look.before_of(c)) && jaws(look.after_of(c)))
+    })
 }
 
 fn pressed_out(look: &Look) -> bool {
-    if look.touched.len() != 3 {
-        return false;
-    }
-    look.touched.iter().any(|&jaw| {
-        let Some(all) = look.moves_of(&[jaw]) else {
-            return false;
-        };
-        let [a, b] = all.as_slice() else {
-            return false;
-        };
+    exists(&look.touched, |&jaw| {
+        let all = look.moves_of(&[jaw])?;
+        let [a, b] = exactly(&all)?;
         let upright = a.by.0 != 0;
         let axis = usize::from(upright);
         let together = a.by == (-b.by.0, -b.by.1) && a.by.0 * a.by.1 == 0 && {
@@ -139,7 +131,7 @@ fn pressed_out(look: &Look) -> bool {
             };
             gap(a.to, b.to) < gap(a.from, b.from)
         };
-        together
+        let fits = together
             && look.touched.iter().filter(|c| **c != jaw).any(|&paste| {
                 let (before, after) = (look.before_of(paste), look.after_of(paste));
                 let ([from], [to]) = (before.as_slice(), after.as_slice()) else {
@@ -154,6 +146,7 @@ fn pressed_out(look: &Look) -> bool {
                     && from.is_box()
                     && longer(axis) >= 2
                     && skin.is_some_and(|&c| look.has_parts(c, 1, 1))
-            })
+            });
+        Some(fits)
     })
 }

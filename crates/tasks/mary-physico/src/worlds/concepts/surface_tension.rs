@@ -103,9 +103,6 @@ fn rounded(look: &Look) -> bool {
     let restless = |parts: &'_ [Part]| -> Vec<Part> {
         parts.iter().filter(|p| look.restless(p)).cloned().collect()
     };
-    if !look.same_counts || look.touched.len() > 3 {
-        return false;
-    }
     let (before, after) = (restless(look.parts_before()), restless(look.parts_after()));
     !before.is_empty()
         && before.len() == after.len()
@@ -122,13 +119,8 @@ fn rounded(look: &Look) -> bool {
 }
 
 fn dented(look: &Look) -> bool {
-    look.touched.iter().any(|&insect| {
-        let Some(all) = look.moves_of(&[insect]) else {
-            return false;
-        };
-        let [one] = all.as_slice() else {
-            return false;
-        };
+    exists(&look.touched, |&insect| {
+        let one = look.one_move(insect)?;
         let [_, _, foot, _] = one.to.bounds;
         let feet: Vec<i32> = one
             .to
@@ -137,12 +129,13 @@ fn dented(look: &Look) -> bool {
             .filter(|p| p.0 == foot)
             .map(|p| p.1)
             .collect();
-        one.by.1 == 0
+        let fits = one.by.1 == 0
             && one.by.0 > 0
             && look
                 .touched
                 .iter()
-                .any(|&skin| skin != insect && dents_under(look, skin, &feet))
+                .any(|&skin| skin != insect && dents_under(look, skin, &feet));
+        Some(fits)
     })
 }
 

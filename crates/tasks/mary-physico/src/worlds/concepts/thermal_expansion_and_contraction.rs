@@ -65,21 +65,17 @@ fn thermometers(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn longer_and_shorter(look: &Look) -> bool {
-    let [colour] = *look.touched.as_slice() else {
-        return false;
-    };
+fn longer_and_shorter(look: &Look) -> Option<bool> {
+    let [colour] = *exactly(&look.touched)?;
     if !look.kept(colour, 6) {
-        return false;
+        return None;
     }
     let restless = |parts: Vec<&Part>| -> Vec<Part> { parts.into_iter().cloned().collect() };
     let (before, after) = (
         restless(look.before_of(colour)),
         restless(look.after_of(colour)),
     );
-    let ([a, b], [c, d]) = (before.as_slice(), after.as_slice()) else {
-        return false;
-    };
+    let ([a, b], [c, d]) = (exactly(&before)?, exactly(&after)?);
     let within = |small: &Part, large: &Part| {
         small.len() < large.len() && small.cells.iter().all(|p| large.has(*p))
     };
@@ -92,13 +88,15 @@ fn longer_and_shorter(look: &Look) -> bool {
             .count()
             == 1
     };
-    [(a, c, b, d), (a, d, b, c), (b, c, a, d), (b, d, a, c)]
-        .into_iter()
-        .any(|(short, grown, long, shrunk)| {
-            within(short, grown)
-                && within(shrunk, long)
-                && one_end(short, grown)
-                && one_end(long, shrunk)
-                && grown.len() - short.len() == long.len() - shrunk.len()
-        })
+    Some(
+        [(a, c, b, d), (a, d, b, c), (b, c, a, d), (b, d, a, c)]
+            .into_iter()
+            .any(|(short, grown, long, shrunk)| {
+                within(short, grown)
+                    && within(shrunk, long)
+                    && one_end(short, grown)
+                    && one_end(long, shrunk)
+                    && grown.len() - short.len() == long.len() - shrunk.len()
+            }),
+    )
 }

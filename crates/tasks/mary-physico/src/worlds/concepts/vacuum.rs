@@ -77,11 +77,9 @@ fn emptied(look: &Look) -> bool {
         })
 }
 
-fn pumped_out(look: &Look) -> bool {
-    let [x, y] = *look.touched.as_slice() else {
-        return false;
-    };
-    [(x, y), (y, x)].into_iter().any(|(gas, skin)| {
+fn pumped_out(look: &Look) -> Option<bool> {
+    let [x, y] = *exactly(&look.touched)?;
+    Some([(x, y), (y, x)].into_iter().any(|(gas, skin)| {
         let rings = |all: Vec<&Part>| -> Vec<[i32; 4]> {
             let moved = all.into_iter().filter(|p| look.restless(p));
             moved.map(|p| p.bounds).collect()
@@ -102,5 +100,5 @@ fn pumped_out(look: &Look) -> bool {
                     && !look.output.places_of(gas).iter().any(inside)
                     && look.gone(gas).len() >= 3
             })
-    })
+    }))
 }

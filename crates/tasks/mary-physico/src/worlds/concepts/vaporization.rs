@@ -83,7 +83,7 @@ fn drying_puddle(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn vaporized(look: &Look) -> bool {
-    if look.fresh.is_empty() || look.touched.len() != 2 {
+    if look.fresh.is_empty() {
         return false;
     }
     became(look).into_iter().any(|(water, steam)| {

@@ -140,7 +140,7 @@ fn spiralled(look: &Look) -> bool {
     let Some(stream) = look.one_added() else {
         return false;
     };
-    if look.had(stream) < 2 || look.changed.len() < 10 {
+    if look.had(stream) < 2 {
         return false;
     }
     let cells = look.output.places_of(stream);
@@ -150,11 +150,7 @@ fn spiralled(look: &Look) -> bool {
             .filter(|q| look.is(*q) == stream)
             .collect()
     };
-    let tips: Vec<Place> = cells
-        .iter()
-        .copied()
-        .filter(|p| links(p).len() == 1)
-        .collect();
+    let tips = those(cells.iter().copied(), |p| links(p).len() == 1);
     let [start, _] = *tips.as_slice() else {
         return false;
     };

@@ -48,12 +48,10 @@ fn growing_ring(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn rippled(look: &Look) -> bool {
-    let Some(colour) = look.one_added() else {
-        return false;
-    };
+fn rippled(look: &Look) -> Option<bool> {
+    let colour = look.one_added()?;
     let dots = look.parts_before().iter().filter(|p| p.len() == 1);
-    dots.flat_map(|p| p.cells.first().copied()).any(|(mr, mc)| {
+    Some(dots.flat_map(|p| p.cells.first().copied()).any(|(mr, mc)| {
         let round = look.changed.iter().all(|&(r, c)| {
             let (dr, dc) = (r - mr, c - mc);
             [(dc, -dr), (-dr, -dc), (-dc, dr)].iter().all(|&(tr, tc)| {
@@ -84,25 +82,25 @@ fn rippled(look: &Look) -> bool {
             && (1..=4).any(whole)
             && rings.max().unwrap_or(0) >= 2
             && look.new_parts().iter().all(joined)
-    })
+    }))
 }
 
 fn ringed_again(look: &Look) -> bool {
     let Some(water) = look.one_added() else {
         return false;
     };
-    if look.had(water) < 8 || look.changed.len() < 6 {
+    if look.had(water) < 8 {
         return false;
     }
     let far = |a: Place, b: Place| (a.0 - b.0).abs().max((a.1 - b.1).abs());
     let was = look.input.places_of(water);
-    let pebbles: Vec<Place> = look
-        .parts_before()
-        .iter()
-        .filter(|p| p.len() == 1 && p.colour != water)
-        .flat_map(|p| p.cells.first().copied())
-        .filter(|&p| was.iter().any(|&q| far(p, q) <= 2))
-        .collect();
+    let pebbles = those(
+        look.parts_before()
+            .iter()
+            .filter(|p| p.len() == 1 && p.colour != water)
+            .flat_map(|p| p.cells.first().copied()),
+        |&p| was.iter().any(|&q| far(p, q) <= 2),
+    );
     // Every cell, old or new, is on a ring of its nearest pebble; new ones two further out.
     let radius = |cells: &[Place], pebble: Place| {
         let mut radii: Vec<i32> = cells

@@ -98,21 +98,14 @@ fn hills_and_valleys(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn shaken(look: &Look) -> bool {
-    if look.touched.len() > 2 || look.changed.len() < 8 {
-        return false;
-    }
     look.lying_or_upright(|look| {
-        look.touched.iter().any(|&rope| {
+        exists(&look.touched, |&rope| {
             let before = look.before_of(rope);
-            let [line] = before.as_slice() else {
-                return false;
-            };
+            let [line] = exactly(&before)?;
             if line.tall() != 1 || line.wide() < 8 {
-                return false;
+                return None;
             }
-            let Some((_, columns)) = profile(&look.output, rope) else {
-                return false;
-            };
+            let (_, columns) = profile(&look.output, rope)?;
             let rest = line.bounds[0];
             let heights: Vec<i32> = columns
                 .iter()
@@ -132,21 +125,20 @@ fn shaken(look: &Look) -> bool {
             ways.retain(|s| *s != 0);
             ways.dedup();
             let others = look.touched.iter().filter(|c| **c != rope);
-            sides.len() >= 2
+            let fits = sides.len() >= 2
                 && ways.len() >= 3
                 && columns.len() + 2 >= line.len()
                 && others
                     .copied()
-                    .all(|c| look.kept(c, 1) && look.had(c) <= 4 && look.has_parts(c, 1, 1))
+                    .all(|c| look.kept(c, 1) && look.had(c) <= 4 && look.has_parts(c, 1, 1));
+            Some(fits)
         })
     })
 }
 
-fn hump_ran(look: &Look) -> bool {
-    let [rope] = *look.touched.as_slice() else {
-        return false;
-    };
-    look.lying_or_upright(|look| {
+fn hump_ran(look: &Look) -> Option<bool> {
+    let [rope] = *exactly(&look.touched)?;
+    Some(look.lying_or_upright(|look| {
         let (Some((l, was)), Some((m, is))) =
             (profile(&look.input, rope), profile(&look.output, rope))
         else {
@@ -162,20 +154,14 @@ fn hump_ran(look: &Look) -> bool {
             }
             _ => false,
         }
-    })
+    }))
 }
 
-fn repeated(look: &Look) -> bool {
-    let Some(rope) = look.one_added() else {
-        return false;
-    };
-    (0..4).any(|quarters| {
+fn repeated(look: &Look) -> Option<bool> {
+    let rope = look.one_added()?;
+    Some((0..4).any(|quarters| {
         let look = look.turned(quarters);
-        let parts: Vec<&Part> = look
-            .after_of(rope)
-            .into_iter()
-            .filter(|p| look.restless(p))
-            .collect();
+        let parts = those(look.after_of(rope), |p| look.restless(p));
         !parts.is_empty()
             && parts.iter().all(|part| {
                 let rows: Option<Vec<i32>> = (0..look.cols())
@@ -203,13 +189,11 @@ fn repeated(look: &Look) -> bool {
                         .zip(rows.iter().skip(period))
                         .all(|(a, b)| a == b)
             })
-    })
+    }))
 }
 
-fn hilly(look: &Look) -> bool {
-    let [pillar] = *look.touched.as_slice() else {
-        return false;
-    };
+fn hilly(look: &Look) -> Option<bool> {
+    let [pillar] = *exactly(&look.touched)?;
     let bottom = look.rows() - 1;
     let heights = |grid: &Grid| -> Vec<i32> {
         (0..look.cols())
@@ -223,12 +207,10 @@ fn hilly(look: &Look) -> bool {
             .collect()
     };
     let (was, is) = (heights(&look.input), heights(&look.output));
-    let Some(&mean) = was.first() else {
-        return false;
-    };
+    let &mean = was.first()?;
     let up = is.iter().filter(|h| **h > mean).count();
     let down = is.iter().filter(|h| **h < mean).count();
-    was.len() >= 6
+    let fits = was.len() >= 6
         && was.len() == is.len()
         && was.iter().all(|h| *h == mean)
         && mean >= 2
@@ -239,7 +221,8 @@ fn hilly(look: &Look) -> bool {
             .iter()
             .all(|p| look.was((bottom, p.1)) == pillar)
         && look.has(pillar) as i32 == is.iter().sum::<i32>() + loose(look, pillar)
-        && is.windows(2).all(|w| (w[0] - w[1]).abs() <= 4)
+        && is.windows(2).all(|w| (w[0] - w[1]).abs() <= 4);
+    Some(fits)
 }
 
 /// Cells of a colour that do not stand on the edge.

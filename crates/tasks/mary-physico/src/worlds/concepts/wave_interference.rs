@@ -135,19 +135,10 @@ fn beats(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn rings_crossed(look: &Look) -> bool {
-    let Some(both) = look.one_fresh() else {
-        return false;
-    };
-    let kinds: Vec<u8> = look
-        .touched
-        .iter()
-        .copied()
-        .filter(|c| *c != both)
-        .collect();
-    let [one, two] = *kinds.as_slice() else {
-        return false;
-    };
+fn rings_crossed(look: &Look) -> Option<bool> {
+    let both = look.one_fresh()?;
+    let kinds = those(look.touched.iter().copied(), |c| *c != both);
+    let [one, two] = *exactly(&kinds)?;
     // Where the cells of one colour have their middle before, and how far they are from it after.
     let source = |colour: u8| {
         let cells = look.input.places_of(colour);
@@ -155,17 +146,11 @@ fn rings_crossed(look: &Look) -> bool {
         ((t + b) % 2 == 0 && (l + r) % 2 == 0 && cells.len() <= 9)
             .then_some(((t + b) / 2, (l + r) / 2))
     };
-    let (Some(p), Some(q)) = (source(one), source(two)) else {
-        return false;
-    };
+    let (p, q) = (source(one)?, source(two)?);
     let far = |a: Place, b: Place| (a.0 - b.0).abs().max((a.1 - b.1).abs());
     let radii = |colour: u8, middle: Place| {
         let cells = look.output.places_of(colour);
-        let mut radii: Vec<i32> = cells
-            .iter()
-            .map(|&c| far(c, middle))
-            .filter(|&k| k > 0)
-            .collect();
+        let mut radii = those(cells.iter().map(|&c| far(c, middle)), |&k| k > 0);
         radii.sort_unstable();
         radii.dedup();
         radii
@@ -177,13 +162,14 @@ fn rings_crossed(look: &Look) -> bool {
     fewest.dedup();
     fewest.truncate(2);
     let crossings = look.output.places_of(both);
-    crossings.len() >= 2
+    let fits = crossings.len() >= 2
         && !a.is_empty()
         && !b.is_empty()
         && a.iter().chain(&b).all(|k| fewest.contains(k))
         && crossings
             .iter()
-            .all(|&c| a.contains(&far(c, p)) && b.contains(&far(c, q)))
+            .all(|&c| a.contains(&far(c, p)) && b.contains(&far(c, q)));
+    Some(fits)
 }
 
 fn humps_met(look: &Look) -> bool {

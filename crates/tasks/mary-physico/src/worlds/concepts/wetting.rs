@@ -119,21 +119,17 @@ fn soaked(look: &Look) -> bool {
     })
 }
 
-fn became_a_film(look: &Look) -> bool {
-    let [water] = *look.touched.as_slice() else {
-        return false;
-    };
+fn became_a_film(look: &Look) -> Option<bool> {
+    let [water] = *exactly(&look.touched)?;
     let (before, after) = (look.before_of(water), look.after_of(water));
-    let ([a, b], [c, d]) = (before.as_slice(), after.as_slice()) else {
-        return false;
-    };
+    let ([a, b], [c, d]) = (exactly(&before)?, exactly(&after)?);
     let rests = |part: &Part| {
         part.cells
             .iter()
             .any(|&(r, x)| !part.has((r + 1, x)) && edge_or(&look.output, (r + 1, x), |v| v != 0))
     };
     let under = |part: &Part| look.is((part.bounds[2] + 1, part.bounds[1]));
-    a.alike(b)
+    let fits = a.alike(b)
         && [(c, d), (d, c)].into_iter().any(|(ball, film)| {
             ball.alike(a)
                 && film.len() == a.len()
@@ -142,5 +138,6 @@ fn became_a_film(look: &Look) -> bool {
                 && [ball, film].iter().all(|p| rests(p))
                 && ball.bounds[2] > a.bounds[2]
                 && under(film) != look.is((ball.bounds[2] + 1, ball.bounds[3] - 1))
-        })
+        });
+    Some(fits)
 }

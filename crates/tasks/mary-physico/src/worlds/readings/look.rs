@@ -3,6 +3,7 @@
 
 use std::cell::OnceCell;
 
+use super::Answer;
 pub(crate) use super::part::Part;
 use super::part::hanging_together;
 use crate::grid::{Grid, Pair, Place, around};
@@ -144,13 +145,13 @@ impl Look {
     }
 
     /// Whether a question is true of the pair turned some way.
-    pub(crate) fn some_way(&self, asked: impl Fn(&Self) -> bool) -> bool {
-        (0..4).any(|q| asked(self.turned(q)))
+    pub(crate) fn some_way<A: Answer>(&self, asked: impl Fn(&Self) -> A) -> bool {
+        (0..4).any(|q| asked(self.turned(q)).yes())
     }
 
     /// Whether a question is true of the pair as it lies, or turned by a quarter.
-    pub(crate) fn lying_or_upright(&self, asked: impl Fn(&Self) -> bool) -> bool {
-        (0..2).any(|q| asked(self.turned(q)))
+    pub(crate) fn lying_or_upright<A: Answer>(&self, asked: impl Fn(&Self) -> A) -> bool {
+        (0..2).any(|q| asked(self.turned(q)).yes())
     }
 
     pub(crate) fn was(&self, (r, c): Place) -> u8 {
@@ -347,6 +348,25 @@ impl Look {
     pub(crate) fn moves_of(&self, colours: &[u8]) -> Option<Vec<Move<'_>>> {
         let but: Vec<u8> = (1..10).filter(|c| !colours.contains(c)).collect();
         self.moves_but(&but)
+    }
+
+    /// The move of the only part of this colour that changed.
+    pub(crate) fn one_move(&self, colour: u8) -> Option<Move<'_>> {
+        match self.moves_of(&[colour])?.as_slice() {
+            [one] => Some(*one),
+            _ => None,
+        }
+    }
+
+    /// The only part of this colour, before and after.
+    pub(crate) fn one_part(&self, colour: u8) -> Option<(&Part, &Part)> {
+        match (
+            self.before_of(colour).as_slice(),
+            self.after_of(colour).as_slice(),
+        ) {
+            ([before], [after]) => Some((before, after)),
+            _ => None,
+        }
     }
 
     /// What changed, as connected parts of one colour in the output; black cells left out.

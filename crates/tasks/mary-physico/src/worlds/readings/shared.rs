@@ -1,8 +1,26 @@
 //! What the readings of several concepts ask alike.
 
-use super::bounds;
 use super::look::{Look, Part};
+use super::{Answer, bounds};
 use crate::grid::{Grid, Place};
+
+/// Whether the answer is yes for one of several.
+pub(crate) fn exists<T, A: Answer>(
+    all: impl IntoIterator<Item = T>,
+    mut asked: impl FnMut(T) -> A,
+) -> bool {
+    all.into_iter().any(|one| asked(one).yes())
+}
+
+/// Those of several that are wanted.
+pub(crate) fn those<T>(all: impl IntoIterator<Item = T>, wanted: impl FnMut(&T) -> bool) -> Vec<T> {
+    all.into_iter().filter(wanted).collect()
+}
+
+/// All of several, if they are so many.
+pub(crate) fn exactly<T, const N: usize>(all: &[T]) -> Option<&[T; N]> {
+    all.try_into().ok()
+}
 
 /// Two bars side by side in `whole`, each gone away from the other by the same distance in `parts`:
 /// the distance, if so. Colours are asked of the two grids.
