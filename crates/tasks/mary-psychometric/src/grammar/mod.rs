@@ -4,20 +4,17 @@
 //! that nobody has seen, and `psychometric/grammar-small` takes the held-out pairs of the small world
 //! on which the built-in model was grown. All three share one request and one judge ([`pair`]).
 
-mod blimp;
 mod exhibits;
-mod fresh;
-#[rustfmt::skip]
 mod lexicon;
 pub mod pair;
 mod paradigms;
 pub mod reference;
+mod tasks;
 pub mod upstream;
 mod writer;
 
-pub use blimp::BLIMP;
 pub use exhibits::exhibits;
-pub use fresh::{GRAMMAR, GRAMMAR_SMALL};
+pub use tasks::{BLIMP, GRAMMAR, GRAMMAR_SMALL};
 pub use writer::{FreshPair, fresh_pairs, small_pairs};
 
 /// One of the twelve phenomena of Warstadt et al. 2020.
@@ -66,59 +63,48 @@ impl Phenomenon {
         Self::SubjectVerb,
     ];
 
+    /// Its name in tags and tables, the short one, and the field a pair of ours belongs to. Upstream files binding and control/raising under both syntax and semantics; so do we.
+    fn words(self) -> [&'static str; 3] {
+        match self {
+            Self::AnaphorAgreement => ["anaphor agreement", "ana. agr", "morphology"],
+            Self::ArgumentStructure => ["argument structure", "arg. str", "syntax"],
+            Self::Binding => ["binding", "binding", "syntax_semantics"],
+            Self::ControlRaising => ["control/raising", "ctrl. rais.", "syntax_semantics"],
+            Self::DeterminerNoun => ["determiner-noun agreement", "d-n agr", "morphology"],
+            Self::Ellipsis => ["ellipsis", "ellipsis", "syntax"],
+            Self::FillerGap => ["filler-gap", "filler gap", "syntax"],
+            Self::IrregularForms => ["irregular forms", "irregular", "morphology"],
+            Self::IslandEffects => ["island effects", "island", "syntax"],
+            Self::NpiLicensing => ["NPI licensing", "npi", "semantics"],
+            Self::Quantifiers => ["quantifiers", "quantifiers", "semantics"],
+            Self::SubjectVerb => ["subject-verb agreement", "s-v agr", "morphology"],
+        }
+    }
+
     /// As it stands in tags and tables.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::AnaphorAgreement => "anaphor agreement",
-            Self::ArgumentStructure => "argument structure",
-            Self::Binding => "binding",
-            Self::ControlRaising => "control/raising",
-            Self::DeterminerNoun => "determiner-noun agreement",
-            Self::Ellipsis => "ellipsis",
-            Self::FillerGap => "filler-gap",
-            Self::IrregularForms => "irregular forms",
-            Self::IslandEffects => "island effects",
-            Self::NpiLicensing => "NPI licensing",
-            Self::Quantifiers => "quantifiers",
-            Self::SubjectVerb => "subject-verb agreement",
-        }
+        self.words()[0]
     }
 
-    pub fn short(self) -> &'static str {
-        match self {
-            Self::AnaphorAgreement => "ana. agr",
-            Self::ArgumentStructure => "arg. str",
-            Self::Binding => "binding",
-            Self::ControlRaising => "ctrl. rais.",
-            Self::DeterminerNoun => "d-n agr",
-            Self::Ellipsis => "ellipsis",
-            Self::FillerGap => "filler gap",
-            Self::IrregularForms => "irregular",
-            Self::IslandEffects => "island",
-            Self::NpiLicensing => "npi",
-            Self::Quantifiers => "quantifiers",
-            Self::SubjectVerb => "s-v agr",
-        }
+    pub(crate) fn short(self) -> &'static str {
+        self.words()[1]
     }
 
-    /// Upstream's `linguistics_term`, of which there are thirteen: two files of the twelve say
-    /// `s-selection` and are filed under argument structure, as in the paper.
-    pub fn upstream(term: &str) -> Option<Self> {
-        Some(match term {
-            "anaphor_agreement" => Self::AnaphorAgreement,
-            "argument_structure" | "s-selection" => Self::ArgumentStructure,
-            "binding" => Self::Binding,
-            "control_raising" => Self::ControlRaising,
-            "determiner_noun_agreement" => Self::DeterminerNoun,
-            "ellipsis" => Self::Ellipsis,
-            "filler_gap_dependency" => Self::FillerGap,
-            "irregular_forms" => Self::IrregularForms,
-            "island_effects" => Self::IslandEffects,
-            "npi_licensing" => Self::NpiLicensing,
-            "quantifiers" => Self::Quantifiers,
-            "subject_verb_agreement" => Self::SubjectVerb,
-            _ => return None,
-        })
+    pub(crate) fn field(self) -> &'static str {
+        self.words()[2]
+    }
+
+    /// Upstream's `linguistics_term`, of which there are thirteen: two files of the twelve say `s-selection` and
+    /// are filed under argument structure, as in the paper.
+    pub(crate) fn upstream(term: &str) -> Option<Self> {
+        match term {
+            "s-selection" => Some(Self::ArgumentStructure),
+            "filler_gap_dependency" => Some(Self::FillerGap),
+            term => Self::ALL.into_iter().find(|p| {
+                let words = p.name().to_lowercase();
+                words.replace([' ', '-', '/'], "_") == term
+            }),
+        }
     }
 
     /// The small world's name of it.
@@ -127,22 +113,6 @@ impl Phenomenon {
             "control and raising" => Some(Self::ControlRaising),
             "npi licensing" => Some(Self::NpiLicensing),
             name => Self::ALL.into_iter().find(|p| p.name() == name),
-        }
-    }
-
-    /// The field a pair of ours belongs to. Upstream files binding and control/raising under both
-    /// syntax and semantics; so do we.
-    pub fn field(self) -> &'static str {
-        match self {
-            Self::AnaphorAgreement
-            | Self::DeterminerNoun
-            | Self::IrregularForms
-            | Self::SubjectVerb => "morphology",
-            Self::ArgumentStructure | Self::Ellipsis | Self::FillerGap | Self::IslandEffects => {
-                "syntax"
-            }
-            Self::Binding | Self::ControlRaising => "syntax_semantics",
-            Self::NpiLicensing | Self::Quantifiers => "semantics",
         }
     }
 }

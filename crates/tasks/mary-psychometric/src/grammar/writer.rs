@@ -27,12 +27,10 @@ const PATIENCE: usize = 20_000;
 /// gives the same pairs; no sentence is good in one pair and bad in another.
 pub fn fresh_pairs(seed: u64, n: usize) -> Result<Vec<FreshPair>, TaskError> {
     let mut pairs = Vec::with_capacity(n * Phenomenon::ALL.len());
-    let mut seen = Seen::default();
+    // Sentences already used, good and bad.
+    let mut seen = HashSet::new();
     for phenomenon in Phenomenon::ALL {
-        let own: Vec<&Paradigm> = PARADIGMS
-            .iter()
-            .filter(|p| p.phenomenon == phenomenon)
-            .collect();
+        let own: Vec<&Paradigm> = PARADIGMS.iter().filter(|p| p.0 == phenomenon).collect();
         for (place, paradigm) in own.iter().enumerate() {
             // The first n % len paradigms take one more.
             let share = n / own.len() + usize::from(place < n % own.len());
@@ -42,50 +40,26 @@ pub fn fresh_pairs(seed: u64, n: usize) -> Result<Vec<FreshPair>, TaskError> {
     Ok(pairs)
 }
 
-/// Sentences already used, good and bad.
-#[derive(Default)]
-struct Seen {
-    good: HashSet<String>,
-    bad: HashSet<String>,
-}
-
-impl Seen {
-    fn admit(&mut self, good: &str, bad: &str) -> bool {
-        let fresh = good != bad
-            && !self.good.contains(good)
-            && !self.bad.contains(good)
-            && !self.bad.contains(bad)
-            && !self.good.contains(bad);
-        if fresh {
-            self.good.insert(good.to_owned());
-            self.bad.insert(bad.to_owned());
-        }
-        fresh
-    }
-}
-
 fn write(
     seed: u64,
     paradigm: &Paradigm,
     share: usize,
-    seen: &mut Seen,
+    seen: &mut HashSet<String>,
     pairs: &mut Vec<FreshPair>,
 ) -> Result<(), TaskError> {
-    let name = format!(
-        "psychometric/grammar/{}/{}",
-        paradigm.phenomenon.name(),
-        paradigm.name
-    );
+    let &(phenomenon, paradigm, maker) = paradigm;
+    let name = format!("psychometric/grammar/{}/{paradigm}", phenomenon.name());
     let mut rng = stream(seed, &name);
     let (mut made, mut idle) = (0, 0);
     while made < share {
-        let draft = (paradigm.write)(&mut Pen::new(&mut rng));
+        let draft = maker(&mut Pen::new(&mut rng));
         let finish = |text: &str| format!("{}{}", capital(text), draft.mark);
         let (good, bad) = (finish(&draft.good), finish(&draft.bad));
-        if seen.admit(&good, &bad) {
+        if good != bad && !seen.contains(&good) && !seen.contains(&bad) {
+            seen.extend([good.clone(), bad.clone()]);
             pairs.push(FreshPair {
-                phenomenon: paradigm.phenomenon,
-                paradigm: paradigm.name,
+                phenomenon,
+                paradigm,
                 good,
                 bad,
             });

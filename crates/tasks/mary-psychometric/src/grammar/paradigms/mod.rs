@@ -9,8 +9,8 @@ mod structure;
 
 use mary_generators::{Stream, below, coin};
 
-use super::Phenomenon;
-use super::lexicon::{ANIMALS, Gender, NAMES, Noun, PEOPLE, THINGS};
+use super::Phenomenon as P;
+use super::lexicon::{Gender, LEXICON, Noun, Verb};
 
 /// The good sentence and the bad one, without capital and full stop.
 pub(crate) struct Draft {
@@ -46,190 +46,105 @@ impl Draft {
     }
 }
 
-/// One paradigm.
-pub(crate) struct Paradigm {
-    pub phenomenon: Phenomenon,
-    /// Its name within the phenomenon.
-    pub name: &'static str,
-    pub write: fn(&mut Pen<'_>) -> Draft,
-}
-
-const fn of(
-    phenomenon: Phenomenon,
-    name: &'static str,
-    write: fn(&mut Pen<'_>) -> Draft,
-) -> Paradigm {
-    Paradigm {
-        phenomenon,
-        name,
-        write,
-    }
-}
+/// A paradigm: its phenomenon, its name within that, and how a pair of it is written.
+pub(crate) type Paradigm = (P, &'static str, fn(&mut Pen<'_>) -> Draft);
 
 /// All of them, phenomenon by phenomenon.
 pub(crate) const PARADIGMS: &[Paradigm] = &[
-    of(
-        Phenomenon::AnaphorAgreement,
-        "gender",
-        agreement::anaphor_gender,
-    ),
-    of(
-        Phenomenon::AnaphorAgreement,
-        "number",
-        agreement::anaphor_number,
-    ),
-    of(Phenomenon::ArgumentStructure, "object", structure::object),
-    of(Phenomenon::ArgumentStructure, "passive", structure::passive),
-    of(
-        Phenomenon::ArgumentStructure,
+    (P::AnaphorAgreement, "gender", agreement::anaphor_gender),
+    (P::AnaphorAgreement, "number", agreement::anaphor_number),
+    (P::ArgumentStructure, "object", structure::object),
+    (P::ArgumentStructure, "passive", structure::passive),
+    (
+        P::ArgumentStructure,
         "missing object",
         structure::missing_object,
     ),
-    of(
-        Phenomenon::ArgumentStructure,
+    (
+        P::ArgumentStructure,
         "animate subject",
         structure::animate_subject,
     ),
-    of(
-        Phenomenon::Binding,
-        "closest subject",
-        structure::closest_subject,
-    ),
-    of(
-        Phenomenon::Binding,
-        "relative clause",
-        structure::across_relative,
-    ),
-    of(Phenomenon::Binding, "case", structure::case),
-    of(
-        Phenomenon::ControlRaising,
+    (P::Binding, "closest subject", structure::closest_subject),
+    (P::Binding, "relative clause", structure::across_relative),
+    (P::Binding, "case", structure::case),
+    (
+        P::ControlRaising,
         "there with adjective",
         structure::there_adjective,
     ),
-    of(
-        Phenomenon::ControlRaising,
-        "there with verb",
-        structure::there_verb,
-    ),
-    of(
-        Phenomenon::ControlRaising,
+    (P::ControlRaising, "there with verb", structure::there_verb),
+    (
+        P::ControlRaising,
         "there as object",
         structure::there_object,
     ),
-    of(Phenomenon::ControlRaising, "tough", structure::tough),
-    of(
-        Phenomenon::DeterminerNoun,
-        "noun",
-        agreement::determiner_noun,
-    ),
-    of(
-        Phenomenon::DeterminerNoun,
-        "determiner",
-        agreement::determiner,
-    ),
-    of(
-        Phenomenon::DeterminerNoun,
+    (P::ControlRaising, "tough", structure::tough),
+    (P::DeterminerNoun, "noun", agreement::determiner_noun),
+    (P::DeterminerNoun, "determiner", agreement::determiner),
+    (
+        P::DeterminerNoun,
         "with adjective",
         agreement::determiner_adjective,
     ),
-    of(
-        Phenomenon::DeterminerNoun,
+    (
+        P::DeterminerNoun,
         "irregular noun",
         agreement::determiner_irregular,
     ),
-    of(
-        Phenomenon::Ellipsis,
-        "noun after number",
-        structure::ellipsis_number,
-    ),
-    of(
-        Phenomenon::Ellipsis,
+    (P::Ellipsis, "noun after number", structure::ellipsis_number),
+    (
+        P::Ellipsis,
         "noun after adjective",
         structure::ellipsis_adjective,
     ),
-    of(
-        Phenomenon::Ellipsis,
-        "verb phrase",
-        structure::ellipsis_verb,
-    ),
-    of(
-        Phenomenon::FillerGap,
-        "what or that, gap",
-        dependency::with_gap,
-    ),
-    of(
-        Phenomenon::FillerGap,
+    (P::Ellipsis, "verb phrase", structure::ellipsis_verb),
+    (P::FillerGap, "what or that, gap", dependency::with_gap),
+    (
+        P::FillerGap,
         "that or what, no gap",
         dependency::without_gap,
     ),
-    of(Phenomenon::FillerGap, "object gap", dependency::object_gap),
-    of(
-        Phenomenon::IrregularForms,
-        "past",
-        agreement::irregular_past,
-    ),
-    of(
-        Phenomenon::IrregularForms,
+    (P::FillerGap, "object gap", dependency::object_gap),
+    (P::IrregularForms, "past", agreement::irregular_past),
+    (
+        P::IrregularForms,
         "participle",
         agreement::irregular_participle,
     ),
-    of(
-        Phenomenon::IrregularForms,
+    (
+        P::IrregularForms,
         "regularised past",
         agreement::regularised,
     ),
-    of(
-        Phenomenon::IrregularForms,
+    (
+        P::IrregularForms,
         "participle before noun",
         agreement::participle_adjective,
     ),
-    of(
-        Phenomenon::IslandEffects,
-        "left branch",
-        dependency::left_branch,
-    ),
-    of(
-        Phenomenon::IslandEffects,
-        "coordination",
-        dependency::coordination,
-    ),
-    of(Phenomenon::IslandEffects, "adjunct", dependency::adjunct),
-    of(Phenomenon::NpiLicensing, "no or some", dependency::npi_no),
-    of(
-        Phenomenon::NpiLicensing,
-        "only or even",
-        dependency::npi_only,
-    ),
-    of(Phenomenon::NpiLicensing, "negation", dependency::npi_not),
-    of(Phenomenon::Quantifiers, "there was", dependency::there_was),
-    of(
-        Phenomenon::Quantifiers,
-        "there were",
-        dependency::there_were,
-    ),
-    of(
-        Phenomenon::Quantifiers,
-        "superlative",
-        dependency::superlative,
-    ),
-    of(
-        Phenomenon::Quantifiers,
-        "much or many",
-        dependency::much_many,
-    ),
-    of(Phenomenon::SubjectVerb, "plain", agreement::verb),
-    of(
-        Phenomenon::SubjectVerb,
+    (P::IslandEffects, "left branch", dependency::left_branch),
+    (P::IslandEffects, "coordination", dependency::coordination),
+    (P::IslandEffects, "adjunct", dependency::adjunct),
+    (P::NpiLicensing, "no or some", dependency::npi_no),
+    (P::NpiLicensing, "only or even", dependency::npi_only),
+    (P::NpiLicensing, "negation", dependency::npi_not),
+    (P::Quantifiers, "there was", dependency::there_was),
+    (P::Quantifiers, "there were", dependency::there_were),
+    (P::Quantifiers, "superlative", dependency::superlative),
+    (P::Quantifiers, "much or many", dependency::much_many),
+    (P::SubjectVerb, "plain", agreement::verb),
+    (
+        P::SubjectVerb,
         "distractor in a phrase",
         agreement::verb_across_phrase,
     ),
-    of(
-        Phenomenon::SubjectVerb,
+    (
+        P::SubjectVerb,
         "distractor in a clause",
         agreement::verb_across_clause,
     ),
-    of(
-        Phenomenon::SubjectVerb,
+    (
+        P::SubjectVerb,
         "irregular plural",
         agreement::verb_irregular,
     ),
@@ -249,8 +164,20 @@ impl<'a> Pen<'a> {
         &list[below(self.rng, list.len())]
     }
 
-    fn word(&mut self, list: &'static [&'static str]) -> &'static str {
-        self.any::<&'static str>(list)
+    fn one_of(&mut self, list: &'static [&'static str]) -> &'static str {
+        self.any::<&str>(list)
+    }
+
+    fn word(&mut self, list: &str) -> &'static str {
+        self.any::<&str>(&LEXICON.words[list])
+    }
+
+    fn verb(&mut self, list: &str) -> &'static Verb {
+        self.any(&LEXICON.verbs[list])
+    }
+
+    fn noun(&mut self, list: &str) -> &'static Noun {
+        self.any(&LEXICON.nouns[list])
     }
 
     fn two<T: PartialEq>(&mut self, list: &'static [T]) -> (&'static T, &'static T) {
@@ -263,23 +190,33 @@ impl<'a> Pen<'a> {
         }
     }
 
+    fn two_words(&mut self, list: &str) -> (&'static str, &'static str) {
+        let (one, other) = self.two(&LEXICON.words[list]);
+        (one, other)
+    }
+
+    /// One of two, by a coin that is thrown after both were drawn.
+    fn either<T>(&mut self, one: T, other: T) -> T {
+        if self.coin() { one } else { other }
+    }
+
     fn coin(&mut self) -> bool {
         coin(self.rng)
     }
 
     fn name(&mut self) -> &'static str {
-        self.any(NAMES).0
+        self.any(&LEXICON.names).0
     }
 
     fn names(&mut self) -> (&'static str, &'static str) {
-        let (a, b) = self.two(NAMES);
+        let (a, b) = self.two(&LEXICON.names);
         (a.0, b.0)
     }
 
     /// Two names of different gender.
     fn opposite_names(&mut self) -> ((&'static str, Gender), (&'static str, Gender)) {
         loop {
-            let (a, b) = self.two(NAMES);
+            let (a, b) = self.two(&LEXICON.names);
             if a.1 != b.1 {
                 return (*a, *b);
             }
@@ -287,11 +224,11 @@ impl<'a> Pen<'a> {
     }
 
     fn person(&mut self) -> &'static Noun {
-        self.any(PEOPLE)
+        self.noun("people")
     }
 
     fn people(&mut self) -> (&'static Noun, &'static Noun) {
-        self.two(PEOPLE)
+        self.two(&LEXICON.nouns["people"])
     }
 
     /// A person whose gender the word fixes.
@@ -307,14 +244,14 @@ impl<'a> Pen<'a> {
     /// A person, or now and then an animal.
     fn animate(&mut self) -> &'static Noun {
         if below(self.rng, 4) == 0 {
-            self.any(ANIMALS)
+            self.noun("animals")
         } else {
             self.person()
         }
     }
 
     fn thing(&mut self) -> &'static Noun {
-        self.any(THINGS)
+        self.noun("things")
     }
 }
 

@@ -1,14 +1,11 @@
 //! How a sentence is built: arguments of verbs, binding, control and raising, ellipsis.
 
-use super::super::lexicon::{
-    CLAUSES, COUNTS, Gender, INERT, INTRANSITIVE, PAST_TIMES, PLACES, PLAIN_LOOKS, REFLEXIVE,
-    SAYING, SOCIAL, STATES, STRICT, TRANSITIVE,
-};
+use super::super::lexicon::Gender;
 use super::{Draft, Pen, indefinite, other_reflexive, reflexive};
 
 pub(super) fn object(pen: &mut Pen<'_>) -> Draft {
-    let (who, thing, look) = (pen.animate(), pen.thing(), pen.word(PLAIN_LOOKS));
-    let (good, bad) = (pen.any(TRANSITIVE).past, pen.any(INTRANSITIVE).past);
+    let (who, thing, look) = (pen.animate(), pen.thing(), pen.word("plain_looks"));
+    let (good, bad) = (pen.verb("transitive").past, pen.verb("intransitive").past);
     Draft::slot(
         &format!("the {} {{}} the {look} {}", who.one, thing.one),
         good,
@@ -18,12 +15,11 @@ pub(super) fn object(pen: &mut Pen<'_>) -> Draft {
 
 pub(super) fn passive(pen: &mut Pen<'_>) -> Draft {
     let (who, thing) = (pen.person(), pen.thing());
-    let (good, bad) = (pen.any(STRICT).participle, pen.any(INTRANSITIVE).participle);
-    let (noun, be) = if pen.coin() {
-        (thing.one, "was")
-    } else {
-        (thing.many, "were")
-    };
+    let (good, bad) = (
+        pen.verb("strict").participle,
+        pen.verb("intransitive").participle,
+    );
+    let (noun, be) = pen.either((thing.one, "was"), (thing.many, "were"));
     Draft::slot(
         &format!("the {noun} {be} {{}} by the {}", who.one),
         good,
@@ -32,14 +28,14 @@ pub(super) fn passive(pen: &mut Pen<'_>) -> Draft {
 }
 
 pub(super) fn missing_object(pen: &mut Pen<'_>) -> Draft {
-    let (who, when) = (pen.person(), pen.word(PAST_TIMES));
-    let (good, bad) = (pen.any(INTRANSITIVE).past, pen.any(STRICT).past);
+    let (who, when) = (pen.person(), pen.word("past_times"));
+    let (good, bad) = (pen.verb("intransitive").past, pen.verb("strict").past);
     Draft::slot(&format!("the {} {{}} {when}", who.one), good, bad)
 }
 
 pub(super) fn animate_subject(pen: &mut Pen<'_>) -> Draft {
-    let ((who, whom), what) = (pen.people(), pen.word(INERT));
-    let (verb, when) = (pen.any(SOCIAL).past, pen.word(PAST_TIMES));
+    let ((who, whom), what) = (pen.people(), pen.word("inert"));
+    let (verb, when) = (pen.verb("social").past, pen.word("past_times"));
     Draft::slot(
         &format!("the {{}} {verb} the {} {when}", whom.one),
         who.one,
@@ -49,7 +45,7 @@ pub(super) fn animate_subject(pen: &mut Pen<'_>) -> Draft {
 
 pub(super) fn closest_subject(pen: &mut Pen<'_>) -> Draft {
     let ((outer, _), (inner, gender)) = pen.opposite_names();
-    let (says, verb) = (pen.word(SAYING), pen.any(REFLEXIVE).past);
+    let (says, verb) = (pen.word("saying"), pen.verb("reflexive").past);
     let template = format!("{outer} {says} that {inner} {verb} {{}}");
     Draft::slot(&template, reflexive(gender), other_reflexive(gender))
 }
@@ -62,7 +58,7 @@ pub(super) fn across_relative(pen: &mut Pen<'_>) -> Draft {
             break name;
         }
     };
-    let (met, verb) = (pen.any(SOCIAL).past, pen.any(REFLEXIVE).past);
+    let (met, verb) = (pen.verb("social").past, pen.verb("reflexive").past);
     let template = format!("the {} who {met} {inner} {verb} {{}}", subject.one);
     Draft::slot(
         &template,
@@ -73,7 +69,7 @@ pub(super) fn across_relative(pen: &mut Pen<'_>) -> Draft {
 
 pub(super) fn case(pen: &mut Pen<'_>) -> Draft {
     let ((who, gender), _) = pen.opposite_names();
-    let (says, clause) = (pen.word(SAYING), pen.word(CLAUSES));
+    let (says, clause) = (pen.word("saying"), pen.word("clauses"));
     let pronoun = if gender == Gender::Female {
         "she"
     } else {
@@ -87,55 +83,24 @@ pub(super) fn case(pen: &mut Pen<'_>) -> Draft {
 }
 
 pub(super) fn there_adjective(pen: &mut Pen<'_>) -> Draft {
-    const RAISING: &[&str] = &["likely", "certain", "bound", "sure", "unlikely", "supposed"];
-    const CONTROL: &[&str] = &[
-        "eager",
-        "willing",
-        "reluctant",
-        "keen",
-        "anxious",
-        "hesitant",
-        "happy",
-    ];
-    let (thing, place) = (indefinite(pen.thing().one), pen.word(PLACES));
-    let be = if pen.coin() { "is" } else { "was" };
-    let (good, bad) = (pen.word(RAISING), pen.word(CONTROL));
+    let (thing, place) = (indefinite(pen.thing().one), pen.word("places"));
+    let be = pen.either("is", "was");
+    let (good, bad) = (
+        pen.word("raising_adjectives"),
+        pen.word("control_adjectives"),
+    );
     Draft::slot(&format!("there {be} {{}} to be {thing} {place}"), good, bad)
 }
 
 pub(super) fn there_verb(pen: &mut Pen<'_>) -> Draft {
-    const RAISING: &[&str] = &["seemed", "appeared", "happened", "used"];
-    const CONTROL: &[&str] = &[
-        "tried",
-        "hoped",
-        "decided",
-        "refused",
-        "agreed",
-        "planned",
-        "attempted",
-        "wanted",
-    ];
-    let (thing, place) = (indefinite(pen.thing().one), pen.word(PLACES));
-    let (good, bad) = (pen.word(RAISING), pen.word(CONTROL));
+    let (thing, place) = (indefinite(pen.thing().one), pen.word("places"));
+    let (good, bad) = (pen.word("raising_verbs"), pen.word("control_verbs"));
     Draft::slot(&format!("there {{}} to be {thing} {place}"), good, bad)
 }
 
 pub(super) fn there_object(pen: &mut Pen<'_>) -> Draft {
-    const RAISING: &[&str] = &[
-        "expected", "believed", "wanted", "assumed", "imagined", "needed",
-    ];
-    const CONTROL: &[&str] = &[
-        "persuaded",
-        "convinced",
-        "told",
-        "encouraged",
-        "reminded",
-        "invited",
-        "warned",
-        "tempted",
-    ];
-    let (who, thing, place) = (pen.name(), indefinite(pen.thing().one), pen.word(PLACES));
-    let (good, bad) = (pen.word(RAISING), pen.word(CONTROL));
+    let (who, thing, place) = (pen.name(), indefinite(pen.thing().one), pen.word("places"));
+    let (good, bad) = (pen.word("raising_to_object"), pen.word("object_control"));
     Draft::slot(
         &format!("{who} {{}} there to be {thing} {place}"),
         good,
@@ -144,39 +109,19 @@ pub(super) fn there_object(pen: &mut Pen<'_>) -> Draft {
 }
 
 pub(super) fn tough(pen: &mut Pen<'_>) -> Draft {
-    const TOUGH: &[&str] = &["easy", "hard", "difficult", "impossible", "pleasant", "fun"];
-    const RAISING: &[&str] = &["likely", "certain", "bound", "sure", "unlikely", "about"];
-    const STRANDED: &[&str] = &[
-        "talk to",
-        "work with",
-        "live with",
-        "argue with",
-        "reason with",
-        "deal with",
-        "rely on",
-        "look after",
-        "listen to",
-        "wait for",
-        "compete with",
-    ];
-    let (who, verb) = (pen.person(), pen.word(STRANDED));
-    let (noun, be) = if pen.coin() {
-        (who.one, "is")
-    } else {
-        (who.many, "are")
-    };
-    let (good, bad) = (pen.word(TOUGH), pen.word(RAISING));
+    let (who, verb) = (pen.person(), pen.word("stranded"));
+    let (noun, be) = pen.either((who.one, "is"), (who.many, "are"));
+    let (good, bad) = (pen.word("tough"), pen.word("not_tough"));
     Draft::slot(&format!("the {noun} {be} {{}} to {verb}"), good, bad)
 }
 
-const GETTING: &[&str] = &[
-    "bought", "found", "sold", "painted", "cleaned", "owned", "carried", "needed",
-];
-
 pub(super) fn ellipsis_number(pen: &mut Pen<'_>) -> Draft {
-    const SEVERAL: &[&str] = &["two", "three", "four", "five", "several", "many"];
-    let ((one, other), verb) = (pen.names(), pen.word(GETTING));
-    let (thing, look, count) = (pen.thing().one, pen.word(PLAIN_LOOKS), pen.word(SEVERAL));
+    let ((one, other), verb) = (pen.names(), pen.word("getting"));
+    let (thing, look, count) = (
+        pen.thing().one,
+        pen.word("plain_looks"),
+        pen.word("several"),
+    );
     Draft::statement(
         format!("{one} {verb} one {look} {thing} and {other} {verb} {count}"),
         format!("{one} {verb} one {thing} and {other} {verb} {count} {look}"),
@@ -184,9 +129,9 @@ pub(super) fn ellipsis_number(pen: &mut Pen<'_>) -> Draft {
 }
 
 pub(super) fn ellipsis_adjective(pen: &mut Pen<'_>) -> Draft {
-    let ((one, other), verb, thing) = (pen.names(), pen.word(GETTING), pen.thing().many);
-    let (few, more) = pen.two(COUNTS);
-    let (first, second) = pen.two(PLAIN_LOOKS);
+    let ((one, other), verb, thing) = (pen.names(), pen.word("getting"), pen.thing().many);
+    let (few, more) = pen.two_words("counts");
+    let (first, second) = pen.two_words("plain_looks");
     Draft::statement(
         format!("{one} {verb} {few} {thing} and {other} {verb} {more} {second} {thing}"),
         format!("{one} {verb} {few} {first} {thing} and {other} {verb} {more} {second}"),
@@ -196,15 +141,15 @@ pub(super) fn ellipsis_adjective(pen: &mut Pen<'_>) -> Draft {
 pub(super) fn ellipsis_verb(pen: &mut Pen<'_>) -> Draft {
     let (one, other) = pen.names();
     if pen.coin() {
-        let verb = pen.any(INTRANSITIVE).past;
-        let when = pen.word(PAST_TIMES);
+        let verb = pen.verb("intransitive").past;
+        let when = pen.word("past_times");
         Draft::slot(
             &format!("{one} {verb} {when}, and {other} {{}} too"),
             "did",
             "was",
         )
     } else {
-        let (state, when) = (pen.word(STATES), pen.word(PAST_TIMES));
+        let (state, when) = (pen.word("states"), pen.word("past_times"));
         Draft::slot(
             &format!("{one} was {state} {when}, and {other} {{}} too"),
             "was",
