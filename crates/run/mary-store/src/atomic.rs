@@ -8,16 +8,15 @@ use serde::Serialize;
 
 use crate::fault::{corrupt, io_at};
 
-/// Writes a value as indented JSON.
 pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), StoreError> {
-    let mut bytes = serde_json::to_vec_pretty(value).map_err(|e| {
-        corrupt(
-            path,
-            0,
-            format!("cannot be written as JSON: {e}"),
-            "this is a fault in Mary; please report it",
-        )
-    })?;
+    let mut bytes = serde_json::to_vec_pretty(value).map_err(unwritable(path))?;
     bytes.push(b'\n');
     replace_file(path, &bytes).map_err(io_at(path))
+}
+
+pub(crate) fn unwritable(path: &Path) -> impl Fn(serde_json::Error) -> StoreError + '_ {
+    move |e| {
+        let hint = "this is a fault in Mary; please report it";
+        corrupt(path, 0, format!("cannot be written as JSON: {e}"), hint)
+    }
 }

@@ -1,15 +1,24 @@
 //! How errors of the file system become messages with a place and a remedy.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use mary_contract::StoreError;
 
-/// An error of the file system at a place.
 pub(crate) fn io_at(path: &Path) -> impl Fn(io::Error) -> StoreError + '_ {
     move |source| StoreError::Io {
         path: path.to_owned(),
         source,
+    }
+}
+
+/// A plain file, opened for reading, if it is there.
+pub(crate) fn open_if_there(path: &Path) -> Result<Option<File>, StoreError> {
+    match mary_platform::open_plain(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(io_at(path)(e)),
     }
 }
 

@@ -26,7 +26,6 @@ const LARGEST_JSON: u64 = 1 << 30;
 /// What was cut from the end of a torn log when it was opened for writing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Healed {
-    /// How many bytes.
     pub bytes: u64,
     pub kept_in: PathBuf,
 }
@@ -217,7 +216,6 @@ impl RunFolder {
         atomic::write_json(&self.path.join(SUMMARY), summary)
     }
 
-    /// The summary, once there is one.
     pub fn summary(&self) -> Result<Option<RunSummary>, StoreError> {
         let path = self.path.join(SUMMARY);
         if path.exists() {
@@ -228,7 +226,6 @@ impl RunFolder {
         }
     }
 
-    /// The samples that are already there.
     pub fn finished_ids(&self) -> Result<FinishedIds, StoreError> {
         Ok(self.index()?.finished)
     }

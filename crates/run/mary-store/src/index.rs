@@ -2,21 +2,20 @@
 //! and damaged lines, and continues where it stopped when the log has grown.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mary_contract::{SampleId, StoreError};
 use mary_platform::DigestMap;
-use mary_platform::open_plain;
 
-use crate::fault::{corrupt, io_at};
+use crate::fault::{corrupt, io_at, open_if_there};
 use crate::line;
 use crate::read::line_number;
 
 pub(crate) const READ_BUFFER: usize = 1 << 20;
 
-/// How far an item came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// Judged, or answered with nothing to judge.
@@ -33,7 +32,6 @@ struct Entry {
 }
 
 impl Entry {
-    /// As one number.
     fn packed(self) -> u64 {
         (self.offset << 1) | u64::from(self.state == State::Failed)
     }
@@ -95,7 +93,6 @@ impl FinishedIds {
         self.entries().len()
     }
 
-    /// Whether the log is empty.
     pub fn is_empty(&self) -> bool {
         self.entries().is_empty()
     }
@@ -133,20 +130,9 @@ impl Index {
     /// Reads what has been written since. An incomplete or unreadable *last* line is left out: it
     /// is being written just now, or torn.
     pub(crate) fn extend(&mut self, path: &Path) -> Result<(), StoreError> {
-        let mut file = match open_plain(path) {
-            Ok(file) => file,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(e) => return Err(io_at(path)(e)),
-        };
-        let len = file.metadata().map_err(io_at(path))?.len();
-        if len < self.end {
-            *self = Self::default();
-        }
-        if len == self.end {
+        let Some(mut reader) = grown(self, path)? else {
             return Ok(());
-        }
-        file.seek(SeekFrom::Start(self.end)).map_err(io_at(path))?;
-        let mut reader = BufReader::with_capacity(READ_BUFFER, file);
+        };
         let mut bytes = Vec::new();
         loop {
             bytes.clear();
@@ -159,9 +145,9 @@ impl Index {
             {
                 let last = reader.fill_buf().map_err(io_at(path))?.is_empty();
                 return match e {
-                    Trouble::Unreadable(_) if last => Ok(()),
-                    Trouble::Unreadable(e) => Err(unreadable(path, self.lines + 1, &e)),
-                    Trouble::Other(e) => Err(e),
+                    Refused::Unreadable(_) if last => Ok(()),
+                    Refused::Unreadable(e) => Err(unreadable(path, self.lines + 1, &e)),
+                    Refused::Other(e) => Err(e),
                 };
             }
             self.lines += 1;
@@ -169,8 +155,8 @@ impl Index {
         }
     }
 
-    fn take(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Trouble> {
-        let (id, failed) = line::read_id(bytes).map_err(Trouble::Unreadable)?;
+    fn take(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Refused> {
+        let (id, failed) = line::read_id(bytes).map_err(Refused::Unreadable)?;
         let state = if failed {
             State::Failed
         } else {
@@ -181,7 +167,7 @@ impl Index {
             state,
         };
         let before = self.finished.entries().insert(id.digest(), entry.packed());
-        let before = before.map_err(|e| Trouble::Other(temporary(e)))?;
+        let before = before.map_err(|e| Refused::Other(temporary(e)))?;
         self.finished.failed += usize::from(failed);
         match before.map(Entry::unpacked) {
             None => Ok(()),
@@ -190,7 +176,7 @@ impl Index {
                 Arc::make_mut(&mut self.replaced).insert(earlier.offset);
                 Ok(())
             }
-            Some(earlier) => Err(Trouble::Other(corrupt(
+            Some(earlier) => Err(Refused::Other(corrupt(
                 path,
                 self.lines + 1,
                 format!(
@@ -219,20 +205,9 @@ pub(crate) struct Ascending {
 impl Ascending {
     /// Reads what has been written since, as far as the order holds.
     pub(crate) fn extend(&mut self, path: &Path) -> Result<(), StoreError> {
-        let mut file = match open_plain(path) {
-            Ok(file) => file,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(e) => return Err(io_at(path)(e)),
-        };
-        let len = file.metadata().map_err(io_at(path))?.len();
-        if len < self.end {
-            *self = Self::default();
-        }
-        if self.broken || len == self.end {
+        let Some(mut reader) = grown(self, path)?.filter(|_| !self.broken) else {
             return Ok(());
-        }
-        file.seek(SeekFrom::Start(self.end)).map_err(io_at(path))?;
-        let mut reader = BufReader::with_capacity(READ_BUFFER, file);
+        };
         let mut bytes = Vec::new();
         loop {
             bytes.clear();
@@ -257,12 +232,46 @@ impl Ascending {
     }
 }
 
-enum Trouble {
+/// What knows a log up to some byte.
+trait UpTo: Default {
+    /// Bytes of whole, readable lines.
+    fn end(&self) -> u64;
+}
+
+impl UpTo for Index {
+    fn end(&self) -> u64 {
+        self.end
+    }
+}
+
+impl UpTo for Ascending {
+    fn end(&self) -> u64 {
+        self.end
+    }
+}
+
+/// What stands in a log behind what is known of it. A log that has shrunk is another: all is forgotten.
+fn grown(known: &mut impl UpTo, path: &Path) -> Result<Option<BufReader<File>>, StoreError> {
+    let Some(mut file) = open_if_there(path)? else {
+        return Ok(None);
+    };
+    let len = file.metadata().map_err(io_at(path))?.len();
+    if len < known.end() {
+        *known = Default::default();
+    }
+    if len == known.end() {
+        return Ok(None);
+    }
+    file.seek(SeekFrom::Start(known.end()))
+        .map_err(io_at(path))?;
+    Ok(Some(BufReader::with_capacity(READ_BUFFER, file)))
+}
+
+enum Refused {
     Unreadable(serde_json::Error),
     Other(StoreError),
 }
 
-/// A line that is no sample.
 pub(crate) fn unreadable(path: &Path, line: usize, error: &serde_json::Error) -> StoreError {
     corrupt(
         path,

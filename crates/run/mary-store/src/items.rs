@@ -9,6 +9,7 @@ use mary_contract::{Item, Part, Prompt, Request, Speaker, StoreError, Target, Ta
 use serde_json::{Value, json};
 use thiserror::Error;
 
+use crate::export::picture;
 use crate::fault::io_at;
 
 mod columns;
@@ -16,7 +17,6 @@ mod lm_eval;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemsForm {
-    /// One object a line.
     Jsonl,
     Csv,
     Parquet,
@@ -29,11 +29,9 @@ pub enum ItemsForm {
 pub struct ItemsOf {
     pub task: String,
     pub version: String,
-    /// The seed they were made with.
     pub seed: u64,
 }
 
-/// Why items could not be written.
 #[derive(Debug, Error)]
 pub enum ItemsError {
     /// The task could not make one.
@@ -86,15 +84,14 @@ impl<'a> Plain<'a> {
 
     /// Its pictures as addresses that hold them.
     fn images(&self) -> Vec<String> {
-        let parts = self
-            .prompt
-            .iter()
-            .flat_map(|p| &p.turns)
-            .flat_map(|t| &t.parts);
-        parts.filter_map(picture).collect()
+        let turns = self.prompt.iter().flat_map(|p| &p.turns);
+        let images = turns.flat_map(|t| &t.parts).filter_map(|part| match part {
+            Part::Image(image) => Some(picture(image)),
+            Part::Text(_) => None,
+        });
+        images.collect()
     }
 
-    /// The options and which of them is right.
     fn options(&self) -> Option<(Vec<&'a str>, usize)> {
         match &self.item.target {
             Target::Choice {
@@ -105,7 +102,6 @@ impl<'a> Plain<'a> {
         }
     }
 
-    /// What is right, in words.
     fn target(&self) -> String {
         match &self.item.target {
             Target::Choice {
@@ -202,16 +198,6 @@ impl<'a> Plain<'a> {
     }
 }
 
-fn picture(part: &Part) -> Option<String> {
-    let Part::Image(image) = part else {
-        return None;
-    };
-    // The contract writes the bytes of a picture as base64.
-    let written = serde_json::to_value(image).ok()?;
-    let data = written.get("data")?.as_str()?.to_owned();
-    Some(format!("data:{};base64,{data}", image.media_type))
-}
-
 /// A prompt as the messages of a chat.
 fn messages(prompt: &Prompt) -> Value {
     let system = prompt.system.iter();
@@ -228,7 +214,7 @@ fn messages(prompt: &Prompt) -> Value {
             parts => {
                 let parts = parts.iter().map(|part| match part {
                     Part::Text(text) => json!({ "type": "text", "text": text }),
-                    image => json!({ "type": "image", "image": picture(image) }),
+                    Part::Image(image) => json!({ "type": "image", "image": picture(image) }),
                 });
                 json!(parts.collect::<Vec<_>>())
             }
@@ -286,8 +272,8 @@ pub fn write_items(
         count += 1;
     }
     sink.end()?;
-    if let (Some(mut apart), Some(path)) = (apart, keys) {
-        apart.end()?;
+    if let (Some(apart), Some(path)) = (apart, keys) {
+        Box::new(apart).end()?;
         files.push(path.to_owned());
     }
     Ok((files, count))
@@ -295,10 +281,9 @@ pub fn write_items(
 
 trait Sink {
     fn put(&mut self, row: &Value) -> Result<(), ItemsError>;
-    fn end(&mut self) -> Result<(), ItemsError>;
+    fn end(self: Box<Self>) -> Result<(), ItemsError>;
 }
 
-/// One object a line.
 struct Lines {
     path: PathBuf,
     out: BufWriter<File>,
@@ -319,7 +304,7 @@ impl Sink for Lines {
         Ok(writeln!(self.out, "{row}").map_err(io_at(&self.path))?)
     }
 
-    fn end(&mut self) -> Result<(), ItemsError> {
+    fn end(mut self: Box<Self>) -> Result<(), ItemsError> {
         Ok(self.out.flush().map_err(io_at(&self.path))?)
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use mary_contract::{RunManifest, Sample, StoreError};
 use mary_platform::{Replacement, append_plain, open_plain};
 
-use crate::fault::{corrupt, io_at};
+use crate::fault::{corrupt, io_at, open_if_there};
 use crate::index::{READ_BUFFER, unreadable};
 use crate::line::{self, Seal};
 use crate::plan::Plan;
@@ -17,8 +17,26 @@ use crate::sort::{Entry, Scratch, Sorter, fold, merge_runs};
 /// Conflicts that are named one by one.
 const NAMED: usize = 10;
 
-/// A log that is joined.
-pub(crate) struct Source {
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MergeReport {
+    pub path: PathBuf,
+    pub samples: usize,
+    pub failed: usize,
+    /// Copies that were left out because the same sample was there already.
+    pub duplicates: usize,
+    /// Failures that an answer from another shard replaced.
+    pub replaced: usize,
+    /// Samples that were answered twice, and not alike; the first answer stayed.
+    pub differing: usize,
+    /// Logs that ended in the middle of a line.
+    pub torn: usize,
+    /// Logs with lines from before lines had checksums.
+    pub unchecked: usize,
+    /// Damaged lines that stood in the joined log from before and were set aside.
+    pub damaged: usize,
+}
+
+pub(crate) struct JoinedLog {
     pub(crate) log: PathBuf,
     /// The run that the manifest beside it names; every line's checksum holds for this run alone.
     pub(crate) run: String,
@@ -29,34 +47,17 @@ pub(crate) struct Source {
     pub(crate) replaced: bool,
 }
 
-/// What came of joining logs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub(crate) samples: usize,
-    pub(crate) failed: usize,
-    pub(crate) duplicates: usize,
-    pub(crate) replaced: usize,
-    pub(crate) differing: usize,
-    pub(crate) torn: usize,
-    /// Samples with different answers in two folders.
-    conflicts: usize,
-    /// Logs with lines that have no checksum.
-    pub(crate) unchecked: usize,
-    /// Damaged lines of the log that was replaced.
-    pub(crate) damaged: usize,
-}
-
 /// Joins logs into one at `target`, sorted by id: the whole of it or nothing. `target` may be one of
 /// the sources. Lines are refused that do not match their checksum, that a shard's plan does not hold, or
 /// whose model or task the manifest does not name.
 pub(crate) fn join(
     manifest: &RunManifest,
-    sources: &[Source],
+    sources: &[JoinedLog],
     target: &Path,
-) -> Result<Counts, StoreError> {
+) -> Result<MergeReport, StoreError> {
     let scratch = Scratch::beside(target)?;
     let aside = scratch.folder.join("damaged");
-    let mut counts = Counts::default();
+    let mut counts = MergeReport::default();
     let mut runs = Vec::new();
     let mut sorter = Sorter::default();
     for (place, source) in sources.iter().enumerate() {
@@ -68,8 +69,8 @@ pub(crate) fn join(
     fold(&mut runs, &scratch)?;
     let mut out = Replacement::begin(target).map_err(io_at(target))?;
     let mut group: Vec<Entry> = Vec::new();
-    let mut conflicts: Vec<String> = Vec::new();
-    let mut settle = |group: &mut Vec<Entry>, counts: &mut Counts| -> Result<(), StoreError> {
+    let mut conflicts = Conflicts::default();
+    let mut settle = |group: &mut Vec<Entry>, counts: &mut MergeReport| -> Result<(), StoreError> {
         if let Some(chosen) = choose(group, sources, counts, &mut conflicts)? {
             let mut line = chosen.line.clone();
             if chosen.checked {
@@ -90,8 +91,8 @@ pub(crate) fn join(
         Ok(())
     })?;
     settle(&mut group, &mut counts)?;
-    if counts.conflicts > 0 {
-        return Err(conflict(&counts, &conflicts));
+    if conflicts.number > 0 {
+        return Err(conflicts.into_error());
     }
     if counts.samples == 0 {
         return Err(empty(sources));
@@ -112,16 +113,25 @@ fn keep_aside(aside: &Path, target: &Path) -> Result<(), StoreError> {
     to.sync_data().map_err(io_at(&torn))
 }
 
-fn conflict(counts: &Counts, named: &[String]) -> StoreError {
-    StoreError::Mismatch(format!(
-        "{} with different content in two folders; nothing was written:{}\n\
-         hint: these are not shards of one run; merge only one of the folders",
-        mary_platform::counted(counts.conflicts, "sample"),
-        named.concat()
-    ))
+/// Samples with different answers in two folders.
+#[derive(Default)]
+struct Conflicts {
+    number: usize,
+    named: Vec<String>,
 }
 
-fn empty(sources: &[Source]) -> StoreError {
+impl Conflicts {
+    fn into_error(self) -> StoreError {
+        StoreError::Mismatch(format!(
+            "{} with different content in two folders; nothing was written:{}\n\
+             hint: these are not shards of one run; merge only one of the folders",
+            mary_platform::counted(self.number, "sample"),
+            self.named.concat()
+        ))
+    }
+}
+
+fn empty(sources: &[JoinedLog]) -> StoreError {
     let mut searched = String::new();
     for source in sources.iter().filter(|source| !source.replaced).take(NAMED) {
         searched.push_str(&format!("\n  {}", source.log.display()));
@@ -141,9 +151,9 @@ fn empty(sources: &[Source]) -> StoreError {
 /// the earlier log before the later.
 fn choose<'g>(
     group: &'g [Entry],
-    sources: &[Source],
-    counts: &mut Counts,
-    conflicts: &mut Vec<String>,
+    sources: &[JoinedLog],
+    counts: &mut MergeReport,
+    conflicts: &mut Conflicts,
 ) -> Result<Option<&'g Entry>, StoreError> {
     let answered = |checked| {
         let mut answers = group.iter().filter(|entry| !entry.failed);
@@ -179,8 +189,8 @@ fn choose<'g>(
         } else if folder_of(entry, sources) == folder_of(chosen, sources) {
             counts.differing += 1;
         } else {
-            counts.conflicts += 1;
-            if conflicts.len() < NAMED {
+            conflicts.number += 1;
+            if conflicts.named.len() < NAMED {
                 let name = line::read_id(&entry.line)
                     .map(|(id, _)| id.describe())
                     .unwrap_or_default();
@@ -189,7 +199,7 @@ fn choose<'g>(
                     let folder = source.and_then(|source| source.log.parent());
                     folder.map_or_else(String::new, |p| p.display().to_string())
                 };
-                conflicts.push(format!(
+                conflicts.named.push(format!(
                     "\n  {name} in {} and {}",
                     place(chosen),
                     place(entry)
@@ -200,7 +210,7 @@ fn choose<'g>(
     Ok(Some(chosen))
 }
 
-fn folder_of(entry: &Entry, sources: &[Source]) -> Option<usize> {
+fn folder_of(entry: &Entry, sources: &[JoinedLog]) -> Option<usize> {
     Some(sources.get(entry.source as usize)?.folder)
 }
 
@@ -212,18 +222,17 @@ fn canonical(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// A log that is being read.
 struct Log<'a> {
     manifest: &'a RunManifest,
     models: Vec<String>,
-    source: &'a Source,
+    source: &'a JoinedLog,
     place: u32,
     /// Where damaged lines of the log that is replaced are kept meanwhile.
     aside: &'a Path,
 }
 
 impl<'a> Log<'a> {
-    fn new(manifest: &'a RunManifest, source: &'a Source, place: u32, aside: &'a Path) -> Self {
+    fn new(manifest: &'a RunManifest, source: &'a JoinedLog, place: u32, aside: &'a Path) -> Self {
         let models = manifest.models.iter().map(|card| card.model.to_string());
         Self {
             manifest,
@@ -237,14 +246,12 @@ impl<'a> Log<'a> {
     /// Hands over the whole lines of a log. A torn or unreadable last line is left out, as everywhere.
     fn read(
         &self,
-        counts: &mut Counts,
+        counts: &mut MergeReport,
         mut take: impl FnMut(Entry) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let path = &self.source.log;
-        let file = match open_plain(path) {
-            Ok(file) => file,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(e) => return Err(io_at(path)(e)),
+        let Some(file) = open_if_there(path)? else {
+            return Ok(());
         };
         let plan = match self.source.replaced {
             true => None,
@@ -267,11 +274,7 @@ impl<'a> Log<'a> {
                 continue;
             }
             match self.check(number, &mut bytes, plan.as_ref()) {
-                Ok(Checked {
-                    key,
-                    failed,
-                    checked,
-                }) => {
+                Ok((key, failed, checked)) => {
                     unchecked |= !checked;
                     take(Entry {
                         key,
@@ -300,13 +303,13 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    /// Checks a line and takes its checksum out.
+    /// Checks a line and takes its checksum out: its key, whether it is a failure, and whether it had one.
     fn check(
         &self,
         number: u64,
         bytes: &mut Vec<u8>,
         plan: Option<&Plan>,
-    ) -> Result<Checked, Refused> {
+    ) -> Result<(Vec<u8>, bool, bool), Refused> {
         let checked = match line::unseal(&self.source.run, bytes) {
             Seal::Sound => true,
             Seal::Broken => return Err(Refused::Changed),
@@ -329,11 +332,7 @@ impl<'a> Log<'a> {
                 return Err(Refused::Changed);
             }
         }
-        Ok(Checked {
-            key: id.key(),
-            failed,
-            checked,
-        })
+        Ok((id.key(), failed, checked))
     }
 
     fn say(&self, number: u64, refused: Refused) -> StoreError {
@@ -361,14 +360,6 @@ impl<'a> Log<'a> {
     }
 }
 
-/// What is known of a line that may be joined.
-struct Checked {
-    key: Vec<u8>,
-    failed: bool,
-    checked: bool,
-}
-
-/// Why a line is not joined.
 enum Refused {
     Unreadable(serde_json::Error),
     Changed,

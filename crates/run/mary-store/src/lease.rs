@@ -24,7 +24,6 @@ use serde::{Deserialize, Serialize};
 use crate::fault::io_at;
 use crate::mounts::network_file_system;
 
-/// The file in a run folder.
 pub(crate) const FILE: &str = "run.lock";
 /// Every content has this many bytes, so that it is replaced by one write.
 const WIDTH: usize = 512;

@@ -12,8 +12,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use mary_contract::{Exchange, Item, Judgement, Sample, SampleId, Usage};
-use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::de::{Deserializer as _, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
 
 #[derive(Serialize)]
 struct Written<'a> {
@@ -102,7 +102,6 @@ pub(crate) fn seal(run: &str, start: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(SUM_END);
 }
 
-/// What the checksum of a line says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seal {
     /// The line is what this run wrote.
@@ -160,7 +159,6 @@ pub struct ItemHead {
     pub tags: BTreeMap<String, String>,
 }
 
-/// A sample without its prompts and answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     pub id: SampleId,
@@ -169,13 +167,11 @@ pub struct Verdict {
     pub usage: Usage,
     /// Names that replies gave themselves, where they were not that of the model that was asked.
     pub answered_by: Vec<String>,
-    /// Stratum, cluster and tags of the item.
     pub item: ItemHead,
     /// Where its line begins, for [`crate::RunFolder::sample_at`].
     pub offset: u64,
 }
 
-/// An id that borrows from the line.
 #[derive(Deserialize)]
 pub(crate) struct BorrowedId<'a> {
     #[serde(borrow)]
@@ -287,7 +283,6 @@ pub(crate) fn read_verdict(line: &[u8], offset: u64) -> Result<Verdict, serde_js
     }
 }
 
-/// The parts of a line read so far.
 struct Head<I, J, M> {
     id: Option<I>,
     judgement: Option<J>,
@@ -319,30 +314,17 @@ impl<'de, I: Deserialize<'de>, J: Deserialize<'de>, M: Deserialize<'de>> Head<I,
             return Err(serde_json::Error::custom("the line ends in the middle"));
         }
         let mut from = serde_json::Deserializer::from_slice(line);
-        match (HeadSeed { head: self }).deserialize(&mut from) {
+        let visitor = HeadVisitor {
+            head: self,
+            line: PhantomData,
+        };
+        match from.deserialize_map(visitor) {
             Ok(()) => Ok(()),
             // The visitor leaves with an error once it has what it wants: the way out of a map
             // that serde otherwise insists on reading to its end.
             Err(_) if self.is_full() => Ok(()),
             Err(e) => Err(e),
         }
-    }
-}
-
-struct HeadSeed<'h, I, J, M> {
-    head: &'h mut Head<I, J, M>,
-}
-
-impl<'de, I: Deserialize<'de>, J: Deserialize<'de>, M: Deserialize<'de>> DeserializeSeed<'de>
-    for HeadSeed<'_, I, J, M>
-{
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_map(HeadVisitor {
-            head: self.head,
-            line: PhantomData,
-        })
     }
 }
 

@@ -8,31 +8,10 @@ use mary_contract::{RunManifest, StoreError};
 use crate::atomic;
 use crate::fault::io_at;
 use crate::folder::{MANIFEST, SAMPLES, folder_name};
-use crate::join::{Source, join};
+use crate::join::{JoinedLog, MergeReport, join};
 use crate::lease::Lock;
 use crate::manifest::{difference, shard_difference};
 use crate::{RunFolder, ShardPlace, run_digest};
-
-/// What came of a merge.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MergeReport {
-    pub path: PathBuf,
-    /// Samples in it.
-    pub samples: usize,
-    pub failed: usize,
-    /// Copies that were left out because the same sample was there already.
-    pub duplicates: usize,
-    /// Failures that an answer from another shard replaced.
-    pub replaced: usize,
-    /// Samples that were answered twice, and not alike; the first answer stayed.
-    pub differing: usize,
-    /// Logs that ended in the middle of a line.
-    pub torn: usize,
-    /// Logs with lines from before lines had checksums.
-    pub unchecked: usize,
-    /// Damaged lines that stood in the joined log from before and were set aside.
-    pub damaged: usize,
-}
 
 /// Merges run folders into one under `root`, its samples sorted by id: their logs, and those of the shards
 /// that lie in them. The sources are only read. The same sample with different content in two folders is a
@@ -80,7 +59,7 @@ pub fn merge(root: &Path, sources: &[&Path]) -> Result<MergeReport, StoreError> 
     if fresh {
         atomic::write_json(&path.join(MANIFEST), &manifest)?;
     }
-    Ok(MergeReport::of(path, &counts))
+    Ok(MergeReport { path, ..counts })
 }
 
 /// Joins parts of one run into its own folder: what its log holds already, and the logs of folders with
@@ -92,8 +71,10 @@ pub fn join_into(run: &Path, parts: &[PathBuf]) -> Result<MergeReport, StoreErro
         logs.push(source(&part_of(&whole, part)?, 0));
     }
     let _lock = Lock::take(run)?;
-    let counts = join(whole.manifest(), &logs, &run.join(SAMPLES))?;
-    Ok(MergeReport::of(run.to_owned(), &counts))
+    Ok(MergeReport {
+        path: run.to_owned(),
+        ..join(whole.manifest(), &logs, &run.join(SAMPLES))?
+    })
 }
 
 /// The shards in a run's folder that have begun.
@@ -118,8 +99,8 @@ fn part_of(whole: &RunFolder, part: &Path) -> Result<RunFolder, StoreError> {
     }
 }
 
-fn source(folder: &RunFolder, place: usize) -> Source {
-    Source {
+fn source(folder: &RunFolder, place: usize) -> JoinedLog {
+    JoinedLog {
         log: folder.path().join(SAMPLES),
         run: folder.manifest().id.clone(),
         folder: place,
@@ -128,28 +109,12 @@ fn source(folder: &RunFolder, place: usize) -> Source {
 }
 
 /// What a joined log holds from before.
-fn replaced(folder: &Path, manifest: &RunManifest) -> Source {
-    Source {
+fn replaced(folder: &Path, manifest: &RunManifest) -> JoinedLog {
+    JoinedLog {
         log: folder.join(SAMPLES),
         run: manifest.id.clone(),
         folder: 0,
         replaced: true,
-    }
-}
-
-impl MergeReport {
-    fn of(path: PathBuf, counts: &crate::join::Counts) -> Self {
-        Self {
-            path,
-            samples: counts.samples,
-            failed: counts.failed,
-            duplicates: counts.duplicates,
-            replaced: counts.replaced,
-            differing: counts.differing,
-            torn: counts.torn,
-            unchecked: counts.unchecked,
-            damaged: counts.damaged,
-        }
     }
 }
 

@@ -18,7 +18,7 @@ use mary_contract::{Key, Reply, StoreError};
 use mary_platform::{open_plain, writable_place};
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{corrupt, io_at};
+use crate::fault::{corrupt, io_at, open_if_there};
 use crate::finite::reply_is_finite;
 
 pub(crate) const PAID: &str = "paid.jsonl";
@@ -75,10 +75,8 @@ impl PaidAnswers {
             writing: None,
             reading: None,
         };
-        let file = match open_plain(&path) {
-            Ok(file) => file,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(paid),
-            Err(e) => return Err(io_at(&path)(e)),
+        let Some(file) = open_if_there(&path)? else {
+            return Ok(paid);
         };
         writable_place(&path).map_err(io_at(&path))?;
         let size = file.metadata().map_err(io_at(&path))?.len();

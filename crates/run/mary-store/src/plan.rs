@@ -8,17 +8,16 @@ use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 
 use mary_contract::StoreError;
-use mary_platform::DigestMap;
-use mary_platform::{open_plain, replace_file};
+use mary_platform::{DigestMap, replace_file};
 use serde::{Deserialize, Serialize};
 
 use crate::RunFolder;
-use crate::fault::{corrupt, io_at};
+use crate::atomic::unwritable;
+use crate::fault::{corrupt, io_at, open_if_there};
 use crate::folder::SAMPLES;
 use crate::index::READ_BUFFER;
 use crate::line::{self, BorrowedId, Seal};
 
-/// Its name in a shard's folder.
 const PLAN: &str = "plan.jsonl";
 /// Ids in one line of it, at most.
 const IDS_A_LINE: usize = 1000;
@@ -52,7 +51,6 @@ struct End {
     sum: String,
 }
 
-/// Item ids by model and task.
 type Ids = BTreeMap<(String, String), BTreeSet<String>>;
 
 /// The plan of a shard, for asking whether a sample is in it.
@@ -86,7 +84,6 @@ impl Plan {
         Ok(Some(Self { head, ids }))
     }
 
-    /// Whether a sample is in it.
     pub(crate) fn holds(&self, id: &BorrowedId<'_>) -> io::Result<bool> {
         Ok(id.trial() < self.head.trials && self.ids.get(id.item_digest())?.is_some())
     }
@@ -137,14 +134,7 @@ pub(crate) fn write<'a>(
         trials: manifest.trials,
         unchecked,
     };
-    let bytes = written(&head, &wanted).map_err(|e| {
-        corrupt(
-            &path,
-            0,
-            format!("cannot be written as JSON: {e}"),
-            "this is a fault in Mary; please report it",
-        )
-    })?;
+    let bytes = written(&head, &wanted).map_err(unwritable(&path))?;
     replace_file(&path, &bytes).map_err(io_at(&path))
 }
 
@@ -174,10 +164,8 @@ fn read(
     path: &Path,
     mut each: impl FnMut(Block) -> Result<(), StoreError>,
 ) -> Result<Option<Head>, StoreError> {
-    let file = match open_plain(path) {
-        Ok(file) => file,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(io_at(path)(e)),
+    let Some(file) = open_if_there(path)? else {
+        return Ok(None);
     };
     let mut reader = BufReader::with_capacity(READ_BUFFER, file);
     let mut hasher = blake3::Hasher::new();
@@ -215,10 +203,8 @@ fn damaged(path: &Path, line: usize, what: impl std::fmt::Display) -> StoreError
 
 /// The number of the last line of a log that has no checksum.
 fn unchecked_lines(log: &Path, run: &str) -> Result<u64, StoreError> {
-    let file = match open_plain(log) {
-        Ok(file) => file,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(0),
-        Err(e) => return Err(io_at(log)(e)),
+    let Some(file) = open_if_there(log)? else {
+        return Ok(0);
     };
     let mut reader = BufReader::with_capacity(READ_BUFFER, file);
     let (mut number, mut last, mut bytes) = (0, 0, Vec::new());

@@ -10,7 +10,7 @@ use mary_contract::{Sample, StoreError};
 use mary_platform::open_plain;
 use rayon::prelude::*;
 
-use crate::fault::io_at;
+use crate::fault::{io_at, open_if_there};
 use crate::index::{Index, READ_BUFFER, unreadable};
 use crate::line::{self, Verdict};
 
@@ -27,11 +27,8 @@ struct Lines {
 
 impl Lines {
     fn open(path: &Path, index: &Index) -> Result<Self, StoreError> {
-        let reader = match open_plain(path) {
-            Ok(file) => Some(BufReader::with_capacity(READ_BUFFER, file)),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
-            Err(e) => return Err(io_at(path)(e)),
-        };
+        let file = open_if_there(path)?;
+        let reader = file.map(|file| BufReader::with_capacity(READ_BUFFER, file));
         Ok(Self {
             path: path.to_owned(),
             reader,
@@ -101,7 +98,6 @@ impl Seeker {
         })
     }
 
-    /// The sample whose line begins at this byte.
     pub fn sample(&mut self, offset: u64) -> Result<Sample, StoreError> {
         let at = io_at(&self.path);
         // Relative, so that a step within the buffer costs nothing.

@@ -4,7 +4,6 @@ use mary_contract::{Event, EventObserver, StoreError};
 
 use crate::{Label, RunFolder};
 
-/// Appends samples to a run folder as they finish.
 pub struct Recorder<'a> {
     folder: &'a mut RunFolder,
     label: Option<Label>,

@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::atomic;
 use crate::fault::io_at;
 use crate::folder::{MANIFEST, folder_name, read_json};
+use crate::join::MergeReport;
 use crate::lease::{self, Holder};
 use crate::manifest::difference;
-use crate::merge::{MergeReport, join_into, shards_of};
+use crate::merge::{join_into, shards_of};
 use crate::{ResponseCache, RunFolder, network_file_system, plan};
 
 /// Where parts lie in a run or sweep folder.
@@ -23,18 +24,15 @@ const STATUS: &str = "shard.json";
 /// A shard's own cache of answers, once it has stopped.
 pub const SHARD_CACHE: &str = "answers.sqlite";
 
-/// How a shard ended last time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShardEnd {
     Done,
     /// A signal stopped it; it can go on.
     Interrupted,
-    /// Something else stopped it.
     Failed(String),
 }
 
-/// What a shard says about itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShardStatus {
     /// Which part, from 0.
@@ -119,7 +117,6 @@ impl ShardPlace {
         .map(Some)
     }
 
-    /// Writes what it says about itself.
     pub fn write_status(&self, status: &ShardStatus) -> Result<(), StoreError> {
         fs::create_dir_all(&self.path).map_err(io_at(&self.path))?;
         atomic::write_json(&self.path.join(STATUS), status)

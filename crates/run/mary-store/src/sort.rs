@@ -73,7 +73,6 @@ pub(crate) fn fold(runs: &mut Vec<PathBuf>, scratch: &Scratch) -> Result<(), Sto
     Ok(())
 }
 
-/// Lines that wait to be sorted.
 #[derive(Default)]
 pub(crate) struct Sorter {
     entries: Vec<Entry>,

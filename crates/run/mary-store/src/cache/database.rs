@@ -162,7 +162,6 @@ fn digit(letter: u8) -> Option<u8> {
     }
 }
 
-/// Bytes of the checksum before an answer.
 const SUM: usize = 16;
 
 /// A byte saying how the answer is written (`c` plain JSON, `d` compressed), a checksum over its key
@@ -201,7 +200,6 @@ fn checksum(form: u8, key: &Key, bytes: &[u8]) -> [u8; SUM] {
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Unpacked {
-    /// The answer that was kept.
     Answer(Box<Reply>),
     /// An answer in a form that this version does not read.
     Unknown,

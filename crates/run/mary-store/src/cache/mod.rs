@@ -31,7 +31,6 @@ const VIEW_AGE: Duration = Duration::from_millis(20);
 pub struct Label(Arc<Mutex<(String, String)>>);
 
 impl Label {
-    /// New rows belong to these.
     pub fn set(&self, model: &str, task: &str) {
         let mut label = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *label = (model.to_owned(), task.to_owned());
@@ -68,7 +67,6 @@ pub struct CacheStats {
     pub models: Vec<ModelShare>,
 }
 
-/// One model's part of a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelShare {
     /// The model, as the user named it.

@@ -6,7 +6,7 @@ use mary_contract::{ContinuationScore, Outcome, Request, Response, Sample, Store
 use crate::RunFolder;
 
 /// Options that get a column of their own, at most; what lies beyond is still in the margin.
-pub(super) const MOST: usize = 32;
+const MOST: usize = 32;
 
 /// A sample as a choice; everything is absent where it is none.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -24,18 +24,6 @@ pub(super) struct Choice {
     /// In the order of the options.
     pub logprobs: Vec<f64>,
 }
-
-/// The columns that do not depend on the number of options.
-pub(super) const HEAD: [&str; 8] = [
-    "options",
-    "right",
-    "right_text",
-    "chosen",
-    "chosen_text",
-    "logprob_right",
-    "logprob_other",
-    "margin",
-];
 
 /// How many columns of log-probabilities the samples of a run need.
 pub(super) fn columns(run: &RunFolder) -> Result<usize, StoreError> {

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use zip::write::SimpleFileOptions;
 
 use super::table::{answer, prompt};
-use super::{Group, create, file_name_of_task, time_in_names, usage_of};
+use super::{Group, create, file_name_of_task, outcome, picture, time_in_names, usage_of};
 use crate::RunFolder;
 use crate::fault::io_at;
 
@@ -47,7 +47,6 @@ pub(super) fn export(
     Ok(written)
 }
 
-/// The log without its samples.
 fn header(run: &RunFolder, group: &Group) -> Map<String, Value> {
     let manifest = run.manifest();
     let id = |part: &str| {
@@ -275,11 +274,6 @@ fn scores(sample: &Sample) -> Value {
 }
 
 fn metadata(sample: &Sample) -> Value {
-    let outcome = match &sample.judgement.outcome {
-        Outcome::Scored(_) => "scored",
-        Outcome::Unscored(reason) => reason.name(),
-        Outcome::Failed(_) => "failed",
-    };
     let scored: Vec<Value> = sample
         .exchanges
         .iter()
@@ -289,7 +283,7 @@ fn metadata(sample: &Sample) -> Value {
         "tags": sample.item.tags,
         "stratum": sample.item.stratum,
         "cluster": sample.item.cluster,
-        "outcome": outcome,
+        "outcome": outcome(sample),
         "log_probabilities": scored,
     })
 }
@@ -335,16 +329,7 @@ fn said(prompt: &Prompt, messages: &mut Vec<Value>) {
             .iter()
             .map(|part| match part {
                 Part::Text(text) => json!({ "type": "text", "text": text }),
-                Part::Image(image) => {
-                    // The contract writes a picture as base64 itself; borrow that form.
-                    let value = serde_json::to_value(image).unwrap_or_default();
-                    let data = value
-                        .get("data")
-                        .and_then(Value::as_str)
-                        .unwrap_or_default();
-                    let url = format!("data:{};base64,{data}", image.media_type);
-                    json!({ "type": "image", "image": url })
-                }
+                Part::Image(image) => json!({ "type": "image", "image": picture(image) }),
             })
             .collect();
         let role = match turn.speaker {

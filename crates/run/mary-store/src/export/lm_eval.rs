@@ -8,7 +8,7 @@ use mary_contract::{Outcome, Request, Response, Sample, StoreError, Target, Task
 use serde_json::{Map, Value, json};
 
 use super::table::{answer, prompt};
-use super::{Group, create, file_name_of_model, file_name_of_task, time_in_names};
+use super::{Group, create, file_name_of_model, file_name_of_task, outcome, time_in_names};
 use crate::fault::io_at;
 use crate::{RunFolder, atomic};
 
@@ -179,12 +179,7 @@ fn doc(sample: &Sample) -> (Value, String) {
         Target::Text(text) => text.clone(),
         Target::Data(value) => value.to_string(),
     };
-    let outcome = match &sample.judgement.outcome {
-        Outcome::Scored(_) => "scored",
-        Outcome::Unscored(reason) => reason.name(),
-        Outcome::Failed(_) => "failed",
-    };
-    doc.insert("outcome".into(), outcome.into());
+    doc.insert("outcome".into(), outcome(sample).into());
     (Value::Object(doc), target)
 }
 

@@ -6,22 +6,18 @@
 mod choice;
 mod inspect;
 mod lm_eval;
-mod parquet;
 mod table;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mary_contract::{Outcome, Sample, StoreError, TaskRun, Usage};
+use mary_contract::{Image, Outcome, Sample, StoreError, TaskRun, Usage};
 use mary_platform::writable_place;
 
 use crate::RunFolder;
 use crate::fault::io_at;
-use crate::line::Verdict;
-use crate::read::Seeker;
 
-/// A form that another tool reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportForm {
     /// Inspect's log as one JSON file for each model and task.
@@ -48,8 +44,8 @@ pub fn export(run: &RunFolder, form: ExportForm, into: &Path) -> Result<Vec<Path
         )));
     }
     match form {
-        ExportForm::Csv => table::export(run, into),
-        ExportForm::Parquet => parquet::export(run, into),
+        ExportForm::Csv => table::export_csv(run, into),
+        ExportForm::Parquet => table::export_parquet(run, into),
         ExportForm::LmEval => lm_eval::export(run, &groups(run)?, into),
         ExportForm::InspectJson => inspect::export(run, &groups(run)?, into, false),
         ExportForm::InspectEval => inspect::export(run, &groups(run)?, into, true),
@@ -63,6 +59,7 @@ fn create(path: &Path) -> Result<fs::File, StoreError> {
 }
 
 /// One model on one task: where its samples are and what they come to.
+#[derive(Default)]
 struct Group {
     model: String,
     task: String,
@@ -72,7 +69,6 @@ struct Group {
     failed: usize,
 }
 
-/// A running mean and spread.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     n: usize,
@@ -103,29 +99,16 @@ impl Tally {
 fn groups(run: &RunFolder) -> Result<Vec<Group>, StoreError> {
     let mut groups: BTreeMap<(String, String), Group> = BTreeMap::new();
     for verdict in run.verdicts()? {
-        let Verdict {
-            id,
-            judgement,
-            offset,
-            ..
-        } = verdict?;
-        let group = groups
-            .entry((id.model.clone(), id.task.clone()))
-            .or_insert_with(|| Group {
-                model: id.model,
-                task: id.task,
-                offsets: Vec::new(),
-                score: Tally::default(),
-                measures: BTreeMap::new(),
-                failed: 0,
-            });
-        group.offsets.push(offset);
-        match judgement.outcome {
+        let verdict = verdict?;
+        let key = (verdict.id.model, verdict.id.task);
+        let group = groups.entry(key).or_default();
+        group.offsets.push(verdict.offset);
+        match verdict.judgement.outcome {
             Outcome::Scored(score) => group.score.add(score),
             Outcome::Unscored(_) => {}
             Outcome::Failed(_) => group.failed += 1,
         }
-        for (name, value) in judgement.measures {
+        for (name, value) in verdict.judgement.measures {
             group.measures.entry(name).or_default().add(value);
         }
     }
@@ -135,7 +118,12 @@ fn groups(run: &RunFolder) -> Result<Vec<Group>, StoreError> {
             run.path().display()
         )));
     }
-    Ok(groups.into_values().collect())
+    let named = |((model, task), group)| Group {
+        model,
+        task,
+        ..group
+    };
+    Ok(groups.into_iter().map(named).collect())
 }
 
 impl Group {
@@ -147,11 +135,8 @@ impl Group {
         &'a self,
         run: &RunFolder,
     ) -> Result<impl Iterator<Item = Result<Sample, StoreError>> + 'a, StoreError> {
-        let mut seeker: Seeker = run.seeker()?;
-        Ok(self
-            .offsets
-            .iter()
-            .map(move |&offset| seeker.sample(offset)))
+        let mut seeker = run.seeker()?;
+        Ok(self.offsets.iter().map(move |&at| seeker.sample(at)))
     }
 }
 
@@ -187,28 +172,32 @@ fn file_name_of_model(name: &str) -> String {
 
 /// As lm-evaluation-harness makes a task's name fit a file.
 fn file_name_of_task(name: &str) -> String {
-    name.chars()
-        .map(|c| {
-            if c.is_alphanumeric() || c == '_' {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect()
+    name.replace(|c: char| !c.is_alphanumeric(), "_")
 }
 
 /// The run's time in a form that file names can hold.
 fn time_in_names(run: &RunFolder) -> String {
-    run.manifest()
-        .created
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || c == '.' {
-                c
-            } else {
-                '-'
-            }
-        })
-        .collect()
+    let created = &run.manifest().created;
+    created.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-")
+}
+
+/// What came of a sample, in a word.
+fn outcome(sample: &Sample) -> &str {
+    match &sample.judgement.outcome {
+        Outcome::Scored(_) => "scored",
+        Outcome::Unscored(reason) => reason.name(),
+        Outcome::Failed(_) => "failed",
+    }
+}
+
+/// A picture as an address that holds it.
+pub(crate) fn picture(image: &Image) -> String {
+    // The contract writes the bytes of a picture as base64; borrow that form.
+    let value = serde_json::to_value(image).unwrap_or_default();
+    let data = value.get("data").and_then(|d| d.as_str());
+    format!(
+        "data:{};base64,{}",
+        image.media_type,
+        data.unwrap_or_default()
+    )
 }

@@ -1,36 +1,62 @@
-//! One row for each sample, for R, pandas and spreadsheets.
+//! One row for each sample, for R, pandas and spreadsheets: as comma-separated text, or with types as Parquet.
 
 use std::path::{Path, PathBuf};
 
-use mary_contract::{Outcome, Request, Response, Sample, StoreError, Usage};
+use mary_contract::{Outcome, Request, Response, Sample, StoreError};
 use mary_platform::for_spreadsheet;
 
 use super::choice::{self, Choice};
 use super::{create, usage_of};
 use crate::RunFolder;
 use crate::fault::io_at;
+use crate::parquet::{Cell, FileNotes, GroupLimits, TableWriter};
 
-const HEAD: [&str; 17] = [
-    "model",
-    "task",
-    "item",
-    "trial",
-    "outcome",
-    "score",
-    "reason",
-    "parsed",
-    "target",
-    "stratum",
-    "cluster",
-    "tags",
-    "measures",
-    "prompt",
-    "answer",
-    "prompt_tokens",
-    "completion_tokens",
+/// The columns before the log-probabilities of the options, in the order of [`cells`]: name and type. Text is
+/// `binary`.
+const COLUMNS: [(&str, &str); 29] = [
+    ("model", "required binary"),
+    ("task", "required binary"),
+    ("item", "required binary"),
+    ("trial", "required int32"),
+    ("outcome", "required binary"),
+    ("score", "optional double"),
+    ("reason", "optional binary"),
+    ("parsed", "optional binary"),
+    ("target", "required binary"),
+    ("stratum", "required binary"),
+    ("cluster", "optional binary"),
+    ("tags", "required binary"),
+    ("measures", "required binary"),
+    ("prompt", "required binary"),
+    ("answer", "required binary"),
+    ("prompt_tokens", "required int64"),
+    ("cached_tokens", "required int64"),
+    ("completion_tokens", "required int64"),
+    ("reasoning_tokens", "required int64"),
+    ("cost", "optional double"),
+    ("model_version", "optional binary"),
+    ("options", "optional int64"),
+    ("right", "optional int64"),
+    ("right_text", "optional binary"),
+    ("chosen", "optional int64"),
+    ("chosen_text", "optional binary"),
+    ("logprob_right", "optional double"),
+    ("logprob_other", "optional double"),
+    ("margin", "optional double"),
 ];
 
-pub(super) fn export(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, StoreError> {
+/// Columns that came with Parquet; the text keeps the ones it always had.
+const NOT_IN_TEXT: [&str; 4] = ["cached_tokens", "reasoning_tokens", "cost", "model_version"];
+
+/// All columns of a run with so many options. What came later stands behind what was there.
+fn columns(options: usize) -> impl Iterator<Item = (String, &'static str)> {
+    let fixed = COLUMNS.map(|(name, form)| (name.to_owned(), form));
+    let logprobs = (1..=options).map(|n| (format!("logprob_{n}"), "optional double"));
+    let source = ("source".to_owned(), "optional binary");
+    fixed.into_iter().chain(logprobs).chain([source])
+}
+
+pub(super) fn export_csv(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let path = into.join(format!("{}.csv", run.manifest().id));
     let file = create(&path)?;
     let mut out = csv::Writer::from_writer(std::io::BufWriter::new(file));
@@ -38,128 +64,116 @@ pub(super) fn export(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, Store
         path: path.clone(),
         source: e.into(),
     };
-    let columns = choice::columns(run)?;
-    let head = HEAD.iter().chain(&choice::HEAD).map(|h| (*h).to_owned());
-    let head = head.chain((1..=columns).map(|n| format!("logprob_{n}")));
-    // What came later stands behind what was there.
-    let head = head.chain(["source".to_owned()]);
-    out.write_record(head).map_err(said)?;
+    let options = choice::columns(run)?;
+    let names: Vec<String> = columns(options).map(|(name, _)| name).collect();
+    let kept = |name: &&String| !NOT_IN_TEXT.contains(&name.as_str());
+    out.write_record(names.iter().filter(kept)).map_err(said)?;
     for sample in run.samples()? {
-        let cells = Row::of(&sample?, run).cells(columns);
+        let cells = cells(&sample?, run, options);
+        let cells = names.iter().zip(cells).filter(|(name, _)| kept(name));
         // Answers are somebody else's words: no spreadsheet is to execute them.
-        out.write_record(cells.iter().map(|c| for_spreadsheet(c).into_owned()))
-            .map_err(said)?;
+        let record = cells.map(|(_, cell)| for_spreadsheet(&text(cell)).into_owned());
+        out.write_record(record).map_err(said)?;
     }
     out.flush().map_err(io_at(&path))?;
     Ok(vec![path])
 }
 
-/// A sample as one row.
-pub(super) struct Row {
-    pub(super) model: String,
-    pub(super) task: String,
-    pub(super) item: String,
-    pub(super) trial: u32,
-    /// `scored`, `unscored` or `failed`.
-    pub(super) outcome: &'static str,
-    pub(super) score: Option<f64>,
-    /// Why there is no score.
-    pub(super) reason: Option<String>,
-    pub(super) parsed: Option<String>,
-    /// As JSON, as are `tags` and `measures`.
-    pub(super) target: String,
-    pub(super) stratum: String,
-    pub(super) cluster: Option<String>,
-    pub(super) tags: String,
-    pub(super) measures: String,
-    pub(super) prompt: String,
-    pub(super) answer: String,
-    pub(super) usage: Usage,
-    /// Where the task's items came from: `fresh`, `published` or `file`.
-    pub(super) source: Option<String>,
-    pub(super) model_version: Option<String>,
-    /// What was right, what was chosen, and by how much.
-    pub(super) choice: Choice,
-}
-
-impl Row {
-    pub(super) fn of(sample: &Sample, run: &RunFolder) -> Self {
-        let (outcome, score, reason) = match &sample.judgement.outcome {
-            Outcome::Scored(score) => ("scored", Some(*score), None),
-            Outcome::Unscored(reason) => ("unscored", None, Some(reason.name().to_owned())),
-            Outcome::Failed(failure) => ("failed", None, Some(failure.message.clone())),
-        };
-        let json = |value: serde_json::Result<String>| value.unwrap_or_default();
-        let mut latest_first = sample.exchanges.iter().rev();
-        let version = latest_first.find_map(|e| e.reply.as_ref().ok()?.meta.model_version.clone());
-        Self {
-            model: sample.id.model.clone(),
-            task: sample.id.task.clone(),
-            item: sample.id.item.clone(),
-            trial: sample.id.trial,
-            outcome,
-            score,
-            reason,
-            parsed: sample.judgement.parsed.clone(),
-            target: json(serde_json::to_string(&sample.item.target)),
-            stratum: sample.item.stratum.clone(),
-            cluster: sample.item.cluster.clone(),
-            tags: json(serde_json::to_string(&sample.item.tags)),
-            measures: json(serde_json::to_string(&sample.judgement.measures)),
-            prompt: prompt(sample),
-            answer: answer(sample),
-            usage: usage_of(sample),
-            source: source(run, &sample.id.task),
-            model_version: version,
-            choice: Choice::of(sample),
-        }
-    }
-
-    fn cells(self, columns: usize) -> Vec<String> {
-        let number = |x: Option<f64>| x.map(|x| x.to_string()).unwrap_or_default();
-        let count = |n: Option<usize>| n.map(|n| n.to_string()).unwrap_or_default();
-        let choice = self.choice;
-        let logprobs = (0..columns).map(|at| number(choice.logprobs.get(at).copied()));
-        let mut cells = vec![
-            self.model,
-            self.task,
-            self.item,
-            self.trial.to_string(),
-            self.outcome.to_owned(),
-            self.score.map(|s| s.to_string()).unwrap_or_default(),
-            self.reason.unwrap_or_default(),
-            self.parsed.unwrap_or_default(),
-            self.target,
-            self.stratum,
-            self.cluster.unwrap_or_default(),
-            self.tags,
-            self.measures,
-            self.prompt,
-            self.answer,
-            self.usage.prompt_tokens.to_string(),
-            self.usage.completion_tokens.to_string(),
-            count(choice.options),
-            count(choice.right),
-            choice.right_text.unwrap_or_default(),
-            count(choice.chosen),
-            choice.chosen_text.unwrap_or_default(),
-            number(choice.logprob_right),
-            number(choice.logprob_other),
-            number(choice.margin),
-        ];
-        cells.extend(logprobs);
-        cells.extend([self.source.unwrap_or_default()]);
-        cells
+fn text(cell: Cell) -> String {
+    match cell {
+        Cell::Text(text) => text.unwrap_or_default(),
+        Cell::Number(x) => x.map(|x| x.to_string()).unwrap_or_default(),
+        Cell::Whole(n) => n.map(|n| n.to_string()).unwrap_or_default(),
+        Cell::Trial(n) => n.to_string(),
     }
 }
 
-/// Where the items of a task came from, as far as the run says.
-pub(super) fn source(run: &RunFolder, task: &str) -> Option<String> {
-    let source = run.manifest().task(task)?.item_source()?;
-    Some(source.name().to_owned())
+pub(super) fn export_parquet(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let manifest = run.manifest();
+    let path = into.join(format!("{}.parquet", manifest.id));
+    let file = create(&path)?;
+    let options = choice::columns(run)?;
+    let fields = columns(options).map(|(name, form)| match form.ends_with("binary") {
+        true => format!("{form} {name} (String);"),
+        false => format!("{form} {name};"),
+    });
+    let fields: Vec<String> = fields.collect();
+    let schema = format!("message samples {{ {} }}", fields.join(" "));
+    let notes = FileNotes {
+        created_by: Some(format!("mary {}", manifest.version)),
+        metadata: vec![
+            ("mary_run", manifest.id.clone()),
+            ("mary_created", manifest.created.clone()),
+            ("mary_seed", manifest.seed.to_string()),
+        ],
+    };
+    let limits = GroupLimits {
+        rows: 50_000,
+        bytes: 64 << 20,
+    };
+    let mut out = TableWriter::begin(&path, file, &schema, notes, limits)?;
+    for sample in run.samples()? {
+        out.push(cells(&sample?, run, options))?;
+    }
+    out.end()?;
+    Ok(vec![path])
 }
 
-/// The words of the first question.
+/// A sample as one row; `target`, `tags` and `measures` are JSON.
+fn cells(sample: &Sample, run: &RunFolder, options: usize) -> Vec<Cell> {
+    let (outcome, score, reason) = match &sample.judgement.outcome {
+        Outcome::Scored(score) => ("scored", Some(*score), None),
+        Outcome::Unscored(reason) => ("unscored", None, Some(reason.name().to_owned())),
+        Outcome::Failed(failure) => ("failed", None, Some(failure.message.clone())),
+    };
+    let words = |text: &str| Cell::Text(Some(text.to_owned()));
+    let json = |value: serde_json::Result<String>| Cell::Text(Some(value.unwrap_or_default()));
+    let count = |n: u64| Cell::Whole(Some(i64::try_from(n).unwrap_or(i64::MAX)));
+    let place = |n: Option<usize>| Cell::Whole(n.and_then(|n| i64::try_from(n).ok()));
+    let mut latest_first = sample.exchanges.iter().rev();
+    let version = latest_first.find_map(|e| e.reply.as_ref().ok()?.meta.model_version.clone());
+    let usage = usage_of(sample);
+    let choice = Choice::of(sample);
+    let mut cells = vec![
+        words(&sample.id.model),
+        words(&sample.id.task),
+        words(&sample.id.item),
+        Cell::Trial(sample.id.trial),
+        words(outcome),
+        Cell::Number(score),
+        Cell::Text(reason),
+        Cell::Text(sample.judgement.parsed.clone()),
+        json(serde_json::to_string(&sample.item.target)),
+        words(&sample.item.stratum),
+        Cell::Text(sample.item.cluster.clone()),
+        json(serde_json::to_string(&sample.item.tags)),
+        json(serde_json::to_string(&sample.judgement.measures)),
+        words(&prompt(sample)),
+        words(&answer(sample)),
+        count(usage.prompt_tokens),
+        count(usage.cached_tokens),
+        count(usage.completion_tokens),
+        count(usage.reasoning_tokens),
+        Cell::Number(usage.cost),
+        Cell::Text(version),
+        place(choice.options),
+        place(choice.right),
+        Cell::Text(choice.right_text),
+        place(choice.chosen),
+        Cell::Text(choice.chosen_text),
+        Cell::Number(choice.logprob_right),
+        Cell::Number(choice.logprob_other),
+        Cell::Number(choice.margin),
+    ];
+    let logprobs = &choice.logprobs;
+    cells.extend((0..options).map(|at| Cell::Number(logprobs.get(at).copied())));
+    // Where the items of the task came from: `fresh`, `published` or `file`.
+    let task = run.manifest().task(&sample.id.task);
+    let source = task.and_then(|task| task.item_source());
+    cells.push(Cell::Text(source.map(|source| source.name().to_owned())));
+    cells
+}
+
 pub(super) fn prompt(sample: &Sample) -> String {
     match sample.exchanges.first().map(|e| &e.ask.request) {
         Some(Request::Generate(g)) => g.prompt.text(),

@@ -35,7 +35,6 @@ pub struct ImportOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
     pub path: PathBuf,
-    /// Samples in it.
     pub samples: usize,
     /// Things a user should know: metrics chosen, lines left out.
     pub remarks: Vec<String>,
@@ -119,7 +118,6 @@ impl<'a> Room<'a> {
     }
 }
 
-/// Everything read from a file of another tool.
 #[derive(Debug)]
 pub struct Foreign {
     /// Which tool, for the manifest.
@@ -135,7 +133,6 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    /// What the other tool calls the task.
     pub fn task(&self) -> &str {
         &self.task
     }
@@ -144,7 +141,6 @@ impl Foreign {
         &self.model
     }
 
-    /// The samples, in the file's order.
     pub fn samples(&self) -> impl Iterator<Item = &Sample> {
         self.samples.iter().map(|(_, sample)| sample)
     }
@@ -298,7 +294,6 @@ fn sample_id(model: &str, task: &str, item: String, trial: u32) -> SampleId {
     }
 }
 
-/// A question and its answer in words.
 fn generated(prompt: Prompt, text: String, finish: Finish) -> Option<Exchange> {
     let request = Request::Generate(Generate {
         prompt,

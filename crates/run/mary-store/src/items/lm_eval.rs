@@ -13,7 +13,7 @@ pub(super) struct Task {
     file: PathBuf,
     pub data: PathBuf,
     of: ItemsOf,
-    rows: Lines,
+    rows: Box<Lines>,
     output: Option<&'static str>,
 }
 
@@ -22,7 +22,7 @@ impl Task {
         let data = file.with_extension("jsonl");
         Ok(Self {
             file: file.to_owned(),
-            rows: Lines::create(&data)?,
+            rows: Box::new(Lines::create(&data)?),
             data,
             of: of.clone(),
             output: None,
@@ -92,14 +92,13 @@ impl Sink for Task {
         self.rows.put(&row)
     }
 
-    fn end(&mut self) -> Result<(), ItemsError> {
-        self.rows.end()?;
+    fn end(self: Box<Self>) -> Result<(), ItemsError> {
         let text = self.text()?;
+        self.rows.end()?;
         Ok(std::fs::write(&self.file, text).map_err(io_at(&self.file))?)
     }
 }
 
-/// An item as a row of such a task.
 pub(super) fn row(plain: &Plain<'_>) -> Result<Value, ItemsError> {
     let unfit = |why: &str| ItemsError::Unfit(format!("item {}: {why}", plain.item.id));
     if !plain.images().is_empty() {
