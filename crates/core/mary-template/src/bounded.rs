@@ -60,7 +60,6 @@ impl Bounds {
     };
 }
 
-/// A template with the checks written into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
     pub source: String,

@@ -59,7 +59,6 @@ impl<Q, A> TestQueue<Q, A> {
         ));
     }
 
-    /// The successful answers by ticket.
     pub fn replies(self) -> BTreeMap<u64, A> {
         let ok = self
             .answers

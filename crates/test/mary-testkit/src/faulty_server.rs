@@ -19,7 +19,6 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::raw_server::Heard;
 use shapes::{housekeeping, reply};
 
-/// A way to break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
     /// 429.
@@ -92,9 +91,7 @@ pub type ReplyTo = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 #[derive(Clone)]
 pub struct Script {
-    /// Share of requests that break.
     pub fault_rate: f64,
-    /// In which ways.
     pub faults: Vec<Fault>,
     pub seed: u64,
     pub rate_limit: Option<RateLimit>,
@@ -110,11 +107,9 @@ pub struct Script {
     pub refuses: Vec<&'static str>,
     /// Looks at a batch before it has ended.
     pub batch_looks: u32,
-    /// The models it says it serves.
     pub models: Vec<&'static str>,
     /// Keep an account of every request; off where memory is measured.
     pub keeps_accounts: bool,
-    /// The answer to a prompt.
     pub reply: ReplyTo,
 }
 
@@ -144,7 +139,6 @@ pub struct Account {
     /// Times it came and was not refused by the rate limit.
     pub attempts: u32,
     pub delivered: u32,
-    /// Work done in vain.
     pub in_vain: u32,
 }
 
@@ -168,7 +162,6 @@ struct State {
     stored: Mutex<HashMap<String, Stored>>,
 }
 
-/// A batch or a file of one.
 #[derive(Debug, Clone)]
 struct Stored {
     lines: Vec<Value>,
@@ -299,7 +292,6 @@ async fn read_request(
     Ok(Some(incoming))
 }
 
-/// A whole answer as bytes.
 fn whole(status: u16, kind: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let mut out = format!(
         "HTTP/1.1 {status} Answer\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n{headers}\r\n",

@@ -39,7 +39,6 @@ pub enum HubFault {
     Longer(usize),
 }
 
-/// One request as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HubRequest {
     /// `GET` or `HEAD`.
@@ -48,13 +47,11 @@ pub struct HubRequest {
     pub path: String,
     /// First byte asked for, where a part was.
     pub from: Option<u64>,
-    /// The token that came along.
     pub token: Option<String>,
     /// It came to the storage, not to the hub.
     pub storage: bool,
     /// The answer's status; 0 where there was none.
     pub status: u16,
-    /// Bytes of content sent.
     pub sent: u64,
 }
 
@@ -181,7 +178,6 @@ impl Heard {
     }
 }
 
-/// An answer before it is written.
 struct Outgoing {
     status: u16,
     headers: Vec<(String, String)>,

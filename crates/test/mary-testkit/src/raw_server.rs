@@ -5,10 +5,8 @@ use std::io::{BufRead, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A request as it came.
 #[derive(Debug, Clone, Default)]
 pub struct Heard {
-    /// GET or POST.
     pub method: String,
     pub path: String,
     /// Headers, names in lower case.
@@ -61,12 +59,10 @@ impl RawServer {
         Ok(Self { address, heard })
     }
 
-    /// Its address with a path.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// Everything it was asked so far.
     pub fn heard(&self) -> Vec<Heard> {
         self.heard
             .lock()

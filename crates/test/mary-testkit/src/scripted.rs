@@ -11,7 +11,6 @@ use mary_contract::{
     ReplyMeta, Score, Scored, Scorer, Usage, Vector, WorkQueue,
 };
 
-/// How a scripted model answers a prompt in words.
 type Script = Box<dyn Fn(&str) -> Result<String, ModelError> + Send + Sync>;
 
 /// A model that answers by a script, and by arithmetic on the text where log-probabilities or
@@ -56,7 +55,6 @@ impl Scripted {
         }
     }
 
-    /// Always the same words.
     pub fn saying(answer: &'static str) -> Self {
         Self::new(answer, move |_| Ok(answer.to_owned()))
     }
@@ -68,14 +66,12 @@ impl Scripted {
         self
     }
 
-    /// Declares only these abilities.
     #[must_use]
     pub fn able(mut self, capabilities: Capabilities) -> Self {
         self.card.capabilities = capabilities;
         self
     }
 
-    /// Counts how often each request is asked.
     #[must_use]
     pub fn counting(mut self) -> Self {
         self.seen = Some(Mutex::default());

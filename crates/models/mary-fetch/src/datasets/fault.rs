@@ -7,18 +7,14 @@ use thiserror::Error;
 
 use crate::datasets::unpack::UnpackError;
 
-/// Why a dataset could not be fetched.
 #[derive(Debug, Error)]
 pub enum PullError {
-    /// No dataset of this name.
     #[error("there is no dataset `{id}`; there are: {known}")]
     Unknown { id: String, known: String },
-    /// Nothing of it is published.
     #[error("dataset `{id}` cannot be fetched: {why}\nhint: {hint}")]
     NotPublished {
         id: &'static str,
         why: String,
-        /// What to do.
         hint: String,
     },
     /// The host could not be reached, or broke off, after all retries.
@@ -26,18 +22,14 @@ pub enum PullError {
     Unreachable {
         url: String,
         cause: String,
-        /// What to do.
         hint: String,
     },
-    /// The host answered, but not with the file.
     #[error("{url}: the server answered {status}\nhint: {hint}")]
     Status {
         url: String,
         status: u16,
-        /// What to do.
         hint: String,
     },
-    /// What came is not what should have come.
     #[error("{url}: expected {expected}, found {found}\nhint: {hint}")]
     WrongContent {
         url: String,
@@ -45,19 +37,14 @@ pub enum PullError {
         expected: String,
         /// Size and hash of what came.
         found: String,
-        /// What to do.
         hint: String,
     },
-    /// An archive is damaged or hostile.
     #[error("{url}: {source}")]
     Archive {
-        /// Where it came from.
         url: String,
-        /// What is wrong with it.
         #[source]
         source: UnpackError,
     },
-    /// The file system said no.
     #[error("{path}: {source}{}", hint_for(source))]
     Io {
         path: PathBuf,

@@ -11,7 +11,6 @@ use crate::datasets::fault::PullError;
 use crate::datasets::pull::{Progress, Pulled, Puller, by_hand};
 use crate::datasets::verify::{self, Report};
 
-/// Finds, fetches and checks datasets.
 #[derive(Debug, Clone)]
 pub struct LocalData {
     mirror: Option<PathBuf>,

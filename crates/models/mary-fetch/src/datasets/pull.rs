@@ -18,7 +18,6 @@ use crate::datasets::verify::{self, FileState};
 /// No repository we fetch from comes near this.
 const LARGEST_ARCHIVE: u64 = 512 << 20;
 
-/// How far a pull has come.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
     pub file: &'a str,

@@ -48,10 +48,8 @@ impl Default for Limits {
     }
 }
 
-/// What is wrong with an archive.
 #[derive(Debug, Error)]
 pub enum UnpackError {
-    /// It is damaged or ends too early.
     #[error("the archive is damaged or incomplete ({0})\nhint: fetch it again")]
     Damaged(String),
     /// An entry would be written outside the folder.
@@ -65,7 +63,6 @@ pub enum UnpackError {
     /// It unpacks to more than was agreed.
     #[error("the archive unpacks to more than {0}\nhint: do not use this file")]
     TooLarge(String),
-    /// The file system said no.
     #[error("{path}: {source}")]
     Io {
         path: PathBuf,
@@ -77,7 +74,6 @@ pub enum UnpackError {
 /// Where an entry goes below the target folder; `None` leaves it out.
 type Choose<'a> = &'a dyn Fn(&Path) -> Option<PathBuf>;
 
-/// Unpacks the chosen entries of a gzipped tar archive.
 pub fn unpack_tar_gz(
     archive: &Path,
     into: &Path,
@@ -115,7 +111,6 @@ pub fn unpack_tar_gz(
     Ok(written)
 }
 
-/// Unpacks the chosen entries of a zip archive.
 pub fn unpack_zip(
     archive: &Path,
     into: &Path,

@@ -8,7 +8,6 @@ use serde::Serialize;
 use crate::datasets::catalogue::{DatasetCard, FileCard, FileOrigin, FolderCard};
 use crate::datasets::digest::{self, Content};
 
-/// What was found about a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     pub dataset: String,
@@ -18,13 +17,11 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether everything is as it should be.
     pub fn is_good(&self) -> bool {
         self.files.iter().all(|f| f.state == FileState::Good)
     }
 }
 
-/// What was found about a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileReport {
     /// Path within the dataset.
@@ -36,13 +33,11 @@ pub struct FileReport {
 #[serde(rename_all = "snake_case")]
 pub enum FileState {
     Good,
-    /// Not there.
     Missing,
     Different {
         expected: String,
         found: String,
     },
-    /// It could not be read.
     Unreadable(String),
 }
 

@@ -34,7 +34,6 @@ pub(super) fn stays_below(path: &str) -> bool {
 }
 
 impl Cache {
-    /// A cache in this folder.
     pub fn new(root: PathBuf) -> Self {
         Self { root }
     }
@@ -43,12 +42,10 @@ impl Cache {
         &self.root
     }
 
-    /// The folder of one repository.
     pub fn repository(&self, id: &str) -> PathBuf {
         self.root.join(format!("models--{}", id.replace('/', "--")))
     }
 
-    /// The folder of one commit.
     pub fn snapshot(&self, id: &str, commit: &str) -> PathBuf {
         self.repository(id).join("snapshots").join(commit)
     }

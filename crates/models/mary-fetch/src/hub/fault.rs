@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// Why the hub did not give it.
 #[derive(Debug, Error)]
 pub enum HubError {
     /// No such repository, or none that this token may see.
@@ -16,7 +15,6 @@ pub enum HubError {
     /// The repository has no such branch, tag or commit.
     #[error("the hub has no `{id}` at revision `{revision}`")]
     NoRevision { id: String, revision: String },
-    /// The revision has no such file.
     #[error("`{id}` at revision `{revision}` has no file `{path}`")]
     NoFile {
         id: String,
@@ -27,7 +25,6 @@ pub enum HubError {
     #[error("the hub does not give `{id}` to everybody{}", said(message))]
     Gated {
         id: String,
-        /// In the hub's words.
         message: String,
     },
     /// It is not in the cache, and the hub may not be asked.
@@ -53,7 +50,6 @@ pub enum HubError {
     )]
     Busy {
         id: String,
-        /// How often it was tried.
         attempts: u32,
         /// How long it asks to wait, where that is longer than anybody waits.
         asked: Option<Duration>,
@@ -68,21 +64,17 @@ pub enum HubError {
         /// Size or hash of what came.
         found: String,
     },
-    /// An answer that makes no sense.
     #[error("`{id}`: the hub's answer makes no sense: {what}")]
     Strange {
         id: String,
-        /// What is strange about it.
         what: String,
     },
-    /// The file system said no.
     #[error("{}: {source}", path.display())]
     Io {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// There is no folder for the cache.
     #[error("there is no home folder to keep the hub's cache in")]
     NoHome,
 }
@@ -119,7 +111,6 @@ fn at(revision: &Option<String>) -> String {
 }
 
 impl HubError {
-    /// What to do about it.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::NoRepository { .. } => {

@@ -29,7 +29,6 @@ struct Told {
     bytes: Option<u64>,
 }
 
-/// All wanted files of a listing.
 pub(super) fn all(
     hub: &Hub,
     repository: &Repository,

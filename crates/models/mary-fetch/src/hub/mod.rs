@@ -20,7 +20,6 @@ use serde::Deserialize;
 pub use cache::Cache;
 pub use fault::HubError;
 
-/// One model repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repository {
     /// `owner/name`, or a bare name of the hub's early days.
@@ -38,15 +37,12 @@ impl Repository {
 /// A file of a repository, as the hub lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its path in the repository.
     pub path: String,
-    /// Its size, where the hub says.
     pub bytes: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
-    /// The commit that the revision names.
     pub commit: String,
     pub files: Vec<Entry>,
 }
@@ -58,7 +54,6 @@ pub struct Names {
     pub tags: Vec<String>,
 }
 
-/// How far a download is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress<'a> {
     pub id: &'a str,
@@ -112,7 +107,6 @@ impl Default for Patience {
     }
 }
 
-/// The hub and the cache on this machine.
 pub struct Hub {
     endpoint: String,
     token: Option<String>,
@@ -123,7 +117,6 @@ pub struct Hub {
 }
 
 impl std::fmt::Debug for Hub {
-    /// Without the token.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Hub")
             .field("endpoint", &self.endpoint)
@@ -163,7 +156,6 @@ impl Hub {
         self
     }
 
-    /// With more or less patience.
     pub fn with_patience(mut self, patience: Patience) -> Self {
         self.patience = patience;
         self
@@ -184,7 +176,6 @@ impl Hub {
         &self.cache
     }
 
-    /// What a revision holds; asks the hub.
     pub fn list(&self, repository: &Repository) -> Result<Listing, HubError> {
         #[derive(Deserialize)]
         struct Info {

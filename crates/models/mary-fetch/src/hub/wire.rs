@@ -33,7 +33,6 @@ pub(super) fn escaped(text: &str, slashes: bool) -> String {
     out
 }
 
-/// What a single attempt came to.
 pub(super) enum Attempt {
     /// An answer that is worth looking at.
     Answer(Response),
@@ -45,7 +44,6 @@ pub(super) enum Attempt {
 
 /// Why trying again may help.
 pub(super) enum Retryable {
-    /// No connection.
     Connect(String),
     /// The connection or the server broke.
     Passing(String),
@@ -75,7 +73,6 @@ impl Hub {
         Ok(self.client.get_or_init(|| client))
     }
 
-    /// An answer of the hub's interface.
     pub(super) fn ask<T: DeserializeOwned>(
         &self,
         repository: &Repository,

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use sha2::Digest as _;
 
-/// A file of a commit.
 #[derive(Debug, Clone)]
 pub(super) struct Content {
     pub(super) bytes: Arc<Vec<u8>>,
@@ -65,7 +64,6 @@ impl HubRepository {
         self
     }
 
-    /// A tag with these files.
     pub fn tag(mut self, name: &str, files: &[(&str, &[u8])]) -> Self {
         let commit = self.commit(files);
         self.tags.insert(name.to_owned(), commit);
