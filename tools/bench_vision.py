@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Times a model that sees beside Hugging Face transformers, on the same random weights of middle size.
 
-    cargo build --release -p mary-local --example eyes
-    python tools/bench_vision.py target/release/examples/eyes [--threads 2] [--pictures 24]
+    cargo build --release -p mary-local --example vision_encoder
+    python tools/bench_vision.py target/release/examples/vision_encoder [--threads 2] [--pictures 24]
 
 Prints pictures per second (decoding, processor, tower, language model, one question each), twenty questions
 about one picture, peak memory, and how far the scores are apart. Each side runs in its own process, by turns. Ratios are

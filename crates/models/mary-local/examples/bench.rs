@@ -27,7 +27,7 @@ use mary_contract::{
 use mary_local::LocalModel;
 use mary_local::kernels::Backend;
 use mary_local::kernels::cpu::Cpu;
-use mary_local::kernels::{Extent, Wanted, Weights};
+use mary_local::kernels::{Extent, WantedToken, Weights};
 use mary_local::transformer::{Batch, Watch};
 use mary_weights::Checkpoint;
 use serde_json::{Value, json};
@@ -250,7 +250,7 @@ fn raw(model: &LocalModel, work: &Value) -> Result<Done, Box<dyn Error>> {
             let first = batch.len();
             batch.push(sequence, &[], first);
             for (i, &token) in sequence.iter().enumerate().skip(1) {
-                wanted.push(Wanted {
+                wanted.push(WantedToken {
                     row: head.len() as u32,
                     token,
                 });

@@ -105,3 +105,24 @@ impl Batch {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_give_rows_in_order_of_position() {
+        let segment = Segment {
+            first: 0,
+            len: 2,
+            position: 5,
+            spans: vec![(0, 3), (10, 2), (20, 2)],
+        };
+        let mut rows = vec![];
+        segment.rows_of(2, 4, &mut rows);
+        assert_eq!(rows, [2, 10, 11, 20]);
+        segment.rows_of(0, 7, &mut rows);
+        assert_eq!(rows, [0, 1, 2, 10, 11, 20, 21]);
+        assert_eq!(segment.keys(), 7);
+    }
+}

@@ -5,9 +5,8 @@ use mary_contract::{Details, ModelError, TokenDetails};
 use rayon::prelude::*;
 
 use crate::engine::Session;
-pub(crate) use crate::kernels::Seen;
 use crate::kernels::cpu::head::{Distribution, above};
-use crate::kernels::{Look, Looked};
+use crate::kernels::{Look, Looked, TokenStatistics};
 use crate::text::Reading;
 use crate::trie::Chunk;
 
@@ -47,7 +46,7 @@ impl Distributions {
             let logits = session.logits(rows)?;
             let width = logits.len() / rows.len().max(1);
             let first = next;
-            // Wanted tokens stand in the order of their rows.
+            // WantedToken tokens stand in the order of their rows.
             let end = ((block + 1) * ROWS) as u32;
             while next < chunk.wanted.len() && chunk.wanted[next].row < end {
                 next += 1;
@@ -57,13 +56,13 @@ impl Distributions {
                 .par_chunks_exact(width.max(1))
                 .map(|logits| Distribution::of(logits, look))
                 .collect();
-            let told: Vec<(f32, Seen)> = wanted
+            let told: Vec<(f32, TokenStatistics)> = wanted
                 .par_iter()
                 .map(|want| {
                     let at = want.row as usize - block * ROWS;
                     let logits = &logits[at * width..(at + 1) * width];
                     let Some(&own) = logits.get(want.token as usize) else {
-                        return (f32::NAN, Seen::default());
+                        return (f32::NAN, TokenStatistics::default());
                     };
                     let rank = match look.ranks {
                         true => above(logits, own) + 1,
@@ -85,12 +84,12 @@ pub(crate) fn told(
     asked: Details,
     reading: &Reading,
     nodes: &[usize],
-    seen: &[Seen],
+    seen: &[TokenStatistics],
 ) -> Option<Box<TokenDetails>> {
     if asked.is_none() {
         return None;
     }
-    let all: Vec<Seen> = nodes.iter().filter_map(|&n| seen.get(n).copied()).collect();
+    let all: Vec<TokenStatistics> = nodes.iter().filter_map(|&n| seen.get(n).copied()).collect();
     let tokens = all.get(..reading.places.len()).unwrap_or_default();
     let mut details = TokenDetails::default();
     if asked.places {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mary_contract::ModelError;
 
 use crate::config::Architecture;
-use crate::kernels::{Backend, Draw, Look, Looked, Wanted};
+use crate::kernels::{Backend, Draw, Look, Looked, WantedToken};
 use crate::transformer::{Batch, Transformer, Watch, Workspace};
 use crate::vision::Shown;
 
@@ -26,10 +26,43 @@ pub(crate) trait Engine: Send + Sync {
     fn ahead(&self) -> usize;
 }
 
+/// A computation under way: its memory, its keys and values, and what was asked of it.
+pub type Session<'a> = Box<dyn Steps + 'a>;
+
+/// The steps of a computation.
+pub trait Steps: Send {
+    /// Runs a batch through every block.
+    fn forward(&mut self, batch: &Batch, watch: Option<Watch<'_>>) -> Result<(), ModelError>;
+    /// Starts on log-probabilities after some rows of the last batch; `wanted` counts rows by their
+    /// place in `rows`. Answers come from [`Steps::collect`] in the order asked.
+    fn ask(&mut self, rows: &[usize], wanted: &[WantedToken]) -> Result<(), ModelError>;
+    /// The log-probabilities asked for first; nothing where nothing is left.
+    fn collect(&mut self) -> Result<Vec<f32>, ModelError>;
+    /// Log-probabilities after some rows of the last batch and what was seen of each wanted token, where
+    /// the device looks at distributions itself.
+    fn look(
+        &mut self,
+        rows: &[usize],
+        wanted: &[WantedToken],
+        look: Look<'_>,
+    ) -> Result<Option<Looked>, ModelError>;
+    /// All logits after some rows of the last batch, row after row.
+    fn logits(&mut self, rows: &[usize]) -> Result<Vec<f32>, ModelError>;
+    /// Whether the device draws tokens by itself.
+    fn draws(&self) -> bool;
+    /// Tokens drawn after some rows of the last batch, on a device that draws; `None` in a row whose logits
+    /// are no numbers.
+    fn draw(&mut self, rows: &[usize], draws: &[Draw]) -> Result<Vec<Option<u32>>, ModelError>;
+    /// Copies rows of the cache, one after the other.
+    fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<(), ModelError>;
+    /// Shows pictures to the batches that follow: tokens from `1 << 31` on are rows of these.
+    fn show(&mut self, shown: Arc<Shown>);
+}
+
 /// A transformer and the memory its passes lend one another.
 pub(crate) struct Placed<B: Backend> {
     transformer: Transformer<B>,
-    work: Mutex<Vec<Workspace<B>>>,
+    work: Mutex<Vec<Workspace<B::Tensor>>>,
 }
 
 impl<B: Backend> Placed<B> {
@@ -43,7 +76,7 @@ impl<B: Backend> Placed<B> {
 
 impl<B: Backend> Engine for Placed<B> {
     fn architecture(&self) -> &Architecture {
-        self.transformer.architecture()
+        &self.transformer.architecture
     }
 
     fn session(&self, rows: usize) -> Result<Session<'_>, ModelError> {
@@ -59,8 +92,8 @@ impl<B: Backend> Engine for Placed<B> {
             cache,
             asked: VecDeque::new(),
         };
-        self.transformer.backend().check()?;
-        Ok(Session(Box::new(steps)))
+        self.transformer.backend.check()?;
+        Ok(Box::new(steps))
     }
 
     fn cache_bytes_per_row(&self) -> usize {
@@ -68,41 +101,30 @@ impl<B: Backend> Engine for Placed<B> {
     }
 
     fn best_rows(&self) -> usize {
-        self.transformer.backend().best_rows()
+        self.transformer.backend.best_rows()
     }
 
     fn free_memory(&self) -> Option<u64> {
-        self.transformer.backend().free_memory()
+        self.transformer.backend.free_memory()
     }
 
     fn ahead(&self) -> usize {
-        self.transformer.backend().ahead()
+        self.transformer.backend.ahead()
     }
-}
-
-/// The steps of a computation.
-trait Steps: Send {
-    fn forward(&mut self, batch: &Batch, watch: Option<Watch<'_>>) -> Result<(), ModelError>;
-    fn ask(&mut self, rows: &[usize], wanted: &[Wanted]) -> Result<(), ModelError>;
-    fn collect(&mut self) -> Result<Vec<f32>, ModelError>;
-    fn look(
-        &mut self,
-        rows: &[usize],
-        wanted: &[Wanted],
-        look: Look<'_>,
-    ) -> Result<Option<Looked>, ModelError>;
-    fn logits(&mut self, rows: &[usize]) -> Result<Vec<f32>, ModelError>;
-    fn draws(&self) -> bool;
-    fn draw(&mut self, rows: &[usize], draws: &[Draw]) -> Result<Vec<Option<u32>>, ModelError>;
-    fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<(), ModelError>;
-    fn show(&mut self, shown: Arc<Shown>);
 }
 
 struct Run<'a, B: Backend> {
     home: &'a Placed<B>,
-    work: Workspace<B>,
+    work: Workspace<B::Tensor>,
     cache: B::Cache,
     asked: VecDeque<B::Pending>,
+}
+
+impl<B: Backend> Run<'_, B> {
+    /// What a call gave, unless the device failed in it or before.
+    fn checked<T>(&self, value: T) -> Result<T, ModelError> {
+        self.home.transformer.backend.check().map(|()| value)
+    }
 }
 
 impl<B: Backend> Steps for Run<'_, B> {
@@ -111,46 +133,67 @@ impl<B: Backend> Steps for Run<'_, B> {
         transformer.forward(batch, &mut self.cache, &mut self.work, watch)
     }
 
-    fn ask(&mut self, rows: &[usize], wanted: &[Wanted]) -> Result<(), ModelError> {
-        let transformer = &self.home.transformer;
-        let pending = transformer.log_probs(&mut self.work, rows, wanted)?;
+    fn ask(&mut self, rows: &[usize], wanted: &[WantedToken]) -> Result<(), ModelError> {
+        let of = &self.home.transformer;
+        let (head, cap) = of.gather(&mut self.work, rows)?;
+        let (x, b) = (&self.work.normed, &of.backend);
+        let pending = b.log_probs(x, rows.len(), head, cap, wanted);
+        let pending = self.checked(pending)?;
         self.asked.push_back(pending);
         Ok(())
     }
 
     fn collect(&mut self) -> Result<Vec<f32>, ModelError> {
-        match self.asked.pop_front() {
-            Some(pending) => self.home.transformer.collect(pending),
-            None => Ok(vec![]),
-        }
+        let Some(pending) = self.asked.pop_front() else {
+            return Ok(vec![]);
+        };
+        let values = self.home.transformer.backend.collect(pending);
+        self.checked(values)
     }
 
     fn look(
         &mut self,
         rows: &[usize],
-        wanted: &[Wanted],
+        wanted: &[WantedToken],
         look: Look<'_>,
     ) -> Result<Option<Looked>, ModelError> {
-        let transformer = &self.home.transformer;
-        transformer.distributions(&mut self.work, rows, wanted, look)
+        let of = &self.home.transformer;
+        if !of.backend.looks() {
+            return Ok(None);
+        }
+        let head = of.gather(&mut self.work, rows)?;
+        let (x, b) = (&self.work.normed, &of.backend);
+        let seen = b.distributions(x, rows.len(), head, wanted, look);
+        self.checked(Some(seen))
     }
 
     fn logits(&mut self, rows: &[usize]) -> Result<Vec<f32>, ModelError> {
-        self.home.transformer.logits(&mut self.work, rows)
+        let of = &self.home.transformer;
+        let cap = of.project(&mut self.work, rows)?;
+        let len = rows.len() * of.architecture.vocab;
+        let mut logits = of.backend.download(&self.work.wide, len);
+        if let Some(cap) = cap {
+            logits.iter_mut().for_each(|x| *x = cap * (*x / cap).tanh());
+        }
+        self.checked(logits)
     }
 
     fn draws(&self) -> bool {
-        self.home.transformer.backend().draws()
+        self.home.transformer.backend.draws()
     }
 
     fn draw(&mut self, rows: &[usize], draws: &[Draw]) -> Result<Vec<Option<u32>>, ModelError> {
-        self.home.transformer.draw(&mut self.work, rows, draws)
+        let of = &self.home.transformer;
+        let cap = of.project(&mut self.work, rows)?;
+        let shape = (of.architecture.vocab, cap);
+        let tokens = of.backend.draw(&self.work.wide, shape, draws);
+        self.checked(tokens)
     }
 
     fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<(), ModelError> {
-        let backend = self.home.transformer.backend();
+        let backend = &self.home.transformer.backend;
         backend.move_rows(&mut self.cache, moves);
-        backend.check()
+        self.checked(())
     }
 
     fn show(&mut self, shown: Arc<Shown>) {
@@ -162,67 +205,7 @@ impl<B: Backend> Drop for Run<'_, B> {
     fn drop(&mut self) {
         let mut work = std::mem::take(&mut self.work);
         work.shown = None;
-        self.home
-            .work
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(work);
-    }
-}
-
-/// A computation under way: its memory, its keys and values, and what was asked of it.
-pub struct Session<'a>(Box<dyn Steps + 'a>);
-
-impl Session<'_> {
-    /// Runs a batch through every block.
-    pub fn forward(&mut self, batch: &Batch, watch: Option<Watch<'_>>) -> Result<(), ModelError> {
-        self.0.forward(batch, watch)
-    }
-
-    /// Starts on log-probabilities after some rows of the last batch; `wanted` counts rows by their
-    /// place in `rows`. Answers come from [`Session::collect`] in the order asked.
-    pub fn ask(&mut self, rows: &[usize], wanted: &[Wanted]) -> Result<(), ModelError> {
-        self.0.ask(rows, wanted)
-    }
-
-    /// The log-probabilities asked for first; nothing where nothing is left.
-    pub fn collect(&mut self) -> Result<Vec<f32>, ModelError> {
-        self.0.collect()
-    }
-
-    /// Log-probabilities after some rows of the last batch and what was seen of each wanted token, where
-    /// the device looks at distributions itself.
-    pub(crate) fn look(
-        &mut self,
-        rows: &[usize],
-        wanted: &[Wanted],
-        look: Look<'_>,
-    ) -> Result<Option<Looked>, ModelError> {
-        self.0.look(rows, wanted, look)
-    }
-
-    /// All logits after some rows of the last batch, row after row.
-    pub fn logits(&mut self, rows: &[usize]) -> Result<Vec<f32>, ModelError> {
-        self.0.logits(rows)
-    }
-
-    /// Whether the device draws tokens by itself.
-    pub fn draws(&self) -> bool {
-        self.0.draws()
-    }
-
-    /// Tokens drawn after some rows of the last batch, on a device that draws.
-    pub fn draw(&mut self, rows: &[usize], draws: &[Draw]) -> Result<Vec<Option<u32>>, ModelError> {
-        self.0.draw(rows, draws)
-    }
-
-    /// Shows pictures to the batches that follow: tokens from `1 << 31` on are rows of these.
-    pub fn show(&mut self, shown: Arc<Shown>) {
-        self.0.show(shown);
-    }
-
-    /// Copies rows of the cache, one after the other.
-    pub fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<(), ModelError> {
-        self.0.move_rows(moves)
+        let home = self.home.work.lock();
+        home.unwrap_or_else(PoisonError::into_inner).push(work);
     }
 }

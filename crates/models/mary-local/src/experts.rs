@@ -40,7 +40,7 @@ pub(crate) fn route(scores: &[f32], experts: &Experts) -> Vec<Taken> {
 
 impl<B: Backend> Transformer<B> {
     /// Reads `normed`, adds to the residual stream.
-    pub(crate) fn experts(&self, of: &ExpertsOf<B>, rows: usize, work: &mut Workspace<B>) {
+    pub(crate) fn experts(&self, of: &ExpertsOf<B>, rows: usize, work: &mut Workspace<B::Tensor>) {
         let (b, hidden) = (&self.backend, self.architecture.hidden);
         let Some(experts) = self.architecture.experts else {
             return;
@@ -67,7 +67,13 @@ impl<B: Backend> Transformer<B> {
     }
 
     /// One expert over the rows that `second` holds.
-    fn expert(&self, of: &DenseOf<B>, width: usize, taken: &Taken, work: &mut Workspace<B>) {
+    fn expert(
+        &self,
+        of: &DenseOf<B>,
+        width: usize,
+        taken: &Taken,
+        work: &mut Workspace<B::Tensor>,
+    ) {
         let (a, b, n) = (&self.architecture, &self.backend, taken.rows.len());
         let extent = work.extent(n);
         b.linear(&work.second, extent, &of.up, &mut work.wide, false);

@@ -4,15 +4,13 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use mary_contract::{
-    ErrorKind, Finish, Generate, Generated, Job, ModelError, Reply, ReplyMeta, Usage, WorkQueue,
-};
-
+use mary_contract::{Finish, Generate, Generated, Job, ModelError, Reply, Usage, WorkQueue};
 use rayon::prelude::*;
 
 use crate::batch::Batch;
 use crate::engine::Session;
-use crate::model::LocalModel;
+use crate::errors::too_long;
+use crate::model::{LocalModel, replied};
 use crate::sampling::Sampler;
 use crate::text::Reader;
 use crate::vision::{Album, Place};
@@ -102,11 +100,8 @@ fn answer(
         }
     }
     all.sort_by(|a, b| a.prompt.cmp(&b.prompt));
-    let usual = if model.ahead() > 0 {
-        GROUP_ON_CARD
-    } else {
-        GROUP
-    };
+    let on_card = model.ahead() > 0;
+    let usual = if on_card { GROUP_ON_CARD } else { GROUP };
     let group = model.options().batch_size.unwrap_or(usual).max(1);
     let mut rest = all.as_mut_slice();
     while !rest.is_empty() {
@@ -149,14 +144,9 @@ fn fit(prompt: Vec<u32>, context: usize) -> Result<Vec<u32>, ModelError> {
     if prompt.len() < context {
         return Ok(prompt);
     }
-    Err(ModelError::new(
-        ErrorKind::ContextTooLong,
-        format!(
-            "the prompt has {} tokens; this model sees {context}",
-            prompt.len()
-        ),
-    )
-    .hint("shorten the prompt or take fewer shots"))
+    let count = prompt.len();
+    let message = format!("the prompt has {count} tokens; this model sees {context}");
+    Err(too_long(message).hint("shorten the prompt or take fewer shots"))
 }
 
 /// Writes answers, so many at a time, and hands each over when it is finished. Some may be left, for whom no
@@ -334,23 +324,14 @@ fn common(group: &[Writing]) -> Common {
         return Common::default();
     };
     // Prompts are sorted, so what the first and the last share all of them share.
-    let same = first
-        .prompt
-        .iter()
-        .zip(&last.prompt)
-        .take_while(|(a, b)| a == b)
-        .count();
+    let both = first.prompt.iter().zip(&last.prompt);
+    let same = both.take_while(|(a, b)| a == b).count();
     let shortest = group.iter().map(|w| w.prompt.len()).min().unwrap_or(0);
     let same = same.min(shortest.saturating_sub(1));
-    let tokens = if same < SHARED {
-        vec![]
-    } else {
-        first.prompt[..same].to_vec()
-    };
-    let turns = first.places.iter().take(tokens.len()).map(|p| p.at);
+    let same = if same < SHARED { 0 } else { same };
     Common {
-        turns: turns.collect(),
-        tokens,
+        tokens: first.prompt[..same].to_vec(),
+        turns: first.places.iter().take(same).map(|p| p.at).collect(),
     }
 }
 
@@ -525,16 +506,10 @@ fn reply(model: &LocalModel, writing: &mut Writing) -> Result<Reply<Generated>, 
         completion_tokens: writing.written.len() as u64,
         ..Usage::default()
     };
-    let meta = ReplyMeta {
-        usage,
-        ..ReplyMeta::default()
+    let answer = Generated {
+        text,
+        finish,
+        reasoning: None,
     };
-    Ok(Reply {
-        answer: Generated {
-            text,
-            finish,
-            reasoning: None,
-        },
-        meta,
-    })
+    Ok(replied(answer, usage))
 }

@@ -6,16 +6,17 @@
 //! elsewhere. [`config`] knows how architectures differ, [`transformer`] is the one forward pass,
 //! [`trie`] plans what is computed, [`kernels`] computes it.
 
-/// What transformers are made of, shared with the learner.
 mod batch;
+mod card;
 mod details;
 mod engine;
+mod errors;
 mod experts;
 mod generate;
 pub mod kernels;
-pub mod load;
-pub mod masked;
-pub mod memory;
+mod load;
+mod masked;
+mod memory;
 mod model;
 mod observe;
 mod options;
@@ -23,16 +24,17 @@ pub mod pictures;
 mod precision;
 pub mod provider;
 pub use mary_weights::architecture::config;
-pub mod sampling;
+mod sampling;
 mod score;
-pub mod text;
+mod serve;
+mod text;
 pub mod transformer;
 pub mod trie;
 pub mod vectors;
 pub mod vision;
 mod workers;
 
-pub use engine::Session;
+pub use engine::{Session, Steps};
 pub use model::LocalModel;
 pub use options::{Device, Options};
 pub use precision::Precision;

@@ -6,75 +6,20 @@
 use std::ops::{ControlFlow, Range};
 
 use mary_contract::{
-    ContinuationScore, ErrorKind, Job, ModelError, Reply, ReplyMeta, Score, Scored, Start,
-    TokenDetails, Usage, WorkQueue,
+    ContinuationScore, Job, ModelError, Reply, Score, Scored, Start, TokenDetails, Usage, WorkQueue,
 };
-use mary_weights::Checkpoint;
 
-use crate::details::{Distributions, Seen};
-use crate::kernels::Wanted;
-use crate::model::LocalModel;
+use crate::details::Distributions;
+use crate::errors::too_long;
+use crate::kernels::{TokenStatistics, WantedToken};
+use crate::model::{LocalModel, replied};
+use crate::options::Masking;
 use crate::text::Reader;
 use crate::transformer::Batch;
 use crate::trie::Chunk;
 
 /// Requests taken at once, at most.
 const WINDOW: usize = 1024;
-
-/// What is masked besides the token that is scored.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Masking {
-    /// Nothing (Salazar et al. 2020).
-    Alone,
-    /// The later tokens of its word (Kauf and Ivanova 2023).
-    #[default]
-    WithinWord,
-}
-
-impl Masking {
-    /// The convention in words, as it stands beside scores.
-    pub fn about(self) -> &'static str {
-        match self {
-            Self::Alone => {
-                "pseudo-log-likelihood, one token masked at a time (Salazar et al. 2020)"
-            }
-            Self::WithinWord => {
-                "pseudo-log-likelihood, within-word left to right (Kauf and Ivanova 2023)"
-            }
-        }
-    }
-}
-
-/// What the tensors of a masked head are called.
-pub(crate) struct HeadNames {
-    pub dense: &'static str,
-    pub norm: &'static str,
-    pub decoder: &'static str,
-    pub biases: [&'static str; 2],
-}
-
-const HEADS: [HeadNames; 2] = [
-    HeadNames {
-        dense: "cls.predictions.transform.dense",
-        norm: "cls.predictions.transform.LayerNorm",
-        decoder: "cls.predictions.decoder",
-        biases: ["cls.predictions.bias", "cls.predictions.decoder.bias"],
-    },
-    HeadNames {
-        dense: "lm_head.dense",
-        norm: "lm_head.layer_norm",
-        decoder: "lm_head.decoder",
-        biases: ["lm_head.bias", "lm_head.decoder.bias"],
-    },
-];
-
-/// The masked head of a checkpoint, if it has one.
-pub(crate) fn head_of(checkpoint: &Checkpoint) -> Option<&'static HeadNames> {
-    HEADS.iter().find(|names| {
-        let dense = format!("{}.weight", names.dense);
-        checkpoint.info(&dense).is_some() && checkpoint.tokenizer().mask().is_some()
-    })
-}
 
 /// A text that is to be scored.
 struct Reading {
@@ -91,7 +36,7 @@ struct Waiting {
     job: usize,
     parts: Vec<Reading>,
     /// Log-probabilities and what else was seen, part after part.
-    known: Vec<(f32, Seen)>,
+    known: Vec<(f32, TokenStatistics)>,
 }
 
 impl Waiting {
@@ -147,10 +92,8 @@ fn answer(
         }
     }
     let ranks = jobs.iter().any(|job| job.request.details.rank);
-    let looking = jobs
-        .iter()
-        .any(looks)
-        .then(|| Distributions::new(None, 0, ranks));
+    let whole = jobs.iter().any(looks);
+    let looking = whole.then(|| Distributions::new(None, 0, ranks));
     let mask = model.checkpoint().tokenizer().mask().unwrap_or(0);
     // Requests are handed in as soon as their last copy is computed.
     let mut next = hand_in(model, queue, jobs, &all, 0)?;
@@ -227,7 +170,7 @@ fn read(model: &LocalModel, request: &Score) -> Result<Vec<Reading>, ModelError>
                 "the text has {} tokens; this model sees {context}, and a masked model reads a text whole",
                 encoding.ids.len()
             );
-            return Err(ModelError::new(ErrorKind::ContextTooLong, message));
+            return Err(too_long(message));
         }
         let place = |i: usize| encoding.offsets.get(i).copied().unwrap_or_default();
         let scored: Vec<usize> = (0..encoding.ids.len())
@@ -284,12 +227,12 @@ fn pass(
     model: &LocalModel,
     copies: &[Masked],
     looking: Option<&Distributions>,
-) -> Result<Vec<(f32, Seen)>, ModelError> {
+) -> Result<Vec<(f32, TokenStatistics)>, ModelError> {
     let mut batch = Batch::default();
     let (mut rows, mut wanted) = (vec![], vec![]);
     for copy in copies {
         let first = batch.len();
-        wanted.push(Wanted {
+        wanted.push(WantedToken {
             row: rows.len() as u32,
             token: copy.token,
         });
@@ -310,7 +253,10 @@ fn pass(
         }
         session.ask(&rows, &wanted)?;
         let values = session.collect()?;
-        Ok(values.into_iter().map(|v| (v, Seen::default())).collect())
+        Ok(values
+            .into_iter()
+            .map(|v| (v, TokenStatistics::default()))
+            .collect())
     })
 }
 
@@ -355,13 +301,7 @@ fn reply(
             details: (!asked.is_none()).then(|| Box::new(details)),
         });
     }
-    Ok(Reply {
-        answer: Scored { continuations },
-        meta: ReplyMeta {
-            usage,
-            ..ReplyMeta::default()
-        },
-    })
+    Ok(replied(Scored { continuations }, usage))
 }
 
 #[cfg(test)]

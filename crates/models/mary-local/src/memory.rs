@@ -24,10 +24,8 @@ pub fn estimate(checkpoint: &Checkpoint, precision: Precision, how: Multiplier) 
         unpacked: 0,
     };
     for name in checkpoint.tensor_names() {
-        let Some(info) = checkpoint.info(name) else {
-            continue;
-        };
-        let Some(numbers) = info.numbers() else {
+        let info = checkpoint.info(name);
+        let Some((info, numbers)) = info.and_then(|i| Some((i, i.numbers()?))) else {
             continue;
         };
         let (weights, unpacked) = per_tensor(info, numbers as u64, precision, how);
@@ -61,23 +59,21 @@ fn per_tensor(
     (numbers * plain, 0)
 }
 
-/// Refuses what will not fit, in words a person can act on.
+/// Refuses what does not fit into the memory of this machine.
 pub fn check(what: &str, needed: u64) -> Result<(), ModelError> {
     compare(what, needed, available_memory())
 }
 
-/// The same, with what is free known (of a GPU, for example).
+/// Refuses what does not fit into what is free, on a GPU for example.
 pub fn compare(what: &str, needed: u64, free: Option<u64>) -> Result<(), ModelError> {
     match free {
-        Some(free) if needed > free => Err(ModelError::new(
-            ErrorKind::OutOfMemory,
-            format!(
-                "{what} needs about {}; {} are free",
-                readable(needed),
-                readable(free)
-            ),
-        )
-        .hint("take a smaller or quantised model, --dtype bf16, or a machine with more memory")),
+        Some(free) if needed > free => {
+            let (needed, free) = (readable(needed), readable(free));
+            let message = format!("{what} needs about {needed}; {free} are free");
+            Err(ModelError::new(ErrorKind::OutOfMemory, message).hint(
+                "take a smaller or quantised model, --dtype bf16, or a machine with more memory",
+            ))
+        }
         _ => Ok(()),
     }
 }

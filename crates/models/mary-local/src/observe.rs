@@ -3,15 +3,16 @@
 
 mod pictures;
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use mary_contract::{
-    ContinuationScore, ErrorKind, Job, LayerVector, Layers, ModelError, Observe, Observed, Pool,
-    PooledVectors, Reply, ReplyMeta, Usage, Vector, WorkQueue,
+    ContinuationScore, Job, LayerVector, Layers, ModelError, Observe, Observed, Pool,
+    PooledVectors, Reply, Usage, Vector, WorkQueue,
 };
 
-use crate::kernels::{Groups, Wanted};
-use crate::model::LocalModel;
+use crate::errors::{bad_request, too_long};
+use crate::kernels::{Groups, WantedToken};
+use crate::model::{LocalModel, replied};
 use crate::transformer::{Batch, Watch};
 use crate::vision::no_joint;
 
@@ -26,21 +27,18 @@ struct Reading {
     pools: Vec<Vec<usize>>,
     /// Which pools are the text's row on its way into the space that it shares with pictures.
     joint: Vec<bool>,
-    /// Wanted layers, ascending.
+    /// WantedToken layers, ascending.
     layers: Vec<usize>,
     /// Tokens to score, by place in the sequence, where asked.
-    scored: Option<std::ops::Range<usize>>,
+    scored: Option<Range<usize>>,
     first_unscored: bool,
 }
 
 /// Serves the queue until it is empty.
 pub(crate) fn serve(model: &LocalModel, queue: &mut dyn WorkQueue<Observe, Observed>) {
     loop {
-        let most = model
-            .options()
-            .batch_size
-            .unwrap_or(WINDOW)
-            .clamp(1, WINDOW);
+        let most = model.options().batch_size.unwrap_or(WINDOW);
+        let most = most.clamp(1, WINDOW);
         let jobs: Vec<Job<Observe>> = std::iter::from_fn(|| queue.next()).take(most).collect();
         if jobs.is_empty() || answer(model, queue, &jobs).is_break() {
             return;
@@ -90,13 +88,9 @@ fn read(model: &LocalModel, job: usize, request: &Observe) -> Result<Reading, Mo
     let mut encoding = model.checkpoint().tokenizer().encode(&request.text, true)?;
     let context = model.architecture().context;
     if encoding.ids.len() > context {
-        return Err(ModelError::new(
-            ErrorKind::ContextTooLong,
-            format!(
-                "the text has {} tokens; this model sees {context}",
-                encoding.ids.len()
-            ),
-        ));
+        let count = encoding.ids.len();
+        let message = format!("the text has {count} tokens; this model sees {context}");
+        return Err(too_long(message));
     }
     let own: Vec<usize> = (0..encoding.ids.len())
         .filter(|&i| encoding.special.get(i) != Some(&true))
@@ -109,27 +103,21 @@ fn read(model: &LocalModel, job: usize, request: &Observe) -> Result<Reading, Mo
     let mut pools = vec![];
     for pool in &request.pools {
         let tokens: Vec<usize> = match *pool {
-            Pool::Span { start, end } => own
-                .iter()
-                .copied()
-                .filter(|&i| {
-                    encoding
-                        .offsets
-                        .get(i)
-                        .is_some_and(|&(s, e)| s < end && e > start)
-                })
-                .collect(),
+            Pool::Span { start, end } => {
+                let touches = |&(s, e): &(usize, usize)| s < end && e > start;
+                let inside = |i: &usize| encoding.offsets.get(*i).is_some_and(touches);
+                own.iter().copied().filter(inside).collect()
+            }
             Pool::Mean => own.clone(),
             Pool::Last => own.last().copied().into_iter().collect(),
             Pool::First => (0..encoding.ids.len().min(1)).collect(),
             Pool::Joint => vec![whole.clone()?],
         };
         if tokens.is_empty() {
-            return Err(ModelError::new(
-                ErrorKind::BadRequest,
-                format!("no token of {:?} lies in {pool:?}", request.text),
-            )
-            .hint("spans count bytes of the text and must not be empty"));
+            let message = format!("no token of {:?} lies in {pool:?}", request.text);
+            return Err(
+                bad_request(message).hint("spans count bytes of the text and must not be empty")
+            );
         }
         pools.push(tokens);
     }
@@ -153,34 +141,23 @@ fn read(model: &LocalModel, job: usize, request: &Observe) -> Result<Reading, Mo
 
 /// The wanted layers, ascending, out of 0 (embedding) to `last`.
 fn layers(wanted: &Layers, last: usize) -> Result<Vec<usize>, ModelError> {
-    let all = match wanted {
-        Layers::All => (0..=last).collect(),
-        Layers::Last => vec![last],
-        Layers::These(these) => {
-            let mut all = vec![];
-            for &layer in these {
-                let at = if layer < 0 {
-                    last as i64 + 1 + i64::from(layer)
-                } else {
-                    i64::from(layer)
-                };
-                match usize::try_from(at) {
-                    Ok(at) if at <= last => all.push(at),
-                    _ => {
-                        return Err(ModelError::new(
-                            ErrorKind::BadRequest,
-                            format!(
-                                "layer {layer} was asked for; this model has layers 0 to {last}"
-                            ),
-                        ));
-                    }
-                }
-            }
-            all.sort_unstable();
-            all.dedup();
-            all
-        }
+    let these = match wanted {
+        Layers::All => return Ok((0..=last).collect()),
+        Layers::Last => return Ok(vec![last]),
+        Layers::These(these) => these,
     };
+    let mut all = vec![];
+    for &layer in these {
+        let from_end = if layer < 0 { last as i64 + 1 } else { 0 };
+        let at = usize::try_from(from_end + i64::from(layer)).ok();
+        all.push(at.filter(|at| *at <= last).ok_or_else(|| {
+            bad_request(format!(
+                "layer {layer} was asked for; this model has layers 0 to {last}"
+            ))
+        })?);
+    }
+    all.sort_unstable();
+    all.dedup();
     Ok(all)
 }
 
@@ -246,7 +223,7 @@ fn pass(
     for (reading, first) in readings.iter().zip(&firsts) {
         let begin = wanted.len();
         for i in reading.scored.clone().into_iter().flatten() {
-            wanted.push(Wanted {
+            wanted.push(WantedToken {
                 row: rows_wanted.len() as u32,
                 token: reading.tokens[i],
             });
@@ -254,18 +231,15 @@ fn pass(
         }
         ranges.push(begin..wanted.len());
     }
-    let logprobs = if wanted.is_empty() {
-        vec![]
-    } else {
+    if !wanted.is_empty() {
         session.ask(&rows_wanted, &wanted)?;
-        session.collect()?
+    }
+    let logprobs = session.collect()?;
+    let all = readings.iter().zip(pooled).zip(ranges);
+    let answer = |((reading, pools), range): ((&Reading, Vec<PooledVectors>), Range<usize>)| {
+        finish(model, reading, pools, &logprobs[range])
     };
-    let answers = readings
-        .iter()
-        .zip(pooled)
-        .zip(ranges)
-        .map(|((reading, pools), range)| finish(model, reading, pools, &logprobs[range]));
-    Ok(answers.collect())
+    Ok(all.map(answer).collect())
 }
 
 fn finish(
@@ -274,10 +248,8 @@ fn finish(
     pools: Vec<PooledVectors>,
     logprobs: &[f32],
 ) -> Result<Reply<Observed>, ModelError> {
-    let numbers = pools
-        .iter()
-        .flat_map(|p| &p.layers)
-        .flat_map(|l| &l.vector.0);
+    let layers = pools.iter().flat_map(|p| &p.layers);
+    let numbers = layers.flat_map(|l| &l.vector.0);
     if numbers.chain(logprobs).any(|x| !x.is_finite()) {
         return Err(model.not_finite());
     }
@@ -297,14 +269,7 @@ fn finish(
         prompt_tokens: reading.tokens.len() as u64,
         ..Usage::default()
     };
-    let meta = ReplyMeta {
-        usage,
-        ..ReplyMeta::default()
-    };
-    Ok(Reply {
-        answer: Observed { pools, scores },
-        meta,
-    })
+    Ok(replied(Observed { pools, scores }, usage))
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Where and how a model is opened, read from the settings that all backends share.
 
-use mary_contract::{ErrorKind, ModelError, ModelSettings};
+use mary_contract::{ModelError, ModelSettings};
 use serde_json::Value;
 
+use crate::errors::bad_request;
 use crate::kernels::cpu::matmul::Multiplier;
-use crate::masked::Masking;
 use crate::precision::{Precision, SAFE_16};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,19 +26,39 @@ impl Device {
             Some(rest) => rest.strip_prefix(':').and_then(|n| n.parse().ok()),
             None => None,
         };
-        let wrong = |message: String, hint: &str| {
-            Err(ModelError::new(ErrorKind::BadRequest, message).hint(hint))
-        };
         match number {
             Some(number) if cfg!(feature = "cuda") => Ok(Self::Cuda(number)),
-            Some(_) => wrong(
-                format!("`{text}` is not a device this build can use"),
-                "this program was built without CUDA: see docs/cuda.md, or use --device cpu",
+            Some(_) => Err(
+                bad_request(format!("`{text}` is not a device this build can use")).hint(
+                    "this program was built without CUDA: see docs/cuda.md, or use --device cpu",
+                ),
             ),
-            None => wrong(
-                format!("`{text}` is not a device"),
-                "devices are cpu, cuda:0, cuda:1, …",
-            ),
+            None => Err(bad_request(format!("`{text}` is not a device"))
+                .hint("devices are cpu, cuda:0, cuda:1, …")),
+        }
+    }
+}
+
+/// What is masked besides the token that is scored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Masking {
+    /// Nothing (Salazar et al. 2020).
+    Alone,
+    /// The later tokens of its word (Kauf and Ivanova 2023).
+    #[default]
+    WithinWord,
+}
+
+impl Masking {
+    /// The convention in words, as it stands beside scores.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Alone => {
+                "pseudo-log-likelihood, one token masked at a time (Salazar et al. 2020)"
+            }
+            Self::WithinWord => {
+                "pseudo-log-likelihood, within-word left to right (Kauf and Ivanova 2023)"
+            }
         }
     }
 }
@@ -72,6 +92,8 @@ pub struct Options {
     pub safe_16: bool,
 }
 
+const KNOWN: &str = "known: trie=on|off, selfcheck=on|off, matmul=auto|vectors|own, rounding=rows|weights, masked=within-word|original, tokenizer=FOLDER|owner/repository, mmproj=FILE, rows=N, memory=MEGABYTES";
+
 /// Families whose rows are known to outgrow float16, which ends at 65,504.
 const WIDE_FAMILIES: &[&str] = &["gemma", "paligemma"];
 
@@ -103,9 +125,6 @@ impl Options {
 
     /// Reads and checks the settings.
     pub fn read(settings: &ModelSettings) -> Result<Self, ModelError> {
-        let wrong = |message: String, hint: &str| {
-            Err(ModelError::new(ErrorKind::BadRequest, message).hint(hint))
-        };
         let mut options = Self {
             batch_size: settings.batch_size,
             share: true,
@@ -122,11 +141,10 @@ impl Options {
             safe_16: settings.dtype.as_deref() == Some(SAFE_16),
         };
         for (key, value) in &settings.args {
+            let number = value.parse::<u64>().ok().filter(|n| *n > 0);
             match (key.as_str(), value.as_str()) {
-                ("trie", "on") => options.share = true,
-                ("trie", "off") => options.share = false,
-                ("selfcheck", "on") => options.self_check = true,
-                ("selfcheck", "off") => options.self_check = false,
+                ("trie", "on" | "off") => options.share = value == "on",
+                ("selfcheck", "on" | "off") => options.self_check = value == "on",
                 ("matmul", "vectors") => options.multiplier = Multiplier::Vectors,
                 ("matmul", "auto") => options.multiplier = Multiplier::best(),
                 ("matmul", "own") => options.own_kernels = true,
@@ -134,27 +152,21 @@ impl Options {
                 ("masked", "within-word") => options.masking = Masking::WithinWord,
                 // Read where the checkpoint is opened.
                 ("tokenizer" | "mmproj", name) if !name.is_empty() => {}
-                ("rounding", "weights") => options.exact_rows = true,
-                ("rounding", "rows") => options.exact_rows = false,
-                ("memory", n) if n.parse().is_ok_and(|n: u64| n > 0) => {
-                    options.memory = n.parse().ok().map(|n: u64| n.saturating_mul(1_000_000));
+                ("rounding", "weights" | "rows") => options.exact_rows = value == "weights",
+                ("memory", _) if number.is_some() => {
+                    options.memory = number.map(|n| n.saturating_mul(1_000_000));
                 }
-                ("rows", n) if n.parse().is_ok_and(|n: usize| n > 0) => {
-                    options.rows = n.parse().ok()
-                }
+                ("rows", _) if number.is_some() => options.rows = number.map(|n| n as usize),
                 _ => {
-                    return wrong(
-                        format!("--model-arg {key}={value} means nothing to a local model"),
-                        "known: trie=on|off, selfcheck=on|off, matmul=auto|vectors|own, rounding=rows|weights, masked=within-word|original, tokenizer=FOLDER|owner/repository, mmproj=FILE, rows=N, memory=MEGABYTES",
-                    );
+                    let message =
+                        format!("--model-arg {key}={value} means nothing to a local model");
+                    return Err(bad_request(message).hint(KNOWN));
                 }
             }
         }
         Ok(options)
     }
-}
 
-impl Options {
     /// Whether rows are rounded with the weights before they are multiplied.
     pub(crate) fn rounds_rows(&self) -> bool {
         matches!(self.device, Device::Cuda(_)) && !self.exact_rows

@@ -6,9 +6,10 @@ use std::path::Path;
 use mary_contract::{Model, ModelCard, ModelError, ModelRef, ModelSettings, Provider, Start};
 use mary_weights::{Checkpoint, locate, locate_tokenizer};
 
+use crate::card::{describe, fingerprint};
 use crate::config::Architecture;
+use crate::load::Tensors;
 use crate::memory;
-use crate::model::{describe, fingerprint};
 use crate::options::{Device, Options};
 use crate::workers::devices;
 pub use crate::workers::open;
@@ -41,7 +42,7 @@ pub fn card_of(
 ) -> Result<ModelCard, ModelError> {
     let options = first(settings, checkpoint)?;
     let architecture = Architecture::resolve(checkpoint.config())?;
-    crate::load::check(checkpoint, &architecture)?;
+    Tensors::find(checkpoint, &architecture)?.check()?;
     Ok(describe(model.clone(), checkpoint, &architecture, &options))
 }
 

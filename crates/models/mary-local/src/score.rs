@@ -9,13 +9,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mary_contract::{
-    ContinuationScore, Details, ErrorKind, ModelError, Reply, ReplyMeta, Score, Scored, Usage,
-};
+use mary_contract::{ContinuationScore, Details, ModelError, Reply, Score, Scored, Usage};
 
-use crate::details::{self, Distributions, Seen};
+use crate::details::{self, Distributions};
 use crate::engine::Session;
-use crate::model::LocalModel;
+use crate::errors::internal;
+use crate::kernels::TokenStatistics;
+use crate::model::{LocalModel, replied};
 use crate::text::{Reader, windows};
 use crate::trie::{Chunks, Sequence, Trie};
 use crate::vision::Album;
@@ -29,7 +29,7 @@ use window::{Waiting, Window};
 struct Known<'a> {
     trie: &'a Trie,
     scores: &'a [f32],
-    seen: &'a [Seen],
+    seen: &'a [TokenStatistics],
 }
 
 /// Runs the tree and hands over each request when its scores are there.
@@ -51,7 +51,7 @@ fn compute(
         hand_in((refusal.0, Err(refusal.1)))?;
     }
     let mut scores = vec![f32::NAN; trie.len()];
-    let mut seen = vec![Seen::default(); if distributions { trie.len() } else { 0 }];
+    let mut seen = vec![TokenStatistics::default(); if distributions { trie.len() } else { 0 }];
     let looking = distributions.then(|| {
         let asked = |of: fn(&Details) -> bool| waiting.iter().any(|w| of(&w.details));
         let starts = match asked(|d| d.word_starts) {
@@ -102,7 +102,7 @@ fn compute(
 /// Gets the nodes scored by a chunk, their log-probabilities, what else was seen of them (nothing where
 /// nobody looks), and the node below which all is done.
 pub(crate) type Receive<'a> =
-    &'a mut dyn FnMut(&[usize], &[f32], &[Seen], usize) -> ControlFlow<()>;
+    &'a mut dyn FnMut(&[usize], &[f32], &[TokenStatistics], usize) -> ControlFlow<()>;
 
 /// Computes a tree chunk by chunk; with smaller chunks where the device runs out of memory.
 pub(crate) fn run(
@@ -155,31 +155,33 @@ fn run_with(
             continue;
         }
         under_way.push_back((chunk.nodes, chunk.done));
-        while under_way.len() > model.ahead() {
-            if hand_over(&mut session, &mut under_way, &mut *receive)?.is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-    }
-    while !under_way.is_empty() {
-        if hand_over(&mut session, &mut under_way, &mut *receive)?.is_break() {
+        if hand_over(&mut session, &mut under_way, model.ahead(), &mut *receive)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
+    }
+    if hand_over(&mut session, &mut under_way, 0, &mut *receive)?.is_break() {
+        return Ok(ControlFlow::Break(()));
     }
     // A tree without anything to compute still has its answers.
     Ok(receive(&[], &[], &[], trie.len()))
 }
 
+/// Hands over chunks, the oldest first, until so many are left.
 fn hand_over(
     session: &mut Session<'_>,
     under_way: &mut VecDeque<(Vec<usize>, usize)>,
+    left: usize,
     receive: Receive<'_>,
 ) -> Result<ControlFlow<()>, ModelError> {
-    let values = session.collect()?;
-    match under_way.pop_front() {
-        Some((nodes, done)) => Ok(receive(&nodes, &values, &[], done)),
-        None => Ok(ControlFlow::Continue(())),
+    while under_way.len() > left
+        && let Some((nodes, done)) = under_way.pop_front()
+    {
+        let values = session.collect()?;
+        if receive(&nodes, &values, &[], done).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
     }
+    Ok(ControlFlow::Continue(()))
 }
 
 fn reply(
@@ -204,26 +206,17 @@ fn reply(
         }
         usage.prompt_tokens += (reading.scored_from + scored) as u64;
         let pieces = reading.tokens[reading.scored_from..].iter().take(scored);
+        let cut = |i: usize| sequences[i].tokens.len() < reading.tokens.len();
         continuations.push(ContinuationScore {
             tokens: pieces.map(|&id| tokenizer.piece(id)).collect(),
             logprobs,
             boundary_merged: reading.boundary_merged,
             first_unscored: reading.first_unscored,
-            windowed: range.len() > 1
-                || range
-                    .clone()
-                    .any(|i| sequences[i].tokens.len() < reading.tokens.len()),
+            windowed: range.len() > 1 || range.clone().any(cut),
             details: details::told(waiting.details, reading, &nodes, known.seen),
         });
     }
-    let meta = ReplyMeta {
-        usage,
-        ..ReplyMeta::default()
-    };
-    Ok(Reply {
-        answer: Scored { continuations },
-        meta,
-    })
+    Ok(replied(Scored { continuations }, usage))
 }
 
 /// Log-probabilities of whole token sequences, in order; the tree is used or not as asked.
@@ -235,24 +228,18 @@ pub(crate) fn plain_scores(
     let trie = Trie::new(sequences, share);
     let mut scores = vec![f32::NAN; trie.len()];
     let nothing = Album::default();
-    let _ = run(
-        (model, &nothing),
-        &trie,
-        None,
-        &mut |nodes, values, _, _| {
-            for (&node, &value) in nodes.iter().zip(values) {
-                scores[node] = value;
-            }
-            ControlFlow::Continue(())
-        },
-    )?;
-    let of = |i: usize| {
-        trie.path(i, sequences[i].scored_from)
-            .iter()
-            .map(|&n| scores[n])
-            .collect()
+    let mut keep = |nodes: &[usize], values: &[f32], _: &[TokenStatistics], _: usize| {
+        for (&node, &value) in nodes.iter().zip(values) {
+            scores[node] = value;
+        }
+        ControlFlow::Continue(())
     };
-    Ok((0..sequences.len()).map(of).collect())
+    let _ = run((model, &nothing), &trie, None, &mut keep)?;
+    let all = sequences.iter().enumerate().map(|(i, sequence)| {
+        let path = trie.path(i, sequence.scored_from);
+        path.iter().map(|&n| scores[n]).collect()
+    });
+    Ok(all.collect())
 }
 
 /// What a comparison of tree and plain execution found.
@@ -293,21 +280,18 @@ pub fn self_check(model: &LocalModel, texts: &[&str]) -> Result<SelfCheck, Model
         for (a, b) in alone.iter().flatten().zip(tree) {
             check.tokens += 1;
             let difference = (a - b).abs();
-            check.worst = if difference.is_nan() {
-                f32::INFINITY
-            } else {
-                check.worst.max(difference)
+            // `max` would pass over a NaN.
+            check.worst = match difference.is_nan() {
+                true => f32::INFINITY,
+                false => check.worst.max(difference),
             };
         }
     }
     if check.worst > check.tolerance {
-        return Err(ModelError::new(
-            ErrorKind::Internal,
-            format!(
-                "self-check: sharing prefixes changes a log-probability by {:.2e} nats; {:.0e} is tolerated",
-                check.worst, check.tolerance
-            ),
-        )
+        return Err(internal(format!(
+            "self-check: sharing prefixes changes a log-probability by {:.2e} nats; {:.0e} is tolerated",
+            check.worst, check.tolerance
+        ))
         .hint("run with --model-arg trie=off and report this"));
     }
     Ok(check)

@@ -1,11 +1,10 @@
 //! From prompts to tokens: what stands before the first token, where a continuation begins, and how
 //! a text that is longer than the context is cut into windows.
 
-use mary_contract::{
-    Capabilities, ErrorKind, ModelError, Part, Prompt, PromptForm, Score, Speaker, Start,
-};
+use mary_contract::{Capabilities, ModelError, Part, Prompt, PromptForm, Score, Speaker, Start};
 use mary_weights::Checkpoint;
 
+use crate::errors::bad_request;
 use crate::trie::Sequence;
 use crate::vision::Album;
 
@@ -55,12 +54,11 @@ impl<'a> Reader<'a> {
     ) -> Result<(String, Option<u32>), ModelError> {
         let nothing = Album::default();
         let album = self.album.unwrap_or(&nothing);
-        let pictures = prompt.has_images();
-        let (text, first) = self.words(prompt, start, album.plain())?;
-        match pictures {
-            true => Ok((album.write(text, prompt)?, first)),
-            false => Ok((text, first)),
+        let (mut text, first) = self.words(prompt, start, album.plain())?;
+        if prompt.has_images() {
+            text = album.write(text, prompt)?;
         }
+        Ok((text, first))
     }
 
     /// The prompt in words, with `picture` in the place of every picture.
@@ -83,13 +81,11 @@ impl<'a> Reader<'a> {
             }
             PromptForm::Chat => {
                 let template = self.checkpoint.template().ok_or_else(|| {
-                    ModelError::new(ErrorKind::BadRequest, "this model has no chat template")
+                    bad_request("this model has no chat template")
                         .hint("ask it to continue plain text instead")
                 })?;
-                let answers = prompt
-                    .turns
-                    .last()
-                    .is_none_or(|t| t.speaker == Speaker::User);
+                let last = prompt.turns.last();
+                let answers = last.is_none_or(|t| t.speaker == Speaker::User);
                 // A template writes its own special tokens.
                 Ok((template.render(prompt, answers)?, None))
             }
@@ -107,10 +103,8 @@ impl<'a> Reader<'a> {
             tokens.extend(tokenizer.bos().or(tokenizer.eos()));
         }
         if tokens.is_empty() {
-            return Err(ModelError::new(
-                ErrorKind::BadRequest,
-                "the prompt is empty and this model has no token to start from",
-            ));
+            let message = "the prompt is empty and this model has no token to start from";
+            return Err(bad_request(message));
         }
         Ok(tokens)
     }
@@ -143,17 +137,11 @@ impl<'a> Reader<'a> {
         let text = format!("{prefix}{continuation}");
         let encoding = self.checkpoint.tokenizer().encode(&text, false)?;
         // The first scored token is the one that holds the continuation's first byte.
-        let at = if continuation.is_empty() {
-            encoding.ids.len()
-        } else {
-            let holds = encoding
-                .offsets
-                .iter()
-                .position(|&(_, end)| end > prefix.len());
-            holds.unwrap_or(encoding.ids.len())
-        };
-        let merged = encoding
-            .offsets
+        let offsets = &encoding.offsets;
+        let holds = offsets.iter().position(|&(_, end)| end > prefix.len());
+        let holds = holds.filter(|_| !continuation.is_empty());
+        let at = holds.unwrap_or(encoding.ids.len());
+        let merged = offsets
             .get(at)
             .is_some_and(|&(start, _)| start < prefix.len());
         let shift = usize::from(first.is_some());
@@ -162,10 +150,7 @@ impl<'a> Reader<'a> {
         tokens.extend(encoding.ids);
         let scored_from = (at + shift).max(1).min(tokens.len());
         let inside = |at: usize| at.saturating_sub(prefix.len()) as u32;
-        let scored = encoding
-            .offsets
-            .iter()
-            .skip(scored_from - shift.min(scored_from));
+        let scored = offsets.iter().skip(scored_from - shift.min(scored_from));
         Ok(Reading {
             scored_from,
             tokens,

@@ -1,54 +1,21 @@
 //! The one transformer: every architecture is a configuration of this forward pass.
 
 mod between;
+mod parts;
 
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::ModelError;
 
 pub use crate::batch::Batch;
-use crate::config::{Activation, Architecture, Block, QkNorm};
-use crate::kernels::{
-    Alibi, AttentionCall, AttentionSettings, Backend, Draw, Extent, Groups, Heads, Look, Looked,
-    NormOf, Spans, Wanted,
-};
+use crate::config::{Block, QkNorm};
+use crate::errors::{bad_model, bad_request, internal, too_long};
+use crate::kernels::{AttentionCall, AttentionSettings, Backend, Heads, NormOf, Spans};
 use crate::vision::{FIRST_SHOWN, Shown};
+pub use parts::Watch;
+pub(crate) use parts::{
+    BlockOf, DenseOf, ExpertsOf, MlpOf, QkNormsOf, TableOf, TransformOf, Transformer, Workspace,
+};
 
-/// Vectors that are looked up, and how many there are.
-pub(crate) struct TableOf<B: Backend> {
-    pub table: B::Table,
-    pub rows: usize,
-}
-
-/// The layer between the last block and the head of a masked language model.
-pub(crate) struct TransformOf<B: Backend> {
-    pub dense: B::Linear,
-    pub activation: Activation,
-    pub norm: NormOf<B::Vector>,
-}
-
-/// The norms of queries and of keys.
-pub(crate) struct QkNormsOf<B: Backend> {
-    pub queries: NormOf<B::Vector>,
-    pub keys: NormOf<B::Vector>,
-}
-
-/// Both halves of a feed-forward block.
-pub(crate) struct DenseOf<B: Backend> {
-    pub up: B::Linear,
-    pub down: B::Linear,
-}
-
-/// A router and its experts.
-pub(crate) struct ExpertsOf<B: Backend> {
-    pub router: B::Linear,
-    pub experts: Vec<DenseOf<B>>,
-    /// One that every token takes, and its gate.
-    pub shared: Option<(DenseOf<B>, B::Linear)>,
-}
-
-pub(crate) enum MlpOf<B: Backend> {
-    Dense(DenseOf<B>),
-    Sparse(ExpertsOf<B>),
-}
+const ON_CPU: &str = "run this model on the processor: --device cpu";
 
 /// Where the feed-forward block leaves what it computes.
 #[derive(Clone, Copy)]
@@ -61,153 +28,12 @@ enum Target {
     Second,
 }
 
-/// The weights of one block.
-pub(crate) struct BlockOf<B: Backend> {
-    pub attn_norm: Option<NormOf<B::Vector>>,
-    pub qkv: B::Linear,
-    pub qk_norms: Option<QkNormsOf<B>>,
-    pub attn_out: B::Linear,
-    pub post_attn_norm: Option<NormOf<B::Vector>>,
-    pub mlp_norm: Option<NormOf<B::Vector>>,
-    pub mlp: MlpOf<B>,
-    pub post_mlp_norm: Option<NormOf<B::Vector>>,
-}
-
-/// A transformer with its weights on a device.
-pub struct Transformer<B: Backend> {
-    pub(crate) backend: B,
-    pub(crate) architecture: Architecture,
-    pub(crate) embed: TableOf<B>,
-    /// Learned positions, the segment's vector included.
-    pub(crate) positions: Option<TableOf<B>>,
-    pub(crate) embed_norm: Option<NormOf<B::Vector>>,
-    pub(crate) project: Option<(B::Linear, B::Linear)>,
-    pub(crate) blocks: Vec<BlockOf<B>>,
-    pub(crate) final_norm: Option<NormOf<B::Vector>>,
-    pub(crate) head: Option<B::Linear>,
-    /// What stands before the head of a masked language model.
-    pub(crate) transform: Option<TransformOf<B>>,
-    pub(crate) alibi: Option<Alibi>,
-    /// Which of three positions each rotary frequency turns by, where pictures have places (Qwen2-VL).
-    pub(crate) axes: Option<Vec<u8>>,
-    /// The rows of a picture see one another in both directions (Gemma 3).
-    pub(crate) both_ways: bool,
-    /// Reads a picture at once and never goes on from what it read: one layer of the cache serves all.
-    pub(crate) tower: bool,
-}
-
-/// Tensors that a forward pass writes to, kept from one pass to the next.
-pub struct Workspace<B: Backend> {
-    pub(crate) x: B::Tensor,
-    pub(crate) normed: B::Tensor,
-    pub(crate) second: B::Tensor,
-    qkv: B::Tensor,
-    attended: B::Tensor,
-    pub(crate) wide: B::Tensor,
-    pub(crate) narrow: B::Tensor,
-    pub(crate) expert: B::Tensor,
-    /// The last block's output after the final norm.
-    last: B::Tensor,
-    /// The rows of pictures in the present batch.
-    given: Vec<f32>,
-    /// Rows that stand in the place of tokens' vectors.
-    pub(crate) shown: Option<std::sync::Arc<Shown>>,
-    /// What the last pass was part of.
-    writing: bool,
-}
-
-impl<B: Backend> Workspace<B> {
-    /// So many rows, part of what the last pass was part of.
-    pub(crate) fn extent(&self, rows: usize) -> Extent {
-        Extent {
-            rows,
-            writing: self.writing,
-        }
-    }
-}
-
-impl<B: Backend> Workspace<B> {
-    /// Collects the rows of these tokens, all of which belong to pictures.
-    fn shown_rows(&mut self, tokens: &[u32], pictures: &[usize]) {
-        self.given.clear();
-        if let Some(shown) = &self.shown {
-            for &row in pictures {
-                self.given.extend_from_slice(shown.row(tokens[row]));
-            }
-        }
-    }
-}
-
-impl<B: Backend> Default for Workspace<B> {
-    fn default() -> Self {
-        Self {
-            x: B::Tensor::default(),
-            normed: B::Tensor::default(),
-            second: B::Tensor::default(),
-            qkv: B::Tensor::default(),
-            attended: B::Tensor::default(),
-            wide: B::Tensor::default(),
-            narrow: B::Tensor::default(),
-            expert: B::Tensor::default(),
-            last: B::Tensor::default(),
-            given: vec![],
-            shown: None,
-            writing: false,
-        }
-    }
-}
-
-/// Called with a layer's number and its hidden states, row after row.
-pub type Visit<'a> = &'a mut dyn FnMut(usize, &[f32]);
-
-/// Who looks at the hidden states of a pass.
-pub enum Watch<'a> {
-    /// All rows of every layer.
-    Rows(Visit<'a>),
-    /// The means of groups of rows, in these layers (ascending).
-    Means {
-        groups: &'a Groups,
-        layers: &'a [usize],
-        /// Gets a layer's number and the means, group after group.
-        visit: Visit<'a>,
-    },
-}
-
-impl Watch<'_> {
-    fn see<B: Backend>(&mut self, backend: &B, layer: usize, x: &B::Tensor, shape: (usize, usize)) {
-        match self {
-            Self::Rows(visit) => visit(layer, &backend.download(x, shape.0 * shape.1)),
-            Self::Means {
-                groups,
-                layers,
-                visit,
-            } => {
-                if layers.binary_search(&layer).is_ok() {
-                    visit(layer, &backend.pool(x, shape.1, groups));
-                }
-            }
-        }
-    }
-}
-
 impl<B: Backend> Transformer<B> {
-    /// What it is made of.
-    pub fn architecture(&self) -> &Architecture {
-        &self.architecture
-    }
-
-    pub fn backend(&self) -> &B {
-        &self.backend
-    }
-
     /// Room for the keys and values of this many positions.
     pub fn cache(&self, rows: usize) -> B::Cache {
-        let layers = match self.tower {
-            true => 1,
-            false => self.architecture.layers,
-        };
-        self.backend
-            .cache(layers, rows, self.architecture.kv_width())
+        let a = &self.architecture;
+        let layers = if self.tower { 1 } else { a.layers };
+        self.backend.cache(layers, rows, a.kv_width())
     }
 
     /// Bytes of keys and values for one position.
@@ -228,7 +54,7 @@ impl<B: Backend> Transformer<B> {
         &self,
         batch: &Batch,
         cache: &mut B::Cache,
-        work: &mut Workspace<B>,
+        work: &mut Workspace<B::Tensor>,
         watch: Option<Watch<'_>>,
     ) -> Result<(), ModelError> {
         let rows = batch.len();
@@ -255,23 +81,17 @@ impl<B: Backend> Transformer<B> {
                 &words
             }
         };
-        let plan = self.backend.plan(batch, &self.heads());
-        self.embed(&plan, rows, &pictures, work);
-        let plans = Plans {
-            usual: &plan,
-            whole: None,
-        };
+        let usual = &self.backend.plan(batch, &self.heads());
+        self.embed(usual, rows, &pictures, work);
+        let plans = Plans { usual, whole: None };
         self.blocks(batch, plans, cache, work, watch)
     }
 
     /// The positions of the picture that each row is part of.
     fn reach(&self, batch: &Batch, shown: &Shown) -> Result<Vec<(usize, usize)>, ModelError> {
         if !self.backend.sees_both_ways() {
-            return Err(ModelError::new(
-                ErrorKind::BadRequest,
-                "on this device the rows of a picture cannot see one another in both directions yet",
-            )
-            .hint("run this model on the processor: --device cpu"));
+            let message = "on this device the rows of a picture cannot see one another in both directions yet";
+            return Err(bad_request(message).hint(ON_CPU));
         }
         let rows = batch.tokens.iter().zip(&batch.positions);
         Ok(rows.map(|(&t, &p)| shown.reach(t, p)).collect())
@@ -284,22 +104,22 @@ impl<B: Backend> Transformer<B> {
         given: &[f32],
         (batch, whole): (&'b Batch, Option<(&'b Batch, &[usize])>),
         cache: &mut B::Cache,
-        work: &mut Workspace<B>,
+        work: &mut Workspace<B::Tensor>,
         watch: Option<Watch<'_>>,
     ) -> Result<(), ModelError> {
         self.backend.upload(given, &mut work.x);
         self.norm_embedded(batch.len(), work);
-        let plan = self.backend.plan(batch, &self.heads());
-        let whole = whole.map(|(batch, layers)| (self.backend.plan(batch, &self.heads()), layers));
+        let plan = |batch| self.backend.plan(batch, &self.heads());
+        let whole = whole.map(|(batch, layers)| (plan(batch), layers));
         let plans = Plans {
-            usual: &plan,
+            usual: &plan(batch),
             whole: whole.as_ref().map(|(plan, layers)| (plan, *layers)),
         };
         self.blocks(batch, plans, cache, work, watch)
     }
 
     /// The last hidden states of the last pass, row after row.
-    pub(crate) fn last(&self, work: &Workspace<B>, rows: usize) -> Vec<f32> {
+    pub(crate) fn last(&self, work: &Workspace<B::Tensor>, rows: usize) -> Vec<f32> {
         self.backend.download(&work.last, rows * self.last_width())
     }
 
@@ -309,7 +129,7 @@ impl<B: Backend> Transformer<B> {
         batch: &Batch,
         plans: Plans<'_, 'p, B>,
         cache: &mut B::Cache,
-        work: &mut Workspace<B>,
+        work: &mut Workspace<B::Tensor>,
         mut watch: Option<Watch<'_>>,
     ) -> Result<(), ModelError>
     where
@@ -318,18 +138,13 @@ impl<B: Backend> Transformer<B> {
         let (a, rows) = (&self.architecture, batch.len());
         work.writing = batch.writing;
         if let Some(watch) = &mut watch {
-            watch.see(&self.backend, 0, &work.x, (rows, a.hidden));
+            watch.see(&*self.backend, 0, &work.x, (rows, a.hidden));
         }
         let rotate = |rope| match &self.axes {
             Some(axes) if !batch.turns.is_empty() => {
                 let along = self.backend.rotary_along(rope, &batch.turns, axes);
-                along.ok_or_else(|| {
-                    ModelError::new(
-                        ErrorKind::BadRequest,
-                        "this device does not turn by places in a picture yet",
-                    )
-                    .hint("run this model on the processor: --device cpu")
-                })
+                let message = "this device does not turn by places in a picture yet";
+                along.ok_or_else(|| bad_request(message).hint(ON_CPU))
             }
             _ => Ok(self.backend.rotary(rope, &batch.positions)),
         };
@@ -357,7 +172,7 @@ impl<B: Backend> Transformer<B> {
             if let Some(watch) = &mut watch
                 && layer + 1 < a.layers
             {
-                watch.see(&self.backend, layer + 1, &work.x, (rows, a.hidden));
+                watch.see(&*self.backend, layer + 1, &work.x, (rows, a.hidden));
             }
         }
         match &self.final_norm {
@@ -371,12 +186,8 @@ impl<B: Backend> Transformer<B> {
             std::mem::swap(&mut work.normed, &mut work.last);
         }
         if let Some(watch) = &mut watch {
-            watch.see(
-                &self.backend,
-                a.layers,
-                &work.last,
-                (rows, self.last_width()),
-            );
+            let shape = (rows, self.last_width());
+            watch.see(&*self.backend, a.layers, &work.last, shape);
         }
         self.backend.check()
     }
@@ -391,7 +202,7 @@ impl<B: Backend> Transformer<B> {
     }
 
     /// Every token and every position must have its vector.
-    fn check_tokens(&self, batch: &Batch, work: &Workspace<B>) -> Result<(), ModelError> {
+    fn check_tokens(&self, batch: &Batch, work: &Workspace<B::Tensor>) -> Result<(), ModelError> {
         let a = &self.architecture;
         let (words, pictures): (Vec<u32>, Vec<u32>) =
             batch.tokens.iter().partition(|&&t| t < FIRST_SHOWN);
@@ -399,31 +210,32 @@ impl<B: Backend> Transformer<B> {
         let beyond = |t: &&u32| (**t - FIRST_SHOWN) as usize >= shown;
         if let Some(row) = pictures.iter().find(beyond) {
             let message = format!("row {} of a picture was never shown", row - FIRST_SHOWN);
-            return Err(ModelError::new(ErrorKind::Internal, message));
+            return Err(internal(message));
         }
         let most = words.iter().max().map_or(0, |&t| t as usize);
         if most >= self.embed.rows {
-            return Err(ModelError::new(
-                ErrorKind::BadModel,
-                format!(
-                    "token {most} lies outside the embedding of {} rows",
-                    a.vocab
-                ),
-            ));
+            let vocab = a.vocab;
+            let message = format!("token {most} lies outside the embedding of {vocab} rows");
+            return Err(bad_model(message));
         }
         if let (Some(table), Some(offset)) = (&self.positions, a.embedding.position_offset) {
             let most = batch.positions.iter().max().copied().unwrap_or(0);
             if most + offset >= table.rows {
-                return Err(ModelError::new(
-                    ErrorKind::ContextTooLong,
-                    format!("position {most} lies outside the learned {}", a.context),
-                ));
+                let context = a.context;
+                let message = format!("position {most} lies outside the learned {context}");
+                return Err(too_long(message));
             }
         }
         Ok(())
     }
 
-    fn embed(&self, plan: &B::Plan<'_>, rows: usize, pictures: &[usize], work: &mut Workspace<B>) {
+    fn embed(
+        &self,
+        plan: &B::Plan<'_>,
+        rows: usize,
+        pictures: &[usize],
+        work: &mut Workspace<B::Tensor>,
+    ) {
         let (a, b) = (&self.architecture, &self.backend);
         b.embed(plan, &self.embed.table, a.embedding.scale, &mut work.x);
         if !pictures.is_empty() {
@@ -441,7 +253,7 @@ impl<B: Backend> Transformer<B> {
         self.norm_embedded(rows, work);
     }
 
-    fn norm_embedded(&self, rows: usize, work: &mut Workspace<B>) {
+    fn norm_embedded(&self, rows: usize, work: &mut Workspace<B::Tensor>) {
         if let Some(norm) = &self.embed_norm {
             self.backend.norm(&work.x, rows, norm, &mut work.normed);
             std::mem::swap(&mut work.x, &mut work.normed);
@@ -453,7 +265,7 @@ impl<B: Backend> Transformer<B> {
         block: &BlockOf<B>,
         pass: &Pass<'_, '_, B>,
         cache: &mut B::Cache,
-        work: &mut Workspace<B>,
+        work: &mut Workspace<B::Tensor>,
     ) {
         let b = &self.backend;
         let rows = pass.rows;
@@ -525,7 +337,7 @@ impl<B: Backend> Transformer<B> {
         block: &BlockOf<B>,
         pass: &Pass<'_, '_, B>,
         cache: &mut B::Cache,
-        work: &mut Workspace<B>,
+        work: &mut Workspace<B::Tensor>,
     ) {
         let (a, b, heads) = (&self.architecture, &self.backend, self.heads());
         let rows = pass.rows;
@@ -546,7 +358,7 @@ impl<B: Backend> Transformer<B> {
             match a.attention.qk_norm {
                 QkNorm::Shared => norms = Some((&q.weight, &k.weight, q.how)),
                 _ => {
-                    let [queries, keys] = Spans::of(&heads, whole);
+                    let [queries, keys] = Spans::queries_and_keys(&heads, whole);
                     b.norm_spans(&mut work.qkv, rows, queries, q);
                     b.norm_spans(&mut work.qkv, rows, keys, k);
                 }
@@ -559,7 +371,7 @@ impl<B: Backend> Transformer<B> {
     }
 
     /// Reads queries and what is cached, writes `attended`.
-    fn attend(&self, pass: &Pass<'_, '_, B>, cache: &B::Cache, work: &mut Workspace<B>) {
+    fn attend(&self, pass: &Pass<'_, '_, B>, cache: &B::Cache, work: &mut Workspace<B::Tensor>) {
         let (a, b, heads) = (&self.architecture, &self.backend, self.heads());
         let kind = a.kinds.get(pass.layer).copied().unwrap_or_default();
         let call = AttentionCall {
@@ -579,7 +391,13 @@ impl<B: Backend> Transformer<B> {
     }
 
     /// Reads `normed`.
-    fn feed_forward(&self, block: &BlockOf<B>, rows: usize, work: &mut Workspace<B>, to: Target) {
+    fn feed_forward(
+        &self,
+        block: &BlockOf<B>,
+        rows: usize,
+        work: &mut Workspace<B::Tensor>,
+        to: Target,
+    ) {
         let (a, b) = (&self.architecture, &self.backend);
         let dense = match &block.mlp {
             MlpOf::Dense(dense) => dense,
@@ -601,115 +419,39 @@ impl<B: Backend> Transformer<B> {
         b.linear(&work.narrow, of, &dense.down, out, add);
     }
 
-    /// Starts on log-probabilities after some rows of the last forward pass. `wanted` counts rows by
-    /// their place in `rows`.
-    pub fn log_probs(
+    /// Brings some rows of the last forward pass into `normed`, as the head reads them; gives the head, and what
+    /// squashes its logits.
+    pub(crate) fn gather(
         &self,
-        work: &mut Workspace<B>,
+        work: &mut Workspace<B::Tensor>,
         rows: &[usize],
-        wanted: &[Wanted],
-    ) -> Result<B::Pending, ModelError> {
-        let head = self.head()?;
-        self.gather(work, rows);
-        let cap = self.architecture.logit_cap;
-        let pending = self
-            .backend
-            .log_probs(&work.normed, rows.len(), head, cap, wanted);
-        self.backend.check()?;
-        Ok(pending)
-    }
-
-    /// Log-probabilities after some rows of the last forward pass and what was seen of each wanted token;
-    /// `None` where the device does not look at distributions itself.
-    pub fn distributions(
-        &self,
-        work: &mut Workspace<B>,
-        rows: &[usize],
-        wanted: &[Wanted],
-        look: Look<'_>,
-    ) -> Result<Option<Looked>, ModelError> {
-        if !self.backend.looks() {
-            return Ok(None);
-        }
-        let head = self.head()?;
-        self.gather(work, rows);
-        let cap = self.architecture.logit_cap;
-        let told = self
-            .backend
-            .distributions(&work.normed, rows.len(), (head, cap), wanted, look);
-        self.backend.check()?;
-        Ok(Some(told))
-    }
-
-    /// Some rows of the last forward pass, as the head reads them, into `normed`.
-    fn gather(&self, work: &mut Workspace<B>, rows: &[usize]) {
-        let b = &self.backend;
+    ) -> Result<(&B::Linear, Option<f32>), ModelError> {
+        let (a, b) = (&self.architecture, &self.backend);
+        let head = self.head.as_ref().ok_or_else(|| {
+            bad_request(format!("a {} predicts no next token", a.family))
+                .hint("encoders can be observed; scoring and answering need a decoder")
+        })?;
         b.gather(&work.last, self.last_width(), rows, &mut work.normed);
         if let Some(transform) = &self.transform {
-            let (n, width) = (rows.len(), self.architecture.hidden);
-            let of = work.extent(n);
+            let (n, of) = (rows.len(), work.extent(rows.len()));
             b.linear(&work.normed, of, &transform.dense, &mut work.second, false);
-            let shape = (width, false);
-            b.activate(
-                &work.second,
-                n,
-                shape,
-                transform.activation,
-                &mut work.narrow,
-            );
+            let (shape, act) = ((a.hidden, false), transform.activation);
+            b.activate(&work.second, n, shape, act, &mut work.narrow);
             b.norm(&work.narrow, n, &transform.norm, &mut work.normed);
         }
+        Ok((head, a.logit_cap))
     }
 
-    pub fn collect(&self, pending: B::Pending) -> Result<Vec<f32>, ModelError> {
-        let values = self.backend.collect(pending);
-        self.backend.check()?;
-        Ok(values)
-    }
-
-    fn project_rows(&self, work: &mut Workspace<B>, rows: &[usize]) -> Result<(), ModelError> {
-        let head = self.head()?;
-        self.gather(work, rows);
+    /// All logits after some rows of the last forward pass into `wide`; gives what squashes them.
+    pub(crate) fn project(
+        &self,
+        work: &mut Workspace<B::Tensor>,
+        rows: &[usize],
+    ) -> Result<Option<f32>, ModelError> {
+        let (head, cap) = self.gather(work, rows)?;
         let of = work.extent(rows.len());
         self.backend.logits(&work.normed, of, head, &mut work.wide);
-        Ok(())
-    }
-
-    /// All logits after some rows of the last forward pass, row after row.
-    pub fn logits(&self, work: &mut Workspace<B>, rows: &[usize]) -> Result<Vec<f32>, ModelError> {
-        self.project_rows(work, rows)?;
-        let mut logits = self
-            .backend
-            .download(&work.wide, rows.len() * self.architecture.vocab);
-        self.backend.check()?;
-        if let Some(cap) = self.architecture.logit_cap {
-            logits.iter_mut().for_each(|x| *x = cap * (*x / cap).tanh());
-        }
-        Ok(logits)
-    }
-
-    /// Tokens drawn after some rows, on a device that draws; `None` in a row whose logits are no numbers.
-    pub fn draw(
-        &self,
-        work: &mut Workspace<B>,
-        rows: &[usize],
-        draws: &[Draw],
-    ) -> Result<Vec<Option<u32>>, ModelError> {
-        self.project_rows(work, rows)?;
-        let shape = (self.architecture.vocab, self.architecture.logit_cap);
-        let tokens = self.backend.draw(&work.wide, shape, draws);
-        self.backend.check()?;
-        Ok(tokens)
-    }
-
-    fn head(&self) -> Result<&B::Linear, ModelError> {
-        self.head.as_ref().ok_or_else(|| {
-            ModelError::new(
-                ErrorKind::BadRequest,
-                format!("a {} predicts no next token", self.architecture.family),
-            )
-            .hint("encoders can be observed; scoring and answering need a decoder")
-        })
+        Ok(cap)
     }
 }
 

@@ -8,7 +8,7 @@
 //! next node is kept.
 
 use crate::batch::Batch;
-use crate::kernels::Wanted;
+use crate::kernels::WantedToken;
 use crate::vision::{Place, Shown};
 
 /// A sequence whose tokens from `scored_from` on are wanted.
@@ -178,7 +178,7 @@ pub struct Chunk {
     /// Rows of the batch after which something is scored.
     pub head_rows: Vec<usize>,
     /// What is scored, by place in `head_rows`.
-    pub wanted: Vec<Wanted>,
+    pub wanted: Vec<WantedToken>,
     /// The node of each wanted token.
     pub nodes: Vec<usize>,
     /// Rows of the cache to move, in this order, before the next chunk.
@@ -250,7 +250,7 @@ impl<'a> Chunks<'a> {
                 let row = chunk.head_rows.len() as u32;
                 chunk.head_rows.push(chunk.batch.len() + tokens.len());
                 for &child in &self.children[last] {
-                    chunk.wanted.push(Wanted {
+                    chunk.wanted.push(WantedToken {
                         row,
                         token: self.trie.tokens[child as usize],
                     });

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use mary_contract::{
-    Capabilities, ErrorKind, LayerVector, Layers, Model, ModelCard, ModelError, ModelRef,
-    ModelSettings, Observe, Observed, Observer, Pool, PooledVectors, Provider, Reply, Vector,
-    WorkQueue,
+    Capabilities, LayerVector, Layers, Model, ModelCard, ModelError, ModelRef, ModelSettings,
+    Observe, Observed, Observer, Pool, PooledVectors, Provider, Reply, Vector, WorkQueue,
 };
 use mary_weights::{StaticVectors, locate};
+
+use crate::errors::bad_request;
 
 /// `vectors/PATH`: word2vec, GloVe or fastText.
 #[derive(Debug, Clone, Copy)]
@@ -118,7 +119,7 @@ impl VectorModel {
             && let Some(layer) = these.iter().find(|&&l| l != 0 && l != -1)
         {
             let message = format!("layer {layer} was asked for; word vectors have layer 0 only");
-            return Err(ModelError::new(ErrorKind::BadRequest, message));
+            return Err(bad_request(message));
         }
         if request.picture.is_some() {
             return Err(crate::vision::no_tower());
@@ -143,7 +144,7 @@ impl VectorModel {
             };
             if chosen.is_empty() {
                 let message = format!("no word of {:?} lies in {pool:?}", request.text);
-                return Err(ModelError::new(ErrorKind::BadRequest, message));
+                return Err(bad_request(message));
             }
             pools.push(self.mean(&chosen));
         }

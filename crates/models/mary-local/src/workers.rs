@@ -11,11 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use mary_contract::{
-    ErrorKind, Generate, Generated, Generator, Job, Model, ModelCard, ModelError, ModelRef,
-    ModelSettings, Observe, Observed, Observer, Reply, Score, Scored, Scorer, Ticket, WorkQueue,
+    Generate, Generated, Generator, Job, Model, ModelCard, ModelError, ModelRef, ModelSettings,
+    Observe, Observed, Observer, Reply, Score, Scored, Scorer, Ticket, WorkQueue,
 };
 use mary_weights::Checkpoint;
 
+use crate::errors::{bad_request, internal};
 use crate::model::LocalModel;
 use crate::options::Device;
 
@@ -37,11 +38,10 @@ pub fn devices(settings: &ModelSettings) -> Result<Vec<ModelSettings>, ModelErro
         .collect::<Result<Vec<_>, _>>()?;
     let gpus = kinds.iter().filter(|d| matches!(d, Device::Cuda(_)));
     if ![0, kinds.len()].contains(&gpus.count()) {
-        return Err(ModelError::new(
-            ErrorKind::BadRequest,
-            format!("`{text}` mixes the processor with GPUs"),
-        )
-        .hint("they round differently: name GPUs only, for example --device cuda:0,cuda:1"));
+        return Err(
+            bad_request(format!("`{text}` mixes the processor with GPUs"))
+                .hint("they round differently: name GPUs only, for example --device cuda:0,cuda:1"),
+        );
     }
     let one = |name: &&str| ModelSettings {
         device: Some((*name).to_owned()),
@@ -63,15 +63,13 @@ pub fn open(
     }
     let opened: Result<Vec<LocalModel>, ModelError> = std::thread::scope(|scope| {
         let loading: Vec<_> = each.iter().map(|s| scope.spawn(|| one(s))).collect();
-        let broke = |_| Err(ModelError::new(ErrorKind::Internal, "loading broke down"));
-        loading
-            .into_iter()
-            .map(|l| l.join().unwrap_or_else(broke))
-            .collect()
+        let broke = |_| Err(internal("loading broke down"));
+        let loaded = loading.into_iter().map(|l| l.join().unwrap_or_else(broke));
+        loaded.collect()
     });
     let members = opened?;
     let card = members.first().map(|m| m.card().clone());
-    let card = card.ok_or_else(|| ModelError::new(ErrorKind::BadRequest, "no device is named"))?;
+    let card = card.ok_or_else(|| bad_request("no device is named"))?;
     Ok(Box::new(Workers::new(card, members)))
 }
 

@@ -42,7 +42,7 @@ use matmul::{Linear, Matrix, Multiplier, Rows};
 use super::Between;
 use super::{
     AttentionCall, Backend, Extent, Groups, Heads, Look, Looked, NormOf, Rotary, Spans, Stored,
-    Wanted, Weights,
+    WantedToken, Weights,
 };
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
@@ -475,7 +475,7 @@ impl Backend for Cpu {
         rows: usize,
         head: &Linear,
         cap: Option<f32>,
-        wanted: &[Wanted],
+        wanted: &[WantedToken],
     ) -> Vec<f32> {
         let inputs = head.inputs();
         self.with_split(|split| {
@@ -489,7 +489,7 @@ impl Backend for Cpu {
         x: &Buffer,
         rows: usize,
         (head, cap): (&Linear, Option<f32>),
-        wanted: &[Wanted],
+        wanted: &[WantedToken],
         look: Look<'_>,
     ) -> Looked {
         let inputs = head.inputs();

@@ -20,7 +20,7 @@ use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mary_contract::ModelError;
-use mary_cuda::{Blas, Device, NumberType, Lender, Lent, Memory, Parts, Uploader};
+use mary_cuda::{Blas, Device, Lender, Lent, Memory, NumberType, Parts, Uploader};
 
 use super::Alibi;
 use crate::precision::Precision;

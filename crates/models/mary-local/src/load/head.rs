@@ -1,82 +1,95 @@
 //! The heads: that of a decoder, and that of a masked language model with the layer before it.
 
 use mary_contract::ModelError;
+use mary_weights::Checkpoint;
 
 use super::Loader;
 use super::order::scaled;
 use crate::kernels::cpu::quant::Blocks;
 use crate::kernels::{Backend, Weights};
-use crate::masked::HeadNames;
 use crate::transformer::TransformOf;
 
-impl Loader<'_> {
+/// What the tensors of a masked head are called.
+pub(crate) struct HeadNames {
+    dense: &'static str,
+    norm: &'static str,
+    decoder: &'static str,
+    biases: [&'static str; 2],
+}
+
+const MASKED: [HeadNames; 2] = [
+    HeadNames {
+        dense: "cls.predictions.transform.dense",
+        norm: "cls.predictions.transform.LayerNorm",
+        decoder: "cls.predictions.decoder",
+        biases: ["cls.predictions.bias", "cls.predictions.decoder.bias"],
+    },
+    HeadNames {
+        dense: "lm_head.dense",
+        norm: "lm_head.layer_norm",
+        decoder: "lm_head.decoder",
+        biases: ["lm_head.bias", "lm_head.decoder.bias"],
+    },
+];
+
+/// The masked head of a checkpoint, if it has one.
+pub(crate) fn masked_head(checkpoint: &Checkpoint) -> Option<&'static HeadNames> {
+    MASKED.iter().find(|names| {
+        let dense = format!("{}.weight", names.dense);
+        checkpoint.info(&dense).is_some() && checkpoint.tokenizer().mask().is_some()
+    })
+}
+
+impl<B: Backend> Loader<'_, B> {
     /// The head of a masked language model; its decoder may be the embedding.
-    pub(super) fn masked<B: Backend>(
+    pub(super) fn masked(
         &self,
-        backend: &B,
         names: &HeadNames,
     ) -> Result<(B::Linear, TransformOf<B>), ModelError> {
         let a = self.architecture;
         let dense = (format!("{}.weight", names.dense), a.hidden);
         let transform = TransformOf {
-            dense: self.linear(backend, &[dense], a.hidden)?,
+            dense: self.linear(&[dense], a.hidden)?,
             activation: a.mlp.activation,
-            norm: self.norm(backend, |part| format!("{}.{part}", names.norm))?,
+            norm: self.norm(|part| format!("{}.{part}", names.norm))?,
         };
         let own = format!("{}.weight", names.decoder);
         let name = match self.has(&own) {
             true => own,
-            false => self.top(self.names().embed, "weight"),
+            false => self.tensors.embedding(),
         };
         let data = self.read(&name)?;
         if data.len() != a.vocab * a.hidden {
             return Err(self.wrong_shape(&name, &[data.len()], &[a.vocab, a.hidden]));
         }
-        let weights = Weights::Plain {
-            data,
-            outputs: a.vocab,
-            inputs: a.hidden,
+        let [first, second] = names.biases;
+        let bias = match self.optional(first, a.vocab)? {
+            None => self.optional(second, a.vocab)?,
+            found => found,
         };
-        let mut bias = None;
-        for name in names.biases {
-            bias = match bias {
-                None => self.optional(name, a.vocab)?,
-                found => found,
-            };
-        }
-        Ok((backend.prepare(vec![weights], bias), transform))
+        let weights = Weights::plain(data, a.vocab, a.hidden);
+        Ok((self.backend.prepare(vec![weights], bias), transform))
     }
 
-    pub(super) fn head<B: Backend>(&self, backend: &B) -> Result<B::Linear, ModelError> {
-        let a = self.architecture;
-        let name = self.head_name();
-        let bias = if a.tied {
-            None
-        } else {
-            self.optional(&name.replace(".weight", ".bias"), a.vocab)?
+    pub(super) fn head(&self) -> Result<B::Linear, ModelError> {
+        let (a, b) = (self.architecture, &self.backend);
+        let (name, width) = (self.head_name(), a.embedding.width);
+        let bias = match a.tied {
+            true => None,
+            false => self.bias(&name, a.vocab)?,
         };
         // The head is read one row at a time like an embedding, never transposed.
-        let kind = self.checkpoint.info(&name).map(|info| info.dtype);
         if a.logit_scale == 1.0 {
-            let width = a.embedding.width;
-            let weights = match self.stored(&name, a.vocab, width) {
-                Some(stored) => Some(Weights::Stored(stored)),
-                None if kind.is_some_and(Blocks::supports) => {
-                    Some(self.weights(&name, a.vocab, width)?)
-                }
-                None => None,
-            };
-            if let Some(weights) = weights {
-                return Ok(backend.prepare(vec![weights], bias));
+            let kind = self.checkpoint.info(&name).map(|info| info.dtype);
+            if let Some(stored) = self.stored(&name, a.vocab, width) {
+                return Ok(b.prepare(vec![Weights::Stored(stored)], bias));
+            }
+            if kind.is_some_and(Blocks::supports) {
+                return Ok(b.prepare(vec![self.weights(&name, a.vocab, width)?], bias));
             }
         }
         let data = scaled(self.read(&name)?, a.logit_scale);
-        let weights = Weights::Plain {
-            data,
-            outputs: a.vocab,
-            inputs: a.embedding.width,
-        };
         let bias = bias.map(|b| scaled(b, a.logit_scale));
-        Ok(backend.prepare(vec![weights], bias))
+        Ok(b.prepare(vec![Weights::plain(data, a.vocab, width)], bias))
     }
 }

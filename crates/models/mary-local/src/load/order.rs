@@ -8,8 +8,7 @@ pub(super) fn join(parts: Vec<Weights>) -> Vec<Weights> {
     if parts.len() < 2 || parts.iter().any(|p| !matches!(p, Weights::Plain { .. })) {
         return parts;
     }
-    let mut whole = vec![];
-    let (mut rows, mut columns) = (0, 0);
+    let (mut all, mut rows, mut columns) = (vec![], 0, 0);
     for part in parts {
         if let Weights::Plain {
             data,
@@ -17,16 +16,11 @@ pub(super) fn join(parts: Vec<Weights>) -> Vec<Weights> {
             inputs,
         } = part
         {
-            whole.extend_from_slice(&data);
-            rows += outputs;
-            columns = inputs;
+            all.extend_from_slice(&data);
+            (rows, columns) = (rows + outputs, inputs);
         }
     }
-    vec![Weights::Plain {
-        data: whole,
-        outputs: rows,
-        inputs: columns,
-    }]
+    vec![Weights::plain(all, rows, columns)]
 }
 
 pub(super) fn transpose(data: &[f32], rows: usize, columns: usize) -> Vec<f32> {

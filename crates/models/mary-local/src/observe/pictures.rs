@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 
 use crate::pictures::View;
-use mary_contract::{Job, ModelError, Observe, Observed, Reply, ReplyMeta, WorkQueue};
+use mary_contract::{Job, ModelError, Observe, Observed, Reply, WorkQueue};
 
 use super::layers;
 use crate::model::LocalModel;
-use crate::vision::{Joint, no_tower};
+use crate::vision::{PictureTower, no_tower};
 
 /// Pictures held in memory before they are read.
 const HELD: usize = 64;
@@ -27,8 +27,7 @@ pub(super) fn answer(
 ) -> ControlFlow<()> {
     let mut prepared: Vec<Prepared<'_>> = vec![];
     for job in jobs.iter().filter(|job| job.request.picture.is_some()) {
-        let found = model.install(|| prepare(model, job));
-        match found {
+        match model.install(|| prepare(model, job)) {
             Ok(next) => {
                 let alike = prepared.last().is_none_or(|last| {
                     last.job.request.pools == job.request.pools && last.layers == next.layers
@@ -45,18 +44,17 @@ pub(super) fn answer(
     read(model, queue, &prepared)
 }
 
-fn joint(model: &LocalModel) -> Result<(&Joint, usize), ModelError> {
-    let joint = model.joint().ok_or_else(no_tower)?;
-    Ok((joint, joint.layers().ok_or_else(no_tower)?))
+fn tower(model: &LocalModel) -> Result<&dyn PictureTower, ModelError> {
+    model.joint().ok_or_else(no_tower)?.pictures()
 }
 
 fn prepare<'a>(model: &LocalModel, job: &'a Job<Observe>) -> Result<Prepared<'a>, ModelError> {
-    let (joint, last) = joint(model)?;
+    let tower = tower(model)?;
     let image = job.request.picture.as_ref().ok_or_else(no_tower)?;
     Ok(Prepared {
         job,
-        view: joint.prepare(image)?,
-        layers: layers(&job.request.layers, last)?,
+        view: tower.prepare(image)?,
+        layers: layers(&job.request.layers, tower.layers())?,
     })
 }
 
@@ -70,7 +68,7 @@ fn read(
     };
     let views: Vec<View> = prepared.iter().map(|p| p.view.clone()).collect();
     let pools = &first.job.request.pools;
-    let observed = model.install(|| joint(model)?.0.observe(&views, pools, &first.layers));
+    let observed = model.install(|| tower(model)?.observe(&views, pools, &first.layers));
     let answers = match observed {
         Ok(all) => all.into_iter().map(|o| checked(model, o)).collect(),
         Err(error) => vec![Err(error); prepared.len()],
@@ -86,8 +84,5 @@ fn checked(model: &LocalModel, observed: Observed) -> Result<Reply<Observed>, Mo
     if layers.flat_map(|l| &l.vector.0).any(|x| !x.is_finite()) {
         return Err(model.not_finite());
     }
-    Ok(Reply {
-        answer: observed,
-        meta: ReplyMeta::default(),
-    })
+    Ok(Reply::bare(observed))
 }

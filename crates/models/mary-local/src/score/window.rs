@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use mary_contract::{Details, ErrorKind, Job, ModelError, Score, Ticket};
+use mary_contract::{Details, Job, ModelError, Score, Ticket};
 use rayon::prelude::*;
 
+use crate::errors::too_long;
 use crate::model::LocalModel;
 use crate::text::{Reader, Reading, windows};
 use crate::trie::{Sequence, Trie};
@@ -96,10 +97,9 @@ impl<'m> Window<'m> {
 fn whole(all: Vec<Reading>, context: usize, pictured: bool) -> Result<Vec<Reading>, ModelError> {
     let longest = all.iter().map(|r| r.tokens.len()).max().unwrap_or(0);
     match pictured && longest > context + 1 {
-        true => Err(ModelError::new(
-            ErrorKind::ContextTooLong,
-            format!("with its pictures the text has {longest} tokens; this model sees {context}"),
-        )
+        true => Err(too_long(format!(
+            "with its pictures the text has {longest} tokens; this model sees {context}"
+        ))
         .hint("show fewer or smaller pictures")),
         false => Ok(all),
     }

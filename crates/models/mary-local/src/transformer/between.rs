@@ -58,7 +58,7 @@ impl<B: Backend> Transformer<B> {
         last: Option<&Pass<'_, '_, B>>,
         next: Option<&Pass<'_, '_, B>>,
         cache: &mut B::Cache,
-        work: &mut Workspace<B>,
+        work: &mut Workspace<B::Tensor>,
     ) {
         let (a, heads) = (&self.architecture, self.heads());
         let rows = last.map_or(0, |pass| pass.rows);

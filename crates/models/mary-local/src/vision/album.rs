@@ -3,19 +3,20 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mary_contract::{ErrorKind, Image, ModelError, Part, Prompt};
+use mary_contract::{Image, ModelError, Part, Prompt};
 
-use super::eyes::{Eyes, Seen};
+use super::encoder::{EncodedPicture, VisionEncoder};
 use super::shown::Shown;
+use crate::errors::{bad_model, bad_request};
 
 type Hash = [u8; 32];
 
 /// The pictures of a window.
 #[derive(Default)]
 pub(crate) struct Album<'a> {
-    eyes: Option<&'a Eyes>,
+    encoder: Option<&'a VisionEncoder>,
     shown: Arc<Shown>,
-    pictures: HashMap<Hash, Result<(u32, Arc<Seen>), ModelError>>,
+    pictures: HashMap<Hash, Result<(u32, Arc<EncodedPicture>), ModelError>>,
 }
 
 /// The pictures of a prompt, in order.
@@ -30,25 +31,25 @@ pub(crate) fn images(prompt: &Prompt) -> impl Iterator<Item = &Image> {
 impl<'a> Album<'a> {
     /// Reads the pictures of these prompts. One that cannot be read spoils the requests that show it, and
     /// no others.
-    pub(crate) fn of<'p>(
-        eyes: Option<&'a Eyes>,
+    pub(crate) fn read<'p>(
+        encoder: Option<&'a VisionEncoder>,
         prompts: impl Iterator<Item = &'p Prompt>,
     ) -> Self {
-        let Some(eyes) = eyes else {
+        let Some(encoder) = encoder else {
             return Self::default();
         };
-        let mut shown = Shown::new(eyes.width(), eyes.both_ways());
+        let mut shown = Shown::new(encoder.width, encoder.both_ways());
         let mut pictures = HashMap::new();
         for image in prompts.flat_map(images) {
             let hash = *blake3::hash(&image.data).as_bytes();
             pictures.entry(hash).or_insert_with(|| {
-                let seen = eyes.see(image, hash)?;
-                let first = shown.add(&seen.rows, seen.grid);
-                Ok((first, seen))
+                let picture = encoder.read(image, hash)?;
+                let first = shown.add(&picture.rows, picture.grid);
+                Ok((first, picture))
             });
         }
         Self {
-            eyes: Some(eyes),
+            encoder: Some(encoder),
             shown: Arc::new(shown),
             pictures,
         }
@@ -66,61 +67,58 @@ impl<'a> Album<'a> {
 
     /// What stands for a picture in plain text.
     pub(crate) fn plain(&self) -> &str {
-        self.eyes.map_or("", |eyes| eyes.words.plain.as_str())
+        self.encoder.map_or("", |e| e.words.plain.as_str())
     }
 
-    fn find(&self, image: &Image) -> Result<(u32, &Seen), ModelError> {
+    fn find(&self, image: &Image) -> Result<(u32, &EncodedPicture), ModelError> {
         let hash = *blake3::hash(&image.data).as_bytes();
         match self.pictures.get(&hash) {
-            Some(Ok((first, seen))) => Ok((*first, seen)),
+            Some(Ok((first, picture))) => Ok((*first, picture)),
             Some(Err(error)) => Err(error.clone()),
-            None => Err(ModelError::new(
-                ErrorKind::BadRequest,
-                "the prompt holds a picture, and this model takes text only",
-            )
-            .hint("tasks with pictures need a model with a vision tower; see docs/vision.md")),
+            None => Err(
+                bad_request("the prompt holds a picture, and this model takes text only").hint(
+                    "tasks with pictures need a model with a vision tower; see docs/vision.md",
+                ),
+            ),
         }
     }
 
     /// A rendered prompt with what its pictures are written as.
     pub(crate) fn write(&self, text: String, prompt: &Prompt) -> Result<String, ModelError> {
         let words: Result<Vec<String>, ModelError> = images(prompt)
-            .map(|image| self.find(image).map(|(_, seen)| seen.words.clone()))
+            .map(|image| self.find(image).map(|(_, picture)| picture.words.clone()))
             .collect();
         let words = words?;
-        match self.eyes {
-            Some(eyes) if !words.is_empty() => eyes.words.place(&text, &words),
+        match self.encoder {
+            Some(encoder) if !words.is_empty() => encoder.words.place(&text, &words),
             _ => Ok(text),
         }
     }
 
     /// Puts the rows of a prompt's pictures into the places of its tokens.
     pub(crate) fn put(&self, tokens: &mut [u32], prompt: &Prompt) -> Result<(), ModelError> {
-        let Some(eyes) = self.eyes else {
+        let Some(encoder) = self.encoder else {
             return Ok(());
         };
         let mut rows = vec![];
         for image in images(prompt) {
-            let (first, seen) = self.find(image)?;
-            let count = seen.rows.len() / eyes.width().max(1);
+            let (first, picture) = self.find(image)?;
+            let count = picture.rows.len() / encoder.width.max(1);
             rows.extend((0..count as u32).map(|row| first + row));
         }
         if rows.is_empty() {
             return Ok(());
         }
-        let places = tokens.iter().filter(|&&t| t == eyes.image_token).count();
+        let places = tokens.iter().filter(|&&t| t == encoder.image_token).count();
         if places != rows.len() {
-            return Err(ModelError::new(
-                ErrorKind::BadModel,
-                format!(
-                    "the pictures have {} rows; the tokenizer gives {places} places for them",
-                    rows.len()
-                ),
-            )
+            let count = rows.len();
+            return Err(bad_model(format!(
+                "the pictures have {count} rows; the tokenizer gives {places} places for them"
+            ))
             .hint("the tokenizer may belong to another model"));
         }
         let mut rows = rows.into_iter();
-        for token in tokens.iter_mut().filter(|t| **t == eyes.image_token) {
+        for token in tokens.iter_mut().filter(|t| **t == encoder.image_token) {
             *token = rows.next().unwrap_or(*token);
         }
         Ok(())

@@ -1,14 +1,15 @@
 //! What a `config.json` says of a model's tower and projector. The blocks of a tower are those of the one
 //! generic transformer, described by the same switches.
 
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::ModelError;
 use serde_json::{Value, json};
 
 use crate::config::{Architecture, Fields, QkvLayout, QkvNames, Rope, UpNames};
+use crate::errors::bad_model;
 
 /// How a picture's rows come into the language model.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum Connector {
     /// LLaVA 1.5: a perceptron; `class` keeps the row that stands for the whole picture.
     Llava { class: bool },
     /// LLaVA 1.6: the same over tiles, with a row at the end of every line.
@@ -39,7 +40,7 @@ pub(crate) struct TowerConfig {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct VisionConfig {
-    pub kind: Kind,
+    pub connector: Connector,
     pub tower: TowerConfig,
     /// The token whose places pictures take.
     pub image_token: u32,
@@ -47,24 +48,33 @@ pub(crate) struct VisionConfig {
     pub text_axes: Option<Vec<u8>>,
 }
 
-fn wrong(what: String) -> ModelError {
-    ModelError::new(ErrorKind::BadModel, format!("config.json: {what}"))
+/// A model of two towers whose vectors meet in one space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Contrastive {
+    Clip,
+    Siglip,
+}
+
+fn wrong(what: impl std::fmt::Display) -> ModelError {
+    bad_model(format!("config.json: {what}"))
+}
+
+impl Connector {
+    /// Whether the rows of a picture see one another in both directions.
+    pub(crate) fn both_ways(&self) -> bool {
+        matches!(self, Self::Gemma3 { .. })
+    }
 }
 
 impl VisionConfig {
-    /// Whether the rows of a picture see one another in both directions.
-    pub(crate) fn both_ways(&self) -> bool {
-        matches!(self.kind, Kind::Gemma3 { .. })
-    }
-
-    /// Reads it; nothing where the model has no eyes of a kind that is known.
+    /// Reads it; nothing where the model has no vision encoder of a kind that is known.
     pub(crate) fn resolve(config: &Value, text: &Architecture) -> Result<Option<Self>, ModelError> {
         let outer = Fields::new(config);
         let Some(inner) = outer.object("vision_config") else {
             return Ok(None);
         };
         let declared = outer.text("model_type").unwrap_or_default();
-        let (kind, tower) = match declared {
+        let (connector, tower) = match declared {
             "llava" | "llava_next" => {
                 let class = match outer.text("vision_feature_select_strategy") {
                     None | Some("default") => false,
@@ -77,24 +87,25 @@ impl VisionConfig {
                 };
                 let tower = llava_tower(&outer, &inner)?;
                 match declared {
-                    "llava" => (Kind::Llava { class }, tower),
-                    _ => (Kind::LlavaNext { class }, tower),
+                    "llava" => (Connector::Llava { class }, tower),
+                    _ => (Connector::LlavaNext { class }, tower),
                 }
             }
             "idefics3" | "smolvlm" => {
                 let factor = outer.count("scale_factor").unwrap_or(2);
-                (Kind::Idefics3 { factor }, plain(&inner, IDEFICS, true)?)
+                (
+                    Connector::Idefics3 { factor },
+                    plain(&inner, IDEFICS, true)?,
+                )
             }
             "gemma3" => {
                 let tokens = outer.count("mm_tokens_per_image").unwrap_or(256);
-                (Kind::Gemma3 { tokens }, plain(&inner, SIGLIP, true)?)
+                (Connector::Gemma3 { tokens }, plain(&inner, SIGLIP, true)?)
             }
             "qwen2_vl" | "qwen2_5_vl" => {
                 let merge = inner.count("spatial_merge_size").unwrap_or(2);
-                (
-                    Kind::Qwen { merge },
-                    qwen(&inner, declared == "qwen2_5_vl")?,
-                )
+                let tower = qwen(&inner, declared == "qwen2_5_vl")?;
+                (Connector::Qwen { merge }, tower)
             }
             _ => return Ok(None),
         };
@@ -110,14 +121,14 @@ impl VisionConfig {
                     text.vocab
                 )));
             }
-            None => return Err(wrong("`image_token_id` is not there".to_owned())),
+            None => return Err(wrong("`image_token_id` is not there")),
         };
-        let text_axes = match kind {
-            Kind::Qwen { .. } => Some(sections(config, text)?),
+        let text_axes = match connector {
+            Connector::Qwen { .. } => Some(sections(config, text)?),
             _ => None,
         };
         Ok(Some(Self {
-            kind,
+            connector,
             tower,
             image_token,
             text_axes,

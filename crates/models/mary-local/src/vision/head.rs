@@ -1,14 +1,14 @@
 //! What stands behind a tower of pictures that meets one of texts: CLIP projects the row for the whole
 //! picture, SigLIP asks all rows by one learned query.
 
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::ModelError;
 use mary_weights::Checkpoint;
 
-use super::joint::Meeting;
-use super::tower::Tower;
+use super::config::Contrastive;
 use crate::config::Activation;
+use crate::errors::bad_model;
 use crate::kernels::{Backend, Extent, NormOf};
-use crate::load::tower::Beside;
+use crate::load::Loader;
 
 /// From a tower's rows to one vector of the joint space.
 pub(super) enum Head<B: Backend> {
@@ -45,37 +45,34 @@ pub(super) struct Query {
 
 impl<B: Backend> Head<B> {
     pub(super) fn load(
-        tower: &Tower<B>,
-        meeting: Meeting,
-        beside: &Beside<'_>,
+        of: &Loader<'_, B>,
+        family: Contrastive,
         checkpoint: &Checkpoint,
     ) -> Result<Self, ModelError> {
-        let (b, a) = (tower.backend(), &tower.config().architecture);
-        let inner = a.hidden;
-        let own = |name: &str| format!("{}{name}", beside.body());
-        match meeting {
-            Meeting::Clip => {
-                let name = beside.under(&["", "model."], "visual_projection.weight")?;
-                let width = checkpoint
-                    .info(&name)
-                    .and_then(|info| info.shape.first().copied())
-                    .unwrap_or(0);
+        let a = of.architecture;
+        let (inner, wide) = (a.hidden, a.intermediate);
+        let own = |name: &str| format!("{}{name}", of.body);
+        match family {
+            Contrastive::Clip => {
+                let name = of.under(&["", "model."], "visual_projection.weight")?;
+                let shape = checkpoint.info(&name).map(|info| &info.shape);
+                let width = shape.and_then(|s| s.first().copied()).unwrap_or(0);
                 let name = name.trim_end_matches(".weight");
                 Ok(Self::Class {
-                    norm: beside.norm(b, &own("post_layernorm"), inner, a.norm)?,
-                    projection: beside.dense(b, name, width, inner)?,
+                    norm: of.full_norm(&own("post_layernorm"), inner, a.norm)?,
+                    projection: of.dense(name, width, inner)?,
                     inner,
                     width,
                 })
             }
-            Meeting::Siglip => Ok(Self::Query {
-                query: Query::load(beside, inner, a.heads)?,
-                out: beside.dense(b, &own("head.attention.out_proj"), inner, inner)?,
-                norm: beside.norm(b, &own("head.layernorm"), inner, a.norm)?,
-                up: beside.dense(b, &own("head.mlp.fc1"), a.intermediate, inner)?,
+            Contrastive::Siglip => Ok(Self::Query {
+                query: Query::load(of, inner, a.heads)?,
+                out: of.dense(&own("head.attention.out_proj"), inner, inner)?,
+                norm: of.full_norm(&own("head.layernorm"), inner, a.norm)?,
+                up: of.dense(&own("head.mlp.fc1"), wide, inner)?,
                 activation: a.mlp.activation,
-                wide: a.intermediate,
-                down: beside.dense(b, &own("head.mlp.fc2"), inner, a.intermediate)?,
+                wide,
+                down: of.dense(&own("head.mlp.fc2"), inner, wide)?,
             }),
         }
     }
@@ -131,25 +128,25 @@ impl<B: Backend> Head<B> {
             }
         };
         b.check()?;
-        Ok(out
-            .chunks_exact(width.max(1))
-            .map(<[f32]>::to_vec)
-            .collect())
+        let each = out.chunks_exact(width.max(1));
+        Ok(each.map(<[f32]>::to_vec).collect())
     }
 }
 
 impl Query {
-    fn load(beside: &Beside<'_>, inner: usize, heads: usize) -> Result<Self, ModelError> {
-        let read =
-            |name: &str, len: usize| beside.vector(&format!("{}head.{name}", beside.body()), len);
+    fn load<B: Backend>(
+        of: &Loader<'_, B>,
+        inner: usize,
+        heads: usize,
+    ) -> Result<Self, ModelError> {
+        let read = |name: &str, len| of.vector(&format!("{}head.{name}", of.body), len);
         let probe = read("probe", inner)?;
         let weights = read("attention.in_proj_weight", 3 * inner * inner)?;
         let biases = read("attention.in_proj_bias", 3 * inner)?;
         if heads == 0 || !inner.is_multiple_of(heads) {
-            return Err(ModelError::new(
-                ErrorKind::BadModel,
-                format!("config.json: {heads} heads do not divide a width of {inner}"),
-            ));
+            return Err(bad_model(format!(
+                "config.json: {heads} heads do not divide a width of {inner}"
+            )));
         }
         let size = inner / heads;
         let scale = 1.0 / (size as f64).sqrt();
@@ -191,11 +188,8 @@ impl Query {
             }
             for n in head * size..(head + 1) * size {
                 let weight = &self.values[n * inner..(n + 1) * inner];
-                let product: f64 = weight
-                    .iter()
-                    .zip(&mean)
-                    .map(|(w, m)| f64::from(*w) * m)
-                    .sum();
+                let both = weight.iter().zip(&mean);
+                let product: f64 = both.map(|(w, m)| f64::from(*w) * m).sum();
                 out.push((product + f64::from(self.bias[n])) as f32);
             }
         }

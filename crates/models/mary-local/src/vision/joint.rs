@@ -3,21 +3,19 @@
 //! behind it, and the tower of pictures with its head.
 
 use crate::pictures::{Prepared, Processor, View, decode};
-use mary_contract::{
-    ErrorKind, Image, LayerVector, ModelError, Observed, Pool, PooledVectors, Vector,
-};
+use mary_contract::{Image, LayerVector, ModelError, Observed, Pool, PooledVectors, Vector};
 use mary_weights::Checkpoint;
 use serde_json::Value;
 
 use super::TowerConfig;
-use super::config::{CLIP, SIGLIP, plain};
-use super::eyes::refused;
+use super::config::{CLIP, Contrastive, SIGLIP, plain};
+use super::encoder::refused;
 use super::head::Head;
 use super::tower::Tower;
 use crate::config::Fields;
+use crate::errors::{bad_model, bad_request};
 use crate::kernels::{Backend, Groups};
-use crate::load::LoadSettings;
-use crate::load::tower::{self, Beside};
+use crate::load::{LoadSettings, Loader, Tensors};
 use crate::transformer::Watch;
 
 /// The row of a text that stands for all of it.
@@ -31,13 +29,6 @@ enum End {
     Filled(u32),
 }
 
-/// Which of the two kinds a model is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Meeting {
-    Clip,
-    Siglip,
-}
-
 /// What brings both towers into one space.
 pub(crate) struct Joint {
     end: End,
@@ -45,13 +36,15 @@ pub(crate) struct Joint {
     weight: Vec<f32>,
     bias: Option<Vec<f32>>,
     width: usize,
-    pictures: Option<Box<dyn Pictures>>,
+    pictures: Option<Box<dyn PictureTower>>,
 }
 
 /// A tower of pictures on some device.
-trait Pictures: Send + Sync {
+pub(crate) trait PictureTower: Send + Sync {
+    /// A picture as the tower reads it.
     fn prepare(&self, image: &Image) -> Result<View, ModelError>;
     fn layers(&self) -> usize;
+    /// Pooled states of pictures, each of which is asked for the same.
     fn observe(
         &self,
         views: &[View],
@@ -60,36 +53,32 @@ trait Pictures: Send + Sync {
     ) -> Result<Vec<Observed>, ModelError>;
 }
 
-fn meeting(config: &Value) -> Option<Meeting> {
+fn family(config: &Value) -> Option<Contrastive> {
     match Fields::new(config).text("model_type")? {
-        "clip" | "clip_text_model" => Some(Meeting::Clip),
-        "siglip" | "siglip_text_model" => Some(Meeting::Siglip),
+        "clip" | "clip_text_model" => Some(Contrastive::Clip),
+        "siglip" | "siglip_text_model" => Some(Contrastive::Siglip),
         _ => None,
     }
 }
 
 /// The tower of pictures of a model of two towers, with its processor; nothing where it has none.
-fn pictured(
-    checkpoint: &Checkpoint,
-) -> Result<Option<(Meeting, TowerConfig, Processor)>, ModelError> {
+fn pictured(checkpoint: &Checkpoint) -> Result<Option<(TowerConfig, Processor)>, ModelError> {
     let outer = Fields::new(checkpoint.config());
-    let found = meeting(checkpoint.config()).zip(outer.object("vision_config"));
-    let Some((meeting, inner)) = found else {
+    let found = family(checkpoint.config()).zip(outer.object("vision_config"));
+    let Some((family, inner)) = found else {
         return Ok(None);
     };
     // CLIP's last norm is that of the row for the whole picture alone.
-    let config = match meeting {
-        Meeting::Clip => plain(&inner, CLIP, false)?,
-        Meeting::Siglip => plain(&inner, SIGLIP, true)?,
+    let config = match family {
+        Contrastive::Clip => plain(&inner, CLIP, false)?,
+        Contrastive::Siglip => plain(&inner, SIGLIP, true)?,
     };
-    let Some(described) = checkpoint.picture_processor() else {
+    let held = Tensors::find(checkpoint, &config.architecture).is_ok();
+    let Some(described) = checkpoint.picture_processor().filter(|_| held) else {
         return Ok(None);
     };
-    if !tower::holds(checkpoint, &config) {
-        return Ok(None);
-    }
     let processor = Processor::read(described).map_err(refused)?;
-    Ok(Some((meeting, config, processor)))
+    Ok(Some((config, processor)))
 }
 
 /// Whether pictures can be observed beside texts.
@@ -97,25 +86,20 @@ pub(crate) fn pairs(checkpoint: &Checkpoint) -> Result<bool, ModelError> {
     Ok(head_of_text(checkpoint).is_some() && pictured(checkpoint)?.is_some())
 }
 
-/// Whether a model has a joint space.
-pub(crate) fn joins(checkpoint: &Checkpoint) -> bool {
-    head_of_text(checkpoint).is_some()
-}
-
 /// The tensor that brings a text into the joint space.
-fn head_of_text(checkpoint: &Checkpoint) -> Option<(&'static str, Meeting)> {
-    let meeting = meeting(checkpoint.config())?;
-    let names: &[&str] = match meeting {
-        Meeting::Clip => &["text_projection"],
-        Meeting::Siglip => &["text_model.head", "head"],
+fn head_of_text(checkpoint: &Checkpoint) -> Option<(&'static str, Contrastive)> {
+    let family = family(checkpoint.config())?;
+    let names: &[&str] = match family {
+        Contrastive::Clip => &["text_projection"],
+        Contrastive::Siglip => &["text_model.head", "head"],
     };
     let held = |name: &&&str| checkpoint.info(&format!("{name}.weight")).is_some();
-    names.iter().find(held).map(|name| (*name, meeting))
+    names.iter().find(held).map(|name| (*name, family))
 }
 
 /// Opens what stands behind both towers; nothing where a model has no joint space.
 pub(crate) fn open<B: Backend + 'static>(
-    backend: B,
+    backend: impl FnOnce() -> Result<B, ModelError>,
     checkpoint: &Checkpoint,
     settings: LoadSettings,
     hidden: usize,
@@ -123,7 +107,7 @@ pub(crate) fn open<B: Backend + 'static>(
 where
     B::Tensor: Sync,
 {
-    let Some((name, meeting)) = head_of_text(checkpoint) else {
+    let Some((name, family)) = head_of_text(checkpoint) else {
         return Ok(None);
     };
     let read = |name: String| -> Result<Vec<f32>, ModelError> {
@@ -136,34 +120,29 @@ where
         Some(_) => Some(read(format!("{name}.bias"))?),
         None => None,
     };
-    let outputs = weight.len() / hidden.max(1);
-    let whole = outputs * hidden == weight.len() && outputs > 0;
+    let (len, outputs) = (weight.len(), weight.len() / hidden.max(1));
+    let whole = outputs * hidden == len && outputs > 0;
     if !whole || bias.as_ref().is_some_and(|b| b.len() != outputs) {
-        return Err(ModelError::new(
-            ErrorKind::BadModel,
-            format!(
-                "`{name}` has {} numbers, which do not fit the text tower's width of {hidden}",
-                weight.len()
-            ),
-        ));
+        return Err(bad_model(format!(
+            "`{name}` has {len} numbers, which do not fit the text tower's width of {hidden}"
+        )));
     }
     let pictures = match pictured(checkpoint)? {
-        Some((_, config, processor)) => {
-            let beside = Beside::new(checkpoint, &config, settings)?;
-            let parts = tower::tower(backend, checkpoint, &config, settings)?;
-            let tower = Tower::new(parts, config.clone());
-            let head = Head::load(&tower, meeting, &beside, checkpoint)?;
+        Some((config, processor)) => {
+            let loader = Loader::new(backend()?, checkpoint, &config.architecture, settings)?;
+            let tower = Tower::new(loader.tower(&config)?, config.clone());
+            let head = Head::load(&loader, family, checkpoint)?;
             let opened = Opened {
                 tower,
                 head,
                 processor,
             };
-            Some(Box::new(opened) as Box<dyn Pictures>)
+            Some(Box::new(opened) as Box<dyn PictureTower>)
         }
         None => None,
     };
     Ok(Some(Joint {
-        end: end(checkpoint.config(), meeting),
+        end: end(checkpoint.config(), family),
         weight,
         bias,
         width: hidden,
@@ -171,17 +150,17 @@ where
     }))
 }
 
-fn end(config: &Value, meeting: Meeting) -> End {
+fn end(config: &Value, family: Contrastive) -> End {
     let outer = Fields::new(config);
     let inner = outer.object("text_config");
     let named = |name: &str| {
         let own = inner.as_ref().and_then(|f| f.count(name));
         own.or_else(|| outer.count(name)).map(|n| n as u32)
     };
-    match (meeting, named("eos_token_id")) {
-        (Meeting::Siglip, _) => End::Filled(named("pad_token_id").unwrap_or(1)),
-        (Meeting::Clip, None | Some(2)) => End::Greatest,
-        (Meeting::Clip, Some(token)) => End::Token(token),
+    match (family, named("eos_token_id")) {
+        (Contrastive::Siglip, _) => End::Filled(named("pad_token_id").unwrap_or(1)),
+        (Contrastive::Clip, None | Some(2)) => End::Greatest,
+        (Contrastive::Clip, Some(token)) => End::Token(token),
     }
 }
 
@@ -200,11 +179,8 @@ impl Joint {
             }
         };
         found.ok_or_else(|| {
-            ModelError::new(
-                ErrorKind::BadModel,
-                "the tokenizer ends a text without the token that stands for all of it",
-            )
-            .hint("the tokenizer may belong to another model")
+            bad_model("the tokenizer ends a text without the token that stands for all of it")
+                .hint("the tokenizer may belong to another model")
         })
     }
 
@@ -220,47 +196,22 @@ impl Joint {
             .collect()
     }
 
-    /// Layers of the tower of pictures.
-    pub(crate) fn layers(&self) -> Option<usize> {
-        self.pictures.as_ref().map(|p| p.layers())
-    }
-
-    /// A picture as its tower reads it.
-    pub(crate) fn prepare(&self, image: &Image) -> Result<View, ModelError> {
-        self.tower()?.prepare(image)
-    }
-
-    /// Pooled states of pictures, each of which is asked for the same.
-    pub(crate) fn observe(
-        &self,
-        views: &[View],
-        pools: &[Pool],
-        layers: &[usize],
-    ) -> Result<Vec<Observed>, ModelError> {
-        self.tower()?.observe(views, pools, layers)
-    }
-
-    fn tower(&self) -> Result<&dyn Pictures, ModelError> {
+    /// The tower of pictures.
+    pub(crate) fn pictures(&self) -> Result<&dyn PictureTower, ModelError> {
         self.pictures.as_deref().ok_or_else(no_tower)
     }
 }
 
 /// What a model of one tower says when it is asked for a vector of a joint space.
 pub(crate) fn no_joint() -> ModelError {
-    ModelError::new(
-        ErrorKind::BadRequest,
-        "this model has no space that texts and pictures share",
-    )
-    .hint("CLIP and SigLIP have one; pool otherwise (mean, last, first)")
+    bad_request("this model has no space that texts and pictures share")
+        .hint("CLIP and SigLIP have one; pool otherwise (mean, last, first)")
 }
 
 /// What a model without a tower of pictures says when it is to observe one.
 pub(crate) fn no_tower() -> ModelError {
-    ModelError::new(
-        ErrorKind::BadRequest,
-        "this model observes texts only; it has no tower that reads a picture by itself",
-    )
-    .hint("CLIP and SigLIP have one; the folder must hold `preprocessor_config.json`")
+    bad_request("this model observes texts only; it has no tower that reads a picture by itself")
+        .hint("CLIP and SigLIP have one; the folder must hold `preprocessor_config.json`")
 }
 
 struct Opened<B: Backend> {
@@ -272,21 +223,18 @@ struct Opened<B: Backend> {
 impl<B: Backend> Opened<B> {
     /// The rows of a view that a pool averages.
     fn rows(&self, pool: Pool, each: usize) -> Result<std::ops::Range<usize>, ModelError> {
-        let own = usize::from(self.tower.config().class);
+        let own = usize::from(self.tower.config.class);
         match pool {
             Pool::Mean => Ok(own..each),
             Pool::First => Ok(0..1),
             Pool::Last => Ok(each - 1..each),
             Pool::Joint => Ok(0..0),
-            Pool::Span { .. } => Err(ModelError::new(
-                ErrorKind::BadRequest,
-                "a picture has no spans of text to average",
-            )),
+            Pool::Span { .. } => Err(bad_request("a picture has no spans of text to average")),
         }
     }
 }
 
-impl<B: Backend> Pictures for Opened<B>
+impl<B: Backend> PictureTower for Opened<B>
 where
     B::Tensor: Sync,
 {
@@ -295,15 +243,14 @@ where
         let Prepared { mut views, .. } = self.processor.prepare(&picture).map_err(refused)?;
         match (views.pop(), views.is_empty()) {
             (Some(view), true) => Ok(view),
-            _ => Err(ModelError::new(
-                ErrorKind::BadModel,
+            _ => Err(bad_model(
                 "preprocessor_config.json makes several views of a picture; this tower reads one",
             )),
         }
     }
 
     fn layers(&self) -> usize {
-        self.tower.config().architecture.layers
+        self.tower.config.architecture.layers
     }
 
     fn observe(
@@ -380,11 +327,8 @@ where
             let joint = self.head.apply(self.tower.backend(), &last, each)?;
             let layer = self.layers();
             for (pooled, vector) in found.iter_mut().zip(joint) {
-                for (out, _) in pooled
-                    .iter_mut()
-                    .zip(pools)
-                    .filter(|(_, p)| **p == Pool::Joint)
-                {
+                let own = pooled.iter_mut().zip(pools);
+                for (out, _) in own.filter(|(_, pool)| **pool == Pool::Joint) {
                     let vector = Vector(vector.clone());
                     out.layers.push(LayerVector { layer, vector });
                 }

@@ -2,11 +2,10 @@
 
 use mary_contract::ModelError;
 
-use super::config::Kind;
-use super::tower::Tower;
+use super::config::Connector;
 use crate::config::{Activation, Norm};
 use crate::kernels::{Backend, Extent, NormOf};
-use crate::load::tower::Beside;
+use crate::load::Loader;
 
 /// The layers between a tower and a language model.
 pub(crate) enum Projector<B: Backend> {
@@ -33,65 +32,55 @@ pub(crate) enum Projector<B: Backend> {
 const PREFIXES: &[&str] = &["", "model."];
 
 impl<B: Backend> Projector<B> {
-    /// Reads the projector of this kind; `hidden` is the width of the language model.
+    /// Reads the projector that this connector has; `hidden` is the width of the language model.
     pub(crate) fn load(
-        tower: &Tower<B>,
-        kind: &Kind,
-        beside: &Beside<'_>,
+        of: &Loader<'_, B>,
+        connector: &Connector,
         activation: Activation,
         hidden: usize,
     ) -> Result<Self, ModelError> {
-        let b = tower.backend();
-        let inner = tower.config().architecture.hidden;
+        let (inner, norm) = (of.architecture.hidden, of.architecture.norm);
         let find = |name: &str| -> Result<String, ModelError> {
-            let full = beside.under(PREFIXES, &format!("{name}.weight"))?;
+            let full = of.under(PREFIXES, &format!("{name}.weight"))?;
             Ok(full.trim_end_matches(".weight").to_owned())
         };
-        Ok(match kind {
-            Kind::Llava { .. } | Kind::LlavaNext { .. } => Self::Mlp {
-                first: beside.dense(b, &find("multi_modal_projector.linear_1")?, hidden, inner)?,
+        Ok(match *connector {
+            Connector::Llava { .. } | Connector::LlavaNext { .. } => Self::Mlp {
+                first: of.dense(&find("multi_modal_projector.linear_1")?, hidden, inner)?,
                 activation,
                 width: hidden,
-                second: beside.dense(
-                    b,
-                    &find("multi_modal_projector.linear_2")?,
-                    hidden,
-                    hidden,
-                )?,
+                second: of.dense(&find("multi_modal_projector.linear_2")?, hidden, hidden)?,
                 merged: None,
             },
-            &Kind::Idefics3 { factor } => {
+            Connector::Idefics3 { factor } => {
                 let name = find("connector.modality_projection.proj")?;
-                Self::Shuffle {
-                    factor,
-                    layer: beside.dense(b, &name, hidden, inner * factor * factor)?,
-                }
+                let layer = of.dense(&name, hidden, inner * factor * factor)?;
+                Self::Shuffle { factor, layer }
             }
-            &Kind::Gemma3 { tokens } => {
+            Connector::Gemma3 { tokens } => {
                 let name = "multi_modal_projector.mm_input_projection_weight";
-                let layer = beside.turned(b, &beside.under(PREFIXES, name)?, hidden, inner)?;
-                let norm = find("multi_modal_projector.mm_soft_emb_norm")?;
+                let layer = of.turned(&of.under(PREFIXES, name)?, hidden, inner)?;
+                let name = find("multi_modal_projector.mm_soft_emb_norm")?;
                 let how = Norm {
                     rms: true,
-                    eps: tower.config().architecture.norm.eps,
+                    eps: norm.eps,
                     unit_offset: true,
                 };
                 Self::Pooled {
                     side: tokens.isqrt(),
-                    norm: beside.norm(b, &norm, inner, how)?,
+                    norm: of.full_norm(&name, inner, how)?,
                     layer,
                 }
             }
-            &Kind::Qwen { merge } => {
+            Connector::Qwen { merge } => {
                 let wide = inner * merge * merge;
-                let own = |name: &str| format!("{}merger.{name}", beside.body());
-                let norm = tower.config().architecture.norm;
+                let own = |name: &str| format!("{}merger.{name}", of.body);
                 Self::Mlp {
-                    first: beside.dense(b, &own("mlp.0"), wide, wide)?,
+                    first: of.dense(&own("mlp.0"), wide, wide)?,
                     activation: Activation::Gelu,
                     width: wide,
-                    second: beside.dense(b, &own("mlp.2"), hidden, wide)?,
-                    merged: Some((merge * merge, beside.norm(b, &own("ln_q"), inner, norm)?)),
+                    second: of.dense(&own("mlp.2"), hidden, wide)?,
+                    merged: Some((merge * merge, of.full_norm(&own("ln_q"), inner, norm)?)),
                 }
             }
         })
@@ -104,8 +93,8 @@ impl<B: Backend> Projector<B> {
         rows: Vec<f32>,
         (inner, each, hidden): (usize, usize, usize),
     ) -> Vec<f32> {
-        let count = rows.len() / inner.max(1);
-        match self {
+        let (mut x, mut y) = (B::Tensor::default(), B::Tensor::default());
+        let (rows, layer) = match self {
             Self::Mlp {
                 first,
                 activation,
@@ -113,9 +102,8 @@ impl<B: Backend> Projector<B> {
                 second,
                 merged,
             } => {
-                let (mut x, mut y) = (B::Tensor::default(), B::Tensor::default());
+                let mut count = rows.len() / inner.max(1);
                 b.upload(&rows, &mut x);
-                let mut count = count;
                 if let Some((group, norm)) = merged {
                     b.norm(&x, count, norm, &mut y);
                     std::mem::swap(&mut x, &mut y);
@@ -123,27 +111,23 @@ impl<B: Backend> Projector<B> {
                 }
                 b.linear(&x, Extent::reading(count), first, &mut y, false);
                 b.activate(&y, count, (*width, false), *activation, &mut x);
-                b.linear(&x, Extent::reading(count), second, &mut y, false);
-                b.download(&y, count * hidden)
+                (count, second)
             }
             Self::Shuffle { factor, layer } => {
-                let shuffled = shuffle(&rows, inner, each, *factor);
-                let count = count / (factor * factor).max(1);
-                let (mut x, mut y) = (B::Tensor::default(), B::Tensor::default());
-                b.upload(&shuffled, &mut x);
-                b.linear(&x, Extent::reading(count), layer, &mut y, false);
-                b.download(&y, count * hidden)
+                let count = rows.len() / inner.max(1) / (factor * factor).max(1);
+                b.upload(&shuffle(&rows, inner, each, *factor), &mut x);
+                (count, layer)
             }
             Self::Pooled { side, norm, layer } => {
                 let pooled = pool(&rows, inner, each, *side);
                 let count = pooled.len() / inner.max(1);
-                let (mut x, mut y) = (B::Tensor::default(), B::Tensor::default());
-                b.upload(&pooled, &mut x);
-                b.norm(&x, count, norm, &mut y);
-                b.linear(&y, Extent::reading(count), layer, &mut x, false);
-                b.download(&x, count * hidden)
+                b.upload(&pooled, &mut y);
+                b.norm(&y, count, norm, &mut x);
+                (count, layer)
             }
-        }
+        };
+        b.linear(&x, Extent::reading(rows), layer, &mut y, false);
+        b.download(&y, rows * hidden)
     }
 }
 

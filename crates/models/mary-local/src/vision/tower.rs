@@ -3,12 +3,13 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::pictures::{Native, View};
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::ModelError;
 
 use super::TowerConfig;
 use crate::batch::Batch;
+use crate::errors::bad_model;
 use crate::kernels::{Backend, Extent};
-use crate::load::tower::TowerParts;
+use crate::load::TowerParts;
 use crate::transformer::{Watch, Workspace};
 
 /// Rows of a pass, unless one view alone has more.
@@ -17,8 +18,8 @@ const ROWS: usize = 4096;
 /// A tower with its weights.
 pub(crate) struct Tower<B: Backend> {
     parts: TowerParts<B>,
-    config: TowerConfig,
-    work: Mutex<Vec<Workspace<B>>>,
+    pub(crate) config: TowerConfig,
+    work: Mutex<Vec<Workspace<B::Tensor>>>,
 }
 
 impl<B: Backend> Tower<B> {
@@ -31,11 +32,7 @@ impl<B: Backend> Tower<B> {
     }
 
     pub(crate) fn backend(&self) -> &B {
-        self.parts.transformer.backend()
-    }
-
-    pub(crate) fn config(&self) -> &TowerConfig {
-        &self.config
+        &self.parts.transformer.backend
     }
 
     /// Rows of a view, the one for the whole picture included.
@@ -46,21 +43,9 @@ impl<B: Backend> Tower<B> {
 
     /// The rows of views, view after view.
     pub(crate) fn read(&self, views: &[View]) -> Result<Vec<f32>, ModelError> {
-        let mut out = vec![];
-        let mut rest = views;
-        while let Some(first) = rest.first() {
-            let count = self.together(first).min(rest.len());
-            let (now, later) = rest.split_at(count);
-            self.pass(now, &mut out)?;
-            rest = later;
-        }
-        Ok(out)
-    }
-
-    fn pass(&self, views: &[View], out: &mut Vec<f32>) -> Result<(), ModelError> {
-        let (given, batch) = self.embed(views)?;
-        out.extend(self.run(&given, &batch, None, None)?);
-        Ok(())
+        let together = views.first().map_or(1, |first| self.together(first));
+        let passes = views.chunks(together).map(|some| self.observe(some, None));
+        Ok(passes.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     /// The last rows of views, and their states in every layer for who watches.
@@ -95,12 +80,12 @@ impl<B: Backend> Tower<B> {
         rows
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Workspace<B>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Workspace<B::Tensor>>> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn patches(&self, pixels: &[f32], rows: usize) -> Vec<f32> {
-        let (b, hidden) = (self.backend(), self.parts.transformer.architecture().hidden);
+        let (b, hidden) = (self.backend(), self.config.architecture.hidden);
         let (mut x, mut y) = (B::Tensor::default(), B::Tensor::default());
         b.upload(pixels, &mut x);
         b.linear(&x, Extent::reading(rows), &self.parts.patch, &mut y, false);
@@ -110,7 +95,7 @@ impl<B: Backend> Tower<B> {
     /// What stands before the first block, and which rows see one another.
     fn embed(&self, views: &[View]) -> Result<(Vec<f32>, Batch), ModelError> {
         let c = &self.config;
-        let hidden = self.parts.transformer.architecture().hidden;
+        let hidden = self.config.architecture.hidden;
         let side = c.side.unwrap_or(0);
         let mut pixels = vec![];
         for view in views {
@@ -140,7 +125,7 @@ impl<B: Backend> Tower<B> {
 
     /// The rows of a view in its own resolution, in the order of its patches.
     pub(crate) fn read_native(&self, view: &View, grid: &Native) -> Result<Vec<f32>, ModelError> {
-        let hidden = self.parts.transformer.architecture().hidden;
+        let hidden = self.config.architecture.hidden;
         let order = grid.order();
         let rows = order.len();
         let given = self.patches(&view.native(grid), rows);
@@ -192,12 +177,9 @@ impl<B: Backend> Tower<B> {
 }
 
 fn unfit(view: &View, side: usize) -> ModelError {
-    ModelError::new(
-        ErrorKind::BadModel,
-        format!(
-            "preprocessor_config.json gives pictures of {} × {} pixels; the tower reads {side} × {side}",
-            view.width, view.height
-        ),
-    )
+    bad_model(format!(
+        "preprocessor_config.json gives pictures of {} × {} pixels; the tower reads {side} × {side}",
+        view.width, view.height
+    ))
     .hint("preprocessor_config.json may belong to another model")
 }

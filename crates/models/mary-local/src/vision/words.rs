@@ -1,9 +1,10 @@
 //! The text that stands for a picture in a prompt, as processors write it.
 
 use crate::pictures::Layout;
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::ModelError;
 
-use super::config::Kind;
+use super::config::Connector;
+use crate::errors::bad_request;
 
 /// What a picture is written as, before and after it is known how many tokens it takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,14 +18,14 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    pub(crate) fn new(kind: &Kind, token: String) -> Self {
-        let (marker, plain) = match kind {
-            Kind::Qwen { .. } => (
-                token.clone(),
-                format!("<|vision_start|>{token}<|vision_end|>"),
-            ),
-            Kind::Gemma3 { .. } => ("<start_of_image>".to_owned(), "<start_of_image>".to_owned()),
-            _ => (token.clone(), token.clone()),
+    pub(crate) fn new(connector: &Connector, token: String) -> Self {
+        let marker = match connector {
+            Connector::Gemma3 { .. } => "<start_of_image>".to_owned(),
+            _ => token.clone(),
+        };
+        let plain = match connector {
+            Connector::Qwen { .. } => format!("<|vision_start|>{token}<|vision_end|>"),
+            _ => marker.clone(),
         };
         Self {
             marker,
@@ -34,11 +35,11 @@ impl Words {
     }
 
     /// What takes a marker's place for a picture of so many rows.
-    pub(crate) fn of(&self, kind: &Kind, layout: &Layout, rows: usize) -> String {
+    pub(crate) fn written(&self, connector: &Connector, layout: &Layout, rows: usize) -> String {
         let token = &self.token;
-        match (kind, layout) {
+        match (connector, layout) {
             (
-                Kind::Idefics3 { .. },
+                Connector::Idefics3 { .. },
                 &Layout::Split {
                     rows: down,
                     columns,
@@ -58,7 +59,7 @@ impl Words {
                 text.push_str(&format!("{before}{fake}<global-img>{each}{fake}"));
                 text
             }
-            (Kind::Gemma3 { .. }, _) => format!(
+            (Connector::Gemma3 { .. }, _) => format!(
                 "\n\n<start_of_image>{}<end_of_image>\n\n",
                 token.repeat(rows)
             ),
@@ -70,14 +71,11 @@ impl Words {
     pub(crate) fn place(&self, text: &str, pictures: &[String]) -> Result<String, ModelError> {
         let places = text.matches(&self.marker).count();
         if places != pictures.len() {
-            return Err(ModelError::new(
-                ErrorKind::BadRequest,
-                format!(
-                    "the prompt shows {} pictures; as this model reads it, it has {places} places for them",
-                    pictures.len()
-                ),
-            )
-            .hint(format!(
+            let message = format!(
+                "the prompt shows {} pictures; as this model reads it, it has {places} places for them",
+                pictures.len()
+            );
+            return Err(bad_request(message).hint(format!(
                 "a text must not hold `{}` itself, and the chat template must know pictures",
                 self.marker
             )));
@@ -98,7 +96,7 @@ mod tests {
 
     #[test]
     fn every_marker_is_one_picture_and_a_text_may_not_forge_one() {
-        let words = Words::new(&Kind::Llava { class: false }, "<image>".into());
+        let words = Words::new(&Connector::Llava { class: false }, "<image>".into());
         let two = ["AA".to_owned(), "B".to_owned()];
         let placed = words.place("x <image> y <image>", &two).unwrap();
         assert_eq!(placed, "x AA y B");
@@ -108,14 +106,14 @@ mod tests {
 
     #[test]
     fn idefics_names_its_tiles() {
-        let kind = Kind::Idefics3 { factor: 2 };
+        let kind = Connector::Idefics3 { factor: 2 };
         let words = Words::new(&kind, "<image>".into());
         let layout = Layout::Split {
             rows: 1,
             columns: 2,
         };
         assert_eq!(
-            words.of(&kind, &layout, 3),
+            words.written(&kind, &layout, 3),
             "<fake_token_around_image><row_1_col_1><image><fake_token_around_image><row_1_col_2><image>\n\
              \n<fake_token_around_image><global-img><image><fake_token_around_image>"
         );

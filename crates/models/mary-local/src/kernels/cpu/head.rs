@@ -11,7 +11,7 @@ use super::elementwise::soft_cap;
 use super::matmul::{Linear, Rows};
 use super::simd::{exp, madd, max, total, widest};
 use super::slab::Slab;
-use crate::kernels::{Look, Looked, Seen, Wanted};
+use crate::kernels::{Look, Looked, TokenStatistics, WantedToken};
 
 /// Tokens of the vocabulary in a block.
 const COLUMNS: usize = 256;
@@ -28,7 +28,7 @@ struct Walk<'a> {
     cap: Option<f32>,
     rows: usize,
     vocabulary: usize,
-    wanted: &'a [Wanted],
+    wanted: &'a [WantedToken],
     /// Places in `wanted` by block of the vocabulary and row.
     order: Vec<usize>,
 }
@@ -50,7 +50,7 @@ impl<'a> Walk<'a> {
         count: usize,
         head: &'a Linear,
         cap: Option<f32>,
-        wanted: &'a [Wanted],
+        wanted: &'a [WantedToken],
     ) -> Option<Self> {
         let matrix = head.parts.first()?;
         let mut order: Vec<usize> = (0..wanted.len()).collect();
@@ -179,7 +179,7 @@ pub fn log_probs(
     count: usize,
     head: &Linear,
     cap: Option<f32>,
-    wanted: &[Wanted],
+    wanted: &[WantedToken],
 ) -> Vec<f32> {
     let Some(walk) = Walk::new(rows, count, head, cap, wanted) else {
         return vec![f32::NAN; wanted.len()];
@@ -205,13 +205,13 @@ pub fn distributions(
     count: usize,
     head: &Linear,
     cap: Option<f32>,
-    wanted: &[Wanted],
+    wanted: &[WantedToken],
     look: Look<'_>,
 ) -> Looked {
     let Some(walk) = Walk::new(rows, count, head, cap, wanted) else {
         return (
             vec![f32::NAN; wanted.len()],
-            vec![Seen::default(); wanted.len()],
+            vec![TokenStatistics::default(); wanted.len()],
         );
     };
     let parts =
@@ -313,13 +313,13 @@ impl Distribution {
     }
 
     /// The log-probability of a token with this logit, and what is told of it.
-    pub fn token(&self, logit: f32, rank: u32, look: Look<'_>) -> (f32, Seen) {
+    pub fn token(&self, logit: f32, rank: u32, look: Look<'_>) -> (f32, TokenStatistics) {
         let normaliser = f64::from(self.most) + self.sum.ln();
         let word_start = match look.marks {
             Some(_) => (self.marked / self.sum).ln(),
             None => f64::NAN,
         };
-        let seen = Seen {
+        let seen = TokenStatistics {
             entropy: (self.sum.ln() - self.weighted / self.sum) as f32,
             rank,
             word_start: word_start as f32,
@@ -481,8 +481,8 @@ mod tests {
         };
         let x = numbers(rows * inputs, 0.37);
         let marks: Vec<f32> = (0..vocabulary).map(|i| (i % 2) as f32).collect();
-        let wanted: Vec<Wanted> = (0..rows as u32)
-            .flat_map(|row| [row * 7 % 700, row * 13 % 700].map(|token| Wanted { row, token }))
+        let wanted: Vec<WantedToken> = (0..rows as u32)
+            .flat_map(|row| [row * 7 % 700, row * 13 % 700].map(|token| WantedToken { row, token }))
             .collect();
         let mut hows = vec![Multiplier::Vectors];
         if super::super::amx::available() {
@@ -504,8 +504,8 @@ mod tests {
                 assert_eq!(bits(&plain), bits(&looked), "{how:?}");
                 // Ranks are those of all log-probabilities of the row.
                 let row = 17u32;
-                let all: Vec<Wanted> = (0..vocabulary as u32)
-                    .map(|token| Wanted { row, token })
+                let all: Vec<WantedToken> = (0..vocabulary as u32)
+                    .map(|token| WantedToken { row, token })
                     .collect();
                 let all = log_probs(&mut ask, rows, &head, cap, &all);
                 let place = wanted.iter().position(|w| w.row == row).unwrap();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use mary_contract::{ErrorKind, ModelError};
-use mary_cuda::{NumberType, Lent, Memory, args};
+use mary_cuda::{Lent, Memory, NumberType, args};
 
 use super::{Angles, BASE, Cache, Cuda, MAX_WIDTH, Plan, Rotary, Tensor, Vector, int};
 use crate::config::{Norm, Rope};

@@ -3,14 +3,14 @@
 use std::sync::PoisonError;
 
 use mary_contract::ModelError;
-use mary_cuda::{NumberType, Memory, args};
+use mary_cuda::{Memory, NumberType, args};
 
 use super::hopper::End;
 use super::{BASE, Cache, Cuda, Linear, Pending, Plan, Rotary, Table, Tensor, Vector, int, plan};
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
 use crate::kernels::{
-    AttentionCall, Backend, Draw, Extent, Groups, Heads, NormOf, Spans, Wanted, Weights,
+    AttentionCall, Backend, Draw, Extent, Groups, Heads, NormOf, Spans, WantedToken, Weights,
 };
 
 /// An activation as `kernels.cu` numbers it.
@@ -375,7 +375,7 @@ impl Backend for Cuda {
         rows: usize,
         head: &Linear,
         cap: Option<f32>,
-        wanted: &[Wanted],
+        wanted: &[WantedToken],
     ) -> Pending {
         self.score((x, rows), head, cap, wanted)
     }

@@ -1,7 +1,7 @@
 //! Weights on their way to the GPU. Numbers that are stored as products take them are sent as they lie in
 //! the mapped file; others are sent as float32 and rounded or split there.
 
-use mary_cuda::{NumberType, Memory, args};
+use mary_cuda::{Memory, NumberType, args};
 use mary_weights::TensorType;
 use rayon::prelude::*;
 

@@ -1,11 +1,11 @@
 //! The head: log-probabilities of wanted tokens without writing down all logits, and tokens drawn where
 //! the logits lie.
 
-use mary_cuda::{NumberType, Lent, Memory, args};
+use mary_cuda::{Lent, Memory, NumberType, args};
 
 use super::hopper::End;
 use super::{BASE, Cuda, Linear, Pending, Scratch, Tensor, Vector, int};
-use crate::kernels::{Draw, Wanted};
+use crate::kernels::{Draw, WantedToken};
 
 /// Logits kept at once where they are written down at all: what stays in the GPU's cache.
 const LOGITS: usize = 13 << 20;
@@ -103,7 +103,7 @@ impl Cuda {
         (x, rows): (&Tensor, usize),
         head: &Linear,
         cap: Option<f32>,
-        wanted: &[Wanted],
+        wanted: &[WantedToken],
     ) -> Pending {
         let nothing = Pending {
             lent: None,

@@ -1,6 +1,6 @@
 //! Products with the kernels of `hopper.cu`, on the GPUs they were written for.
 
-use mary_cuda::{NumberType, Matrix, Memory, args};
+use mary_cuda::{Matrix, Memory, NumberType, args};
 
 use crate::config::Activation;
 

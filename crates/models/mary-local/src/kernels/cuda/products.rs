@@ -1,7 +1,7 @@
 //! Products of rows and weights: by cuBLASLt where it is there, by the program's own kernels otherwise.
 
 use mary_contract::{ErrorKind, ModelError};
-use mary_cuda::{Factor, NumberType, Memory, Places, Product, args};
+use mary_cuda::{Factor, Memory, NumberType, Places, Product, args};
 
 use super::hopper::End;
 use super::{BASE, Cuda, Linear, Scratch, Tensor, Vector, int};
@@ -50,7 +50,11 @@ struct Step {
 impl Cuda {
     /// Parts of a row that enters a product.
     pub(super) fn row_parts(&self) -> usize {
-        if self.kind == NumberType::Single { 3 } else { 1 }
+        if self.kind == NumberType::Single {
+            3
+        } else {
+            1
+        }
     }
 
     /// What is multiplied one after the other.

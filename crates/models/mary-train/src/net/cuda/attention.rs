@@ -125,7 +125,6 @@ impl Tiling {
     }
 }
 
-/// What every call of attention needs.
 #[derive(Clone, Copy)]
 pub(super) struct Attention {
     pub(super) heads: Heads,

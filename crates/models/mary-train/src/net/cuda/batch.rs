@@ -120,7 +120,6 @@ impl Numbers {
     }
 }
 
-/// A batch on the GPU.
 pub(super) struct Batch {
     lent: Lent,
     n: Numbers,
@@ -128,7 +127,6 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Sends packs to the GPU.
     pub(super) fn send(
         gpu: &Gpu,
         (net, kind): (&Net, NumberType),

@@ -29,12 +29,10 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// Room for `len` numbers of 32 bits.
     pub(super) fn singles(&mut self, device: &Arc<Device>, len: usize) -> Result<u64, ModelError> {
         self.numbers(device, len, NumberType::Single)
     }
 
-    /// Room for `len` numbers of a type.
     pub(super) fn numbers(
         &mut self,
         device: &Arc<Device>,
@@ -66,7 +64,6 @@ pub(super) struct BlockBuffers {
     pub(super) active: Buffer,
 }
 
-/// Everything one batch needs.
 #[derive(Default)]
 pub(super) struct Buffers {
     /// The residual stream before every block.
@@ -125,7 +122,6 @@ impl Buffers {
         }
     }
 
-    /// Whether a block keeps what its backward pass needs.
     pub(super) fn kept(&self, index: usize) -> bool {
         index >= self.kept_from
     }

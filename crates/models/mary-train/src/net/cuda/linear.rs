@@ -25,12 +25,10 @@ pub(super) struct Numbers<'a> {
 }
 
 impl Numbers<'_> {
-    /// The type of what enters matrix multiplication.
     pub(super) fn kind(&self) -> NumberType {
         self.matrices.map_or(NumberType::Single, |_| NumberType::Bf16)
     }
 
-    /// The address of a number of the flat slice.
     pub(super) fn at(&self, place: &std::ops::Range<usize>) -> u64 {
         self.base + place.start as u64 * 4
     }
@@ -66,7 +64,6 @@ impl Numbers<'_> {
             .map_or_else(|| self.at(&layout.head), Matrices::head)
     }
 
-    /// Whether a layer has an adapter.
     pub(super) fn adapts(&self, linear: &Linear) -> bool {
         self.adapter.is_some_and(|a| a.site(linear).is_some())
     }
@@ -88,7 +85,6 @@ impl<'a> Adapted<'a> {
     }
 }
 
-/// A linear layer with its input: rows of a batch.
 #[derive(Clone, Copy)]
 pub(super) struct Layer<'a> {
     pub(super) linear: &'a Linear,
@@ -97,7 +93,6 @@ pub(super) struct Layer<'a> {
     pub(super) x: u64,
 }
 
-/// Where the rows of a layer go.
 #[derive(Clone, Copy)]
 pub(super) struct To {
     pub(super) at: u64,
@@ -109,7 +104,6 @@ pub(super) struct To {
 }
 
 impl Gpu {
-    /// How a layer's inputs are dropped, where they are.
     fn dropping(&self, linear: &Linear, a: &Adapted<'_>, batch: &Batch) -> Option<Dropout> {
         (a.dropping && a.table.dropout > 0.0).then(|| Dropout {
             places: batch.packs(),

@@ -17,7 +17,6 @@ pub enum Multiply {
     Own,
 }
 
-/// A matrix on the GPU.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View {
     pub(super) at: u64,
@@ -89,7 +88,6 @@ impl Call {
         }
     }
 
-    /// Adds to what is there.
     pub(super) fn adding(mut self, add: bool) -> Self {
         self.add = add;
         self
@@ -101,7 +99,6 @@ impl Call {
         self
     }
 
-    /// With factors and an output of these types.
     pub(super) fn typed(mut self, factors: NumberType, out: NumberType) -> Self {
         self.kinds = (factors, out);
         self
@@ -113,7 +110,6 @@ impl Call {
         self
     }
 
-    /// Multiplies the product by a number.
     pub(super) fn scaled(mut self, scale: f32) -> Self {
         self.scale = scale;
         self

@@ -36,7 +36,6 @@ use std::sync::Arc;
 use mary_contract::ModelError;
 use mary_cuda::{Blas, Device, NumberType, Lender, Parts};
 
-/// The kernels, as they are embedded.
 const PARTS: Parts = Parts(&[
     (TRAIN, include_bytes!("ptx/train.ptx.gz")),
     (ATTENTION, include_bytes!("ptx/attention.ptx.gz")),
@@ -56,7 +55,6 @@ pub(crate) struct Gpu {
 }
 
 impl Gpu {
-    /// Opens a GPU by its number.
     pub(crate) fn open(number: usize, how: Multiply) -> Result<Self, ModelError> {
         let device = Device::open(number, PARTS)?;
         // Workstation GPUs have few matrix units: there six multiplications take longer than one.
@@ -78,7 +76,6 @@ impl Gpu {
         })
     }
 
-    /// Gives back room that matrix multiplication took.
     fn forget(&self) {
         *self.scratch.borrow_mut() = parts::Scratch::default();
     }

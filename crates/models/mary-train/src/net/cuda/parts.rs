@@ -16,7 +16,6 @@ use super::buffers::grow;
 use super::matmul::{Call, Shared, View, alignment};
 use super::{Gpu, TRAIN, int};
 
-/// Room for numbers split in three.
 #[derive(Default)]
 pub(super) struct Scratch {
     left: Option<Memory>,
@@ -50,7 +49,6 @@ const MOVED: f64 = 3.2e12;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PartLayout {
     Long,
-    /// In planes.
     Planes,
 }
 
@@ -150,7 +148,6 @@ impl Gpu {
         (factor(left, call.left), factor(right, call.right))
     }
 
-    /// One product six times as long.
     fn in_one(&self, call: &Call, left: InParts, right: InParts) -> bool {
         let (rows, inner, columns) = call.size;
         let call = Call {
@@ -221,7 +218,6 @@ impl Gpu {
         Ok(true)
     }
 
-    /// Splits a factor's numbers in three.
     fn split(
         &self,
         room: &mut Option<Memory>,
@@ -272,7 +268,6 @@ impl Gpu {
     }
 }
 
-/// Three planes of a matrix.
 fn planes(at: u64, high: usize, across: usize) -> InParts {
     let wide = across.next_multiple_of(8);
     InParts {

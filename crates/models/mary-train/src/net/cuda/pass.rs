@@ -20,10 +20,8 @@ use mary_weights::architecture::config::Activation;
 
 type Done = Result<(), ModelError>;
 
-/// Logits computed at a time.
 const LOGITS: usize = 1 << 27;
 
-/// One batch on its way.
 pub(super) struct Pass<'a> {
     pub(super) gpu: &'a Gpu,
     pub(super) net: &'a Net,
@@ -39,12 +37,10 @@ struct Logits {
     rows: usize,
     /// Place of the first among the rows that count.
     first: usize,
-    /// The rows they come from.
     chosen: u64,
     at: u64,
 }
 
-/// Rows of logits computed at a time.
 fn head_rows(vocabulary: usize) -> usize {
     (LOGITS / vocabulary.max(1) / 128 * 128).max(128)
 }

@@ -75,7 +75,6 @@ kernels! {
     gradient_norm(sums: u64, count: i32, clip: f64, norm: u64, factor: u64);
 }
 
-/// Addresses of a norm's numbers.
 #[derive(Clone, Copy)]
 pub(super) struct NormAt {
     pub(super) weight: u64,
@@ -84,7 +83,6 @@ pub(super) struct NormAt {
     pub(super) kind: NormKind,
 }
 
-/// Which numbers a pack drops.
 #[derive(Clone, Copy)]
 pub(super) struct Dropout {
     /// The pack of every row, its place in the pack, the packs' seeds.

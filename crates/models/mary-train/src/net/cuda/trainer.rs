@@ -21,7 +21,6 @@ use crate::optimizer::{AdamW, Moments};
 /// Numbers of a chunk that one block of threads updates.
 const CHUNK: usize = 16_384;
 
-/// What a trainer starts from.
 pub(crate) struct Start<'a> {
     pub(crate) net: &'a Net,
     pub(crate) base: &'a [f32],
@@ -44,7 +43,6 @@ struct Adam {
     root2: f32,
 }
 
-/// A model in training on a GPU.
 pub(crate) struct GpuTrainer {
     pub(super) gpu: Gpu,
     net: Net,
@@ -90,7 +88,6 @@ fn chunks(groups: &[(Range<usize>, f64)]) -> Vec<u32> {
 }
 
 impl GpuTrainer {
-    /// Brings a model onto a GPU.
     pub(crate) fn new(gpu: Gpu, start: &Start<'_>) -> Result<Self, ModelError> {
         if let Some(what) = start.net.beyond_gpu() {
             return Err(ModelError::new(
@@ -169,23 +166,19 @@ impl GpuTrainer {
         }
     }
 
-    /// The address of what is trained.
     fn values_at(&self) -> u64 {
         let adapter = self.adapter.as_ref();
         adapter.map_or(self.base.at(), |(_, values)| values.at())
     }
 
-    /// The type of what enters matrix multiplication.
     fn kind(&self) -> NumberType {
         self.numbers(false).kind()
     }
 
-    /// The GPU and how it multiplies, in words.
     pub(crate) fn describe(&self) -> String {
         self.gpu.describe(self.kind())
     }
 
-    /// What the user should know and has not been told yet.
     pub(crate) fn note(&mut self) -> Option<String> {
         self.note.take()
     }
@@ -225,7 +218,6 @@ impl GpuTrainer {
         self.totals()
     }
 
-    /// Loss and norm of the last step.
     pub(super) fn totals(&self) -> Result<(f64, f64), ModelError> {
         let totals = self.gpu.device.read::<f64>(self.totals.at(), 2)?;
         Ok((
@@ -302,7 +294,6 @@ impl GpuTrainer {
         Ok(())
     }
 
-    /// Sends packs to the GPU and does something with them.
     fn pass<T>(
         &mut self,
         work: &[&Work],
@@ -362,7 +353,6 @@ impl GpuTrainer {
         Ok(out)
     }
 
-    /// Numbers as they were saved, onto the GPU again.
     pub(crate) fn bring_back(&self, values: &[f32], moments: &Moments) -> Result<(), ModelError> {
         let device = &self.gpu.device;
         device.write(values, self.values_at())?;
@@ -371,7 +361,6 @@ impl GpuTrainer {
         self.shorten()
     }
 
-    /// What is trained, back from the GPU, with its moments.
     pub(crate) fn fetch(
         &self,
         values: &mut Vec<f32>,

@@ -36,11 +36,7 @@ struct Layers {
 fn layers(cpu: &Cpu, gated: bool, biased: bool) -> Layers {
     let linear = |outputs: usize, inputs: usize, seed: u64| {
         let data = numbers(outputs * inputs, seed);
-        let weights = Weights::Plain {
-            data,
-            outputs,
-            inputs,
-        };
+        let weights = Weights::plain(data, outputs, inputs);
         cpu.prepare(vec![weights], biased.then(|| numbers(outputs, seed + 100)))
     };
     let norm = |seed: u64| NormOf {

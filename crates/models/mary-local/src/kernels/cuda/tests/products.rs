@@ -37,11 +37,7 @@ impl Case {
                 wanted.push(sum + bias);
             }
         }
-        let weights = Weights::Plain {
-            data: w,
-            outputs,
-            inputs,
-        };
+        let weights = Weights::plain(w, outputs, inputs);
         let layer = cuda.prepare(vec![weights], Some(bias));
         if !cuda.hopper_takes(&layer) {
             let what = format!("{} is no Hopper GPU", cuda.device.name);

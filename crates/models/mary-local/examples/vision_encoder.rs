@@ -1,7 +1,7 @@
 //! Times a model that sees: pictures with one question each, and many questions about one picture. Run by
 //! `tools/bench_vision.py` beside transformers.
 //!
-//!     cargo run -p mary-local --example eyes -- FOLDER THREADS PICTURE.png …
+//!     cargo run -p mary-local --example vision_encoder -- FOLDER THREADS PICTURE.png …
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;

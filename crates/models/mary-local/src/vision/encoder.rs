@@ -1,4 +1,4 @@
-//! The eyes of an open model: its processor, its tower and its projector on whichever device it lies.
+//! The vision encoder of an open model: its processor, its tower and its projector on whichever device it lies.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,22 +8,23 @@ use mary_contract::{ErrorKind, Image, ModelError};
 use mary_weights::Checkpoint;
 use serde_json::Value;
 
-use super::config::Kind;
+use super::VisionConfig;
+use super::config::Connector;
 use super::packing::pack;
 use super::projector::Projector;
 use super::tower::Tower;
 use super::words::Words;
-use super::{TowerConfig, VisionConfig};
 use crate::config::{Activation, Architecture};
+use crate::errors::{bad_model, not_finite};
 use crate::kernels::Backend;
-use crate::load::LoadSettings;
-use crate::load::tower::{self, Beside};
+use crate::load::{LoadSettings, Loader, Tensors};
 
 /// Bytes of pictures that stay in memory once they are read.
 const KEPT: usize = 256 << 20;
 
+/// A picture as the language model reads it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Seen {
+pub(crate) struct EncodedPicture {
     /// Rows of the language model's stream.
     pub rows: Vec<f32>,
     /// Rows and columns, where the model turns by them.
@@ -33,22 +34,25 @@ pub(crate) struct Seen {
 }
 
 /// Reads prepared pictures, wherever the weights lie.
-trait Look: Send + Sync {
-    fn look(&self, prepared: &Prepared) -> Result<Vec<f32>, ModelError>;
+trait Encode: Send + Sync {
+    fn encode(&self, prepared: &Prepared) -> Result<Vec<f32>, ModelError>;
 }
+
+type Kept = VecDeque<([u8; 32], Arc<EncodedPicture>)>;
 
 /// What a model sees with.
-pub(crate) struct Eyes {
+pub(crate) struct VisionEncoder {
     pub words: Words,
     pub image_token: u32,
-    width: usize,
-    kind: Kind,
+    /// Width of the rows that pictures become.
+    pub width: usize,
+    connector: Connector,
     processor: Processor,
-    look: Box<dyn Look>,
-    kept: Mutex<VecDeque<([u8; 32], Arc<Seen>)>>,
+    opened: Box<dyn Encode>,
+    kept: Mutex<Kept>,
 }
 
-/// Whether a model has eyes that can be opened: a known tower with its weights and a known processor.
+/// Whether a model has a vision encoder that can be opened: a known tower with its weights and a known processor.
 /// Otherwise why it has none, where it looks as if it should.
 pub(crate) fn sees(
     checkpoint: &Checkpoint,
@@ -57,10 +61,8 @@ pub(crate) fn sees(
     let Some(config) = VisionConfig::resolve(checkpoint.config(), text)? else {
         return Ok(None);
     };
-    if !tower::holds(checkpoint, &config.tower) {
-        return Ok(None);
-    }
-    let Some(described) = checkpoint.picture_processor() else {
+    let held = Tensors::find(checkpoint, &config.tower.architecture).is_ok();
+    let Some(described) = checkpoint.picture_processor().filter(|_| held) else {
         return Ok(None);
     };
     let processor = Processor::read(described).map_err(refused)?;
@@ -75,42 +77,43 @@ pub(super) fn refused(error: VisionError) -> ModelError {
     ModelError::new(kind, error.to_string()).hint(error.hint())
 }
 
-/// Opens a model's eyes on a device.
+/// Opens a model's vision encoder on a device.
 pub(crate) fn open<B: Backend + 'static>(
     backend: B,
     checkpoint: &Checkpoint,
     text: &Architecture,
     (config, processor): (VisionConfig, Processor),
     settings: LoadSettings,
-) -> Result<Eyes, ModelError>
+) -> Result<VisionEncoder, ModelError>
 where
     B::Tensor: Sync,
 {
-    let beside = Beside::new(checkpoint, &config.tower, settings)?;
-    let parts = tower::tower(backend, checkpoint, &config.tower, settings)?;
-    let tower = Tower::new(parts, config.tower.clone());
+    let hidden = text.hidden;
+    let connector = config.connector;
+    let loader = Loader::new(backend, checkpoint, &config.tower.architecture, settings)?;
+    let tower = Tower::new(loader.tower(&config.tower)?, config.tower.clone());
     let activation = projector_activation(checkpoint.config())?;
-    let projector = Projector::load(&tower, &config.kind, &beside, activation, text.hidden)?;
-    let newline = match config.kind {
-        Kind::LlavaNext { .. } => {
-            let name = beside.under(&["", "model."], "image_newline")?;
-            Some(beside.vector(&name, text.hidden)?)
+    let projector = Projector::load(&loader, &connector, activation, hidden)?;
+    let newline = match connector {
+        Connector::LlavaNext { .. } => {
+            let name = loader.under(&["", "model."], "image_newline")?;
+            Some(loader.vector(&name, hidden)?)
         }
         _ => None,
     };
     let token = checkpoint.tokenizer().piece(config.image_token);
-    Ok(Eyes {
-        words: Words::new(&config.kind, token),
+    Ok(VisionEncoder {
+        words: Words::new(&connector, token),
         image_token: config.image_token,
-        width: text.hidden,
-        kind: config.kind.clone(),
+        width: hidden,
+        connector: connector.clone(),
         processor,
-        look: Box::new(Opened {
+        opened: Box::new(Opened {
             tower,
             projector,
             newline,
-            kind: config.kind,
-            hidden: text.hidden,
+            connector,
+            hidden,
         }),
         kept: Mutex::default(),
     })
@@ -122,70 +125,61 @@ fn projector_activation(config: &Value) -> Result<Activation, ModelError> {
         Some("gelu_pytorch_tanh") => Ok(Activation::GeluTanh),
         Some("silu") => Ok(Activation::Silu),
         Some("relu") => Ok(Activation::Relu),
-        Some(other) => Err(ModelError::new(
-            ErrorKind::BadModel,
-            format!("config.json: the projector's activation `{other}` is not known"),
-        )),
+        Some(other) => Err(bad_model(format!(
+            "config.json: the projector's activation `{other}` is not known"
+        ))),
     }
 }
 
-impl Eyes {
-    /// Width of the rows that pictures become.
-    pub(crate) fn width(&self) -> usize {
-        self.width
-    }
-
+impl VisionEncoder {
     /// Whether the rows of a picture see one another in both directions.
     pub(crate) fn both_ways(&self) -> bool {
-        matches!(self.kind, Kind::Gemma3 { .. })
+        self.connector.both_ways()
     }
 
     /// Reads a picture, unless it was read before.
-    pub(crate) fn see(&self, image: &Image, hash: [u8; 32]) -> Result<Arc<Seen>, ModelError> {
-        if let Some(seen) = self.known(&hash) {
-            return Ok(seen);
+    pub(crate) fn read(
+        &self,
+        image: &Image,
+        hash: [u8; 32],
+    ) -> Result<Arc<EncodedPicture>, ModelError> {
+        if let Some(known) = self.known(&hash) {
+            return Ok(known);
         }
         let picture = decode(&image.data).map_err(refused)?;
         let prepared = self.processor.prepare(&picture).map_err(refused)?;
-        let rows = self.look.look(&prepared)?;
+        let rows = self.opened.encode(&prepared)?;
         if rows.iter().any(|x| !x.is_finite()) {
-            return Err(ModelError::new(
-                ErrorKind::NotFinite,
-                "the tower gave a number that is not finite",
-            )
-            .hint(
-                "the weights may be damaged, or overflow in a narrow number type; try --dtype f32",
-            ));
+            return Err(not_finite("the tower"));
         }
         let count = rows.len() / self.width.max(1);
         let grid = match prepared.layout {
             Layout::Native(g) => Some((g.rows / g.merge, g.columns / g.merge)),
             _ => None,
         };
-        let words = self.words.of(&self.kind, &prepared.layout, count);
-        let seen = Arc::new(Seen { rows, grid, words });
-        self.keep(hash, &seen);
-        Ok(seen)
-    }
-
-    fn known(&self, hash: &[u8; 32]) -> Option<Arc<Seen>> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = kept.iter().position(|(h, _)| h == hash)?;
-        let found = kept.remove(at)?;
-        let seen = Arc::clone(&found.1);
-        kept.push_back(found);
-        Some(seen)
-    }
-
-    fn keep(&self, hash: [u8; 32], seen: &Arc<Seen>) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.push_back((hash, Arc::clone(seen)));
-        let bytes = |kept: &VecDeque<([u8; 32], Arc<Seen>)>| -> usize {
-            kept.iter().map(|(_, s)| s.rows.len() * 4).sum()
-        };
+        let words = self.words.written(&self.connector, &prepared.layout, count);
+        let encoded = Arc::new(EncodedPicture { rows, grid, words });
+        let mut kept = self.kept();
+        kept.push_back((hash, Arc::clone(&encoded)));
+        let bytes = |kept: &Kept| -> usize { kept.iter().map(|(_, p)| p.rows.len() * 4).sum() };
         while kept.len() > 1 && bytes(&kept) > KEPT {
             kept.pop_front();
         }
+        drop(kept);
+        Ok(encoded)
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known(&self, hash: &[u8; 32]) -> Option<Arc<EncodedPicture>> {
+        let mut kept = self.kept();
+        let at = kept.iter().position(|(h, _)| h == hash)?;
+        let found = kept.remove(at)?;
+        let encoded = Arc::clone(&found.1);
+        kept.push_back(found);
+        Some(encoded)
     }
 }
 
@@ -194,16 +188,16 @@ struct Opened<B: Backend> {
     tower: Tower<B>,
     projector: Projector<B>,
     newline: Option<Vec<f32>>,
-    kind: Kind,
+    connector: Connector,
     hidden: usize,
 }
 
-impl<B: Backend> Look for Opened<B>
+impl<B: Backend> Encode for Opened<B>
 where
     B::Tensor: Sync,
 {
-    fn look(&self, prepared: &Prepared) -> Result<Vec<f32>, ModelError> {
-        let config: &TowerConfig = self.tower.config();
+    fn encode(&self, prepared: &Prepared) -> Result<Vec<f32>, ModelError> {
+        let config = &self.tower.config;
         let inner = config.architecture.hidden;
         let b = self.tower.backend();
         let Some(first) = prepared.views.first() else {
@@ -211,17 +205,15 @@ where
         };
         if let Layout::Native(grid) = &prepared.layout {
             let rows = self.tower.read_native(first, grid)?;
-            let out = self
-                .projector
-                .project(b, rows, (inner, grid.rows, self.hidden));
-            b.check()?;
-            return Ok(out);
+            let shape = (inner, grid.rows, self.hidden);
+            let out = self.projector.project(b, rows, shape);
+            return b.check().map(|()| out);
         }
         let mut each = self.tower.rows_of(first);
         let mut rows = self.tower.read(&prepared.views)?;
         let dropped = matches!(
-            self.kind,
-            Kind::Llava { class: false } | Kind::LlavaNext { class: false }
+            self.connector,
+            Connector::Llava { class: false } | Connector::LlavaNext { class: false }
         );
         if config.class && dropped {
             let views = rows.chunks_exact(each * inner);
@@ -233,14 +225,8 @@ where
         match (&prepared.layout, &self.newline, config.side) {
             (Layout::Tiles { original, area }, Some(newline), Some(side)) => {
                 let pixels = (side * config.patch).max(1);
-                let tiles = (area.0 / pixels, area.1 / pixels);
-                Ok(pack(
-                    &projected,
-                    self.hidden,
-                    side,
-                    (*original, tiles),
-                    newline,
-                ))
+                let sizes = (*original, (area.0 / pixels, area.1 / pixels));
+                Ok(pack(&projected, self.hidden, side, sizes, newline))
             }
             _ => Ok(projected),
         }

@@ -1,0 +1,210 @@
+//! The tensors that an architecture needs, by name and shape, and whether a checkpoint has them.
+
+use mary_contract::ModelError;
+use mary_weights::Checkpoint;
+
+use crate::config::{Architecture, Block, ExpertNames, Experts, Names, QkvNames, UpNames};
+use crate::errors::bad_model;
+
+/// A checkpoint under one architecture's names.
+pub(crate) struct Tensors<'a> {
+    pub(super) checkpoint: &'a Checkpoint,
+    pub(crate) architecture: &'a Architecture,
+    /// What stands before the names of all tensors but the head's.
+    pub(crate) body: &'static str,
+    head: &'static str,
+}
+
+impl<'a> Tensors<'a> {
+    pub(crate) fn find(
+        checkpoint: &'a Checkpoint,
+        architecture: &'a Architecture,
+    ) -> Result<Self, ModelError> {
+        let names = &architecture.names;
+        let full = |body: &str| format!("{body}{}.weight", names.embed);
+        let mut prefixes = names.prefixes.iter();
+        match prefixes.find(|(body, _)| checkpoint.info(&full(body)).is_some()) {
+            Some(&(body, head)) => Ok(Self {
+                checkpoint,
+                architecture,
+                body,
+                head,
+            }),
+            None => {
+                let tried = names.prefixes.iter().map(|(body, _)| full(body));
+                Err(bad_model(format!(
+                    "the token embedding of this {} is not in the checkpoint; looked for {}",
+                    architecture.family,
+                    tried.collect::<Vec<_>>().join(", ")
+                )))
+            }
+        }
+    }
+
+    pub(super) fn names(&self) -> &'a Names {
+        &self.architecture.names
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.checkpoint.info(name).is_some()
+    }
+
+    pub(super) fn top(&self, name: &str, part: &str) -> String {
+        format!("{}{name}.{part}", self.body)
+    }
+
+    pub(super) fn in_layer(&self, layer: usize, name: &str, part: &str) -> String {
+        let prefix = self.names().layer.replace("{}", &layer.to_string());
+        format!("{}{prefix}{name}.{part}", self.body)
+    }
+
+    pub(super) fn embedding(&self) -> String {
+        self.top(self.names().embed, "weight")
+    }
+
+    /// The head's tensor; the embedding's when they are one.
+    pub(super) fn head_name(&self) -> String {
+        let own = format!("{}{}.weight", self.head, self.names().head);
+        let bare = format!("{}.weight", self.names().head);
+        match () {
+            () if self.architecture.tied => self.embedding(),
+            () if !self.has(&own) && self.has(&bare) => bare,
+            () => own,
+        }
+    }
+
+    /// Tensors of a layer with their outputs.
+    fn weights_of(&self, layer: usize, all: &[(&str, usize)]) -> Vec<(String, usize)> {
+        let full =
+            |&(name, outputs): &(&str, usize)| (self.in_layer(layer, name, "weight"), outputs);
+        all.iter().map(full).collect()
+    }
+
+    pub(super) fn qkv_names(&self, layer: usize) -> Vec<(String, usize)> {
+        let (q, kv) = (self.architecture.q_width(), self.architecture.kv_width());
+        match self.names().qkv {
+            QkvNames::Separate(a, b, c) => self.weights_of(layer, &[(a, q), (b, kv), (c, kv)]),
+            QkvNames::Fused(name, _) => self.weights_of(layer, &[(name, q + 2 * kv)]),
+        }
+    }
+
+    pub(super) fn up_names(&self, layer: usize) -> Vec<(String, usize)> {
+        let width = self.architecture.intermediate;
+        match self.names().up {
+            UpNames::Plain(name) => self.weights_of(layer, &[(name, width)]),
+            UpNames::Fused(name) => self.weights_of(layer, &[(name, 2 * width)]),
+            UpNames::Separate(a, b) => self.weights_of(layer, &[(a, width), (b, width)]),
+        }
+    }
+
+    /// The experts of a layer, where it has any.
+    pub(super) fn experts(&self, layer: usize) -> Option<(Experts, ExpertNames)> {
+        let a = self.architecture;
+        let sparse = a.kinds.get(layer).is_some_and(|k| k.sparse);
+        a.experts.filter(|_| sparse).zip(self.names().experts)
+    }
+
+    pub(super) fn block_norms(&self) -> Vec<&'static str> {
+        let n = self.names();
+        match self.architecture.block {
+            Block::Parallel { shared: true } => vec![n.attn_norm],
+            Block::Sandwich => vec![n.attn_norm, n.mlp_norm, n.post_norms.0, n.post_norms.1],
+            Block::OutputNorm => vec![n.post_norms.0, n.post_norms.1],
+            _ => vec![n.attn_norm, n.mlp_norm],
+        }
+    }
+
+    /// Whether every tensor is there with the right shape; reads no weights.
+    pub(crate) fn check(&self) -> Result<(), ModelError> {
+        let (a, n) = (self.architecture, self.names());
+        let linear = |outputs: usize, inputs: usize| match n.transposed {
+            true => [inputs, outputs],
+            false => [outputs, inputs],
+        };
+        self.need(&self.embedding(), &[a.vocab, a.embedding.width])?;
+        for layer in 0..a.layers {
+            for (name, outputs) in self.qkv_names(layer) {
+                self.need(&name, &linear(outputs, a.hidden))?;
+            }
+            let out = self.in_layer(layer, n.attn_out, "weight");
+            self.need(&out, &linear(a.hidden, a.q_width()))?;
+            match self.experts(layer) {
+                Some((experts, names)) => {
+                    let router = self.in_layer(layer, names.router, "weight");
+                    self.need(&router, &[experts.count, a.hidden])?;
+                    self.check_experts(layer, &experts, &names)?;
+                }
+                None => {
+                    for (name, outputs) in self.up_names(layer) {
+                        self.need(&name, &linear(outputs, a.hidden))?;
+                    }
+                    let down = self.in_layer(layer, n.down, "weight");
+                    self.need(&down, &linear(a.hidden, a.intermediate))?;
+                }
+            }
+            for norm in self.block_norms().into_iter().filter(|_| !n.bare_norms) {
+                self.need(&self.in_layer(layer, norm, "weight"), &[a.hidden])?;
+            }
+        }
+        if let Some(name) = n.final_norm.filter(|_| !n.bare_norms) {
+            self.need(&self.top(name, "weight"), &[a.hidden])?;
+        }
+        match a.language_head {
+            true => self.need(&self.head_name(), &[a.vocab, a.embedding.width]),
+            false => Ok(()),
+        }
+    }
+
+    fn check_experts(
+        &self,
+        layer: usize,
+        experts: &Experts,
+        names: &ExpertNames,
+    ) -> Result<(), ModelError> {
+        let hidden = self.architecture.hidden;
+        let own = |e: usize| {
+            (
+                names.expert.replace("{}", &e.to_string()),
+                experts.intermediate,
+            )
+        };
+        let mut all: Vec<(String, usize)> = (0..experts.count).map(own).collect();
+        if let Some(width) = experts.shared {
+            let (prefix, gate) = names.shared;
+            self.need(&self.in_layer(layer, gate, "weight"), &[1, hidden])?;
+            all.push((prefix.to_owned(), width));
+        }
+        let (gate, up, down) = names.parts;
+        for (prefix, width) in all {
+            let name = |part: &str| self.in_layer(layer, &format!("{prefix}{part}"), "weight");
+            self.need(&name(gate), &[width, hidden])?;
+            self.need(&name(up), &[width, hidden])?;
+            self.need(&name(down), &[hidden, width])?;
+        }
+        Ok(())
+    }
+
+    fn need(&self, name: &str, shape: &[usize]) -> Result<(), ModelError> {
+        match self.checkpoint.info(name) {
+            Some(info) if info.shape == shape => Ok(()),
+            Some(info) => Err(self.wrong_shape(name, &info.shape, shape)),
+            None => {
+                let family = self.architecture.family;
+                let message =
+                    format!("the tensor `{name}` of this {family} is not in the checkpoint");
+                Err(bad_model(message).hint(INCOMPLETE))
+            }
+        }
+    }
+
+    pub(super) fn wrong_shape(&self, name: &str, found: &[usize], wanted: &[usize]) -> ModelError {
+        let file = self.checkpoint.file_of(name);
+        let file = file.map_or(String::new(), |f| format!("{}: ", f.display()));
+        bad_model(format!(
+            "{file}the tensor `{name}` has shape {found:?}; config.json asks for {wanted:?}"
+        ))
+    }
+}
+
+pub(super) const INCOMPLETE: &str =
+    "the download may be incomplete, or config.json belongs to another model";

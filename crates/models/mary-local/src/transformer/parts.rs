@@ -1,0 +1,160 @@
+//! What a transformer is made of on a device, the memory its passes work in, and who may watch them.
+
+use std::sync::Arc;
+
+use crate::config::{Activation, Architecture};
+use crate::kernels::{Alibi, Backend, Extent, Groups, NormOf};
+use crate::vision::Shown;
+
+/// Vectors that are looked up, and how many there are.
+pub(crate) struct TableOf<B: Backend> {
+    pub table: B::Table,
+    pub rows: usize,
+}
+
+/// The layer between the last block and the head of a masked language model.
+pub(crate) struct TransformOf<B: Backend> {
+    pub dense: B::Linear,
+    pub activation: Activation,
+    pub norm: NormOf<B::Vector>,
+}
+
+/// The norms of queries and of keys.
+pub(crate) struct QkNormsOf<B: Backend> {
+    pub queries: NormOf<B::Vector>,
+    pub keys: NormOf<B::Vector>,
+}
+
+/// Both halves of a feed-forward block.
+pub(crate) struct DenseOf<B: Backend> {
+    pub up: B::Linear,
+    pub down: B::Linear,
+}
+
+/// A router and its experts.
+pub(crate) struct ExpertsOf<B: Backend> {
+    pub router: B::Linear,
+    pub experts: Vec<DenseOf<B>>,
+    /// One that every token takes, and its gate.
+    pub shared: Option<(DenseOf<B>, B::Linear)>,
+}
+
+pub(crate) enum MlpOf<B: Backend> {
+    Dense(DenseOf<B>),
+    Sparse(ExpertsOf<B>),
+}
+
+/// The weights of one block.
+pub(crate) struct BlockOf<B: Backend> {
+    pub attn_norm: Option<NormOf<B::Vector>>,
+    pub qkv: B::Linear,
+    pub qk_norms: Option<QkNormsOf<B>>,
+    pub attn_out: B::Linear,
+    pub post_attn_norm: Option<NormOf<B::Vector>>,
+    pub mlp_norm: Option<NormOf<B::Vector>>,
+    pub mlp: MlpOf<B>,
+    pub post_mlp_norm: Option<NormOf<B::Vector>>,
+}
+
+/// A transformer with its weights on a device.
+pub(crate) struct Transformer<B: Backend> {
+    /// Shared with who loads what stands beside the transformer.
+    pub backend: Arc<B>,
+    pub architecture: Architecture,
+    pub embed: TableOf<B>,
+    /// Learned positions, the segment's vector included.
+    pub positions: Option<TableOf<B>>,
+    pub embed_norm: Option<NormOf<B::Vector>>,
+    pub project: Option<(B::Linear, B::Linear)>,
+    pub blocks: Vec<BlockOf<B>>,
+    pub final_norm: Option<NormOf<B::Vector>>,
+    pub head: Option<B::Linear>,
+    /// What stands before the head of a masked language model.
+    pub transform: Option<TransformOf<B>>,
+    pub alibi: Option<Alibi>,
+    /// Which of three positions each rotary frequency turns by, where pictures have places (Qwen2-VL).
+    pub axes: Option<Vec<u8>>,
+    /// The rows of a picture see one another in both directions (Gemma 3).
+    pub both_ways: bool,
+    /// Reads a picture at once and never goes on from what it read: one layer of the cache serves all.
+    pub tower: bool,
+}
+
+/// Tensors that a forward pass writes to, kept from one pass to the next.
+#[derive(Default)]
+pub(crate) struct Workspace<T> {
+    pub x: T,
+    pub normed: T,
+    pub second: T,
+    pub qkv: T,
+    pub attended: T,
+    pub wide: T,
+    pub narrow: T,
+    pub expert: T,
+    /// The last block's output after the final norm.
+    pub last: T,
+    /// The rows of pictures in the present batch.
+    pub given: Vec<f32>,
+    /// Rows that stand in the place of tokens' vectors.
+    pub shown: Option<Arc<Shown>>,
+    /// What the last pass was part of.
+    pub writing: bool,
+}
+
+impl<T> Workspace<T> {
+    /// So many rows, part of what the last pass was part of.
+    pub fn extent(&self, rows: usize) -> Extent {
+        Extent {
+            rows,
+            writing: self.writing,
+        }
+    }
+
+    /// Collects the rows of these tokens, all of which belong to pictures.
+    pub fn shown_rows(&mut self, tokens: &[u32], pictures: &[usize]) {
+        self.given.clear();
+        if let Some(shown) = &self.shown {
+            for &row in pictures {
+                self.given.extend_from_slice(shown.row(tokens[row]));
+            }
+        }
+    }
+}
+
+/// Called with a layer's number and its hidden states, row after row.
+pub type Visit<'a> = &'a mut dyn FnMut(usize, &[f32]);
+
+/// Who looks at the hidden states of a pass.
+pub enum Watch<'a> {
+    /// All rows of every layer.
+    Rows(Visit<'a>),
+    /// The means of groups of rows, in these layers (ascending).
+    Means {
+        groups: &'a Groups,
+        layers: &'a [usize],
+        /// Gets a layer's number and the means, group after group.
+        visit: Visit<'a>,
+    },
+}
+
+impl Watch<'_> {
+    pub(crate) fn see<B: Backend>(
+        &mut self,
+        backend: &B,
+        layer: usize,
+        x: &B::Tensor,
+        (rows, width): (usize, usize),
+    ) {
+        match self {
+            Self::Rows(visit) => visit(layer, &backend.download(x, rows * width)),
+            Self::Means {
+                groups,
+                layers,
+                visit,
+            } if layers.binary_search(&layer).is_ok() => {
+                visit(layer, &backend.pool(x, width, groups));
+            }
+            Self::Means { .. } => {}
+        }
+    }
+}
