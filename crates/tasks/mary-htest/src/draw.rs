@@ -22,7 +22,6 @@ pub fn noun(rng: &mut Stream) -> &'static str {
     }
 }
 
-/// With a capital first letter.
 pub fn capitalised(word: &str) -> String {
     let mut chars = word.chars();
     match chars.next() {
@@ -47,6 +46,14 @@ pub fn relation(one: &str, two: &str) -> [usize; 5] {
     ]
 }
 
+/// Whether [`relation`] is `wanted`; the distance, which takes longest, is computed where all else agrees.
+fn stands_so(one: &str, two: &str, wanted: &[usize; 5]) -> bool {
+    let (a, b) = (one.as_bytes(), two.as_bytes());
+    alike(a.iter().zip(b)) == wanted[3]
+        && alike(a.iter().rev().zip(b.iter().rev())) == wanted[4]
+        && relation(one, two) == *wanted
+}
+
 /// How many pairs are alike before the first that is not.
 fn alike<'t>(pairs: impl Iterator<Item = (&'t u8, &'t u8)>) -> usize {
     pairs.take_while(|(x, y)| x.eq_ignore_ascii_case(y)).count()
@@ -65,7 +72,18 @@ fn letters(word: &[u8]) -> [u8; 26] {
 
 /// Levenshtein's distance in one row; millions of them are taken while a set is drawn.
 fn edit_distance(a: &[u8], b: &[u8]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
+    const LONG: usize = 64;
+    let (mut short, mut long) = ([0; LONG], Vec::new());
+    let row = match short.get_mut(..=b.len()) {
+        Some(row) => row,
+        None => {
+            long.resize(b.len() + 1, 0);
+            &mut long[..]
+        }
+    };
+    for (at, cell) in row.iter_mut().enumerate() {
+        *cell = at;
+    }
     for (i, x) in a.iter().enumerate() {
         let mut diagonal = i;
         let mut left = i + 1;
@@ -82,9 +100,10 @@ fn edit_distance(a: &[u8], b: &[u8]) -> usize {
     row.last().copied().unwrap_or(0)
 }
 
-/// Vowel letters of a word.
 pub fn vowels(word: &str) -> usize {
-    word.chars().filter(|c| "aeiouAEIOU".contains(*c)).count()
+    word.bytes()
+        .filter(|c| matches!(c | 32, b'a' | b'e' | b'i' | b'o' | b'u'))
+        .count()
 }
 
 /// A word of `pool` that is as long as `word` and stands to each of its neighbours as `word` does;
@@ -104,7 +123,7 @@ pub fn stand_in(
                 && neighbours
                     .iter()
                     .zip(&wanted)
-                    .all(|(n, wanted)| relation(w, n) == *wanted)
+                    .all(|(n, wanted)| stands_so(w, n, wanted))
         })
         .collect();
     pick(rng, &fitting)
