@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::linear::{line, r_squared};
+use crate::linear::slope_and_intercept;
 use crate::{StatsError, input};
 
 /// A fitted negative exponential.
@@ -43,11 +43,12 @@ pub fn exponential(x: &[f64], y: &[f64]) -> Result<Exponential, StatsError> {
             why: "x does not vary, so no rate is defined",
         });
     }
-    let residual = |log_rate: f64| -> f64 {
-        match at_rate(x, y, low, log_rate.exp() / range) {
-            Ok((fit, _)) => 1.0 - fit.r_squared,
-            Err(_) => f64::INFINITY,
-        }
+    let total = input::sum_squares(y);
+    let mut decay = vec![0.0; x.len()];
+    let mut fit = |log_rate: f64| at_rate(x, y, total, low, log_rate.exp() / range, &mut decay);
+    let mut residual = |log_rate: f64| match fit(log_rate) {
+        Some(curve) if !curve.r_squared.is_nan() => 1.0 - curve.r_squared,
+        _ => f64::INFINITY,
     };
     const GRID: usize = 240;
     let (from, to) = (0.001_f64.ln(), 500_f64.ln());
@@ -57,34 +58,47 @@ pub fn exponential(x: &[f64], y: &[f64]) -> Result<Exponential, StatsError> {
         .map(|r| (residual(r), r))
         .min_by(|a, b| a.0.total_cmp(&b.0))
         .map_or(from, |(_, r)| r);
-    let log_rate = golden_section(residual, (best - step).max(from), (best + step).min(to));
-    at_rate(x, y, low, log_rate.exp() / range).map(|(fit, _)| fit)
+    let log_rate = golden_section(
+        &mut residual,
+        (best - step).max(from),
+        (best + step).min(to),
+    );
+    fit(log_rate).ok_or(StatsError::Degenerate {
+        what: WHAT,
+        why: "x does not vary, so no rate is defined",
+    })
 }
 
 /// The best `a` and `c` for a rate. The curve is anchored at the smallest x, so that a large rate
-/// times a large x cannot underflow to a constant.
+/// times a large x cannot underflow to a constant. A permutation test comes here a million times: nothing is checked or
+/// allocated again.
 fn at_rate(
     x: &[f64],
     y: &[f64],
+    total: f64,
     anchor: f64,
     b: f64,
-) -> Result<(Exponential, Vec<f64>), StatsError> {
-    let decay: Vec<f64> = x.iter().map(|v| (-b * (v - anchor)).exp()).collect();
-    let fit = line(&decay, y)?;
-    let fitted: Vec<f64> = decay
-        .iter()
-        .map(|d| fit.intercept + fit.slope * d)
-        .collect();
-    let curve = Exponential {
-        a: fit.slope * (b * anchor).exp(),
+    decay: &mut [f64],
+) -> Option<Exponential> {
+    for (d, v) in decay.iter_mut().zip(x) {
+        *d = (-b * (v - anchor)).exp();
+    }
+    let (slope, intercept, _) = slope_and_intercept(decay, y)?;
+    let fitted = decay.iter().map(|d| intercept + slope * d);
+    let residual: f64 = y.iter().zip(fitted).map(|(a, f)| (a - f).powi(2)).sum();
+    Some(Exponential {
+        a: slope * (b * anchor).exp(),
         b,
-        c: fit.intercept,
-        r_squared: r_squared(y, &fitted)?,
-    };
-    Ok((curve, fitted))
+        c: intercept,
+        r_squared: if total > 0.0 {
+            1.0 - residual / total
+        } else {
+            0.0
+        },
+    })
 }
 
-fn golden_section(f: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
+fn golden_section(mut f: impl FnMut(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
     let ratio = 0.5 * (5.0_f64.sqrt() - 1.0);
     let (mut left, mut right) = (high - ratio * (high - low), low + ratio * (high - low));
     let (mut at_left, mut at_right) = (f(left), f(right));

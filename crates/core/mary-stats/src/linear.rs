@@ -27,17 +27,12 @@ pub struct FittedLine {
 pub fn line(x: &[f64], y: &[f64]) -> Result<FittedLine, StatsError> {
     const WHAT: &str = "line fit";
     input::pairs(WHAT, x, y, 2)?;
-    let (mx, my) = (input::mean(x), input::mean(y));
-    let xx = input::sum_squares(x);
-    if xx <= 0.0 {
+    let Some((slope, intercept, xx)) = slope_and_intercept(x, y) else {
         return Err(StatsError::Degenerate {
             what: WHAT,
             why: "x does not vary, so no slope is defined",
         });
-    }
-    let xy: f64 = x.iter().zip(y).map(|(a, b)| (a - mx) * (b - my)).sum();
-    let slope = xy / xx;
-    let intercept = my - slope * mx;
+    };
     let fitted: Vec<f64> = x.iter().map(|a| intercept + slope * a).collect();
     let n = x.len() as f64;
     let residual: f64 = y.iter().zip(&fitted).map(|(b, f)| (b - f).powi(2)).sum();
@@ -58,6 +53,18 @@ pub fn line(x: &[f64], y: &[f64]) -> Result<FittedLine, StatsError> {
         }),
         n: x.len(),
     })
+}
+
+/// Slope, intercept and the sum of squares of x, of input that was checked; none where x does not vary.
+pub(crate) fn slope_and_intercept(x: &[f64], y: &[f64]) -> Option<(f64, f64, f64)> {
+    let (mx, my) = (input::mean(x), input::mean(y));
+    let xx = input::sum_squares(x);
+    if xx <= 0.0 {
+        return None;
+    }
+    let xy: f64 = x.iter().zip(y).map(|(a, b)| (a - mx) * (b - my)).sum();
+    let slope = xy / xx;
+    Some((slope, my - slope * mx, xx))
 }
 
 /// Share of the variance of `y` that `fitted` explains: `1 - SS_residual / SS_total`. A `y` that
