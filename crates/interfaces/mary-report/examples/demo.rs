@@ -6,7 +6,7 @@
 #[path = "../tests/fixture/mod.rs"]
 mod fixture;
 
-use mary_report::html::{Chapter, ReportOptions, report};
+use mary_report::html::{BuiltChapter, ReportOptions, report};
 
 fn main() -> std::io::Result<()> {
     let path = std::env::args()
@@ -22,13 +22,9 @@ fn main() -> std::io::Result<()> {
         }
         None => fixture::usual(),
     };
-    let chapters: Vec<Chapter> = fixture::exhibits::all(&bench)
+    let chapters: Vec<BuiltChapter> = fixture::exhibits::all(&bench)
         .into_iter()
-        .map(|(id, title, exhibits)| Chapter {
-            id,
-            title,
-            exhibits,
-        })
+        .map(|(id, title, exhibits)| BuiltChapter::new(id, title, exhibits))
         .collect();
     let mut file = std::io::BufWriter::new(std::fs::File::create(&path)?);
     let runs = [bench.run.clone()];

@@ -14,7 +14,7 @@ use mary_report::{
     OutcomeClass,
     html::{ReportOptions, report},
     viewer::{
-        Filter, IndexedSource, Order, RunEntry, RunList, SampleLog, SampleSource as _, SourceError,
+        Filter, IndexedSource, Order, RunEntry, RunList, SampleLog, SourceError,
     },
 };
 

@@ -52,37 +52,31 @@ pub(crate) fn write_foreign(out: &mut dyn fmt::Write, text: &str) -> fmt::Result
 
 /// Our own prose as HTML: what stands between backticks is code, as everywhere in Mary's texts.
 pub(crate) fn prose(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 16);
-    let mut rest = text;
-    while let Some((before, code, after)) = coded(rest) {
-        out.push_str(&html(before));
-        out.push_str("<code>");
-        out.push_str(&html(code));
-        out.push_str("</code>");
-        rest = after;
-    }
-    out.push_str(&html(rest));
-    out
+    with_code(text, html, |code| format!("<code>{}</code>", html(code)))
 }
 
 /// The same without any markup, for labels that are read out.
 pub(crate) fn unquoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, code, after)) = coded(rest) {
-        out.push_str(before);
-        out.push_str(code);
-        rest = after;
-    }
-    out.push_str(rest);
-    out
+    with_code(text, str::to_owned, str::to_owned)
 }
 
-/// What stands before, between and after the next two backticks.
-pub(crate) fn coded(text: &str) -> Option<(&str, &str, &str)> {
-    let (before, rest) = text.split_once('`')?;
-    let (code, after) = rest.split_once('`')?;
-    Some((before, code, after))
+/// Prose with what stands between two backticks written in one way and the rest in another; a lone
+/// backtick stays.
+pub(crate) fn with_code(
+    text: &str,
+    plain: impl Fn(&str) -> String,
+    code: impl Fn(&str) -> String,
+) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some((before, quoted)) = rest.split_once('`')
+        && let Some((coded, after)) = quoted.split_once('`')
+    {
+        out += &plain(before);
+        out += &code(coded);
+        rest = after;
+    }
+    out + &plain(rest)
 }
 
 /// A JSON text that may stand inside `<script>`: no `<`, `>`, `&`, U+2028 or U+2029 is left bare.

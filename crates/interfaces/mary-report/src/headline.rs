@@ -2,6 +2,7 @@
 //! chance, where its answers are constant, what is strongest, what could not be judged.
 
 use mary_contract::{RunSummary, SummaryRow};
+use mary_platform::counted;
 
 use crate::number::{ScoreScale, VersusChance};
 use crate::subject::{self, Subject};
@@ -34,10 +35,7 @@ fn of_one(runs: &[RunSummary], who: &Subject) -> Option<String> {
         return None;
     }
     let judged = |verdict| all.iter().filter(move |r| VersusChance::of(r) == verdict);
-    let known = all
-        .iter()
-        .filter(|r| VersusChance::of(r) != VersusChance::Unknown)
-        .count();
+    let known = all.len() - judged(VersusChance::Unknown).count();
     let mut sentences = Vec::new();
     if known > 0 {
         let above = judged(VersusChance::Above).count();
@@ -45,7 +43,7 @@ fn of_one(runs: &[RunSummary], who: &Subject) -> Option<String> {
         let mut text = format!(
             "{} is above chance on {above} of {}",
             who.label,
-            tasks(known)
+            counted(known, "task")
         );
         if below > 0 {
             text.push_str(&format!(" and below it on {below}"));
@@ -75,7 +73,7 @@ fn of_one(runs: &[RunSummary], who: &Subject) -> Option<String> {
     if known < all.len() {
         sentences.push(format!(
             "{} without a chance level",
-            tasks(all.len() - known)
+            counted(all.len() - known, "task")
         ));
     }
     sentences.extend(troubles(&all));
@@ -88,15 +86,9 @@ fn of_many(runs: &[RunSummary], subjects: &[Subject]) -> Vec<String> {
     let mut all: Vec<&SummaryRow> = Vec::new();
     for who in subjects {
         let own: Vec<&SummaryRow> = rows(runs, who).collect();
-        let verdicts: Vec<VersusChance> = own.iter().map(|r| VersusChance::of(r)).collect();
-        known += verdicts
-            .iter()
-            .filter(|v| **v != VersusChance::Unknown)
-            .count();
-        let count = verdicts
-            .iter()
-            .filter(|v| **v == VersusChance::Above)
-            .count();
+        let of = |wanted| own.iter().filter(|r| VersusChance::of(r) == wanted).count();
+        known += own.len() - of(VersusChance::Unknown);
+        let count = of(VersusChance::Above);
         above.push((count, &who.label));
         all.extend(own);
     }
@@ -158,32 +150,21 @@ fn troubles(rows: &[&SummaryRow]) -> Vec<String> {
     if constant > 0 {
         out.push(format!(
             "one answer takes more than 95 % on {}",
-            tasks(constant)
+            counted(constant, "task")
         ));
     }
     let unscored: usize = rows.iter().flat_map(|r| r.unscored.values()).sum();
     let failed: usize = rows.iter().flat_map(|r| r.failed.values()).sum();
     if unscored > 0 {
-        out.push(format!("{} could not be scored", samples(unscored)));
+        out.push(format!(
+            "{} could not be scored",
+            counted(unscored, "sample")
+        ));
     }
     if failed > 0 {
-        out.push(format!("{} failed", samples(failed)));
+        out.push(format!("{} failed", counted(failed, "sample")));
     }
     out
-}
-
-fn tasks(n: usize) -> String {
-    match n {
-        1 => "1 task".into(),
-        n => format!("{n} tasks"),
-    }
-}
-
-fn samples(n: usize) -> String {
-    match n {
-        1 => "1 sample".into(),
-        n => format!("{n} samples"),
-    }
 }
 
 /// Sentences joined into one that ends with a full stop.

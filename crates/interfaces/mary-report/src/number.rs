@@ -70,43 +70,37 @@ impl VersusChance {
         }
     }
 
-    /// One character, never colour alone.
+    /// One character, never colour alone; the name in `--json`; what it means.
+    fn described(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Above => ("▲", "above", "above chance"),
+            Self::AboveUncorrected => (
+                "△",
+                "above_uncorrected",
+                "above chance by its own interval only",
+            ),
+            Self::NotDistinguished => ("≈", "not_distinguished", "not distinguished from chance"),
+            Self::AtFloor => ("◇", "at_floor", "may come from counting tokens"),
+            Self::BelowUncorrected => (
+                "▽",
+                "below_uncorrected",
+                "below chance by its own interval only",
+            ),
+            Self::Below => ("▼", "below", "below chance"),
+            Self::Unknown => ("", "unknown", ""),
+        }
+    }
+
     pub fn mark(self) -> &'static str {
-        match self {
-            Self::Above => "▲",
-            Self::AboveUncorrected => "△",
-            Self::NotDistinguished => "≈",
-            Self::AtFloor => "◇",
-            Self::BelowUncorrected => "▽",
-            Self::Below => "▼",
-            Self::Unknown => "",
-        }
+        self.described().0
     }
 
-    /// As `--json` has it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Above => "above",
-            Self::AboveUncorrected => "above_uncorrected",
-            Self::NotDistinguished => "not_distinguished",
-            Self::AtFloor => "at_floor",
-            Self::BelowUncorrected => "below_uncorrected",
-            Self::Below => "below",
-            Self::Unknown => "unknown",
-        }
+        self.described().1
     }
 
-    /// In words.
     pub fn words(self) -> &'static str {
-        match self {
-            Self::Above => "above chance",
-            Self::AboveUncorrected => "above chance by its own interval only",
-            Self::NotDistinguished => "not distinguished from chance",
-            Self::AtFloor => "may come from counting tokens",
-            Self::BelowUncorrected => "below chance by its own interval only",
-            Self::Below => "below chance",
-            Self::Unknown => "",
-        }
+        self.described().2
     }
 
     /// The verdict of a row in words, with the p-values behind it.

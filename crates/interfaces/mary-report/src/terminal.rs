@@ -131,7 +131,7 @@ pub fn plain(table: &mary_contract::Table, style: TableStyle) -> String {
     fit(&mut drawn, style);
     let mut out = format!("{}\n{}\n", escape::terminal(&table.title), trimmed(&drawn));
     if !table.caption.is_empty() {
-        out += &wrap(&escape::terminal(&table.caption), style.width);
+        out += &wrap(&table.caption, style.width);
     }
     out
 }
@@ -163,11 +163,11 @@ fn stacked(table: &mary_contract::Table, width: usize) -> Option<String> {
     let head: Vec<_> = table.head.iter().map(|h| escape::terminal(h)).collect();
     let mut out = String::new();
     if !table.title.is_empty() {
-        out += &wrap(&escape::terminal(&table.title), Some(width));
+        out += &wrap(&table.title, Some(width));
     }
     out += &narrow::stacked(&head, &rows, width);
     if !table.caption.is_empty() {
-        out += &wrap(&escape::terminal(&table.caption), Some(width));
+        out += &wrap(&table.caption, Some(width));
     }
     Some(out)
 }
@@ -190,16 +190,9 @@ struct RowColumns {
 
 impl Sheet<'_> {
     fn rows_of(&self, task: &str) -> Vec<(&Subject, &SummaryRow)> {
-        self.subjects
-            .iter()
-            .filter_map(|s| {
-                let row = self
-                    .run
-                    .rows
-                    .iter()
-                    .find(|r| r.model == s.model && r.task == task)?;
-                Some((s, row))
-            })
+        let run = std::slice::from_ref(self.run);
+        let rows = self.subjects.iter();
+        rows.filter_map(|who| Some((who, subject::row(run, who, task)?)))
             .collect()
     }
 
@@ -234,7 +227,7 @@ impl Sheet<'_> {
         head.extend(["chance", "human", "n"].map(head_cell));
         drawn.set_header(head);
         for (family, tasks) in subject::families(std::slice::from_ref(self.run)) {
-            drawn.add_row(vec![family_cell(&family)]);
+            drawn.add_row(vec![head_cell(&family)]);
             for task in &tasks {
                 let rows = self.rows_of(task);
                 let Some((_, first)) = rows.first() else {
@@ -315,7 +308,7 @@ impl Sheet<'_> {
         head.extend(columns.remarks.then_some(""));
         drawn.set_header(head.into_iter().map(head_cell));
         for (family, tasks) in subject::families(std::slice::from_ref(self.run)) {
-            drawn.add_row(vec![family_cell(&family)]);
+            drawn.add_row(vec![head_cell(&family)]);
             for task in &tasks {
                 let rows = self.rows_of(task);
                 let name = escape::terminal(subject::task_name(task));
@@ -492,10 +485,6 @@ fn head_cell(text: &str) -> Cell {
     Cell::new(escape::terminal(text)).add_attribute(Attribute::Bold)
 }
 
-fn family_cell(family: &str) -> Cell {
-    Cell::new(escape::terminal(family)).add_attribute(Attribute::Bold)
-}
-
 fn level_cell(level: Option<f64>, scale: ScoreScale) -> Cell {
     Cell::new(level.map_or("–".into(), |v| scale.value(v))).add_attribute(Attribute::Dim)
 }
@@ -565,20 +554,5 @@ fn width_of(text: &str) -> usize {
 }
 
 fn wrap(text: &str, width: Option<usize>) -> String {
-    let width = width.unwrap_or(100).max(20);
-    let mut out = String::new();
-    let mut line = 0;
-    for word in text.split(' ') {
-        if line > 0 && line + word.chars().count() + 1 > width {
-            out.push('\n');
-            line = 0;
-        } else if line > 0 {
-            out.push(' ');
-            line += 1;
-        }
-        out += word;
-        line += word.chars().count();
-    }
-    out.push('\n');
-    out
+    hanging("", 0, &escape::terminal(text), width.unwrap_or(100).max(20))
 }

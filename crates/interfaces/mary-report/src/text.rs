@@ -269,45 +269,44 @@ fn csv_cell(cell: &str) -> String {
 
 /// Prose in which backticks mean code.
 fn latex_prose(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, code, after)) = escape::coded(rest) {
-        out += &latex_text(before);
-        out += &format!("\\texttt{{{}}}", latex_text(code));
-        rest = after;
-    }
-    out + &latex_text(rest)
+    let code = |code: &str| format!("\\texttt{{{}}}", latex_text(code));
+    escape::with_code(text, latex_text, code)
 }
+
+/// What LaTeX reads otherwise, or not at all, and how it is written there.
+const LATEX: [(char, &str); 19] = [
+    ('\\', "\\textbackslash{}"),
+    ('~', "\\textasciitilde{}"),
+    ('^', "\\textasciicircum{}"),
+    ('<', "\\textless{}"),
+    ('>', "\\textgreater{}"),
+    ('▲', "$\\blacktriangle$"),
+    ('▼', "$\\blacktriangledown$"),
+    ('△', "$\\triangle$"),
+    ('▽', "$\\triangledown$"),
+    ('◇', "$\\Diamond$"),
+    ('≈', "$\\approx$"),
+    ('−', "$-$"),
+    ('±', "$\\pm$"),
+    ('×', "$\\times$"),
+    ('–', "--"),
+    ('—', "---"),
+    ('“', "``"),
+    ('”', "''"),
+    ('\n', " "),
+];
 
 fn latex_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        match c {
-            '\\' => out.push_str("\\textbackslash{}"),
-            '&' | '%' | '$' | '#' | '_' | '{' | '}' => {
-                out.push('\\');
+        match LATEX.iter().find(|(plain, _)| *plain == c) {
+            Some((_, written)) => out.push_str(written),
+            None if c == '\t' => out.push(' '),
+            None if escape::is_invisible(c) => {}
+            None => {
+                out.extend("&%$#_{}".contains(c).then_some('\\'));
                 out.push(c);
             }
-            '~' => out.push_str("\\textasciitilde{}"),
-            '^' => out.push_str("\\textasciicircum{}"),
-            '<' => out.push_str("\\textless{}"),
-            '>' => out.push_str("\\textgreater{}"),
-            '▲' => out.push_str("$\\blacktriangle$"),
-            '▼' => out.push_str("$\\blacktriangledown$"),
-            '△' => out.push_str("$\\triangle$"),
-            '▽' => out.push_str("$\\triangledown$"),
-            '◇' => out.push_str("$\\Diamond$"),
-            '≈' => out.push_str("$\\approx$"),
-            '−' => out.push_str("$-$"),
-            '±' => out.push_str("$\\pm$"),
-            '×' => out.push_str("$\\times$"),
-            '–' => out.push_str("--"),
-            '—' => out.push_str("---"),
-            '“' => out.push_str("``"),
-            '”' => out.push_str("''"),
-            '\n' | '\t' => out.push(' '),
-            c if escape::is_invisible(c) => {}
-            c => out.push(c),
         }
     }
     out

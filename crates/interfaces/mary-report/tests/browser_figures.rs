@@ -7,7 +7,7 @@ use crate::fixture;
 use mary_contract::{
     Axis, Exhibits, Figure, FigureKind, Point, Request, Sample, Scale, Series, Target,
 };
-use mary_report::html::{Chapter, ReportOptions, report};
+use mary_report::html::{BuiltChapter, ReportOptions, report};
 use serde_json::Value;
 
 fn axis(scale: Scale) -> Axis {
@@ -74,11 +74,7 @@ fn exhibits(models: &[&str]) -> Exhibits {
 fn open(browser: &mut Browser, models: &[&str], width: u32) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let bench = fixture::bench(models, 12);
-    let chapters = [Chapter {
-        id: "htest".into(),
-        title: "H-TEST".into(),
-        exhibits: exhibits(models),
-    }];
+    let chapters = [BuiltChapter::new("htest", "H-TEST", exhibits(models))];
     let path = folder.path().join("report.html");
     let mut file = std::fs::File::create(&path).unwrap();
     let options = ReportOptions::default();

@@ -6,17 +6,13 @@ use crate::fixture;
 use std::path::PathBuf;
 
 use chromium::Browser;
-use mary_report::html::{Chapter, ReportOptions, report};
+use mary_report::html::{BuiltChapter, ReportOptions, report};
 
 fn written(folder: &tempfile::TempDir) -> PathBuf {
     let bench = fixture::usual();
-    let chapters: Vec<Chapter> = fixture::exhibits::all(&bench)
+    let chapters: Vec<BuiltChapter> = fixture::exhibits::all(&bench)
         .into_iter()
-        .map(|(id, title, exhibits)| Chapter {
-            id,
-            title,
-            exhibits,
-        })
+        .map(|(id, title, exhibits)| BuiltChapter::new(id, title, exhibits))
         .collect();
     let path = folder.path().join("report.html");
     let mut file = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());

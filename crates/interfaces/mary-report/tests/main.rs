@@ -11,6 +11,7 @@ mod browser_figures;
 mod browser_pages;
 mod browser_report;
 mod browser_viewer;
+mod chapter;
 mod chromium;
 mod compare;
 mod fixture;

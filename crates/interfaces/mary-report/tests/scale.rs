@@ -8,8 +8,8 @@ use fixture::log::{MemoryLog, Shared};
 use mary_contract::Outcome;
 use mary_report::{
     OutcomeClass,
-    html::{Chapter, ReportOptions, report},
-    viewer::{Filter, IndexedSource, Order, SampleSource as _},
+    html::{BuiltChapter, ReportOptions, report},
+    viewer::{Filter, IndexedSource, Order},
 };
 
 #[test]
@@ -17,13 +17,9 @@ fn two_hundred_thousand_samples_of_twenty_models_fit_a_small_file() {
     let names: Vec<String> = (0..20).map(|k| format!("hf/lab/model-{k:02}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let bench = fixture::bench(&names, 1667);
-    let chapters: Vec<Chapter> = fixture::exhibits::all(&bench)
+    let chapters: Vec<BuiltChapter> = fixture::exhibits::all(&bench)
         .into_iter()
-        .map(|(id, title, exhibits)| Chapter {
-            id,
-            title,
-            exhibits,
-        })
+        .map(|(id, title, exhibits)| BuiltChapter::new(id, title, exhibits))
         .collect();
     let mut page = Vec::new();
     let runs = [bench.run.clone()];

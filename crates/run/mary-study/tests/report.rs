@@ -2,7 +2,7 @@
 //! nothing, nothing is wider than the window. Two studies, one of them with judges who never differ.
 
 use mary_contract::{Outcome, Sample};
-use mary_report::html::{Chapter, ReportOptions, report};
+use mary_report::html::{BuiltChapter, ReportOptions, report};
 use mary_store::RunFolder;
 use mary_study::simulate::{Behaviour, Simulation, by_data};
 use mary_study::{Session, Study, analysis::PeopleStatistics, exhibits};
@@ -89,11 +89,7 @@ fn the_chapter_of_people_reads_well_at_both_widths() {
     assert_eq!(cells[column("alpha")], "undefined");
     assert_eq!(cells[column("kappa")], "undefined");
     assert!(cells[column("agreement")].starts_with("100.0 ["));
-    let chapter = Chapter {
-        id: "people".into(),
-        title: "People".into(),
-        exhibits: shown,
-    };
+    let chapter = BuiltChapter::new("people", "People", shown);
     let path = dir.path().join("report.html");
     let mut file = std::fs::File::create(&path).unwrap();
     report(

@@ -6,6 +6,7 @@
 
 mod blocks;
 mod carried;
+mod chapter;
 mod first;
 mod overview;
 mod palette;
@@ -27,10 +28,10 @@ use crate::{
     number::count,
     subject::{self, Subject},
     summary_table, text,
-    twins::Sheet,
 };
 use blocks::{figure_block, table_block, table_tools};
 pub(crate) use carried::data_url;
+pub use chapter::{BuiltChapter, Chapter, Contents, build};
 use first::First;
 use palette::Palette;
 pub(crate) use selection::lot;
@@ -62,8 +63,6 @@ pub struct ReportOptions {
     pub max_sample_bytes: usize,
     /// The chapter that stands before the overview, by its id: what the report is about.
     pub lead: Option<String>,
-    /// Items in all their forms side by side, at the end of the chapter [`TWINS`].
-    pub twins: Sheet,
 }
 
 impl Default for ReportOptions {
@@ -73,22 +72,8 @@ impl Default for ReportOptions {
             max_samples: 3000,
             max_sample_bytes: 7 << 20,
             lead: None,
-            twins: Sheet::default(),
         }
     }
-}
-
-/// The id of the chapter that sets forms of the same items side by side.
-pub const TWINS: &str = "twins";
-
-/// What a family has to show.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Chapter {
-    /// The family's id, the word before the slash.
-    pub id: String,
-    pub title: String,
-    /// Its tables, figures and pictures.
-    pub exhibits: Exhibits,
 }
 
 /// What went into a report.
@@ -105,7 +90,7 @@ pub struct ReportStats {
 /// is kept. Errors are those of `out`.
 pub fn report(
     runs: &[RunSummary],
-    chapters: &[Chapter],
+    chapters: &[BuiltChapter],
     samples: &mut dyn Iterator<Item = (String, Sample)>,
     options: &ReportOptions,
     out: &mut dyn Write,
@@ -120,9 +105,11 @@ pub fn report(
         runs,
         chapters,
         subjects: &subjects,
-        palette: Palette::new(&subjects, chapters.iter().flat_map(|c| &c.exhibits.figures)),
+        palette: Palette::new(
+            &subjects,
+            chapters.iter().flat_map(|c| &c.contents.exhibits.figures),
+        ),
         first: First::of(runs, &subjects),
-        twins: &options.twins,
     };
     let (samples_json, kept) = carried::carried(&subjects, &selected, options.max_sample_bytes);
     let title = options.title.clone().unwrap_or_else(|| page.title());
@@ -175,11 +162,10 @@ fn write_page(out: &mut dyn Write, title: &str, body: &str, data: &Value) -> io:
 
 struct Page<'a> {
     runs: &'a [RunSummary],
-    chapters: &'a [Chapter],
+    chapters: &'a [BuiltChapter],
     subjects: &'a [Subject],
     palette: Palette,
     first: First,
-    twins: &'a Sheet,
 }
 
 impl Page<'_> {
@@ -218,11 +204,11 @@ impl Page<'_> {
     }
 
     /// Chapters given, and families that have results but none.
-    fn sections(&self) -> Vec<(String, String, Option<&Exhibits>)> {
+    fn sections(&self) -> Vec<(String, String, Option<&Contents>)> {
         let mut out: Vec<_> = self
             .chapters
             .iter()
-            .map(|c| (c.id.clone(), c.title.clone(), Some(&c.exhibits)))
+            .map(|c| (c.id.clone(), c.title.clone(), Some(&c.contents)))
             .collect();
         for (family, _) in subject::families(self.runs) {
             if !out.iter().any(|(id, ..)| *id == family) {
@@ -240,24 +226,26 @@ impl Page<'_> {
         let mut out = String::from("<a class=\"skip\" href=\"#main\">Skip to the results</a>");
         out += &self.header(title, selected);
         out += "<div class=\"frame\"><nav class=\"contents\" aria-label=\"Contents\"><ol>";
-        let listed = |(id, title, exhibits): &(String, String, Option<&Exhibits>)| {
+        let listed = |(id, title, contents): &(String, String, Option<&Contents>)| {
             format!(
                 "<li><a href=\"#family-{}\">{}</a>{}</li>",
                 html(id),
                 html(title),
-                exhibits.map(contents_of).unwrap_or_default()
+                contents
+                    .map(|c| contents_of(&c.exhibits))
+                    .unwrap_or_default()
             )
         };
         out.extend(first.iter().map(listed));
         out += "<li><a href=\"#overview\">Overview</a></li>";
         out.extend(sections.iter().map(listed));
         out += "<li><a href=\"#samples\">Samples</a></li><li><a href=\"#made\">How this was made</a></li></ol></nav><main id=\"main\" tabindex=\"-1\">";
-        for (id, title, exhibits) in &first {
-            out += &self.chapter(id, title, *exhibits);
+        for (id, title, contents) in &first {
+            out += &self.chapter(id, title, *contents);
         }
         out += &self.overview();
-        for (id, title, exhibits) in &sections {
-            out += &self.chapter(id, title, *exhibits);
+        for (id, title, contents) in &sections {
+            out += &self.chapter(id, title, *contents);
         }
         out += &self.browser(selected, kept);
         out += &format!(
@@ -341,7 +329,7 @@ impl Page<'_> {
         let folded: usize = self
             .chapters
             .iter()
-            .flat_map(|c| &c.exhibits.tables)
+            .flat_map(|c| &c.contents.exhibits.tables)
             .map(blocks::folded_rows)
             .sum();
         if folded > 0 {
@@ -356,7 +344,7 @@ impl Page<'_> {
         let rest: usize = self
             .chapters
             .iter()
-            .flat_map(|c| &c.exhibits.tables)
+            .flat_map(|c| &c.contents.exhibits.tables)
             .map(|table| self.first.folded(table).len())
             .sum();
         if self.first.folds() {
@@ -432,13 +420,13 @@ impl Page<'_> {
         figure_block(id, title, &caption, &controls)
     }
 
-    fn chapter(&self, id: &str, title: &str, exhibits: Option<&Exhibits>) -> String {
+    fn chapter(&self, id: &str, title: &str, contents: Option<&Contents>) -> String {
         let mut out = format!(
             "<section id=\"family-{0}\" class=\"family\" aria-labelledby=\"family-{0}-h\"><h2 id=\"family-{0}-h\">{1}</h2>",
             html(id),
             html(title)
         );
-        let Some(exhibits) = exhibits else {
+        let Some(Contents { exhibits, items }) = contents else {
             out += "<p class=\"none\">This family has no tables or figures of its own; its scores stand in the overview.</p></section>";
             return out;
         };
@@ -478,9 +466,7 @@ impl Page<'_> {
             }
             out += "</div>";
         }
-        if id == TWINS {
-            out += &self.twins.html();
-        }
+        out += &items.html();
         if exhibits.figures.is_empty() && exhibits.tables.is_empty() {
             out += "<p class=\"none\">Nothing to show beyond the scores in the overview.</p>";
         }
@@ -514,10 +500,10 @@ impl Page<'_> {
         }
         tables.insert("results".into(), texts(&summary_table(self.runs)));
         for chapter in self.chapters {
-            for figure in &chapter.exhibits.figures {
+            for figure in &chapter.contents.exhibits.figures {
                 figures.insert(figure.id.clone(), self.drawn(figure));
             }
-            for table in &chapter.exhibits.tables {
+            for table in &chapter.contents.exhibits.tables {
                 tables.insert(table.id.clone(), texts(table));
             }
         }

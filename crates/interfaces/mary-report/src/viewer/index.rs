@@ -7,9 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mary_contract::{Outcome, Sample, SampleId};
 
-use super::{
-    Around, Facets, Filter, Lines, RunEntry, RunList, SampleRow, SampleSource, SourceError,
-};
+use super::{Around, Facets, Filter, Lines, RunEntry, RunList, SampleRow, SourceError};
 use crate::{OutcomeClass, escape, sample};
 
 /// Characters of a question and of an answer that are kept for lists and for search.
@@ -40,17 +38,17 @@ pub trait SampleLog: Send + Sync {
     fn read(&self, run: &str, place: u64) -> Result<Sample, SourceError>;
 }
 
-/// A [`SampleSource`] over a [`SampleLog`], with an index that follows the log as it grows.
-pub struct IndexedSource<L> {
-    log: L,
+/// The samples of a [`SampleLog`], with an index that follows the log as it grows.
+pub struct IndexedSource {
+    log: Box<dyn SampleLog>,
     indices: Mutex<HashMap<String, Arc<Mutex<Index>>>>,
 }
 
-impl<L: SampleLog> IndexedSource<L> {
+impl IndexedSource {
     /// An index over a log; a run is read when it is first looked at.
-    pub fn new(log: L) -> Self {
+    pub fn new(log: impl SampleLog + 'static) -> Self {
         Self {
-            log,
+            log: Box::new(log),
             indices: Mutex::new(HashMap::new()),
         }
     }
@@ -71,26 +69,27 @@ impl<L: SampleLog> IndexedSource<L> {
     }
 }
 
-impl<L: SampleLog> SampleSource for IndexedSource<L> {
-    fn runs(&self) -> Result<RunList, SourceError> {
+impl IndexedSource {
+    pub(super) fn runs(&self) -> Result<RunList, SourceError> {
         self.log.runs()
     }
 
-    fn run(&self, run: &str) -> Result<RunEntry, SourceError> {
+    pub fn run(&self, run: &str) -> Result<RunEntry, SourceError> {
         let mut entry = self.log.run(run)?;
         entry.samples = self.with(run, |index| index.rows.len())?;
         Ok(entry)
     }
 
-    fn report(&self, run: &str) -> Result<Option<Vec<u8>>, SourceError> {
+    pub(super) fn report(&self, run: &str) -> Result<Option<Vec<u8>>, SourceError> {
         self.log.report(run)
     }
 
-    fn facets(&self, run: &str, filter: &Filter) -> Result<Facets, SourceError> {
+    pub fn facets(&self, run: &str, filter: &Filter) -> Result<Facets, SourceError> {
         self.with(run, |index| index.facets(filter))
     }
 
-    fn page(
+    /// One page of the samples that match.
+    pub fn page(
         &self,
         run: &str,
         filter: &Filter,
@@ -111,11 +110,11 @@ impl<L: SampleLog> SampleSource for IndexedSource<L> {
         })
     }
 
-    fn around(&self, run: &str, filter: &Filter, id: &SampleId) -> Result<Around, SourceError> {
+    pub fn around(&self, run: &str, filter: &Filter, id: &SampleId) -> Result<Around, SourceError> {
         self.with(run, |index| index.around(filter, id))
     }
 
-    fn verdicts(
+    pub fn verdicts(
         &self,
         run: &str,
         id: &SampleId,
@@ -123,7 +122,7 @@ impl<L: SampleLog> SampleSource for IndexedSource<L> {
         self.with(run, |index| index.verdicts(id))
     }
 
-    fn sample(&self, run: &str, id: &SampleId) -> Result<Option<Sample>, SourceError> {
+    pub fn sample(&self, run: &str, id: &SampleId) -> Result<Option<Sample>, SourceError> {
         match self.with(run, |index| index.place(id))? {
             Some(place) => self.log.read(run, place).map(Some),
             None => Ok(None),

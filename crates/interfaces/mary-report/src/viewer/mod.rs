@@ -2,8 +2,8 @@
 //! two models side by side.
 //!
 //! Pages are made here, on the server, one page of samples at a time, so that a million stay fluid.
-//! The store is not known here: whoever starts the viewer brings a [`SampleSource`], or the two
-//! functions of a [`SampleLog`] for which [`IndexedSource`] does the rest.
+//! The store is not known here: whoever starts the viewer brings a [`SampleLog`], and [`IndexedSource`] does
+//! the rest.
 
 mod guard;
 mod index;
@@ -131,48 +131,12 @@ pub struct Facets {
     pub tasks: Vec<(String, usize)>,
 }
 
-/// Where the viewer gets its samples.
-pub trait SampleSource: Send + Sync {
-    /// All runs, newest first.
-    fn runs(&self) -> Result<RunList, SourceError>;
-
-    /// One run, with the samples there are by now.
-    fn run(&self, run: &str) -> Result<RunEntry, SourceError>;
-
-    /// The page of a run's report as it lies in its folder, where there is one.
-    fn report(&self, run: &str) -> Result<Option<Vec<u8>>, SourceError>;
-
-    fn facets(&self, run: &str, filter: &Filter) -> Result<Facets, SourceError>;
-
-    /// One page of the samples that match.
-    fn page(
-        &self,
-        run: &str,
-        filter: &Filter,
-        offset: usize,
-        limit: usize,
-    ) -> Result<Lines, SourceError>;
-
-    /// Where a sample stands among those that match.
-    fn around(&self, run: &str, filter: &Filter, id: &SampleId) -> Result<Around, SourceError>;
-
-    /// How every model did on the item of a sample.
-    fn verdicts(
-        &self,
-        run: &str,
-        id: &SampleId,
-    ) -> Result<Vec<(String, OutcomeClass)>, SourceError>;
-
-    /// One sample, whole.
-    fn sample(&self, run: &str, id: &SampleId) -> Result<Option<Sample>, SourceError>;
-}
-
 /// Serves the viewer until the process ends. `ready` is told the address once it listens.
 ///
 /// Hosts other than the loopback names and the bound address itself are refused, so that no web page
 /// elsewhere can read the runs through a rebound name.
 pub fn serve(
-    source: Arc<dyn SampleSource>,
+    source: Arc<IndexedSource>,
     address: SocketAddr,
     ready: &mut dyn FnMut(SocketAddr),
 ) -> io::Result<()> {
@@ -190,7 +154,7 @@ pub fn serve(
 
 /// Serves the viewer on a listener until `stop` is done.
 pub async fn serve_on(
-    source: Arc<dyn SampleSource>,
+    source: Arc<IndexedSource>,
     listener: tokio::net::TcpListener,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
@@ -200,10 +164,10 @@ pub async fn serve_on(
         .await
 }
 
-type Shared = State<Arc<dyn SampleSource>>;
+type Shared = State<Arc<IndexedSource>>;
 type Pairs = Query<Vec<(String, String)>>;
 
-fn router(source: Arc<dyn SampleSource>, bound: SocketAddr) -> Router {
+fn router(source: Arc<IndexedSource>, bound: SocketAddr) -> Router {
     Router::new()
         .route("/", get(runs))
         .route("/run/{run}", get(run))
@@ -259,14 +223,14 @@ async fn samples(State(source): Shared, Path(id): Path<String>, Query(pairs): Pa
 }
 
 async fn sample(State(source): Shared, Path(id): Path<String>, Query(pairs): Pairs) -> Response {
-    let found = tokio::task::spawn_blocking(move || {
+    let find = move || {
         let entry = source.run(&id)?;
         let query::Wanted {
             id: wanted,
             other,
             list,
         } = wanted(&pairs)?;
-        let one = found(source.as_ref(), &id, &wanted)?;
+        let one = found(&source, &id, &wanted)?;
         let beside = match &other {
             Some(model) => {
                 let mut twin = wanted.clone();
@@ -286,48 +250,35 @@ async fn sample(State(source): Shared, Path(id): Path<String>, Query(pairs): Pai
             around,
             verdicts,
         })
-    });
-    streamed(
-        found.await,
-        "text/html; charset=utf-8",
-        pages::sample::write,
-    )
+    };
+    answered(find, |page| {
+        streamed("text/html; charset=utf-8", page, pages::sample::write)
+    })
+    .await
 }
 
 async fn text(State(source): Shared, Path(id): Path<String>, Query(pairs): Pairs) -> Response {
-    let found = tokio::task::spawn_blocking(move || {
-        let wanted = wanted(&pairs)?;
-        found(source.as_ref(), &id, &wanted.id)
-    });
-    streamed(
-        found.await,
-        "text/plain; charset=utf-8",
-        crate::sample::write_plain,
-    )
+    let find = move || found(&source, &id, &wanted(&pairs)?.id);
+    let write = crate::sample::write_plain;
+    answered(find, |sample| {
+        streamed("text/plain; charset=utf-8", sample, write)
+    })
+    .await
 }
 
 /// The report of a run, in a sandbox: whatever the file in the folder holds, its scripts belong to no
 /// origin, reach no address and so read nothing of the viewer.
 async fn report(State(source): Shared, Path(id): Path<String>) -> Response {
-    let found = tokio::task::spawn_blocking(move || {
-        source.report(&id)?.ok_or_else(|| {
-            SourceError::NotFound(
-                "There is no report of this run yet; `mary report` makes one.".into(),
-            )
-        })
-    });
-    match found.await {
-        Ok(Ok(body)) => (
-            [
-                (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-                (header::CONTENT_SECURITY_POLICY, guard::REPORT_POLICY),
-            ],
-            body,
-        )
-            .into_response(),
-        Ok(Err(error)) => refuse(&error),
-        Err(_) => refuse(&SourceError::Broken("The page could not be made.".into())),
-    }
+    let none = "There is no report of this run yet; `mary report` makes one.";
+    let find = move || {
+        let found = source.report(&id)?;
+        found.ok_or_else(|| SourceError::NotFound(none.into()))
+    };
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CONTENT_SECURITY_POLICY, guard::REPORT_POLICY),
+    ];
+    answered(find, |body| (headers, body).into_response()).await
 }
 
 fn wanted(pairs: &[(String, String)]) -> Result<query::Wanted, SourceError> {
@@ -335,7 +286,7 @@ fn wanted(pairs: &[(String, String)]) -> Result<query::Wanted, SourceError> {
         .ok_or_else(|| SourceError::NotFound("A sample needs model, task and item.".into()))
 }
 
-fn found(source: &dyn SampleSource, run: &str, id: &SampleId) -> Result<Sample, SourceError> {
+fn found(source: &IndexedSource, run: &str, id: &SampleId) -> Result<Sample, SourceError> {
     source.sample(run, id)?.ok_or_else(|| {
         SourceError::NotFound(format!("There is no sample {} of {}.", id.item, id.model))
     })
@@ -343,40 +294,37 @@ fn found(source: &dyn SampleSource, run: &str, id: &SampleId) -> Result<Sample, 
 
 /// Sends what is written about something that was found while it is written.
 fn streamed<T: Send + 'static>(
-    found: Result<Result<T, SourceError>, tokio::task::JoinError>,
     kind: &'static str,
+    found: T,
     write: fn(&mut dyn std::fmt::Write, &T) -> std::fmt::Result,
 ) -> Response {
-    match found {
-        Ok(Ok(found)) => {
-            let body = stream::body(move |out| write(out, &found));
-            ([(header::CONTENT_TYPE, kind)], body).into_response()
-        }
-        Ok(Err(error)) => refuse(&error),
-        Err(_) => refuse(&SourceError::Broken("The page could not be made.".into())),
-    }
+    let body = stream::body(move |out| write(out, &found));
+    ([(header::CONTENT_TYPE, kind)], body).into_response()
 }
 
 async fn live(State(source): Shared, Path(id): Path<String>) -> Response {
-    let told = tokio::task::spawn_blocking(move || source.run(&id)).await;
-    match told {
-        Ok(Ok(entry)) => {
+    answered(
+        move || source.run(&id),
+        |entry| {
             let body = serde_json::json!({"samples": entry.samples, "complete": entry.complete});
-            (
-                [(header::CONTENT_TYPE, "application/json")],
-                body.to_string(),
-            )
-                .into_response()
-        }
-        Ok(Err(error)) => refuse(&error),
-        Err(_) => refuse(&SourceError::Broken("The page could not be made.".into())),
-    }
+            let kind = [(header::CONTENT_TYPE, "application/json")];
+            (kind, body.to_string()).into_response()
+        },
+    )
+    .await
 }
 
-/// Makes a page off the event loop, since sources read files.
 async fn page(make: impl FnOnce() -> Result<String, SourceError> + Send + 'static) -> Response {
-    match tokio::task::spawn_blocking(make).await {
-        Ok(Ok(body)) => Html(body).into_response(),
+    answered(make, |body| Html(body).into_response()).await
+}
+
+/// Looks something up off the event loop, since sources read files, and answers with it.
+async fn answered<T: Send + 'static>(
+    find: impl FnOnce() -> Result<T, SourceError> + Send + 'static,
+    answer: impl FnOnce(T) -> Response,
+) -> Response {
+    match tokio::task::spawn_blocking(find).await {
+        Ok(Ok(found)) => answer(found),
         Ok(Err(error)) => refuse(&error),
         Err(_) => refuse(&SourceError::Broken("The page could not be made.".into())),
     }

@@ -38,29 +38,25 @@ impl Order {
         Self::ScoreHigh,
     ];
 
-    /// One word, for addresses.
-    pub(super) fn name(self) -> &'static str {
+    /// One word for addresses, and what the choice is called.
+    fn named(self) -> (&'static str, &'static str) {
         match self {
-            Self::Log => "log",
-            Self::Verdict => "verdict",
-            Self::MarginLow => "margin-low",
-            Self::MarginHigh => "margin-high",
-            Self::MarginNear => "margin-near",
-            Self::ScoreLow => "score-low",
-            Self::ScoreHigh => "score-high",
+            Self::Log => ("log", "as they were asked"),
+            Self::Verdict => ("verdict", "by verdict"),
+            Self::MarginLow => ("margin-low", "margin, smallest first"),
+            Self::MarginHigh => ("margin-high", "margin, largest first"),
+            Self::MarginNear => ("margin-near", "margin, closest to zero first"),
+            Self::ScoreLow => ("score-low", "score, lowest first"),
+            Self::ScoreHigh => ("score-high", "score, highest first"),
         }
     }
 
+    pub(super) fn name(self) -> &'static str {
+        self.named().0
+    }
+
     pub(super) fn words(self) -> &'static str {
-        match self {
-            Self::Log => "as they were asked",
-            Self::Verdict => "by verdict",
-            Self::MarginLow => "margin, smallest first",
-            Self::MarginHigh => "margin, largest first",
-            Self::MarginNear => "margin, closest to zero first",
-            Self::ScoreLow => "score, lowest first",
-            Self::ScoreHigh => "score, highest first",
-        }
+        self.named().1
     }
 
     fn read(text: &str) -> Option<Self> {

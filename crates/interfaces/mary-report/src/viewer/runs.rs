@@ -35,17 +35,9 @@ impl RunColumn {
         Self::Size,
     ];
 
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Begun => "Begun",
-            Self::Run => "Run",
-            Self::Models => "Models",
-            Self::Tasks => "Tasks",
-            Self::Score => "Score",
-            Self::Samples => "Samples",
-            Self::State => "State",
-            Self::Size => "Size",
-        }
+    /// Its heading, which is the name of the variant.
+    pub fn words(self) -> String {
+        format!("{self:?}")
     }
 
     pub fn name(self) -> String {

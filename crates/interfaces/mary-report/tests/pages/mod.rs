@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 
-use mary_report::html::{Chapter, ReportOptions, report};
+use mary_report::html::{BuiltChapter, ReportOptions, report};
 use mary_report::viewer::{IndexedSource, serve};
 
 use crate::chromium::Browser;
@@ -44,12 +44,14 @@ fn checkpoints(count: u32) -> Vec<String> {
 pub fn written(folder: &Path, name: &str, models: &[String]) -> PathBuf {
     let names: Vec<&str> = models.iter().map(String::as_str).collect();
     let bench = fixture::bench(&names, ITEMS);
-    let chapters: Vec<Chapter> = fixture::exhibits::all(&bench)
+    let chapters: Vec<BuiltChapter> = fixture::exhibits::all(&bench)
         .into_iter()
-        .map(|(id, title, exhibits)| Chapter {
-            id,
-            title,
-            exhibits: exhibits.renamed(&mary_contract::model_labels(&bench.run.manifest.models)),
+        .map(|(id, title, exhibits)| {
+            BuiltChapter::new(
+                id,
+                title,
+                exhibits.renamed(&mary_contract::model_labels(&bench.run.manifest.models)),
+            )
         })
         .collect();
     let path = folder.join(format!("{name}.html"));

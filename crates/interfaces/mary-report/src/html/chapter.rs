@@ -1,0 +1,97 @@
+//! Chapters of a report: one type each behind [`Chapter`], and one line in the list of whoever writes
+//! the report.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{Exhibits, RunSummary, model_labels};
+
+use crate::twins::Sheet;
+
+/// A chapter that has something to show of some runs.
+pub trait Chapter {
+    /// What goes wrong while it is built.
+    type Error;
+
+    /// Unique in a report; a family's chapter has the family's id, the word before the slash.
+    fn id(&self) -> &str;
+
+    fn title(&self) -> &str;
+
+    /// What it shows of these runs; a chapter that has nothing to show is left out.
+    fn build(&self, runs: &[RunSummary]) -> Result<Option<Contents>, Self::Error>;
+}
+
+/// What a chapter shows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Contents {
+    pub exhibits: Exhibits,
+    /// Items in all their forms side by side, at its end.
+    pub items: Sheet,
+}
+
+impl From<Exhibits> for Contents {
+    fn from(exhibits: Exhibits) -> Self {
+        Self {
+            exhibits,
+            items: Sheet::default(),
+        }
+    }
+}
+
+impl Contents {
+    fn renamed(self, labels: &BTreeMap<String, String>) -> Self {
+        Self {
+            exhibits: self.exhibits.renamed(labels),
+            items: self.items.renamed(labels),
+        }
+    }
+}
+
+/// A chapter that was built.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BuiltChapter {
+    pub id: String,
+    pub title: String,
+    pub contents: Contents,
+}
+
+impl BuiltChapter {
+    pub fn new(
+        id: impl Into<String>,
+        title: impl Into<String>,
+        contents: impl Into<Contents>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            title: title.into(),
+            contents: contents.into(),
+        }
+    }
+
+    fn shows(&self, exhibit: &str) -> bool {
+        let Exhibits {
+            figures, tables, ..
+        } = &self.contents.exhibits;
+        figures.iter().any(|f| f.id == exhibit) || tables.iter().any(|t| t.id == exhibit)
+    }
+}
+
+/// Builds chapters in their order, with models called by their labels. A table or figure that an earlier
+/// chapter shows already does not stand twice.
+pub fn build<E>(
+    chapters: &[Box<dyn Chapter<Error = E> + '_>],
+    runs: &[RunSummary],
+) -> Result<Vec<BuiltChapter>, E> {
+    let labels = model_labels(runs.iter().flat_map(|run| &run.manifest.models));
+    let mut built: Vec<BuiltChapter> = Vec::new();
+    for chapter in chapters {
+        if let Some(contents) = chapter.build(runs)? {
+            let mut contents = contents.renamed(&labels);
+            let shown = |id: &str| built.iter().any(|earlier| earlier.shows(id));
+            contents.exhibits.figures.retain(|f| !shown(&f.id));
+            contents.exhibits.tables.retain(|t| !shown(&t.id));
+            built.push(BuiltChapter::new(chapter.id(), chapter.title(), contents));
+        }
+    }
+    Ok(built)
+}
