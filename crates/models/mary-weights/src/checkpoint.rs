@@ -17,13 +17,9 @@ use crate::{ChatTemplate, TensorInfo, Tokenizer, bounds, fault, remembered, toke
 /// The files of a model that is compiled into the binary.
 #[derive(Debug, Clone, Copy)]
 pub struct EmbeddedFiles<'a> {
-    /// `config.json`.
     pub config: &'a [u8],
-    /// `tokenizer.json`.
     pub tokenizer: &'a [u8],
-    /// `tokenizer_config.json`.
     pub tokenizer_config: Option<&'a [u8]>,
-    /// `model.safetensors`.
     pub safetensors: &'a [u8],
 }
 
@@ -99,7 +95,6 @@ impl Checkpoint {
         Self::open_gguf(path, Some(projector))
     }
 
-    /// Opens a model compiled into the binary.
     pub fn from_embedded(files: EmbeddedFiles<'static>) -> Result<Self, ModelError> {
         let sidecars = Sidecars::compiled(&[
             ("config.json", Some(files.config)),
@@ -140,38 +135,28 @@ impl Checkpoint {
             .map(|source| ChatTemplate::new(source, &tokenizer))
             .transpose()
             .map_err(|why| fault::bad(path, format!("its chat template is broken: {why}")))?;
-        let Some(beside) = projector else {
-            return Self {
-                files,
-                tensors: gguf.tensors,
-                config: gguf.config,
-                tokenizer,
-                template,
-                processors: [None, None],
-                described: Vec::new(),
-                fingerprint: OnceLock::new(),
-            }
-            .checked(path);
-        };
-        let own = parts::open(beside)?;
-        let [file] = own.as_slice() else {
-            return Err(fault::bad(beside, "is one part of several".to_owned()));
-        };
-        let seen = Projector::read(file, files.len())?;
-        files.extend(own);
-        let mut tensors = gguf.tensors;
-        tensors.extend(seen.tensors.clone());
-        let mut tokenizer = tokenizer;
-        let config = seen
-            .config(gguf.config, &mut tokenizer)
-            .map_err(|why| fault::bad(path, why))?;
+        let (mut tokenizer, mut tensors, mut config) = (tokenizer, gguf.tensors, gguf.config);
+        let mut processor = None;
+        if let Some(beside) = projector {
+            let own = parts::open(beside)?;
+            let [file] = own.as_slice() else {
+                return Err(fault::bad(beside, "is one part of several"));
+            };
+            let mut seen = Projector::read(file, files.len())?;
+            files.extend(own);
+            tensors.append(&mut seen.tensors);
+            config = seen
+                .config(config, &mut tokenizer)
+                .map_err(|why| fault::bad(path, why))?;
+            processor = Some(seen.processor);
+        }
         Self {
             files,
             tensors,
             config,
             tokenizer,
             template,
-            processors: [Some(seen.processor), None],
+            processors: [processor, None],
             described: Vec::new(),
             fingerprint: OnceLock::new(),
         }
@@ -229,17 +214,14 @@ impl Checkpoint {
         &self.config
     }
 
-    /// Names of all tensors, sorted.
     pub fn tensor_names(&self) -> Vec<&str> {
         self.tensors.keys().map(String::as_str).collect()
     }
 
-    /// Shape and type of a tensor.
     pub fn info(&self, name: &str) -> Option<&TensorInfo> {
         self.tensors.get(name).map(|t| &t.info)
     }
 
-    /// The file a tensor lies in.
     pub fn file_of(&self, name: &str) -> Option<&Path> {
         let tensor = self.tensors.get(name)?;
         self.files.get(tensor.file).map(|file| file.path.as_path())
@@ -293,7 +275,6 @@ impl Checkpoint {
         }
     }
 
-    /// Whether the weights lie in GGUF files.
     pub fn is_gguf(&self) -> bool {
         let magic = |file: &Mapped| file.get(..4) == Some(b"GGUF".as_slice());
         !self.files.is_empty() && self.files.iter().all(magic)
@@ -318,7 +299,6 @@ impl Checkpoint {
         &self.tokenizer
     }
 
-    /// The chat template, if the model has one.
     pub fn template(&self) -> Option<&ChatTemplate> {
         self.template.as_ref()
     }
@@ -337,7 +317,6 @@ impl Checkpoint {
             .or_else(|| joint.as_ref()?.get("image_processor"))
     }
 
-    /// `processor_config.json`, if the model has one.
     pub fn processor(&self) -> Option<&Value> {
         self.processors[1].as_ref()
     }

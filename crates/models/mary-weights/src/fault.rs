@@ -13,7 +13,6 @@ pub(crate) fn bad(path: &Path, message: impl Display) -> ModelError {
     )
 }
 
-/// A file or folder that is not there.
 pub(crate) fn missing(path: &Path, message: impl Display) -> ModelError {
     ModelError::new(
         ErrorKind::NotFound,
@@ -21,7 +20,6 @@ pub(crate) fn missing(path: &Path, message: impl Display) -> ModelError {
     )
 }
 
-/// What the file system said.
 pub(crate) fn io(path: &Path, error: &std::io::Error) -> ModelError {
     match error.kind() {
         std::io::ErrorKind::NotFound => missing(path, "no such file or folder"),

@@ -7,11 +7,10 @@ use crate::gguf::parts::Part;
 use mary_contract::{ErrorKind, ModelError, ModelRef};
 use mary_fetch::hub::{Entry, Hub, HubError, Listing, Names, Repository};
 
-pub(crate) enum Wanted {
+pub(crate) enum NeededFiles {
     Model,
     /// The small files without the weights.
     Tokenizer,
-    /// One file of the repository.
     File(String),
 }
 
@@ -20,7 +19,7 @@ pub(crate) fn from_hub(
     owner: &str,
     repository: &str,
     revision: Option<&str>,
-    wanted: Wanted,
+    wanted: NeededFiles,
 ) -> Result<PathBuf, ModelError> {
     let repository = Repository {
         id: format!("{owner}/{repository}"),
@@ -65,9 +64,9 @@ fn apart<T: Send>(
     }
 }
 
-fn fetch(repository: &Repository, wanted: &Wanted) -> Result<PathBuf, HubError> {
+fn fetch(repository: &Repository, wanted: &NeededFiles) -> Result<PathBuf, HubError> {
     let hub = Hub::from_env()?;
-    if let Wanted::File(file) = wanted {
+    if let NeededFiles::File(file) = wanted {
         // A part is of no use without its fellows.
         let (folder, name) = file.rsplit_once('/').unwrap_or(("", file.as_str()));
         if let Some(part) = Part::read(name) {
@@ -82,7 +81,7 @@ fn fetch(repository: &Repository, wanted: &Wanted) -> Result<PathBuf, HubError> 
         return hub.file(repository, file);
     }
     let enough = |folder: &Path| match wanted {
-        Wanted::Tokenizer => has_tokenizer(folder),
+        NeededFiles::Tokenizer => has_tokenizer(folder),
         _ => is_whole(folder),
     };
     if let Some(folder) = hub.cache().found(repository).filter(|f| enough(f)) {
@@ -96,7 +95,7 @@ fn fetch(repository: &Repository, wanted: &Wanted) -> Result<PathBuf, HubError> 
     }
     let listing = hub.list(repository)?;
     let mut files = chosen(&listing);
-    if matches!(wanted, Wanted::Tokenizer) {
+    if matches!(wanted, NeededFiles::Tokenizer) {
         files.retain(|entry| is_small(&entry.path));
     }
     hub.snapshot(repository, &listing, &files)

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use mary_contract::{ErrorKind, ModelError, ModelRef};
 
-use crate::hub::{Wanted, from_hub};
+use crate::hub::{NeededFiles, from_hub};
 use crate::{catalogue, fault};
 
 /// The file or folder of a model: a local path, a catalogue model pulled before, or a hub id
@@ -43,11 +43,14 @@ pub fn locate(model: &ModelRef) -> Result<PathBuf, ModelError> {
         model.provider.as_str(),
         &name.split('/').collect::<Vec<_>>()[..],
     ) {
-        ("hf" | "gguf", [owner, repository]) => {
-            from_hub(owner, repository, model.revision.as_deref(), Wanted::Model)
-        }
+        ("hf" | "gguf", [owner, repository]) => from_hub(
+            owner,
+            repository,
+            model.revision.as_deref(),
+            NeededFiles::Model,
+        ),
         ("gguf" | "vectors", [owner, repository, file @ ..]) if !file.is_empty() => {
-            let file = Wanted::File(file.join("/"));
+            let file = NeededFiles::File(file.join("/"));
             from_hub(owner, repository, model.revision.as_deref(), file)
         }
         _ => Err(ModelError::new(
@@ -81,7 +84,7 @@ pub fn locate_tokenizer(name: &str) -> Result<PathBuf, ModelError> {
         _ if catalogue::find(name).is_some() => locate(&model),
         [owner, repository] if !looks_like_a_path(name) => {
             let revision = model.revision.as_deref();
-            from_hub(owner, repository, revision, Wanted::Tokenizer)
+            from_hub(owner, repository, revision, NeededFiles::Tokenizer)
         }
         _ => Err(missing()),
     }

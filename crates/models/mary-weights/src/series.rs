@@ -7,7 +7,6 @@ use mary_contract::{CheckpointName, ErrorKind, ModelError, read_amount};
 
 use crate::{fault, hub};
 
-/// A checkpoint of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     /// Branch, tag, commit or folder.

@@ -21,7 +21,6 @@ impl Tokenizer {
 }
 
 impl Checkpoint {
-    /// What each convention puts first.
     pub fn start_tokens(&self) -> StartTokens {
         self.tokenizer().start_tokens(self.template())
     }

@@ -81,11 +81,8 @@ impl RowOrder {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Layout {
-    /// Row-major, nothing to do.
     Plain,
-    /// Row-major, rows in another order.
     Rows(RowOrder),
-    /// A matrix stored as its transpose.
     Transposed,
     /// One was added to every number (Gemma's norms in GGUF files).
     PlusOne,
@@ -97,7 +94,6 @@ pub(crate) enum Layout {
 #[derive(Debug, Clone)]
 pub(crate) struct Stored {
     pub info: TensorInfo,
-    /// Index of the file within the checkpoint.
     pub file: usize,
     /// First byte and number of bytes within the file.
     pub start: usize,
@@ -114,7 +110,6 @@ impl Stored {
         self.info.shape.first().copied().unwrap_or(1)
     }
 
-    /// All numbers, from the bytes of this tensor.
     pub fn read_f32(&self, bytes: &[u8]) -> Vec<f32> {
         let dtype = self.info.dtype;
         let mut out = vec![0.0; self.numbers()];

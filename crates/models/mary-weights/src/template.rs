@@ -6,24 +6,23 @@
 //! They are foreign code: the number of steps, the length of the output and the size of values
 //! ([`mary_template`]) are limited, and a template that goes beyond them is an error.
 
-use std::fmt::Write as _;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::io::{self, Write};
 
 use mary_contract::{ErrorKind, ModelError, Part, Prompt, Speaker};
 use mary_template::Bounds;
 use minijinja::value::{Kwargs, Serde};
 use minijinja::{Environment, Error, ErrorKind as JinjaKind, Value};
+use serde::Serialize as _;
 use serde_json::json;
+use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
 use crate::folder::Sidecars;
 use crate::{Tokenizer, fault};
 
 /// Steps of the template machine; a conversation of a thousand turns takes a fraction of it.
 const FUEL: u64 = 2_000_000;
-/// Bytes of rendered text.
 const MAX_OUTPUT: usize = 64 << 20;
 
-/// A chat template in Hugging Face's dialect of Jinja.
 pub struct ChatTemplate {
     source: String,
     environment: Environment<'static>,
@@ -170,13 +169,12 @@ fn describe(error: &Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
-        let _ = write!(text, ": {inner}");
+        text += &format!(": {inner}");
         cause = inner.source();
     }
     text
 }
 
-/// One template, or the `default` of several.
 fn named(value: &serde_json::Value) -> Option<String> {
     match value {
         serde_json::Value::String(text) => Some(text.clone()),
@@ -258,156 +256,54 @@ fn raise_exception(message: String) -> Result<Value, Error> {
 fn tojson(value: &Value, kwargs: Kwargs) -> Result<Value, Error> {
     let indent: Option<usize> = kwargs.get("indent")?;
     mary_template::written(value)?;
-    let parsed = serde_json::to_value(value).map_err(|e| {
-        Error::new(
-            JinjaKind::InvalidOperation,
-            format!("cannot be written as JSON: {e}"),
-        )
-    })?;
-    let mut out = String::new();
-    python_json(&parsed, indent, 0, &mut out);
+    let mut out = Vec::new();
+    let written = match indent {
+        None => value.serialize(&mut Serializer::with_formatter(&mut out, OneLine)),
+        Some(width) => {
+            let indent = " ".repeat(width.min(64));
+            let pretty = PrettyFormatter::with_indent(indent.as_bytes());
+            value.serialize(&mut Serializer::with_formatter(&mut out, pretty))
+        }
+    };
+    let wrong = |e: &dyn std::fmt::Display| {
+        let message = format!("cannot be written as JSON: {e}");
+        Error::new(JinjaKind::InvalidOperation, message)
+    };
+    written.map_err(|e| wrong(&e))?;
+    let out = String::from_utf8(out).map_err(|e| wrong(&e))?;
     Ok(Value::from_safe_string(out))
 }
 
-fn python_json(value: &serde_json::Value, indent: Option<usize>, depth: usize, out: &mut String) {
-    let new_line = |out: &mut String, depth: usize| {
-        if let Some(width) = indent {
-            out.push('\n');
-            out.extend(std::iter::repeat_n(' ', width.min(64) * depth));
-        }
-    };
-    let comma = if indent.is_some() { "," } else { ", " };
-    match value {
-        serde_json::Value::Array(items) if !items.is_empty() => {
-            out.push('[');
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push_str(comma);
-                }
-                new_line(out, depth + 1);
-                python_json(item, indent, depth + 1, out);
-            }
-            new_line(out, depth);
-            out.push(']');
-        }
-        serde_json::Value::Object(map) if !map.is_empty() => {
-            out.push('{');
-            for (i, (key, item)) in map.iter().enumerate() {
-                if i > 0 {
-                    out.push_str(comma);
-                }
-                new_line(out, depth + 1);
-                let _ = write!(out, "{}: ", json!(key));
-                python_json(item, indent, depth + 1, out);
-            }
-            new_line(out, depth);
-            out.push('}');
-        }
-        plain => {
-            let _ = write!(out, "{plain}");
-        }
+/// Python puts a space after commas and colons.
+struct OneLine;
+
+impl Formatter for OneLine {
+    fn begin_array_value<W: Write + ?Sized>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        to.write_all(if first { b"" } else { b", " })
+    }
+
+    fn begin_object_key<W: Write + ?Sized>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        to.write_all(if first { b"" } else { b", " })
+    }
+
+    fn begin_object_value<W: Write + ?Sized>(&mut self, to: &mut W) -> io::Result<()> {
+        to.write_all(b": ")
     }
 }
 
 /// Now, or the date that `SOURCE_DATE_EPOCH` fixes: some templates write the day into the prompt.
 fn seconds_since_epoch() -> i64 {
-    if let Some(fixed) = std::env::var("SOURCE_DATE_EPOCH")
-        .ok()
-        .and_then(|text| text.parse().ok())
-    {
-        return fixed;
-    }
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |d| i64::try_from(d.as_secs()).unwrap_or(0))
+    let fixed = std::env::var("SOURCE_DATE_EPOCH").ok();
+    let fixed = fixed.and_then(|text| text.parse().ok());
+    fixed.unwrap_or_else(|| jiff::Timestamp::now().as_second())
 }
 
-/// The directives of `strftime` that templates use, in UTC and English.
+/// As Python's `strftime`, in UTC and English.
 fn strftime(format: &str, seconds: i64) -> Result<String, Error> {
-    const MONTHS: [&str; 12] = [
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-    ];
-    const DAYS: [&str; 7] = [
-        "Thursday",
-        "Friday",
-        "Saturday",
-        "Sunday",
-        "Monday",
-        "Tuesday",
-        "Wednesday",
-    ];
-    let (days, time) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, day) = civil(days);
-    let month_name = MONTHS[(month - 1) as usize % 12];
-    let day_name = DAYS[days.rem_euclid(7) as usize];
-    let mut out = String::new();
-    let mut letters = format.chars();
-    while let Some(letter) = letters.next() {
-        if letter != '%' {
-            out.push(letter);
-            continue;
-        }
-        let mut directive = letters.next();
-        let padded = directive != Some('-');
-        if !padded {
-            directive = letters.next();
-        }
-        let mut number = |value: i64| {
-            let _ = if padded {
-                write!(out, "{value:02}")
-            } else {
-                write!(out, "{value}")
-            };
-        };
-        match directive {
-            Some('Y') => number(year),
-            Some('y') => number(year.rem_euclid(100)),
-            Some('m') => number(month),
-            Some('d') => number(day),
-            Some('H') => number(time / 3600),
-            Some('M') => number(time / 60 % 60),
-            Some('S') => number(time % 60),
-            Some('B') => out.push_str(month_name),
-            Some('b') => out.push_str(&month_name[..3]),
-            Some('A') => out.push_str(day_name),
-            Some('a') => out.push_str(&day_name[..3]),
-            Some('%') => out.push('%'),
-            other => {
-                let other = other.map(String::from).unwrap_or_default();
-                return Err(Error::new(
-                    JinjaKind::InvalidOperation,
-                    format!("strftime_now does not know %{other}"),
-                ));
-            }
-        }
-    }
-    Ok(out)
-}
-
-/// Year, month and day of a day counted from 1970-01-01 (proleptic Gregorian calendar; the
-/// algorithm is Howard Hinnant's `civil_from_days`).
-fn civil(days: i64) -> (i64, i64, i64) {
-    let z = days + 719_468;
-    let era = z.div_euclid(146_097);
-    let doe = z.rem_euclid(146_097);
-    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
-    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    let mp = (5 * doy + 2) / 153;
-    let day = doy - (153 * mp + 2) / 5 + 1;
-    let month = if mp < 10 { mp + 3 } else { mp - 9 };
-    let year = yoe + era * 400 + i64::from(month <= 2);
-    (year, month, day)
+    let moment = jiff::Timestamp::from_second(seconds)
+        .map(|moment| jiff::tz::Offset::UTC.to_datetime(moment))
+        .and_then(|moment| jiff::fmt::strtime::format(format, moment));
+    moment.map_err(|e| Error::new(JinjaKind::InvalidOperation, format!("strftime_now: {e}")))
 }
 
 #[cfg(test)]
@@ -525,7 +421,6 @@ mod tests {
             "Thursday, February 29, 24 12:34:56%"
         );
         assert!(strftime("%Q", at).is_err());
-        assert_eq!(civil(0), (1970, 1, 1));
-        assert_eq!(civil(-1), (1969, 12, 31));
+        assert_eq!(strftime("%F", -1).unwrap(), "1969-12-31");
     }
 }

@@ -108,7 +108,6 @@ impl TensorType {
         TYPES[self as usize].1
     }
 
-    /// The type of this number among ggml's.
     pub(crate) fn from_ggml(number: u32) -> Option<Self> {
         let found = TYPES.iter().find(|row| row.2 == Some(number));
         found.map(|row| row.0)
@@ -121,18 +120,15 @@ impl fmt::Display for TensorType {
     }
 }
 
-/// What is known of a tensor from its header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorInfo {
     /// In Hugging Face order: a linear layer's weight is `[out, in]` (GPT-2's `Conv1D` weights are
     /// `[in, out]`, as in its own checkpoints).
     pub shape: Vec<usize>,
-    /// How the numbers are stored.
     pub dtype: TensorType,
 }
 
 impl TensorInfo {
-    /// How many numbers it holds; `None` when that overflows.
     pub fn numbers(&self) -> Option<usize> {
         self.shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d))
     }

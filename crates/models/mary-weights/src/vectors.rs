@@ -21,7 +21,6 @@ const MAX_DIM: usize = 65_536;
 /// Vectors as text compress to a third or so; a file that grows more than this is no such file.
 const MAX_GROWTH: u64 = 100;
 
-/// Word vectors read into memory.
 pub struct StaticVectors {
     index: AHashMap<Box<str>, u32>,
     numbers: Vec<f32>,
@@ -54,9 +53,9 @@ impl StaticVectors {
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, String> {
-        let rows = match Kind::of(bytes)? {
-            Kind::Binary(header) => binary(bytes, &header)?,
-            Kind::Headed(header) => {
+        let rows = match FileForm::find(bytes)? {
+            FileForm::Binary(header) => binary(bytes, &header)?,
+            FileForm::Headed(header) => {
                 let rows = text(&bytes[header.end..], header.dim, 2)?;
                 if rows.words.len() != header.words {
                     return Err(format!(
@@ -67,7 +66,7 @@ impl StaticVectors {
                 }
                 rows
             }
-            Kind::Bare { dim } => text(bytes, dim, 1)?,
+            FileForm::Bare { dim } => text(bytes, dim, 1)?,
         };
         Self::index(rows)
     }
@@ -113,13 +112,11 @@ impl StaticVectors {
         })
     }
 
-    /// The vector of a word, spelled exactly so.
     pub fn get(&self, word: &str) -> Option<&[f32]> {
         let at = *self.index.get(word)? as usize * self.dim;
         self.numbers.get(at..at + self.dim)
     }
 
-    /// Numbers in a vector.
     pub fn dim(&self) -> usize {
         self.dim
     }
@@ -128,7 +125,6 @@ impl StaticVectors {
         self.index.len()
     }
 
-    /// Whether there is no word at all.
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
@@ -139,7 +135,6 @@ impl StaticVectors {
     }
 }
 
-/// Words and their vectors, one after the other.
 struct Rows {
     words: Vec<Box<str>>,
     numbers: Vec<f32>,
@@ -160,18 +155,17 @@ impl Rows {
 struct Header {
     words: usize,
     dim: usize,
-    /// First byte after it.
     end: usize,
 }
 
-enum Kind {
+enum FileForm {
     Binary(Header),
     Headed(Header),
     Bare { dim: usize },
 }
 
-impl Kind {
-    fn of(bytes: &[u8]) -> Result<Self, String> {
+impl FileForm {
+    fn find(bytes: &[u8]) -> Result<Self, String> {
         let first = line(bytes).ok_or("does not begin with a line of text")?;
         let fields: Vec<&str> = first.split_ascii_whitespace().collect();
         if let [words, dim] = fields[..]

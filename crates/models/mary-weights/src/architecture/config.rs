@@ -29,24 +29,20 @@ pub use rope::Rope;
 pub struct Architecture {
     /// The field's name for it, for example `GPT-NeoX`.
     pub family: &'static str,
-    /// Width of the residual stream.
     pub hidden: usize,
     pub layers: usize,
     pub heads: usize,
     /// Key and value heads; fewer than `heads` in grouped-query attention, one in multi-query.
     pub kv_heads: usize,
     pub head_dim: usize,
-    /// Width inside the feed-forward block.
     pub intermediate: usize,
     pub vocab: usize,
     pub context: usize,
-    /// Whether a position sees only what came before.
     pub causal: bool,
     /// Whether it predicts the next token (a decoder with a head).
     pub language_head: bool,
     pub embedding: Embedding,
     pub norm: Norm,
-    /// How attention, feed-forward and residual stream are wired.
     pub block: Block,
     pub attention: Attention,
     /// What differs from block to block.
@@ -93,16 +89,12 @@ pub struct Norm {
     pub unit_offset: bool,
 }
 
-/// How a block is wired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Block {
     /// `x += attn(norm(x)); x += mlp(norm(x))`.
     Sequential,
     /// `x += attn(norm1(x)) + mlp(norm2(x))`; `shared` when both read the same norm.
-    Parallel {
-        /// One norm feeds both.
-        shared: bool,
-    },
+    Parallel { shared: bool },
     /// `x = norm(x + attn(x)); x = norm(x + mlp(x))`.
     PostNorm,
     /// `x += norm(attn(norm(x))); x += norm(mlp(norm(x)))` (Gemma 2 and 3).
@@ -116,7 +108,6 @@ pub struct Attention {
     pub scale: f32,
     /// Scores are squashed to ± this value.
     pub soft_cap: Option<f32>,
-    /// How queries and keys are normalised.
     pub qk_norm: QkNorm,
     /// Queries, keys and values are cut off at ± this value (OLMo 1.7).
     pub clip: Option<f32>,
@@ -127,7 +118,6 @@ pub struct Attention {
 /// How queries and keys are normalised before they rotate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QkNorm {
-    /// Not at all.
     None,
     /// Each head by itself, all with the same weights (Qwen3, Gemma 3).
     Shared,
@@ -137,7 +127,6 @@ pub enum QkNorm {
     Whole,
 }
 
-/// How linear biases are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alibi {
     /// In bfloat16, and scaled with the scores (Falcon).
@@ -151,7 +140,6 @@ pub enum Alibi {
 pub struct LayerKind {
     /// A position sees only this many positions, itself included.
     pub window: Option<usize>,
-    /// Which rotary embedding, if any.
     pub rope: Option<usize>,
     /// Experts stand in the place of the feed-forward block.
     pub sparse: bool,
@@ -177,7 +165,6 @@ pub struct Mlp {
     pub activation: Activation,
 }
 
-/// The non-linearity of the feed-forward block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activation {
     /// x · Φ(x), exact.
@@ -192,10 +179,8 @@ pub enum Activation {
     Relu,
 }
 
-/// How queries, keys and values are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QkvNames {
-    /// Three tensors.
     Separate(&'static str, &'static str, &'static str),
     /// One tensor with rows in this order.
     Fused(&'static str, QkvLayout),
@@ -211,7 +196,6 @@ pub enum QkvLayout {
     Grouped,
 }
 
-/// How the first half of the feed-forward block is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UpNames {
     /// One tensor, not gated.
@@ -254,13 +238,9 @@ pub struct Names {
     pub mlp_norm: &'static str,
     /// The two further norms of a sandwich block.
     pub post_norms: (&'static str, &'static str),
-    /// Norms of queries and keys.
     pub qk_norms: (&'static str, &'static str),
-    /// First half of the feed-forward block.
     pub up: UpNames,
-    /// Second half.
     pub down: &'static str,
-    /// Experts, where there are any.
     pub experts: Option<ExpertNames>,
     /// Norm after the last block, where there is one.
     pub final_norm: Option<&'static str>,
@@ -277,17 +257,14 @@ pub struct Names {
 const MOST_EXPERTS: usize = 4096;
 
 impl Architecture {
-    /// Query heads for each key head.
     pub fn group(&self) -> usize {
         self.heads / self.kv_heads
     }
 
-    /// Width of all query heads together.
     pub fn q_width(&self) -> usize {
         self.heads * self.head_dim
     }
 
-    /// Width of all key heads together.
     pub fn kv_width(&self) -> usize {
         self.kv_heads * self.head_dim
     }

@@ -7,6 +7,8 @@
 
 use half::f16;
 
+use super::half_at;
+
 /// All grids, one number a byte: IQ2_XXS, IQ2_XS, IQ2_S (of eight), IQ3_XXS, IQ3_S (of four), IQ1 (of
 /// eight).
 const GRIDS: &[u8; 33_792] = include_bytes!("grids.bin");
@@ -18,27 +20,16 @@ struct Grid {
     width: usize,
 }
 
-const IQ2_XXS: Grid = Grid { start: 0, width: 8 };
-const IQ2_XS: Grid = Grid {
-    start: 2_048,
-    width: 8,
-};
-const IQ2_S: Grid = Grid {
-    start: 6_144,
-    width: 8,
-};
-const IQ3_XXS: Grid = Grid {
-    start: 14_336,
-    width: 4,
-};
-const IQ3_S: Grid = Grid {
-    start: 15_360,
-    width: 4,
-};
-const IQ1: Grid = Grid {
-    start: 17_408,
-    width: 8,
-};
+const fn grid(start: usize, width: usize) -> Grid {
+    Grid { start, width }
+}
+
+const IQ2_XXS: Grid = grid(0, 8);
+const IQ2_XS: Grid = grid(2_048, 8);
+const IQ2_S: Grid = grid(6_144, 8);
+const IQ3_XXS: Grid = grid(14_336, 4);
+const IQ3_S: Grid = grid(15_360, 4);
+const IQ1: Grid = grid(17_408, 8);
 
 impl Grid {
     fn at(self, entry: usize, k: usize) -> f32 {
@@ -52,10 +43,6 @@ const STEPS: [i8; 16] = [
 ];
 /// The sixteen values of a four-bit float, doubled.
 const E2M1: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
-
-fn half_at(block: &[u8], at: usize) -> f32 {
-    f16::from_le_bytes([block[at], block[at + 1]]).to_f32()
-}
 
 fn u16_at(block: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([block[at], block[at + 1]])

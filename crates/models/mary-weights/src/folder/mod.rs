@@ -44,7 +44,6 @@ const PLAIN_TOKENIZER: [&str; 8] = [
     "added_tokens.json",
 ];
 
-/// The small files of a folder, read whole.
 pub(crate) struct Sidecars {
     pub folder: PathBuf,
     files: BTreeMap<&'static str, Cow<'static, [u8]>>,
@@ -99,7 +98,6 @@ impl Sidecars {
         }
     }
 
-    /// Files compiled into the binary.
     pub fn compiled(files: &[(&'static str, Option<&'static [u8]>)]) -> Self {
         Self {
             folder: PathBuf::from("(builtin)"),
@@ -151,7 +149,6 @@ impl Sidecars {
     }
 }
 
-/// Weight files and their tensors.
 pub(crate) struct Weights {
     pub files: Vec<Mapped>,
     pub tensors: BTreeMap<String, Stored>,

@@ -8,7 +8,6 @@
 
 use crate::TensorType;
 
-/// Why a pickle was refused.
 pub(crate) type Refusal = String;
 
 type Id = usize;
@@ -43,7 +42,6 @@ pub(crate) struct Storage {
     /// Its file name in the container.
     pub key: String,
     pub dtype: TensorType,
-    /// Numbers in it.
     pub numbers: usize,
 }
 

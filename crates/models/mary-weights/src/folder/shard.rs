@@ -8,7 +8,6 @@ use crate::mapped::Mapped;
 use crate::stored::{Layout, Stored};
 use crate::{TensorInfo, TensorType};
 
-/// The tensors of a safetensors file.
 pub(crate) fn tensors(file: &Mapped, index: usize) -> Result<Vec<(String, Stored)>, ModelError> {
     // Before the crate adds offsets up: they must lie inside the file, or the sum could overflow.
     check_size(file)?;

@@ -15,7 +15,6 @@ use crate::stored::{Layout, Stored};
 /// Largest description of tensors that is read: a model of a hundred thousand tensors takes less.
 const MAX_PICKLE: u64 = 64 << 20;
 
-/// The tensors of a torch checkpoint.
 pub(crate) fn tensors(file: &Mapped, index: usize) -> Result<Vec<(String, Stored)>, ModelError> {
     let bad = |message: String| fault::bad(&file.path, message);
     if !file.starts_with(b"PK") {

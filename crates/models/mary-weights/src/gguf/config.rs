@@ -10,7 +10,6 @@ use crate::architecture::config::family::{GgufForm, Rotation};
 use crate::mapped::Mapped;
 use crate::stored::Stored;
 
-/// The configuration in Hugging Face's form.
 pub(super) fn translate(
     metadata: &Metadata,
     tensors: &BTreeMap<String, Stored>,

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use crate::stored::{Layout, Stored};
 use crate::{TensorInfo, TensorType};
 
-/// A value of the metadata.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Meta {
     Integer(i64),
@@ -19,7 +18,6 @@ pub(super) enum Meta {
     Other,
 }
 
-/// The metadata of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Metadata(pub(super) HashMap<String, Meta>);
 
@@ -353,7 +351,6 @@ impl<'a> Reader<'a> {
         Ok(String::from_utf8_lossy(self.take(n)?).into_owned())
     }
 
-    /// A key or a tensor's name.
     fn name(&mut self) -> Result<String, String> {
         let name = self.text()?;
         if name.is_empty() || name.len() > 65_535 || name.contains(char::is_control) {

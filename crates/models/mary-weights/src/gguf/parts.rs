@@ -7,7 +7,6 @@ use mary_contract::ModelError;
 use crate::fault;
 use crate::mapped::Mapped;
 
-/// What the name of a part says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part<'a> {
     stem: &'a str,
@@ -16,7 +15,6 @@ pub(crate) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Reads a file's name; nothing when it is not a part's.
     pub(crate) fn read(name: &'a str) -> Option<Self> {
         let rest = name.strip_suffix(".gguf")?;
         let (rest, count) = rest.rsplit_once("-of-")?;
@@ -33,7 +31,6 @@ impl<'a> Part<'a> {
         })
     }
 
-    /// The names of all parts, in order.
     pub(crate) fn names(&self) -> impl Iterator<Item = String> + '_ {
         (1..=self.count).map(|n| format!("{}-{n:05}-of-{:05}.gguf", self.stem, self.count))
     }

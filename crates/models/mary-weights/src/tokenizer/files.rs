@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokenizers::AddedToken;
 use tokenizers::models::bpe::BPE;
 
-use super::pipeline::{Parts, byte_level, template, word_pieces};
+use super::pipeline::{Parts, byte_level, merge, template, word_pieces};
 use super::sentencepiece::{Prefix, Vocabulary};
 use super::{Specials, Tokenizer, guarded};
 use crate::fault;
@@ -24,7 +24,6 @@ const ROLES: [&str; 7] = [
     "mask_token",
 ];
 
-/// Loads the tokenizer that belongs to a folder.
 pub(crate) fn load(files: &Sidecars, config: &Value) -> Result<Tokenizer, ModelError> {
     let (name, built) = if let Some(bytes) = files.get("tokenizer.json") {
         ("tokenizer.json", super::read_tokenizer(bytes))
@@ -112,17 +111,9 @@ fn from_merges(
         .map_err(|_| "merges.txt is not UTF-8")?
         .lines()
         .filter(|line| !line.starts_with("#version") && !line.is_empty())
-        .map(|line| match line.split_once(' ') {
-            Some((l, r))
-                if [l, r, &format!("{l}{r}")]
-                    .iter()
-                    .all(|t| vocab.contains_key(*t)) =>
-            {
-                Ok((l.to_owned(), r.to_owned()))
-            }
-            _ => Err(format!(
-                "merges.txt: `{line}` does not join two tokens into a third"
-            )),
+        .map(|line| {
+            let wrong = || format!("merges.txt: `{line}` does not join two tokens into a third");
+            merge(line, &vocab).ok_or_else(wrong)
         })
         .collect::<Result<Vec<_>, String>>()?;
     let kind = config["model_type"].as_str().unwrap_or("");
@@ -139,7 +130,7 @@ fn from_merges(
             .end_of_word_suffix("</w>".into())
             .unk_token("<|endoftext|>".into());
     }
-    let mut parts = Parts::of(builder.build().map_err(|e| e.to_string())?);
+    let mut parts = Parts::new(builder.build().map_err(|e| e.to_string())?);
     parts.decoder = byte_level(false, true);
     if clip {
         parts.normalizer = json!({"type": "Sequence", "normalizers": [

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use tokenizers::AddedToken;
 use tokenizers::models::bpe::BPE;
 
-use super::pipeline::{Parts, byte_level, split_then_bytes, word_pieces};
-use super::sentencepiece::{Algorithm, Kind, Piece, Prefix, Vocabulary};
+use super::pipeline::{Parts, byte_level, merge, split_then_bytes, word_pieces};
+use super::sentencepiece::{Algorithm, Piece, PieceKind, Prefix, Vocabulary};
 use super::{Specials, Tokenizer};
 use crate::architecture::config::family::GgufForm;
 use crate::gguf::Metadata;
@@ -32,12 +32,12 @@ pub(crate) fn load(metadata: &Metadata, template: Option<&str>) -> Result<Tokeni
     let tokens = metadata
         .texts("tokenizer.ggml.tokens")
         .ok_or("has no tokenizer (tokenizer.ggml.tokens)")?;
-    let kinds: Vec<Kind> = metadata
+    let kinds: Vec<PieceKind> = metadata
         .integers("tokenizer.ggml.token_type")
         .unwrap_or_default()
         .into_iter()
-        .map(Kind::of)
-        .chain(std::iter::repeat(Kind::Normal))
+        .map(PieceKind::from_number)
+        .chain(std::iter::repeat(PieceKind::Normal))
         .take(tokens.len())
         .collect();
     let kind = metadata.text("tokenizer.ggml.model").unwrap_or("");
@@ -106,7 +106,7 @@ fn wordpiece(tokens: &[String]) -> Result<Parts, String> {
 fn byte_level_bpe(
     metadata: &Metadata,
     tokens: &[String],
-    kinds: &[Kind],
+    kinds: &[PieceKind],
     pre: Option<&str>,
 ) -> Result<Parts, String> {
     let pre = pre.unwrap_or_else(|| {
@@ -122,15 +122,7 @@ fn byte_level_bpe(
         .texts("tokenizer.ggml.merges")
         .ok_or("has no merges (tokenizer.ggml.merges)")?
         .iter()
-        .map(|line| {
-            let (left, right) = line.split_once(' ').ok_or_else(|| unusable(line))?;
-            let made = format!("{left}{right}");
-            if [left, right, &made].iter().all(|t| vocab.contains_key(*t)) {
-                Ok((left.to_owned(), right.to_owned()))
-            } else {
-                Err(unusable(line))
-            }
-        })
+        .map(|line| merge(line, &vocab).ok_or_else(|| unusable(line)))
         .collect::<Result<Vec<_>, String>>()?;
     let ignore_merges = matches!(pre, "llama-bpe" | "llama3" | "llama-v3");
     let model = BPE::builder()
@@ -138,7 +130,7 @@ fn byte_level_bpe(
         .ignore_merges(ignore_merges)
         .build()
         .map_err(|e| e.to_string())?;
-    let mut parts = Parts::of(model);
+    let mut parts = Parts::new(model);
     parts.pre_tokenizer = pre_tokenizer(pre)?;
     if matches!(pre, "qwen2" | "deepseek-r1-qwen" | "gpt-neox") {
         parts.normalizer = json!({"type": "NFC"});
@@ -148,10 +140,14 @@ fn byte_level_bpe(
         .iter()
         .zip(kinds)
         .filter(|(token, kind)| {
-            !token.is_empty() && matches!(kind, Kind::Control | Kind::UserDefined | Kind::Unknown)
+            !token.is_empty()
+                && matches!(
+                    kind,
+                    PieceKind::Control | PieceKind::UserDefined | PieceKind::Unknown
+                )
         })
         .map(|(token, kind)| {
-            AddedToken::from(token.clone(), *kind != Kind::UserDefined).normalized(false)
+            AddedToken::from(token.clone(), *kind != PieceKind::UserDefined).normalized(false)
         })
         .collect();
     Ok(parts)
@@ -195,7 +191,7 @@ fn pre_tokenizer(pre: &str) -> Result<Value, String> {
 fn sentencepiece(
     metadata: &Metadata,
     tokens: &[String],
-    kinds: &[Kind],
+    kinds: &[PieceKind],
 ) -> Result<Vocabulary, String> {
     let scores = metadata
         .floats("tokenizer.ggml.scores")
@@ -226,7 +222,7 @@ fn sentencepiece(
         unk: id("tokenizer.ggml.unknown_token_id").or(Some(0)),
         bos: id("tokenizer.ggml.bos_token_id"),
         eos: id("tokenizer.ggml.eos_token_id"),
-        byte_fallback: pieces.iter().any(|p| p.kind == Kind::Byte),
+        byte_fallback: pieces.iter().any(|p| p.kind == PieceKind::Byte),
         charsmap: Vec::new(),
         dummy_prefix: metadata
             .flag("tokenizer.ggml.add_space_prefix")

@@ -11,9 +11,7 @@ use serde_json::Value;
 
 /// Longest text that a part may put into another.
 const LONGEST_INSERT: usize = 4096;
-/// Longest pattern, name or token.
 const LONGEST_WORD: usize = 1 << 16;
-/// Parts of one pipeline.
 const MOST_PARTS: usize = 256;
 /// A pipeline may make a text this many times longer.
 const MOST_GROWTH: u64 = 4096;
@@ -50,7 +48,6 @@ struct Model {
     unk_token: Option<String>,
 }
 
-/// Refuses a `tokenizer.json` whose pipeline asks for too much.
 pub(super) fn check_file(bytes: &[u8]) -> Result<(), String> {
     let all: Pipeline = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
     let model = [

@@ -27,7 +27,6 @@ pub struct Encoding {
     pub words: Vec<Option<u32>>,
 }
 
-/// How the pieces of a vocabulary are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spelling {
     /// GPT-2's letters for bytes.
@@ -203,17 +202,14 @@ impl Tokenizer {
         self.adds_bos
     }
 
-    /// One more than the largest id.
     pub fn vocab_size(&self) -> usize {
         self.size
     }
 
-    /// The number of a token.
     pub(crate) fn id(&self, token: &str) -> Option<u32> {
         self.inner.token_to_id(token)
     }
 
-    /// Whether the vocabulary has this token.
     pub(crate) fn knows(&self, token: &str) -> bool {
         self.id(token).is_some()
     }
@@ -328,7 +324,6 @@ fn spelling(inner: &tokenizers::Tokenizer) -> Spelling {
     }
 }
 
-/// What its parts may do to a text.
 fn growth(inner: &tokenizers::Tokenizer) -> Result<u64, String> {
     let value = |part: Result<Value, serde_json::Error>| part.map_err(|e| e.to_string());
     let normalizer = value(serde_json::to_value(inner.get_normalizer()))?;

@@ -20,8 +20,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// A model without anything around it.
-    pub fn of(model: impl Into<ModelWrapper>) -> Self {
+    pub fn new(model: impl Into<ModelWrapper>) -> Self {
         Self {
             model: model.into(),
             normalizer: Value::Null,
@@ -69,7 +68,7 @@ pub(crate) fn word_pieces(
         .max_input_chars_per_word(100)
         .build()
         .map_err(|e| e.to_string())?;
-    let mut parts = Parts::of(model);
+    let mut parts = Parts::new(model);
     parts.normalizer = normalizer;
     parts.pre_tokenizer = json!({"type": "BertPreTokenizer"});
     parts.post_processor = template(cls.as_ref(), sep.as_ref());
@@ -78,6 +77,14 @@ pub(crate) fn word_pieces(
         .map(|t| AddedToken::from(t, true).normalized(false))
         .to_vec();
     Ok(parts)
+}
+
+/// A line of merges, where it joins two tokens into a third.
+pub(crate) fn merge(line: &str, vocab: &AHashMap<String, u32>) -> Option<(String, String)> {
+    let (left, right) = line.split_once(' ')?;
+    let made = format!("{left}{right}");
+    let known = [left, right, &made].iter().all(|t| vocab.contains_key(*t));
+    known.then(|| (left.to_owned(), right.to_owned()))
 }
 
 /// GPT-2's byte level, optionally with its own splitting of words.
@@ -90,7 +97,6 @@ pub(crate) fn byte_level(add_prefix_space: bool, use_regex: bool) -> Value {
     })
 }
 
-/// Splits by a regular expression, then byte level.
 pub(crate) fn split_then_bytes(patterns: &[&str]) -> Value {
     let mut steps: Vec<Value> = patterns
         .iter()
@@ -102,7 +108,6 @@ pub(crate) fn split_then_bytes(patterns: &[&str]) -> Value {
     json!({"type": "Sequence", "pretokenizers": steps})
 }
 
-/// A post-processor that puts tokens before and after a text.
 pub(crate) fn template(before: Option<&(String, u32)>, after: Option<&(String, u32)>) -> Value {
     let special = |token: &(String, u32), side: u32| json!({"SpecialToken": {"id": token.0, "type_id": side}});
     let around = |text: &str, side: u32| {
@@ -118,10 +123,8 @@ pub(crate) fn template(before: Option<&(String, u32)>, after: Option<&(String, u
         .iter()
         .chain(after.iter())
         .map(|(token, id)| {
-            (
-                token.clone(),
-                json!({"id": token, "ids": [id], "tokens": [token]}),
-            )
+            let entry = json!({"id": token, "ids": [id], "tokens": [token]});
+            (token.clone(), entry)
         })
         .collect();
     json!({
@@ -132,31 +135,37 @@ pub(crate) fn template(before: Option<&(String, u32)>, after: Option<&(String, u
     })
 }
 
+fn printable(byte: &u8) -> bool {
+    matches!(byte, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff)
+}
+
+fn moved_bytes() -> impl Iterator<Item = u8> {
+    (0..=u8::MAX).filter(|byte| !printable(byte))
+}
+
 /// The letter GPT-2's vocabulary writes for a byte: printable Latin-1 as it is, the rest moved to
 /// U+0100 and on.
 fn byte_of_letter(letter: char) -> Option<u8> {
-    let printable = |b: u8| matches!(b, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff);
     let code = u32::from(letter);
     if let Ok(byte) = u8::try_from(code) {
-        return printable(byte).then_some(byte);
+        return printable(&byte).then_some(byte);
     }
     let nth = usize::try_from(code.checked_sub(0x100)?).ok()?;
-    (0..=u8::MAX).filter(|b| !printable(*b)).nth(nth)
+    moved_bytes().nth(nth)
 }
 
 /// Bytes as GPT-2's vocabulary writes them.
 pub(crate) fn byte_letters(bytes: &[u8]) -> String {
-    let moved: Vec<u8> = (0..=u8::MAX)
-        .filter(|b| !matches!(b, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff))
-        .collect();
-    let letter = |byte: &u8| match moved.iter().position(|m| m == byte) {
-        Some(nth) => char::from_u32(0x100 + nth as u32).unwrap_or('\u{fffd}'),
-        None => char::from(*byte),
+    let letter = |byte: &u8| match printable(byte) {
+        true => char::from(*byte),
+        false => {
+            let nth = moved_bytes().position(|moved| moved == *byte);
+            char::from_u32(0x100 + nth.unwrap_or(0) as u32).unwrap_or('\u{fffd}')
+        }
     };
     bytes.iter().map(letter).collect()
 }
 
-/// The text of a byte-level piece.
 pub(crate) fn from_byte_letters(piece: &str) -> String {
     let bytes: Option<Vec<u8>> = piece.chars().map(byte_of_letter).collect();
     bytes.map_or_else(

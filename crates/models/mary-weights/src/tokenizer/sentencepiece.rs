@@ -21,7 +21,7 @@ const MAX_MERGED_CHARS: usize = 128;
 
 /// What a piece is for; the numbers are those of the file format, and GGUF uses the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PieceKind {
     Normal,
     Unknown,
     Control,
@@ -30,8 +30,8 @@ pub(crate) enum Kind {
     Byte,
 }
 
-impl Kind {
-    pub fn of(number: i64) -> Self {
+impl PieceKind {
+    pub fn from_number(number: i64) -> Self {
         match number {
             2 => Self::Unknown,
             3 => Self::Control,
@@ -47,7 +47,7 @@ impl Kind {
 pub(crate) struct Piece {
     pub text: String,
     pub score: f32,
-    pub kind: Kind,
+    pub kind: PieceKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,6 @@ pub(crate) enum Prefix {
     TextOnly,
 }
 
-/// A vocabulary with everything needed to use it.
 #[derive(Debug, Clone)]
 pub(crate) struct Vocabulary {
     pub pieces: Vec<Piece>,
@@ -81,7 +80,6 @@ pub(crate) struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Reads a `tokenizer.model`.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let mut vocabulary = Self {
             pieces: Vec::new(),
@@ -146,7 +144,7 @@ impl Vocabulary {
     }
 
     pub fn pipeline(&self, prefix: Prefix) -> Result<Parts, String> {
-        let mut parts = Parts::of(self.model()?);
+        let mut parts = Parts::new(self.model()?);
         let mut steps = Vec::new();
         if !self.charsmap.is_empty() {
             steps.push(json!({
@@ -184,12 +182,12 @@ impl Vocabulary {
             .pieces
             .iter()
             .filter(|p| {
-                matches!(p.kind, Kind::Control | Kind::Unknown)
-                    || (p.kind == Kind::UserDefined && !p.text.contains('▁'))
+                matches!(p.kind, PieceKind::Control | PieceKind::Unknown)
+                    || (p.kind == PieceKind::UserDefined && !p.text.contains('▁'))
             })
             .filter(|p| !p.text.is_empty())
             .map(|p| {
-                AddedToken::from(p.text.clone(), p.kind != Kind::UserDefined).normalized(false)
+                AddedToken::from(p.text.clone(), p.kind != PieceKind::UserDefined).normalized(false)
             })
             .collect();
         Ok(parts)
@@ -245,7 +243,7 @@ fn merges(pieces: &[Piece]) -> Vec<(String, String)> {
         .iter()
         .enumerate()
         .rev() // the first of two equal pieces wins
-        .filter(|(_, p)| matches!(p.kind, Kind::Normal | Kind::UserDefined))
+        .filter(|(_, p)| matches!(p.kind, PieceKind::Normal | PieceKind::UserDefined))
         .map(|(id, p)| (p.text.as_str(), id))
         .collect();
     let mut found: Vec<(f32, usize, usize, &str, &str)> = Vec::new();
@@ -282,7 +280,7 @@ fn parse_piece(bytes: &[u8]) -> Result<Piece, String> {
     let mut piece = Piece {
         text: String::new(),
         score: 0.0,
-        kind: Kind::Normal,
+        kind: PieceKind::Normal,
     };
     let mut message = Message(bytes);
     while let Some((field, value)) = message.next()? {
@@ -292,7 +290,7 @@ fn parse_piece(bytes: &[u8]) -> Result<Piece, String> {
             }
             (2, Wire::Four(bits)) => piece.score = f32::from_bits(bits),
             (3, Wire::Number(kind)) => {
-                piece.kind = Kind::of(i64::try_from(kind).unwrap_or_default());
+                piece.kind = PieceKind::from_number(i64::try_from(kind).unwrap_or_default());
             }
             _ => {}
         }
@@ -303,7 +301,6 @@ fn parse_piece(bytes: &[u8]) -> Result<Piece, String> {
     Ok(piece)
 }
 
-/// A protocol buffer message, read field by field.
 struct Message<'a>(&'a [u8]);
 
 enum Wire<'a> {
@@ -386,7 +383,7 @@ mod tests {
         let piece = |text: &str, score| Piece {
             text: text.into(),
             score,
-            kind: Kind::Normal,
+            kind: PieceKind::Normal,
         };
         let pieces = [
             piece("a", -5.0),

@@ -45,7 +45,7 @@ pub(super) fn from_ranks(file: &[u8], pictures: bool) -> Result<tokenizers::Toke
         .ignore_merges(true)
         .build()
         .map_err(|e| e.to_string())?;
-    let mut parts = Parts::of(model);
+    let mut parts = Parts::new(model);
     parts.normalizer = json!({"type": "NFC"});
     parts.pre_tokenizer = split_then_bytes(&[QWEN2]);
     parts.decoder = byte_level(false, true);

@@ -79,7 +79,6 @@ pub(super) fn decoder(
     })
 }
 
-/// Gives every block the same rotary embedding.
 pub(super) fn rotate_all(a: &mut Architecture, rope: Rope) {
     a.ropes = vec![rope];
     a.kinds.iter_mut().for_each(|k| k.rope = Some(0));

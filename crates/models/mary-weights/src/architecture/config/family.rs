@@ -18,7 +18,6 @@ pub(crate) struct Family {
     pub gguf: &'static [GgufForm],
 }
 
-/// An architecture as llama.cpp's converter writes it.
 pub(crate) struct GgufForm {
     /// `general.architecture`.
     pub name: &'static str,
@@ -37,7 +36,6 @@ pub(crate) struct GgufForm {
     pub config: fn(&GgufSource<'_>) -> Result<Value, String>,
 }
 
-/// Which dimensions of a head turn with the position.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rotation {
     None,
@@ -176,7 +174,6 @@ fn numbers(fields: &Fields<'_>) -> Result<(), ModelError> {
 }
 
 impl Architecture {
-    /// Reads a `config.json`.
     pub fn resolve(config: &Value) -> Result<Self, ModelError> {
         let outer = Fields::new(config);
         let declared = outer.text("model_type").unwrap_or_default();

@@ -39,7 +39,6 @@ impl<'a> Fields<'a> {
             .and_then(|n| usize::try_from(n).ok())
     }
 
-    /// A count that must be there.
     pub fn need(&self, name: &str) -> Result<usize, ModelError> {
         self.count(name).ok_or_else(|| {
             let found = self

@@ -5,7 +5,6 @@ use mary_contract::{ErrorKind, ModelError};
 
 use super::Fields;
 
-/// A rotary embedding: one frequency for each pair of dimensions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rope {
     /// Dimensions of a head that RoPE rotates; the rest stay.
