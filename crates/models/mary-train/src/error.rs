@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// An error of growing, tuning or merging.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub enum TrainError {
     #[error("{0}")]
     Settings(String),
@@ -18,7 +16,6 @@ pub enum TrainError {
         /// Settings that would fit, or the bare minimum where none does.
         remedy: String,
     },
-    /// A file that could not be read or written.
     #[error("{path}: {source}")]
     File {
         path: PathBuf,

@@ -22,7 +22,6 @@ fn golden() -> Value {
     serde_json::from_str(&text).expect("json")
 }
 
-/// The losses of the golden steps on a model.
 fn losses(model: &Path, golden: &Value, most: usize) -> Vec<f64> {
     let base = Base::open(model, (Device::Cpu, None), 256).expect("opens");
     let targets: Vec<String> = serde_json::from_value(golden["targets"].clone()).expect("targets");

@@ -10,10 +10,8 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// How numbers are stored in a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Storage {
-    /// 32 bits.
     F32,
     /// 16 bits, ten of them for the fraction.
     F16,
@@ -53,7 +51,6 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
     mary_platform::replace_file(path, bytes).map_err(TrainError::file(path))
 }
 
-/// Removes a file that may not be there.
 pub(crate) fn remove(path: &Path) -> Result<(), TrainError> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -63,7 +60,6 @@ pub(crate) fn remove(path: &Path) -> Result<(), TrainError> {
     }
 }
 
-/// Writes tensors of a flat slice as one safetensors file.
 pub(crate) fn write_weights(
     path: &Path,
     entries: &[Entry],
@@ -77,7 +73,6 @@ pub(crate) fn write_weights(
     writer.write(path)
 }
 
-/// A safetensors file in the making.
 pub(crate) struct Writer {
     storage: Storage,
     tensors: Vec<(String, Vec<usize>, Vec<u8>)>,
@@ -100,7 +95,6 @@ impl Writer {
         self.write_with(path, [("format", "pt".to_owned())])
     }
 
-    /// Writes the file with these metadata.
     pub(crate) fn write_with<const N: usize>(
         self,
         path: &Path,
@@ -118,7 +112,6 @@ impl Writer {
     }
 }
 
-/// The text of a file that may not be there.
 pub(crate) fn read_if_there(path: &Path) -> Result<Option<String>, TrainError> {
     match mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),

@@ -14,19 +14,15 @@ use crate::net::cuda::{Gpu, GpuTrainer, Multiply, Start};
 use crate::net::{AdapterLayout, Frozen, Gradients, Net, Parameters, Stored, Work, Workspace};
 use crate::optimizer::{AdamW, Moments, reduce, update};
 
-/// Where a model is trained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub enum Device {
     #[default]
     Cpu,
-    /// An NVIDIA GPU, by its number.
     Cuda(usize),
 }
 
 /// The type of the base's numbers in matrix multiplication on a GPU; the processor computes in 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub enum NumberType {
     F32,
     /// bfloat16, with sums in float32.
@@ -48,7 +44,6 @@ impl Device {
     }
 }
 
-/// What is trained and how.
 pub(crate) struct TrainingJob {
     pub(crate) net: Net,
     pub(crate) base: Vec<f32>,
@@ -62,7 +57,6 @@ pub(crate) struct TrainingJob {
     pub(crate) groups: Vec<(Range<usize>, f64)>,
 }
 
-/// Where and with how much it is computed.
 pub(crate) struct ComputeSettings {
     pub(crate) device: Device,
     pub(crate) threads: usize,
@@ -256,7 +250,6 @@ impl Learner {
         })
     }
 
-    /// Where it is computed, in words.
     pub(crate) fn describe(&self) -> String {
         match &self.engine {
             Engine::Cpu(_) => {
@@ -273,7 +266,6 @@ impl Learner {
         }
     }
 
-    /// What the user should know and has not been told yet.
     pub(crate) fn note(&mut self) -> Option<String> {
         match &mut self.engine {
             Engine::Cpu(_) => None,
@@ -291,7 +283,6 @@ impl Learner {
         &self.job
     }
 
-    /// Puts another adapter in the place of the one that was trained.
     pub(crate) fn replace_adapter(&mut self, new: Vec<f32>) -> Result<(), TrainError> {
         if let Some((_, values)) = &mut self.job.adapter {
             *values = new;
@@ -315,7 +306,6 @@ impl Learner {
         self.replace_adapter(values)
     }
 
-    /// All the numbers, when training is over.
     pub(crate) fn into_job(self) -> TrainingJob {
         self.job
     }
@@ -388,7 +378,6 @@ impl Learner {
         }
     }
 
-    /// Brings what was trained back to where it can be read.
     pub(crate) fn fetch(&mut self) -> Result<(), TrainError> {
         match &mut self.engine {
             Engine::Cpu(_) => {}
@@ -406,7 +395,6 @@ impl Learner {
         Ok(())
     }
 
-    /// Runs something with the model as it is, on the processor.
     pub(crate) fn with<T: Send>(
         &mut self,
         act: impl FnOnce(&Net, &Parameters<'_>) -> Result<T, TrainError> + Send,

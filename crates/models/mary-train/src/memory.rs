@@ -8,7 +8,6 @@ use mary_weights::architecture::Architecture;
 
 /// An estimate in bytes, with what would make it smaller.
 #[derive(Debug, Clone)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Estimate {
     pub bytes: u64,
     /// Settings to try, each with the bytes it would need, dearest first.
@@ -34,7 +33,6 @@ fn logits(a: &Architecture, tokens: usize) -> usize {
     (tokens * a.vocab).min(16_000_000)
 }
 
-/// What a GPU computes at once.
 #[cfg(feature = "cuda")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AtOnce {

@@ -10,9 +10,7 @@ const CHUNK: usize = 16_384;
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct AdamW {
     pub rate: f64,
-    /// Decay of the first moment.
     pub beta1: f64,
-    /// Decay of the second moment.
     pub beta2: f64,
     /// Added to the root of the second moment.
     pub eps: f64,
@@ -21,19 +19,16 @@ pub struct AdamW {
     pub clip: f64,
 }
 
-/// How the learning rate moves.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Decline {
     /// Along a cosine to the floor.
     Cosine,
     /// Along a line to the floor.
     Linear,
-    /// Not at all.
     Constant,
 }
 
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Schedule {
     /// Steps over which the rate rises in a line from zero.
     pub warm_up: u64,
@@ -60,7 +55,6 @@ impl Schedule {
     }
 }
 
-/// The moments of every parameter.
 #[derive(Debug, Clone)]
 pub(crate) struct Moments {
     pub(crate) first: Vec<f32>,

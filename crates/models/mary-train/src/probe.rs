@@ -16,7 +16,6 @@ const PER_PARADIGM: usize = 48;
 
 /// What the probe found at one step. A tie counts one half.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct ProbeReport {
     pub step: u64,
     /// Share of held-out minimal pairs whose good sentence is more probable.

@@ -18,9 +18,7 @@ pub(crate) const MERGED_GGUF: &str = "model.gguf";
 
 const SCHEMA: u32 = 1;
 
-/// What an adapter was made from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Provenance {
     pub schema: u32,
     /// The program that made it; for people, two versions of it may make the same adapter.
@@ -40,13 +38,10 @@ pub struct Provenance {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Ending {
     pub steps: u64,
     pub of: u64,
-    /// The step whose adapter was kept.
     pub kept: u64,
-    /// Why there were no more.
     pub end: End,
 }
 
@@ -61,17 +56,13 @@ pub enum End {
     Interrupted,
 }
 
-/// What a merged model was made from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct MergedProvenance {
     pub schema: u32,
     pub program: String,
-    /// Fingerprint of the base model.
     pub base: String,
     /// Content hash of the adapter's weights and configuration.
     pub adapter: String,
-    /// How its numbers are stored.
     pub storage: String,
     /// What the adapter was made from, where it says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,7 +95,6 @@ impl Provenance {
         })
     }
 
-    /// With how the tuning ended.
     pub(crate) fn ended(mut self, ending: Ending) -> Self {
         self.ending = Some(ending);
         self

@@ -91,7 +91,6 @@ impl<P: DeserializeOwned> State<P> {
         }
     }
 
-    /// The optimiser's moments of this many numbers.
     pub(crate) fn moments(&mut self, path: &Path, count: usize) -> Result<Moments, TrainError> {
         Ok(Moments {
             first: self.take(path, "first", count)?,
@@ -99,7 +98,6 @@ impl<P: DeserializeOwned> State<P> {
         })
     }
 
-    /// One of its arrays, where it is there.
     pub(crate) fn optional(&mut self, name: &str) -> Option<Vec<f32>> {
         self.arrays.remove(name)
     }

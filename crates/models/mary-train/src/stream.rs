@@ -8,10 +8,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokenizers::Tokenizer;
 
-/// Where documents come from.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum TextSource {
-    /// The generated corpus of the small world.
     Generated,
     /// Text files of the user's; documents are separated by empty lines.
     Files(Vec<PathBuf>),
@@ -70,14 +68,12 @@ impl Documents {
     }
 }
 
-/// The place in a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Position {
     pub(crate) next_document: u64,
     pub(crate) carry: Vec<u32>,
 }
 
-/// The stream: documents, encoded, joined by the end token, cut into windows.
 pub(crate) struct TokenStream {
     documents: Documents,
     tokenizer: Tokenizer,

@@ -55,7 +55,6 @@ pub fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, TrainError>
 /// Larger than any tokenizer there is.
 const LARGEST_TOKENIZER: u64 = 512 << 20;
 
-/// Reads a `tokenizer.json`.
 pub fn load(path: &Path) -> Result<Tokenizer, TrainError> {
     let bytes =
         mary_platform::read_plain(path, LARGEST_TOKENIZER).map_err(TrainError::file(path))?;
@@ -76,13 +75,11 @@ pub(crate) fn load_or_train(
     Ok(tokenizer)
 }
 
-/// The number of a token that must be there.
 pub(crate) fn token_id(tokenizer: &Tokenizer, token: &str) -> Result<u32, TrainError> {
     let id = tokenizer.token_to_id(token);
     id.ok_or_else(|| TrainError::Tokenizer(format!("no token {token}")))
 }
 
-/// The tokenizer as the text of a `tokenizer.json`.
 pub fn to_json(tokenizer: &Tokenizer) -> Result<String, TrainError> {
     tokenizer.to_string(false).map_err(fail)
 }

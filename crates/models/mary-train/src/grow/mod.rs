@@ -201,7 +201,6 @@ impl Grown for Grower<'_> {
     }
 }
 
-/// Encodes the batches ahead of the steps that need them.
 fn read_ahead(
     mut stream: TokenStream,
     steps: u64,

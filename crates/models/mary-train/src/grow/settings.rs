@@ -9,14 +9,12 @@ use std::path::PathBuf;
 
 /// The model's measures, before the tokenizer has settled the vocabulary.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Size {
     pub width: usize,
     pub layers: usize,
     pub heads: usize,
     /// Longest sequence, and the length of the packed windows.
     pub context: usize,
-    /// Largest vocabulary of the tokenizer.
     pub vocabulary: usize,
 }
 
@@ -42,7 +40,6 @@ impl Size {
         })
     }
 
-    /// The shape with this vocabulary.
     pub fn shape(&self, vocabulary: usize) -> Shape {
         Shape::neox(
             vocabulary,
@@ -56,12 +53,10 @@ impl Size {
 
 /// Everything about one growth. What decides the weights is written into `recipe.json`.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct GrowSettings {
     /// Steps, rates and what is kept.
     pub course: Course,
     pub size: Size,
-    /// Where the text comes from.
     pub source: TextSource,
     /// Where it is computed; no part of the recipe.
     pub device: Device,
@@ -70,7 +65,6 @@ pub struct GrowSettings {
 }
 
 impl GrowSettings {
-    /// The usual settings for a size.
     pub fn new(out: PathBuf, size: Size, steps: u64) -> Self {
         Self {
             course: Course::new(out, steps),

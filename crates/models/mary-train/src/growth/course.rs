@@ -9,7 +9,6 @@ use std::time::Duration;
 
 /// What can be chosen about any growth. What decides the weights is written into `recipe.json`.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Course {
     /// The folder for checkpoints, the recipe, the losses and the state to resume from.
     pub out: PathBuf,

@@ -91,12 +91,10 @@ pub(super) fn trim(path: &Path, step: u64) -> Result<(), TrainError> {
     write_whole(path, kept.as_bytes())
 }
 
-/// Everything in a model folder.
 pub(crate) struct Folder<'a> {
     pub(crate) config: &'a Value,
     pub(crate) tokenizer: &'a Tokenizer,
     pub(crate) context: usize,
-    /// Further files of JSON, by their names.
     pub(crate) others: &'a [(&'a str, Value)],
     pub(crate) entries: &'a [Entry],
     pub(crate) parameters: &'a [f32],

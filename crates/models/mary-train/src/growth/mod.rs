@@ -22,21 +22,16 @@ use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What happens while a model grows.
 #[derive(Debug, Clone)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub enum GrowEvent {
     Started {
         parameters: usize,
         tokens_per_step: usize,
         memory: u64,
         from_step: u64,
-        /// Where it is computed, in words.
         device: String,
     },
-    /// Something the user should know.
     Note(String),
-    /// One step is done.
     Step {
         step: u64,
         /// Mean loss per token, in nats.
@@ -56,18 +51,13 @@ pub enum GrowEvent {
     VisionProbed(crate::vision::VisionReport),
 }
 
-/// What a call of [`crate::grow()`] or [`crate::grow_vision()`] did.
 #[derive(Debug, Clone)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct GrowReport {
     pub step: u64,
-    /// True when all steps are done.
     pub finished: bool,
-    /// Loss of every step done in this call.
     pub losses: Vec<f64>,
     /// Folder of the last checkpoint written in this call.
     pub last_checkpoint: Option<PathBuf>,
-    /// Tokens a second in this call.
     pub tokens_per_second: f64,
 }
 
@@ -88,15 +78,12 @@ pub(crate) trait Grown {
     fn position(&self) -> Self::Position;
     /// The step of this number with this learning rate; None where the material has ended.
     fn step(&mut self, at: (u64, f64)) -> Result<Option<Stepped>, TrainError>;
-    /// Something to tell the user after a step.
     fn note(&mut self) -> Option<String> {
         None
     }
     /// Its parameters and their moments, brought here from wherever they are computed.
     fn numbers(&mut self) -> Result<(&[f32], &Moments), TrainError>;
-    /// Writes the folder of a checkpoint.
     fn write(&mut self, folder: &Path) -> Result<(), TrainError>;
-    /// Scores held-out items, where there are any.
     fn probe(&mut self, step: u64) -> Result<Option<GrowEvent>, TrainError>;
 }
 
@@ -189,7 +176,6 @@ impl Run<'_> {
         Ok(report)
     }
 
-    /// Saves what a run resumes from.
     fn save(&self, grown: &mut impl Grown) -> Result<(), TrainError> {
         let position = grown.position();
         let (parameters, moments) = grown.numbers()?;
@@ -236,7 +222,6 @@ pub(crate) enum Start {
     Normal(f64),
 }
 
-/// New weights, tensor by tensor.
 pub(crate) fn new_weights(
     entries: &[Entry],
     (total, seed): (usize, u64),

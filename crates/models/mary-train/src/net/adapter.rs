@@ -19,7 +19,6 @@ pub(crate) struct Site {
     pub(crate) up: Range<usize>,
 }
 
-/// The table of an adapter's matrices.
 #[derive(Debug, Clone)]
 pub struct AdapterLayout {
     /// Rank of every site; zero means no adapter at all.
@@ -28,7 +27,6 @@ pub struct AdapterLayout {
     pub scale: f32,
     /// Share of the inputs dropped while training.
     pub dropout: f32,
-    /// How many numbers there are in all.
     pub total: usize,
     /// The base stores its matrices as `[in, out]`, which PEFT wants to know.
     pub turned: bool,

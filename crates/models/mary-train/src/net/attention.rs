@@ -14,9 +14,7 @@ const ROWS: usize = 64;
 /// A run of tokens that sees only itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// Its first token.
     pub start: usize,
-    /// How many tokens it has.
     pub length: usize,
 }
 
@@ -49,17 +47,14 @@ impl Joint {
         }
     }
 
-    /// Query heads for each key head.
     pub(crate) fn group(&self) -> usize {
         self.heads / self.kv_heads
     }
 
-    /// Width of a joint row.
     pub(crate) fn row(&self) -> usize {
         (self.heads + 2 * self.kv_heads) * self.width
     }
 
-    /// Where query head `h` starts.
     pub(crate) fn query_at(&self, h: usize) -> usize {
         let group = self.group();
         match self.grouped {
@@ -68,7 +63,6 @@ impl Joint {
         }
     }
 
-    /// Where the key of query head `h` starts.
     pub(crate) fn key_at(&self, h: usize) -> usize {
         let group = self.group();
         match self.grouped {
@@ -77,7 +71,6 @@ impl Joint {
         }
     }
 
-    /// Where the value of query head `h` starts.
     pub(crate) fn value_at(&self, h: usize) -> usize {
         match self.grouped {
             true => self.key_at(h) + self.width,
@@ -85,7 +78,6 @@ impl Joint {
         }
     }
 
-    /// The places of all query heads, or of all key heads.
     pub(crate) fn places(&self, keys: bool) -> Vec<usize> {
         match keys {
             false => (0..self.heads).map(|h| self.query_at(h)).collect(),
@@ -142,7 +134,6 @@ impl Rotary {
         Self { half, table }
     }
 
-    /// Pairs of dimensions that turn.
     #[cfg(feature = "cuda")]
     pub(crate) fn half(&self) -> usize {
         self.half
@@ -170,7 +161,6 @@ impl Rotary {
         }
     }
 
-    /// Rotates every query and key of the joint rows.
     pub(crate) fn apply(&self, joint: Joint, segments: &[Segment], qkv: &mut [f32], back: bool) {
         let (width, turning) = (joint.row(), 2 * self.half);
         let group = joint.group();
@@ -190,7 +180,6 @@ impl Rotary {
     }
 }
 
-/// Room for scores, reused by every head.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     scores: Vec<f32>,

@@ -90,7 +90,6 @@ impl Net {
         }
     }
 
-    /// The gradient of the embedding and of learned positions.
     pub(super) fn embedding_back(
         &self,
         base: &mut [f32],
@@ -214,7 +213,6 @@ impl Net {
         kernels::add(stream, spare);
     }
 
-    /// Normalises queries and keys, where the architecture does.
     fn norm_heads(
         &self,
         p: &Parameters<'_>,

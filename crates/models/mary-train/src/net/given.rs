@@ -16,12 +16,10 @@ pub struct Given<'a> {
 }
 
 impl Given<'_> {
-    /// Whether a token's vector is given.
     pub(super) fn holds(&self, place: usize) -> bool {
         self.places.binary_search(&place).is_ok()
     }
 
-    /// Checks what the passes rely on.
     pub(super) fn check(&self, tokens: usize, width: usize) -> Result<(), TrainError> {
         let ascending = self.places.windows(2).all(|pair| pair[0] < pair[1]);
         let inside = self.places.last().is_none_or(|last| *last < tokens);
@@ -35,7 +33,6 @@ impl Given<'_> {
         }
     }
 
-    /// Writes the rows over what stands at their places.
     pub(super) fn place(&self, stream: &mut [f32], width: usize) {
         for (place, row) in self.places.iter().zip(self.rows.chunks_exact(width)) {
             stream[place * width..(place + 1) * width].copy_from_slice(row);
@@ -85,7 +82,6 @@ impl Net {
         Ok(out)
     }
 
-    /// Checks everything and runs forward.
     fn run(
         &self,
         p: &Parameters<'_>,

@@ -161,17 +161,14 @@ fn pairs(x: &mut [f32], y: &[f32], change: impl Fn(&mut f32, &f32)) {
     );
 }
 
-/// `x *= y`.
 pub(crate) fn multiply(x: &mut [f32], y: &[f32]) {
     pairs(x, y, |x, y| *x *= y);
 }
 
-/// `x += y`.
 pub(crate) fn add(x: &mut [f32], y: &[f32]) {
     pairs(x, y, |x, y| *x += y);
 }
 
-/// Adds the sum of all rows to `total`.
 pub(crate) fn add_column_sums(rows: &[f32], row_step: usize, total: &mut [f32]) {
     dispatch(
         #[inline(always)]
@@ -185,7 +182,6 @@ pub(crate) fn add_column_sums(rows: &[f32], row_step: usize, total: &mut [f32]) 
     );
 }
 
-/// Fills every row with the same values.
 pub(crate) fn fill_rows(rows: &mut [f32], row_step: usize, values: &[f32]) {
     for row in rows.chunks_mut(row_step) {
         let width = values.len().min(row.len());
@@ -193,7 +189,6 @@ pub(crate) fn fill_rows(rows: &mut [f32], row_step: usize, values: &[f32]) {
     }
 }
 
-/// How a row is normalised.
 #[derive(Clone, Copy)]
 pub(crate) struct NormKind {
     pub(crate) centred: bool,
@@ -323,16 +318,13 @@ fn softmax_row(row: &mut [f32], live: usize) -> f32 {
 /// Which keys the rows of a block of scores see.
 #[derive(Clone, Copy)]
 pub(crate) struct VisibleKeys {
-    /// Keys in a row.
     pub(crate) keys: usize,
-    /// The position of the first row.
     pub(crate) first: usize,
     /// A position sees only this many, itself included.
     pub(crate) window: Option<usize>,
 }
 
 impl VisibleKeys {
-    /// The keys that row `i` sees.
     #[inline(always)]
     fn range(self, i: usize) -> std::ops::Range<usize> {
         let end = (self.first + i + 1).min(self.keys);
@@ -427,7 +419,6 @@ pub(crate) fn softmax_back(
     );
 }
 
-/// The inner product of two rows.
 pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
     let length = a.len().min(b.len());
     dispatch(

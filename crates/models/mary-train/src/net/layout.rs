@@ -10,12 +10,10 @@ use mary_weights::architecture::Architecture;
 use mary_weights::architecture::config::{self, Names, QkNorm, QkvNames, UpNames};
 use std::ops::Range;
 
-/// One tensor of the table.
 #[derive(Debug, Clone)]
 pub struct Entry {
     /// Its name in a Hugging Face checkpoint.
     pub name: String,
-    /// Its dimensions, rows first.
     pub dims: Vec<usize>,
     /// Its place in the flat slice; empty where the matrix stays as it is stored.
     pub place: Range<usize>,
@@ -92,7 +90,6 @@ pub struct Layout {
 
 /// What a layout is made from besides the architecture.
 pub(crate) struct Tensors<'a> {
-    /// Whether the checkpoint holds a tensor.
     pub(crate) holds: &'a dyn Fn(&str) -> bool,
     /// Rows of the table of positions, where there is one.
     pub(crate) positions: usize,
@@ -100,7 +97,6 @@ pub(crate) struct Tensors<'a> {
     pub(crate) apart: bool,
 }
 
-/// A table in the making.
 pub(super) struct Builder<'a> {
     entries: Vec<Entry>,
     total: usize,
@@ -239,7 +235,6 @@ pub(crate) fn refuse(a: &Architecture) -> Result<(), TrainError> {
 }
 
 impl Layout {
-    /// The table of a model that is made here.
     pub fn new(shape: &Shape) -> Result<Self, TrainError> {
         let tensors = Tensors {
             holds: &|name| shape.holds(name),
@@ -249,7 +244,6 @@ impl Layout {
         Self::open(&shape.architecture()?, &tensors)
     }
 
-    /// The table of a checkpoint of this architecture.
     pub(crate) fn open(a: &Architecture, tensors: &Tensors<'_>) -> Result<Self, TrainError> {
         refuse(a)?;
         let n = &a.names;

@@ -19,7 +19,6 @@ pub(super) struct LowRank {
 }
 
 impl LowRank {
-    /// For a model with this many linear layers.
     pub(super) fn layers(&mut self, count: usize) {
         self.kept.resize_with(count, Vec::new);
     }

@@ -30,7 +30,6 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The transpose of [`View::rows`].
     pub(crate) fn transposed(data: &'a [f32], row_step: usize) -> Self {
         Self::rows(data, row_step).turned()
     }
@@ -109,7 +108,6 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// The quickest that the processor has.
     pub(crate) fn best() -> Self {
         match mary_kernels::amx::available() {
             true => Self::Tiles,
@@ -156,7 +154,6 @@ impl Product<'_> {
         self.write((out, step), Write::Replace);
     }
 
-    /// Adds itself to `out`.
     pub(crate) fn add_to(self, out: &mut [f32], step: usize) {
         self.write((out, step), Write::Add);
     }

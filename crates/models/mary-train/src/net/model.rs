@@ -40,7 +40,6 @@ impl Packed {
         }
     }
 
-    /// Sum of the targets' weights.
     pub fn weight(&self) -> f64 {
         self.targets
             .iter()
@@ -143,10 +142,8 @@ pub struct Workspace {
     pub(super) scratch: Scratch,
 }
 
-/// An architecture with its tables, ready to run.
 #[derive(Debug, Clone)]
 pub struct Net {
-    /// What it is made of.
     pub architecture: Architecture,
     pub layout: Layout,
     /// Longest sequence that is run.
@@ -160,7 +157,6 @@ pub(super) fn size(buffer: &mut Vec<f32>, length: usize) {
 }
 
 impl Net {
-    /// Prepares a model that is made here.
     pub fn new(shape: Shape) -> Result<Self, TrainError> {
         shape.check()?;
         let layout = Layout::new(&shape)?;
@@ -213,7 +209,6 @@ impl Net {
         }
     }
 
-    /// The rotary positions of a layer.
     pub(super) fn rotary(&self, layer: usize) -> Option<&Rotary> {
         let kind = self.architecture.kinds.get(layer)?;
         self.rotaries.get(kind.rope?)
@@ -260,7 +255,6 @@ impl Net {
         }
     }
 
-    /// Checks what the kernels rely on.
     pub(super) fn check(&self, p: &Parameters<'_>, packed: &Packed) -> Result<(), TrainError> {
         let fail = |what: String| Err(TrainError::Settings(what));
         let (total, found) = (self.layout.total, p.base.len());
@@ -290,7 +284,6 @@ impl Net {
         self.check_packed(packed)
     }
 
-    /// Checks that texts fit the model.
     pub(crate) fn check_packed(&self, packed: &Packed) -> Result<(), TrainError> {
         let n = packed.tokens.len();
         let fail = |what: String| Err(TrainError::Settings(what));
@@ -387,7 +380,6 @@ impl Net {
         Ok(out)
     }
 
-    /// The positions whose targets count.
     pub(super) fn counted(&self, packed: &Packed) -> Vec<usize> {
         (0..packed.tokens.len())
             .filter(|i| packed.targets[*i].1 != 0.0)

@@ -5,7 +5,6 @@ use crate::TrainError;
 use mary_weights::architecture::Architecture;
 use serde_json::{Value, json};
 
-/// The two families a shape can be of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Family {
     /// GPT-NeoX: layer norm with bias, partial rotary positions, parallel residual, GELU.
@@ -16,7 +15,6 @@ pub enum Family {
 
 /// What the feed-forward part does between its matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub enum Activation {
     Gelu,
     GeluTanh,
@@ -24,9 +22,7 @@ pub enum Activation {
     GatedSilu,
 }
 
-/// Everything that makes a new model.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Shape {
     /// The family: names of tensors, norms, residual order.
     pub family: Family,
@@ -78,7 +74,6 @@ impl Shape {
         }
     }
 
-    /// Says what is wrong with a shape that cannot be built.
     pub fn check(&self) -> Result<(), TrainError> {
         let fail = |what: &str| Err(TrainError::Settings(format!("the model's shape {what}")));
         if self.width == 0 || self.layers == 0 || self.heads == 0 || self.vocabulary == 0 {
@@ -126,7 +121,6 @@ impl Shape {
         self.family == Family::NeoX && name != "embed_out.bias" || !name.ends_with(".bias")
     }
 
-    /// The `config.json` that Hugging Face transformers reads.
     pub fn to_config(&self, dtype: &str, end_token: u32) -> Value {
         let rotary_share = self.rotary as f64 / self.head_width as f64;
         match self.family {

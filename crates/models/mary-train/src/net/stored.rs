@@ -38,7 +38,6 @@ pub(crate) struct Matrix {
     pub(super) numbers: Numbers,
 }
 
-/// All matrices of a base.
 #[derive(Debug, Clone)]
 pub struct Stored {
     /// By the index of the linear layer.
@@ -95,7 +94,6 @@ impl Matrix {
         }
     }
 
-    /// How many numbers it has.
     #[cfg(feature = "cuda")]
     pub(crate) fn numbers(&self) -> usize {
         self.outputs * self.inputs
@@ -286,7 +284,6 @@ impl Stored {
             .is_some_and(|info| !matches!(info.dtype, TensorType::F32 | TensorType::F64))
     }
 
-    /// What the matrices are stored as, in words.
     pub(crate) fn describe(&self) -> String {
         let first = self.matrices.first();
         first.map_or(String::new(), |m| format!("{:?}", m.numbers))

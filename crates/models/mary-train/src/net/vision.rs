@@ -14,16 +14,12 @@ use mary_weights::architecture::config::Activation;
 use serde_json::{Value, json};
 use std::ops::Range;
 
-/// Where the tower lies in a LLaVA checkpoint.
 const TOWER: &str = "vision_tower.vision_model.";
 const PROJECTOR: &str = "multi_modal_projector.";
 
-/// A tower and a projector, ready to run.
 #[derive(Debug, Clone)]
 pub struct VisionEncoder {
-    /// Pixels of a picture's side.
     pub image: usize,
-    /// Pixels of a patch's side.
     pub patch: usize,
     net: Net,
     embedding: Linear,

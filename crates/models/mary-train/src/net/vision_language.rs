@@ -20,14 +20,12 @@ pub struct VisionPack {
     pub patches: Vec<f32>,
 }
 
-/// A vision encoder and a language model, ready to run.
 #[derive(Debug, Clone)]
 pub struct VisionLanguageNet {
     pub encoder: VisionEncoder,
     pub text: Net,
     /// Every tensor, in the order of the flat slice.
     pub entries: Vec<Entry>,
-    /// How many numbers there are.
     pub total: usize,
 }
 

@@ -12,7 +12,6 @@ use crate::net::layout::Tensors;
 use crate::net::stored::{Stored, read_flat};
 use crate::net::{Frozen, Layout, Net};
 
-/// A model, opened for tuning.
 pub(crate) struct Base {
     pub(crate) checkpoint: Checkpoint,
     pub(crate) net: Net,
@@ -76,7 +75,6 @@ impl Base {
         Layout::open(architecture, &tensors)
     }
 
-    /// Numbers of the whole model.
     pub(crate) fn parameters(&self) -> usize {
         let numbers = |e: &crate::net::Entry| e.dims.iter().product::<usize>();
         self.net.layout.entries.iter().map(numbers).sum()
@@ -118,7 +116,6 @@ impl Base {
             .sum()
     }
 
-    /// The numbers in the flat slice, and the matrices that are not there.
     pub(crate) fn numbers(&self) -> Result<(Vec<f32>, Option<Stored>), TrainError> {
         let flat = read_flat(&self.checkpoint, &self.net.layout)?;
         let stored = match self.apart {

@@ -11,17 +11,14 @@ use std::path::Path;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Example {
     pub(super) tokens: Vec<u32>,
-    /// True for tokens the assistant says.
     pub(super) said: Vec<bool>,
 }
 
 impl Example {
-    /// How many tokens are predicted.
     pub(super) fn targets(&self) -> usize {
         self.said.iter().skip(1).filter(|said| **said).count()
     }
 
-    /// Adds the example to a pack as a segment of its own.
     pub(super) fn add_to(&self, packed: &mut Packed) {
         let length = self.tokens.len().saturating_sub(1);
         let start = packed.tokens.len();
@@ -34,7 +31,6 @@ impl Example {
     }
 }
 
-/// Turns conversations into tokens for one model.
 pub(super) struct Reader<'a> {
     pub(super) tokenizer: &'a Tokenizer,
     pub(super) template: Option<&'a ChatTemplate>,

@@ -8,7 +8,6 @@ use super::{TuneEvent, TuneReport, TuneSettings, merge, merged_model, tune};
 use crate::provenance::{MergedProvenance, Provenance, Reuse};
 use crate::{Storage, TrainError};
 
-/// A tuned model and how it came about.
 #[derive(Debug)]
 pub struct Derived {
     /// The merged model: a folder, or a GGUF file where the base is one.

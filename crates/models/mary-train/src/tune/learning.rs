@@ -12,9 +12,7 @@ use crate::hf::{read_if_there, write_whole};
 /// The file beside an adapter or a merged model.
 pub(super) const LOG: &str = "learning.jsonl";
 
-/// One step of a learning curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct LearningStep {
     /// Its number; 0 is before tuning.
     pub step: u64,

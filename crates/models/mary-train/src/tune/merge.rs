@@ -34,7 +34,6 @@ const SIDECARS: &[&str] = &[
     "preprocessor_config.json",
 ];
 
-/// The two matrices of one adapted layer.
 struct Product {
     rank: usize,
     down: Vec<f32>,
@@ -198,7 +197,6 @@ fn carry_curve(adapter: &Path, out: &Path) -> Result<(), TrainError> {
 /// Larger than any file beside the weights.
 const LARGEST_SIDECAR: u64 = 512 << 20;
 
-/// Copies a file that belongs to the model.
 fn carry(from: &Path, to: &Path) -> Result<(), TrainError> {
     let bytes = mary_platform::read_plain(from, LARGEST_SIDECAR).map_err(TrainError::file(from))?;
     std::fs::write(to, bytes).map_err(TrainError::file(to))
@@ -289,7 +287,6 @@ fn write_weights(
 }
 
 impl Product {
-    /// Numbers in and numbers out.
     fn sizes(&self) -> (usize, usize) {
         let rank = self.rank.max(1);
         (self.down.len() / rank, self.up.len() / rank)

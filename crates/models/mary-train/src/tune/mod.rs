@@ -32,26 +32,19 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// What happens while a model is tuned.
 #[derive(Debug, Clone)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub enum TuneEvent {
-    /// Everything is read and checked.
     Started {
         /// Parameters of the base, which stay as they are.
         base_parameters: usize,
         /// Parameters of the adapters, which are trained.
         trained_parameters: usize,
-        /// Conversations trained on, and kept back.
         conversations: (usize, usize),
         steps: u64,
         memory: u64,
-        /// Where it is computed, in words.
         device: String,
     },
-    /// Something the user should know.
     Note(String),
-    /// One step is done.
     Step {
         step: u64,
         /// Mean loss per answer token, in nats.
@@ -59,7 +52,6 @@ pub enum TuneEvent {
         rate: f64,
         tokens_per_second: f64,
     },
-    /// What was kept back has been scored.
     Evaluated(Evaluation),
 }
 
@@ -76,9 +68,7 @@ pub struct Evaluation {
 
 /// The answer of one held-out conversation, before or after tuning.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct AnswerScore {
-    /// Log-probability of the whole answer.
     pub log_probability: f64,
     /// Every token of the answer was the most probable one.
     pub greedy: bool,
@@ -86,7 +76,6 @@ pub struct AnswerScore {
 }
 
 #[derive(Debug, Clone)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct TuneReport {
     pub losses: Vec<f64>,
     /// Held-out answers before tuning, in the order of the file.

@@ -52,7 +52,6 @@ impl Progress {
             .reduce(|a, b| if b.loss < a.loss { b } else { a })
     }
 
-    /// The lowest loss so far.
     pub(super) fn lowest(&self) -> f64 {
         self.best_evaluation().map_or(f64::INFINITY, |e| e.loss)
     }
@@ -61,7 +60,6 @@ impl Progress {
         self.best_evaluation().map(|e| e.step)
     }
 
-    /// Evaluations since the lowest loss.
     pub(super) fn waited(&self) -> usize {
         let best = self.best_step();
         let later = self.curve.iter().filter(|e| Some(e.step) > best);
@@ -107,7 +105,6 @@ impl Progress {
     }
 }
 
-/// Removes the state of a finished tuning.
 pub(super) fn forget(folder: &Path) -> Result<(), TrainError> {
     crate::hf::remove(&folder.join(STATE))
 }
@@ -117,7 +114,6 @@ impl Tuner<'_> {
         self.settings.out.join(STATE)
     }
 
-    /// Saves what a tuning resumes from.
     pub(super) fn save(&mut self) -> Result<(), TrainError> {
         self.learner.fetch()?;
         let out = &self.settings.out;

@@ -6,7 +6,6 @@ use crate::TrainError;
 use serde_json::Value;
 use std::path::Path;
 
-/// One turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) role: String,
@@ -25,7 +24,6 @@ impl Message {
     }
 }
 
-/// A line that is no JSON, in words.
 fn not_a_record(error: &serde_json::Error) -> String {
     format!(
         "expected a JSON object with `messages`, `conversations` or `instruction`, found no JSON: {error}"
@@ -63,7 +61,6 @@ pub(super) fn read(path: &Path) -> Result<Vec<(String, Vec<Message>)>, TrainErro
         .collect()
 }
 
-/// The turns of one record, whatever its form.
 fn conversation(record: &Value) -> Result<Vec<Message>, String> {
     for key in ["images", "videos", "audios", "tools"] {
         let filled = match record.get(key) {

@@ -9,14 +9,12 @@ use mary_weights::architecture::config::QkvNames;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Everything about one tuning.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TuneSettings {
     /// The base model: a folder in Hugging Face layout, or a GGUF file.
     pub model: PathBuf,
     /// The tuning set: chat, ShareGPT or Alpaca records, one a line or one list.
     pub data: PathBuf,
-    /// The folder the adapter is written to.
     pub out: PathBuf,
     /// What decides the numbers besides the seed.
     pub recipe: TuningRecipe,
@@ -38,7 +36,6 @@ pub struct TuneSettings {
 
 /// The settings of a tuning that decide its numbers; device, threads and memory do not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct TuningRecipe {
     pub rank: usize,
     /// Their strength: the low-rank product is scaled by alpha / rank.
@@ -54,7 +51,6 @@ pub struct TuningRecipe {
     pub epochs: usize,
     pub batch: usize,
     pub warm_up: u64,
-    /// How the learning rate falls.
     pub decline: Decline,
     /// Share of the conversations kept back, scored before and after.
     pub held_out: f64,

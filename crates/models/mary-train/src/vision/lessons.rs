@@ -86,7 +86,6 @@ impl LessonEncoder {
         Ok(())
     }
 
-    /// The lessons of these numbers, packed.
     pub(super) fn lessons(
         &self,
         seed: u64,

@@ -14,7 +14,6 @@ const BLOCKS: usize = 10;
 
 /// What the probe found at one step. A tie counts its share.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct VisionReport {
     pub step: u64,
     /// Share of right answers with the question's own picture.
@@ -89,7 +88,6 @@ fn share(
     Ok(if right { 1.0 / winners as f64 } else { 0.0 })
 }
 
-/// The log-probability of what counts.
 fn probability(
     now: &Weights<'_>,
     pack: &VisionPack,

@@ -9,11 +9,8 @@ use std::path::PathBuf;
 
 /// The measures of a model that sees.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct VisionSize {
-    /// Pixels of a picture's side.
     pub image: usize,
-    /// Pixels of a patch's side.
     pub patch: usize,
     /// Width of the tower and of the language model.
     pub width: usize,
@@ -22,7 +19,6 @@ pub struct VisionSize {
     pub heads: usize,
     /// Longest text, a picture's rows included.
     pub context: usize,
-    /// Largest vocabulary of the tokenizer.
     pub vocabulary: usize,
 }
 
@@ -108,7 +104,6 @@ impl VisionSize {
 
 /// Everything about one growth. What decides the weights is written into `recipe.json`.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct VisionSettings {
     /// Steps, rates and what is kept.
     pub course: Course,
@@ -116,7 +111,6 @@ pub struct VisionSettings {
 }
 
 impl VisionSettings {
-    /// The usual settings for a size.
     pub fn new(out: PathBuf, size: VisionSize, steps: u64) -> Self {
         let mut course = Course {
             batch: 32,

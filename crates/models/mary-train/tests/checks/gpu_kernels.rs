@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mary_contract::ModelError;
-use mary_cuda::{NumberType, Memory};
+use mary_cuda::{Memory, NumberType};
 
 use super::attention::{Attention, Heads, Tiling};
 use super::buffers::Buffer;
@@ -63,7 +63,11 @@ pub fn kernels(
 ) -> Result<Vec<(String, f64)>, ModelError> {
     let mut bench = Bench {
         gpu: Gpu::open(number, how)?,
-        kind: if short { NumberType::Bf16 } else { NumberType::Single },
+        kind: if short {
+            NumberType::Bf16
+        } else {
+            NumberType::Single
+        },
         found: Vec::new(),
     };
     let sizes = [(70, 37, 130), (128, 64, 64), (1024, 512, 1536)];

@@ -1,7 +1,7 @@
 //! What a batch looks like to the GPU: one array of whole numbers that goes over in one copy.
 
 use mary_contract::ModelError;
-use mary_cuda::{NumberType, Lent};
+use mary_cuda::{Lent, NumberType};
 
 use super::attention::{Attention, Heads, Tiling};
 use super::{Gpu, int};

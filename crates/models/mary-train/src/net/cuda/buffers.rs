@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mary_contract::ModelError;
-use mary_cuda::{Device, NumberType, Memory};
+use mary_cuda::{Device, Memory, NumberType};
 
 /// At least this many bytes; what was there is lost when it grows.
 pub(super) fn grow(

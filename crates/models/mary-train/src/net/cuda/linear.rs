@@ -26,7 +26,8 @@ pub(super) struct Numbers<'a> {
 
 impl Numbers<'_> {
     pub(super) fn kind(&self) -> NumberType {
-        self.matrices.map_or(NumberType::Single, |_| NumberType::Bf16)
+        self.matrices
+            .map_or(NumberType::Single, |_| NumberType::Bf16)
     }
 
     pub(super) fn at(&self, place: &std::ops::Range<usize>) -> u64 {
@@ -229,7 +230,12 @@ impl Gpu {
             let to = (gradient_at(&site.up), rank);
             let (left, right) = (View::turned(dy, step), View::rows(kept, rank));
             let call = Call::new((outputs, rows, rank), left, right, to);
-            self.matmul(&call.typed(kind, NumberType::Single).scaled(scale).adding(true))?;
+            self.matmul(
+                &call
+                    .typed(kind, NumberType::Single)
+                    .scaled(scale)
+                    .adding(true),
+            )?;
             let mut x = x;
             if let Some(by) = &dropping {
                 self.drop_numbers((x, kind), by, (rows, inputs), (room, false))?;

@@ -34,7 +34,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use mary_contract::ModelError;
-use mary_cuda::{Blas, Device, NumberType, Lender, Parts};
+use mary_cuda::{Blas, Device, Lender, NumberType, Parts};
 
 const PARTS: Parts = Parts(&[
     (TRAIN, include_bytes!("ptx/train.ptx.gz")),

@@ -10,7 +10,7 @@
 //! second writes less for the factors; what moves fewer bytes is taken.
 
 use mary_contract::{ErrorKind, ModelError};
-use mary_cuda::{Factor, NumberType, Memory, Places, args};
+use mary_cuda::{Factor, Memory, NumberType, Places, args};
 
 use super::buffers::grow;
 use super::matmul::{Call, Shared, View, alignment};

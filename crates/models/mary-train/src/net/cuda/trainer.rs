@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use mary_contract::{ErrorKind, ModelError};
-use mary_cuda::{Device, NumberType, Memory, args};
+use mary_cuda::{Device, Memory, NumberType, args};
 use std::sync::Arc;
 
 use super::batch::{Batch, groups};
