@@ -12,8 +12,8 @@ mod facts;
 mod grammar;
 pub mod numbers;
 mod patterns;
+mod phrases;
 pub mod scenes;
-#[rustfmt::skip]
 mod world;
 
 use dice::Dice;
@@ -21,7 +21,6 @@ use std::collections::HashSet;
 
 /// Two sentences that differ in one grammatical point.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct MinimalPair {
     /// The phenomenon, one of twelve.
     pub phenomenon: &'static str,
@@ -32,7 +31,6 @@ pub struct MinimalPair {
 
 /// A comparison of two numbers, true and false.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Comparison {
     pub a: usize,
     pub b: usize,
@@ -50,10 +48,13 @@ pub struct GradedCategory {
 
 /// The categories of the small world, with what is known about how often each member is met.
 pub fn categories() -> impl Iterator<Item = GradedCategory> {
-    world::CATEGORIES.iter().map(|category| GradedCategory {
-        name: category.name,
-        members: category.members,
-    })
+    world::WORLD
+        .categories
+        .iter()
+        .map(|category| GradedCategory {
+            name: category.name,
+            members: &category.members,
+        })
 }
 
 /// How often the member of this rank (from 0) is met, relative to the first of its category.

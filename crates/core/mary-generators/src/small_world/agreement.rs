@@ -2,129 +2,102 @@
 //! theirs.
 
 use super::dice::Dice;
-use super::grammar::{animate, gendered, maybe_place, object, reflexive};
-use super::world::{ALONE, HANDLE, NAMES, Noun, PEOPLE, PLAIN, SELF};
+use super::phrases::{GoodBad, animate, gendered, maybe_place, object, reflexive, slot};
+use super::world::{Noun, WORLD};
 
-pub(super) fn anaphor_gender(dice: &mut Dice) -> (String, String) {
+pub(super) fn anaphor_gender(dice: &mut Dice) -> GoodBad {
     let (who, female) = gendered(dice);
-    let verb = dice.pick(SELF);
+    let verb = dice.pick(&WORLD.to_self);
     let form = if dice.one_in(2) {
         verb.past
     } else {
         verb.third
     };
-    let place = maybe_place(dice);
-    (
-        format!("{who} {form} {}{place}.", reflexive(female)),
-        format!("{who} {form} {}{place}.", reflexive(!female)),
-    )
+    let template = format!("{who} {form} {{}}{}.", maybe_place(dice));
+    slot(&template, reflexive(female), reflexive(!female))
 }
 
-pub(super) fn anaphor_number(dice: &mut Dice) -> (String, String) {
-    let noun = dice.pick(PEOPLE);
-    let verb = dice.pick(SELF);
+pub(super) fn anaphor_number(dice: &mut Dice) -> GoodBad {
+    let (noun, verb) = (dice.pick(&WORLD.people), dice.pick(&WORLD.to_self).past);
     let place = maybe_place(dice);
     let lead = *dice.pick(&["the", "some", "these", "two", "three", "many"]);
+    let template = format!("{lead} {} {verb} {{}}{place}.", noun.many);
     let wrong = reflexive(noun.female.unwrap_or(false));
-    (
-        format!("{lead} {} {} themselves{place}.", noun.many, verb.past),
-        format!("{lead} {} {} {wrong}{place}.", noun.many, verb.past),
-    )
+    slot(&template, "themselves", wrong)
 }
 
-fn determiner_frame(dice: &mut Dice, adjective: &str) -> (String, String) {
-    let name = dice.pick(NAMES);
-    let verb = dice.pick(HANDLE);
-    let plural = dice.one_in(2);
-    let noun = loop {
-        let noun = object(dice);
-        if noun.one != noun.many {
-            break noun;
-        }
-    };
-    let word = match (plural, dice.one_in(2)) {
-        (true, true) => "these",
-        (true, false) => "those",
-        (false, true) => "this",
-        (false, false) => "that",
-    };
-    let (good, bad) = if plural {
-        (noun.many, noun.one)
-    } else {
-        (noun.one, noun.many)
-    };
-    (
-        format!("{} {} {word} {adjective}{good}.", name.name, verb.past),
-        format!("{} {} {word} {adjective}{bad}.", name.name, verb.past),
-    )
-}
-
-pub(super) fn determiner(dice: &mut Dice) -> (String, String) {
-    determiner_frame(dice, "")
-}
-
-pub(super) fn determiner_adjective(dice: &mut Dice) -> (String, String) {
-    let adjective = format!("{} ", dice.pick(PLAIN));
-    determiner_frame(dice, &adjective)
-}
-
-fn countable(dice: &mut Dice) -> &'static Noun {
+/// A noun whose plural differs, from where `draw` takes nouns.
+fn countable(dice: &mut Dice, draw: fn(&mut Dice) -> &'static Noun) -> &'static Noun {
     loop {
-        let noun = animate(dice);
+        let noun = draw(dice);
         if noun.one != noun.many {
             return noun;
         }
     }
 }
 
-pub(super) fn agreement(dice: &mut Dice) -> (String, String) {
-    let (noun, verb, plural) = (countable(dice), dice.pick(ALONE), dice.one_in(2));
-    let subject = if plural { noun.many } else { noun.one };
+fn determiner_frame(dice: &mut Dice, adjective: &str) -> GoodBad {
+    let (name, verb) = (dice.pick(&WORLD.names).name, dice.pick(&WORLD.handle).past);
+    let plural = dice.one_in(2);
+    let noun = countable(dice, object);
+    let word = match (plural, dice.one_in(2)) {
+        (true, true) => "these",
+        (true, false) => "those",
+        (false, true) => "this",
+        (false, false) => "that",
+    };
+    let (good, bad) = noun.forms(plural);
+    slot(&format!("{name} {verb} {word} {adjective}{{}}."), good, bad)
+}
+
+pub(super) fn determiner(dice: &mut Dice) -> GoodBad {
+    determiner_frame(dice, "")
+}
+
+pub(super) fn determiner_adjective(dice: &mut Dice) -> GoodBad {
+    let adjective = format!("{} ", dice.pick(&WORLD.plain));
+    determiner_frame(dice, &adjective)
+}
+
+/// A subject and a verb without object that may agree: the noun, the number, the form that agrees and the
+/// one that does not.
+fn agreeing(dice: &mut Dice) -> (&'static str, bool, &'static str, &'static str) {
+    let (noun, verb) = (countable(dice, animate), dice.pick(&WORLD.alone));
+    let plural = dice.one_in(2);
     let (good, bad) = if plural {
         (verb.base, verb.third)
     } else {
         (verb.third, verb.base)
     };
+    (noun.forms(plural).0, plural, good, bad)
+}
+
+pub(super) fn agreement(dice: &mut Dice) -> GoodBad {
+    let (subject, _, good, bad) = agreeing(dice);
     let tail = if dice.one_in(2) {
         maybe_place(dice)
     } else {
-        format!(
-            " {}",
-            dice.pick(&["every day", "at night", "all day", "a lot"])
-        )
+        let when = dice.pick(&["every day", "at night", "all day", "a lot"]);
+        format!(" {when}")
     };
-    (
-        format!("the {subject} {good}{tail}."),
-        format!("the {subject} {bad}{tail}."),
-    )
+    slot(&format!("the {subject} {{}}{tail}."), good, bad)
 }
 
-pub(super) fn agreement_distractor(dice: &mut Dice) -> (String, String) {
-    let (noun, verb, plural) = (countable(dice), dice.pick(ALONE), dice.one_in(2));
-    let other = countable(dice);
-    let subject = if plural { noun.many } else { noun.one };
-    let distractor = if plural { other.one } else { other.many };
+pub(super) fn agreement_distractor(dice: &mut Dice) -> GoodBad {
+    let (subject, plural, good, bad) = agreeing(dice);
+    let distractor = countable(dice, animate).forms(!plural).0;
     let link = *dice.pick(&["near", "behind", "with", "beside"]);
-    let (good, bad) = if plural {
-        (verb.base, verb.third)
-    } else {
-        (verb.third, verb.base)
-    };
     let place = maybe_place(dice);
-    (
-        format!("the {subject} {link} the {distractor} {good}{place}."),
-        format!("the {subject} {link} the {distractor} {bad}{place}."),
-    )
+    let template = format!("the {subject} {link} the {distractor} {{}}{place}.");
+    slot(&template, good, bad)
 }
 
-pub(super) fn agreement_auxiliary(dice: &mut Dice) -> (String, String) {
-    let (noun, verb, plural) = (countable(dice), dice.pick(ALONE), dice.one_in(2));
-    let subject = if plural { noun.many } else { noun.one };
+pub(super) fn agreement_auxiliary(dice: &mut Dice) -> GoodBad {
+    let (noun, verb) = (countable(dice, animate), dice.pick(&WORLD.alone).ing);
+    let plural = dice.one_in(2);
+    let subject = noun.forms(plural).0;
     let (one, many) = *dice.pick(&[("is", "are"), ("was", "were")]);
     let (good, bad) = if plural { (many, one) } else { (one, many) };
     let place = maybe_place(dice);
-    (
-        format!("the {subject} {good} {}{place}.", verb.ing),
-        format!("the {subject} {bad} {}{place}.", verb.ing),
-    )
+    slot(&format!("the {subject} {{}} {verb}{place}."), good, bad)
 }

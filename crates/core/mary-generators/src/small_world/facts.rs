@@ -1,8 +1,8 @@
 //! Sentences about categories and their members, and about what things are like to the senses.
 
 use super::dice::Dice;
-use super::grammar::{article, capital};
-use super::world::{CATEGORIES, Category, NAMES, PLACES, QUALITIES, Quality};
+use super::phrases::{article, capital};
+use super::world::{Category, WORLD};
 
 /// The member as a noun phrase: colours and sports take no article.
 fn phrase(category: &Category, member: &str) -> String {
@@ -15,15 +15,15 @@ fn phrase(category: &Category, member: &str) -> String {
 
 /// A sentence that puts a member into its category.
 pub(super) fn category(dice: &mut Dice) -> String {
-    let category = dice.pick(CATEGORIES);
-    let member = *dice.graded(category.members);
-    let other = *dice.graded(category.members);
-    let name = dice.pick(NAMES).name;
+    let category = dice.pick(&WORLD.categories);
+    let member = *dice.graded(&category.members);
+    let other = *dice.graded(&category.members);
+    let name = dice.pick(&WORLD.names).name;
     let noun = phrase(category, member);
     match dice.between(0, 8) {
         0..=2 => is_a(category, member, dice),
         3 => {
-            let mut three = dice.shuffled(category.members);
+            let mut three = dice.shuffled(&category.members);
             three.truncate(3);
             format!("Some {} are: {}.", category.plural, three.join(", "))
         }
@@ -72,7 +72,7 @@ fn is_a(category: &Category, member: &str, dice: &mut Dice) -> String {
 
 fn other_category(category: &Category, dice: &mut Dice) -> &'static Category {
     loop {
-        let other = dice.pick(CATEGORIES);
+        let other = dice.pick(&WORLD.categories);
         if other.name != category.name && !shares_member(other, category) {
             return other;
         }
@@ -85,15 +85,20 @@ fn shares_member(one: &Category, other: &Category) -> bool {
 
 /// A sentence about a quality of the senses.
 pub(super) fn quality(dice: &mut Dice) -> String {
-    let quality = dice.pick(QUALITIES);
+    let quality = dice.pick(&WORLD.qualities);
     let has = dice.one_in(2);
-    let (words, against) = sides(quality, has);
-    let things = if has { quality.have } else { quality.lack };
-    let others = if has { quality.lack } else { quality.have };
+    let mut sides = [
+        (&quality.words, &quality.have),
+        (&quality.opposites, &quality.lack),
+    ];
+    if !has {
+        sides.reverse();
+    }
+    let [(words, things), (against, others)] = sides;
     let (thing, other) = (*dice.pick(things), *dice.pick(others));
     let (word, opposite) = (*dice.pick(words), *dice.pick(against));
     let (first, second) = (words[0], words[1]);
-    let name = dice.pick(NAMES).name;
+    let name = dice.pick(&WORLD.names).name;
     match dice.between(0, 9) {
         0 => format!("The {thing} is {word}."),
         1 => format!("The {thing} is {word}, but the {other} is {opposite}."),
@@ -102,22 +107,11 @@ pub(super) fn quality(dice: &mut Dice) -> String {
         4 => format!("Something {first} is also {second}."),
         5 => format!(
             "{name} touched the {thing} {}. It was {first}, so {second}.",
-            dice.pick(PLACES)
+            dice.pick(&WORLD.places)
         ),
         6 => format!("The {thing} is not {opposite}. It is {word}."),
         7 => format!("Which is {word}, the {thing} or the {other}? The {thing}."),
         8 => format!("How does the {thing} {}? {}.", quality.sense, capital(word)),
         _ => format!("A very {word} {thing} and a very {opposite} {other}."),
-    }
-}
-
-fn sides(
-    quality: &'static Quality,
-    has: bool,
-) -> (&'static [&'static str; 2], &'static [&'static str; 2]) {
-    if has {
-        (&quality.words, &quality.opposites)
-    } else {
-        (&quality.opposites, &quality.words)
     }
 }

@@ -9,14 +9,16 @@ use super::agreement::{
     determiner, determiner_adjective,
 };
 use super::dice::Dice;
-use super::world::{
-    ALONE, BEASTS, FOODS, HANDLE, MEET, NAMES, Name, Noun, PEOPLE, PLACES, PLAIN, SELF, THINGS,
+use super::phrases::{
+    GoodBad, animate, article, capital, maybe_place, object, opposite_names, reflexive, slot,
+    two_names,
 };
+use super::world::{Noun, Verb, WORLD};
 
-type Maker = fn(&mut Dice) -> (String, String);
+/// Phenomenon, paradigm, and what makes a pair of it.
+type Paradigm = (&'static str, &'static str, fn(&mut Dice) -> GoodBad);
 
-/// Every paradigm: phenomenon, paradigm, maker of (good, bad).
-const PARADIGMS: &[(&str, &str, Maker)] = &[
+const PARADIGMS: &[Paradigm] = &[
     ("anaphor agreement", "gender", anaphor_gender),
     ("anaphor agreement", "number", anaphor_number),
     ("argument structure", "transitive", transitive),
@@ -50,8 +52,8 @@ const PARADIGMS: &[(&str, &str, Maker)] = &[
 
 /// A pair of one random paradigm.
 pub(super) fn pair(dice: &mut Dice) -> MinimalPair {
-    let (phenomenon, paradigm, maker) = dice.pick(PARADIGMS);
-    make(phenomenon, paradigm, *maker, dice)
+    let paradigm = dice.pick(PARADIGMS);
+    make(paradigm, dice)
 }
 
 /// `per_paradigm` pairs of each paradigm that `keep` accepts.
@@ -61,28 +63,14 @@ pub(super) fn pairs(
     keep: &mut dyn FnMut(&MinimalPair) -> bool,
 ) -> Vec<MinimalPair> {
     let mut out = Vec::new();
-    for (phenomenon, paradigm, maker) in PARADIGMS {
-        let mut found = 0;
-        for _ in 0..per_paradigm * 2000 {
-            if found == per_paradigm {
-                break;
-            }
-            let pair = make(phenomenon, paradigm, *maker, dice);
-            if keep(&pair) {
-                out.push(pair);
-                found += 1;
-            }
-        }
+    for paradigm in PARADIGMS {
+        let tries = (0..per_paradigm * 2000).map(|_| make(paradigm, dice));
+        out.extend(tries.filter(|pair| keep(pair)).take(per_paradigm));
     }
     out
 }
 
-fn make(
-    phenomenon: &'static str,
-    paradigm: &'static str,
-    maker: Maker,
-    dice: &mut Dice,
-) -> MinimalPair {
+fn make(&(phenomenon, paradigm, maker): &Paradigm, dice: &mut Dice) -> MinimalPair {
     let (good, bad) = maker(dice);
     MinimalPair {
         phenomenon,
@@ -92,405 +80,224 @@ fn make(
     }
 }
 
-/// The text with its first letter made a capital.
-pub(super) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    match letters.next() {
-        Some(first) => first.to_uppercase().chain(letters).collect(),
-        None => String::new(),
-    }
+fn name(dice: &mut Dice) -> &'static str {
+    dice.pick(&WORLD.names).name
 }
 
-/// "a" or "an", by the first letter, which is enough for the small world's words.
-pub(super) fn article(word: &str) -> &'static str {
-    if word.starts_with(['a', 'e', 'i', 'o', 'u']) {
-        "an"
-    } else {
-        "a"
-    }
+/// Something done to a thing.
+fn deed(dice: &mut Dice) -> &'static Verb {
+    dice.pick(&WORLD.handle)
 }
 
-pub(super) fn reflexive(female: bool) -> &'static str {
-    if female { "herself" } else { "himself" }
-}
-
-pub(super) fn animate(dice: &mut Dice) -> &'static Noun {
-    if dice.one_in(3) {
-        dice.pick(BEASTS)
-    } else {
-        dice.pick(PEOPLE)
-    }
-}
-
-pub(super) fn object(dice: &mut Dice) -> &'static Noun {
-    if dice.one_in(4) {
-        dice.pick(FOODS)
-    } else {
-        dice.pick(THINGS)
-    }
-}
-
-pub(super) fn gendered(dice: &mut Dice) -> (String, bool) {
+fn anything(dice: &mut Dice) -> &'static Noun {
     if dice.one_in(2) {
-        let name = dice.pick(NAMES);
-        return (name.name.to_owned(), name.female);
-    }
-    loop {
-        let noun = dice.pick(PEOPLE);
-        if let Some(female) = noun.female {
-            return (format!("the {}", noun.one), female);
-        }
-    }
-}
-
-fn opposite_names(dice: &mut Dice) -> (&'static Name, &'static Name) {
-    loop {
-        let (one, other) = dice.two(NAMES);
-        if one.female != other.female {
-            return (one, other);
-        }
-    }
-}
-
-pub(super) fn maybe_place(dice: &mut Dice) -> String {
-    if dice.one_in(2) {
-        format!(" {}", dice.pick(PLACES))
+        animate(dice)
     } else {
-        String::new()
+        object(dice)
     }
 }
 
-fn transitive(dice: &mut Dice) -> (String, String) {
-    let (who, thing) = (animate(dice), object(dice));
-    let (good, bad) = (dice.pick(HANDLE), dice.pick(ALONE));
-    let adjective = dice.pick(PLAIN);
-    (
-        format!(
-            "the {} {} the {adjective} {}.",
-            who.one, good.past, thing.one
-        ),
-        format!(
-            "the {} {} the {adjective} {}.",
-            who.one, bad.past, thing.one
-        ),
+fn transitive(dice: &mut Dice) -> GoodBad {
+    let (who, thing) = (animate(dice).one, object(dice).one);
+    let (good, bad) = (deed(dice).past, dice.pick(&WORLD.alone).past);
+    let adjective = dice.pick(&WORLD.plain);
+    slot(
+        &format!("the {who} {{}} the {adjective} {thing}."),
+        good,
+        bad,
     )
 }
 
-fn passive(dice: &mut Dice) -> (String, String) {
-    let (who, thing) = (animate(dice), object(dice));
-    let (good, bad) = (dice.pick(HANDLE), dice.pick(ALONE));
-    (
-        format!(
-            "the {} was {} by the {}.",
-            thing.one, good.participle, who.one
-        ),
-        format!(
-            "the {} was {} by the {}.",
-            thing.one, bad.participle, who.one
-        ),
-    )
+fn passive(dice: &mut Dice) -> GoodBad {
+    let (who, thing) = (animate(dice).one, object(dice).one);
+    let (good, bad) = (deed(dice).participle, dice.pick(&WORLD.alone).participle);
+    slot(&format!("the {thing} was {{}} by the {who}."), good, bad)
 }
 
-fn animate_subject(dice: &mut Dice) -> (String, String) {
-    let (who, other) = (animate(dice), dice.pick(PEOPLE));
-    let thing = dice.pick(THINGS);
-    let verb = dice.pick(MEET);
-    let place = maybe_place(dice);
-    (
-        format!("the {} {} the {}{place}.", who.one, verb.past, other.one),
-        format!("the {} {} the {}{place}.", thing.one, verb.past, other.one),
-    )
+fn animate_subject(dice: &mut Dice) -> GoodBad {
+    let (who, other) = (animate(dice).one, dice.pick(&WORLD.people).one);
+    let thing = dice.pick(&WORLD.things).one;
+    let (verb, place) = (dice.pick(&WORLD.meet).past, maybe_place(dice));
+    slot(&format!("the {{}} {verb} the {other}{place}."), who, thing)
 }
 
-fn binding_domain(dice: &mut Dice) -> (String, String) {
+fn binding_domain(dice: &mut Dice) -> GoodBad {
     let (outer, inner) = opposite_names(dice);
     let says = *dice.pick(&["says", "thinks", "knows", "believes", "said", "thought"]);
-    let verb = dice.pick(SELF);
+    let verb = dice.pick(&WORLD.to_self);
     let form = if dice.one_in(2) {
         verb.past
     } else {
         verb.third
     };
-    (
-        format!(
-            "{} {says} that {} {form} {}.",
-            outer.name,
-            inner.name,
-            reflexive(inner.female)
-        ),
-        format!(
-            "{} {says} that {} {form} {}.",
-            outer.name,
-            inner.name,
-            reflexive(outer.female)
-        ),
-    )
+    let template = format!("{} {says} that {} {form} {{}}.", outer.name, inner.name);
+    slot(&template, reflexive(inner.female), reflexive(outer.female))
 }
 
-fn binding_relative(dice: &mut Dice) -> (String, String) {
+fn binding_relative(dice: &mut Dice) -> GoodBad {
     loop {
-        let noun = dice.pick(PEOPLE);
-        let name = dice.pick(NAMES);
-        let Some(female) = noun.female else { continue };
-        if female == name.female {
+        let (noun, name) = (dice.pick(&WORLD.people), dice.pick(&WORLD.names));
+        let Some(female) = noun.female.filter(|female| *female != name.female) else {
             continue;
-        }
-        let (inner, verb) = (dice.pick(MEET), dice.pick(SELF));
-        return (
-            format!(
-                "the {} who {} {} {} {}.",
-                noun.one,
-                inner.third,
-                name.name,
-                verb.past,
-                reflexive(female)
-            ),
-            format!(
-                "the {} who {} {} {} {}.",
-                noun.one,
-                inner.third,
-                name.name,
-                verb.past,
-                reflexive(!female)
-            ),
-        );
+        };
+        let (met, verb) = (dice.pick(&WORLD.meet).third, dice.pick(&WORLD.to_self).past);
+        let template = format!("the {} who {met} {} {verb} {{}}.", noun.one, name.name);
+        return slot(&template, reflexive(female), reflexive(!female));
     }
 }
 
-fn raising_there(dice: &mut Dice) -> (String, String) {
-    let noun = if dice.one_in(2) {
-        animate(dice)
-    } else {
-        object(dice)
-    };
-    let (good, bad) = (
-        *dice.pick(&["seemed", "happened", "appeared", "had"]),
-        *dice.pick(&["tried", "wanted", "hoped", "chose"]),
-    );
-    let place = dice.pick(PLACES);
+fn raising_there(dice: &mut Dice) -> GoodBad {
+    let noun = anything(dice).one;
+    let good = *dice.pick(&["seemed", "happened", "appeared", "had"]);
+    let bad = *dice.pick(&["tried", "wanted", "hoped", "chose"]);
+    let place = dice.pick(&WORLD.places);
     let lead = *dice.pick(&["there", "yesterday there", "at night there"]);
-    (
-        format!(
-            "{lead} {good} to be {} {} {place}.",
-            article(noun.one),
-            noun.one
-        ),
-        format!(
-            "{lead} {bad} to be {} {} {place}.",
-            article(noun.one),
-            noun.one
-        ),
+    let template = format!("{lead} {{}} to be {} {noun} {place}.", article(noun));
+    slot(&template, good, bad)
+}
+
+fn raising_it(dice: &mut Dice) -> GoodBad {
+    let good = *dice.pick(&["likely", "certain", "clear", "possible"]);
+    let bad = *dice.pick(&["eager", "happy", "ready", "willing"]);
+    let (name, verb, thing) = (name(dice), deed(dice).past, object(dice).one);
+    slot(
+        &format!("it is {{}} that {name} {verb} the {thing}."),
+        good,
+        bad,
     )
 }
 
-fn raising_it(dice: &mut Dice) -> (String, String) {
-    let (good, bad) = (
-        *dice.pick(&["likely", "certain", "clear", "possible"]),
-        *dice.pick(&["eager", "happy", "ready", "willing"]),
-    );
-    let name = dice.pick(NAMES);
-    let (verb, thing) = (dice.pick(HANDLE), object(dice));
-    (
-        format!(
-            "it is {good} that {} {} the {}.",
-            name.name, verb.past, thing.one
-        ),
-        format!(
-            "it is {bad} that {} {} the {}.",
-            name.name, verb.past, thing.one
-        ),
-    )
-}
-
-fn ellipsis(dice: &mut Dice) -> (String, String) {
-    let (one, other) = dice.two(NAMES);
-    let (verb, noun, adjective) = (dice.pick(HANDLE), object(dice), dice.pick(PLAIN));
+fn ellipsis(dice: &mut Dice) -> GoodBad {
+    let (one, other) = two_names(dice);
+    let (verb, noun) = (deed(dice).past, object(dice).one);
+    let adjective = dice.pick(&WORLD.plain);
     let count = *dice.pick(&["two", "three", "four", "many", "some", "several"]);
     (
-        format!(
-            "{} {} one {adjective} {} and {} {} {count}.",
-            one.name, verb.past, noun.one, other.name, verb.past
-        ),
-        format!(
-            "{} {} one {} and {} {} {count} {adjective}.",
-            one.name, verb.past, noun.one, other.name, verb.past
-        ),
+        format!("{one} {verb} one {adjective} {noun} and {other} {verb} {count}."),
+        format!("{one} {verb} one {noun} and {other} {verb} {count} {adjective}."),
     )
 }
 
-fn filler_gap(dice: &mut Dice) -> (String, String) {
-    let (one, other) = dice.two(NAMES);
-    let knows = *dice.pick(&["knows", "saw", "heard", "forgot", "remembers"]);
-    let verb = dice.pick(HANDLE);
+const KNOWS: [&str; 5] = ["knows", "saw", "heard", "forgot", "remembers"];
+
+fn filler_gap(dice: &mut Dice) -> GoodBad {
+    let (one, other) = two_names(dice);
+    let (knows, verb) = (*dice.pick(&KNOWS), deed(dice).past);
     let place = maybe_place(dice);
-    (
-        format!(
-            "{} {knows} what {} {}{place}.",
-            one.name, other.name, verb.past
-        ),
-        format!(
-            "{} {knows} that {} {}{place}.",
-            one.name, other.name, verb.past
-        ),
+    slot(
+        &format!("{one} {knows} {{}} {other} {verb}{place}."),
+        "what",
+        "that",
     )
 }
 
-fn filler_no_gap(dice: &mut Dice) -> (String, String) {
-    let (one, other) = dice.two(NAMES);
-    let knows = *dice.pick(&["knows", "saw", "heard", "forgot", "remembers"]);
-    let (verb, thing) = (dice.pick(HANDLE), object(dice));
-    (
-        format!(
-            "{} {knows} that {} {} the {}.",
-            one.name, other.name, verb.past, thing.one
-        ),
-        format!(
-            "{} {knows} what {} {} the {}.",
-            one.name, other.name, verb.past, thing.one
-        ),
+fn filler_no_gap(dice: &mut Dice) -> GoodBad {
+    let (one, other) = two_names(dice);
+    let (knows, verb) = (*dice.pick(&KNOWS), deed(dice).past);
+    let thing = object(dice).one;
+    slot(
+        &format!("{one} {knows} {{}} {other} {verb} the {thing}."),
+        "that",
+        "what",
     )
 }
 
-fn irregular_past(dice: &mut Dice) -> (String, String) {
+fn irregular_past(dice: &mut Dice) -> GoodBad {
     let verb = loop {
         let verb = if dice.one_in(2) {
-            dice.pick(HANDLE)
+            deed(dice)
         } else {
-            dice.pick(MEET)
+            dice.pick(&WORLD.meet)
         };
         if verb.past != verb.participle {
             break verb;
         }
     };
-    let who = animate(dice);
-    let whom = if MEET.iter().any(|v| v.base == verb.base) {
-        animate(dice)
+    let who = animate(dice).one;
+    let whom = if WORLD.meet.iter().any(|v| v.base == verb.base) {
+        animate(dice).one
     } else {
-        object(dice)
+        object(dice).one
     };
     let place = maybe_place(dice);
-    (
-        format!("the {} {} the {}{place}.", who.one, verb.past, whom.one),
-        format!(
-            "the {} {} the {}{place}.",
-            who.one, verb.participle, whom.one
-        ),
-    )
+    let template = format!("the {who} {{}} the {whom}{place}.");
+    slot(&template, verb.past, verb.participle)
 }
 
-fn irregular_participle(dice: &mut Dice) -> (String, String) {
+fn irregular_participle(dice: &mut Dice) -> GoodBad {
     let verb = loop {
-        let verb = dice.pick(HANDLE);
+        let verb = deed(dice);
         if verb.past != verb.participle {
             break verb;
         }
     };
-    let (name, thing) = (dice.pick(NAMES), object(dice));
+    let (name, thing) = (name(dice), object(dice).one);
     let lead = *dice.pick(&["has", "had"]);
-    (
-        format!(
-            "{} {lead} {} the {}.",
-            name.name, verb.participle, thing.one
-        ),
-        format!("{} {lead} {} the {}.", name.name, verb.past, thing.one),
-    )
+    let template = format!("{name} {lead} {{}} the {thing}.");
+    slot(&template, verb.participle, verb.past)
 }
 
-fn island_coordination(dice: &mut Dice) -> (String, String) {
-    let (one, other) = dice.two(NAMES);
-    let verb = dice.pick(MEET);
+fn island_coordination(dice: &mut Dice) -> GoodBad {
+    let ((one, other), verb) = (two_names(dice), dice.pick(&WORLD.meet).base);
     let lead = *dice.pick(&["who did", "who should", "who could", "who will"]);
     let place = maybe_place(dice);
     (
-        format!(
-            "{lead} {} and {} {}{place}?",
-            one.name, other.name, verb.base
-        ),
-        format!(
-            "{lead} {} {} and {}{place}?",
-            one.name, verb.base, other.name
-        ),
+        format!("{lead} {one} and {other} {verb}{place}?"),
+        format!("{lead} {one} {verb} and {other}{place}?"),
     )
 }
 
-fn island_branch(dice: &mut Dice) -> (String, String) {
-    let (name, verb, thing) = (dice.pick(NAMES), dice.pick(HANDLE), dice.pick(THINGS));
+fn island_branch(dice: &mut Dice) -> GoodBad {
+    let (name, verb) = (name(dice), deed(dice).base);
+    let thing = dice.pick(&WORLD.things).one;
     let lead = *dice.pick(&["did", "should", "will", "could"]);
     let place = maybe_place(dice);
     (
-        format!(
-            "whose {} {lead} {} {}{place}?",
-            thing.one, name.name, verb.base
-        ),
-        format!(
-            "whose {lead} {} {} {}{place}?",
-            name.name, verb.base, thing.one
-        ),
+        format!("whose {thing} {lead} {name} {verb}{place}?"),
+        format!("whose {lead} {name} {verb} {thing}{place}?"),
     )
 }
 
-fn npi_no(dice: &mut Dice) -> (String, String) {
-    let (who, verb) = (animate(dice), dice.pick(ALONE));
+fn npi_no(dice: &mut Dice) -> GoodBad {
+    let (who, verb) = (animate(dice).one, dice.pick(&WORLD.alone).participle);
     let place = maybe_place(dice);
-    let (good, bad) = (
-        *dice.pick(&["no", "not one"]),
-        *dice.pick(&["some", "this", "that"]),
-    );
-    (
-        format!("{good} {} has ever {}{place}.", who.one, verb.participle),
-        format!("{bad} {} has ever {}{place}.", who.one, verb.participle),
+    let good = *dice.pick(&["no", "not one"]);
+    let bad = *dice.pick(&["some", "this", "that"]);
+    slot(&format!("{{}} {who} has ever {verb}{place}."), good, bad)
+}
+
+fn npi_only(dice: &mut Dice) -> GoodBad {
+    let (name, verb, noun) = (name(dice), deed(dice).participle, object(dice).many);
+    let bad = *dice.pick(&["even", "also"]);
+    slot(
+        &format!("{{}} {name} has ever {verb} any {noun}."),
+        "only",
+        bad,
     )
 }
 
-fn npi_only(dice: &mut Dice) -> (String, String) {
-    let (name, verb, noun) = (dice.pick(NAMES), dice.pick(HANDLE), object(dice));
-    let (good, bad) = ("only", *dice.pick(&["even", "also"]));
-    (
-        format!(
-            "{good} {} has ever {} any {}.",
-            name.name, verb.participle, noun.many
-        ),
-        format!(
-            "{bad} {} has ever {} any {}.",
-            name.name, verb.participle, noun.many
-        ),
-    )
-}
-
-fn quantifier_there(dice: &mut Dice) -> (String, String) {
-    let noun = if dice.one_in(2) {
-        animate(dice)
-    } else {
-        object(dice)
-    };
-    let place = dice.pick(PLACES);
+fn quantifier_there(dice: &mut Dice) -> GoodBad {
+    let (noun, place) = (anything(dice), dice.pick(&WORLD.places));
     if dice.one_in(2) {
         let bad = *dice.pick(&["all", "most"]);
         let good = *dice.pick(&["many", "some", "few", "no", "two", "three"]);
-        (
-            format!("there were {good} {} {place}.", noun.many),
-            format!("there were {bad} {} {place}.", noun.many),
+        slot(
+            &format!("there were {{}} {} {place}.", noun.many),
+            good,
+            bad,
         )
     } else {
         let bad = *dice.pick(&["every", "each"]);
         let good = *dice.pick(&["one", "no"]);
-        (
-            format!("there was {good} {} {place}.", noun.one),
-            format!("there was {bad} {} {place}.", noun.one),
-        )
+        slot(&format!("there was {{}} {} {place}.", noun.one), good, bad)
     }
 }
 
-fn quantifier_more(dice: &mut Dice) -> (String, String) {
-    let (who, verb, thing) = (dice.pick(PEOPLE), dice.pick(HANDLE), object(dice));
+fn quantifier_more(dice: &mut Dice) -> GoodBad {
+    let (who, verb) = (dice.pick(&WORLD.people).one, deed(dice).past);
+    let thing = object(dice).many;
     let count = *dice.pick(&["two", "three", "four", "five", "six", "seven", "ten"]);
     let good = *dice.pick(&["more than", "fewer than"]);
     let bad = *dice.pick(&["at least", "at most"]);
-    (
-        format!(
-            "no {} {} {good} {count} {}.",
-            who.one, verb.past, thing.many
-        ),
-        format!("no {} {} {bad} {count} {}.", who.one, verb.past, thing.many),
-    )
+    slot(&format!("no {who} {verb} {{}} {count} {thing}."), good, bad)
 }

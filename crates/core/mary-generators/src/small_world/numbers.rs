@@ -4,8 +4,8 @@
 //! comparisons (see [`pair_is_held_out`]).
 
 use super::dice::Dice;
-use super::grammar::capital;
-use super::world::{FOODS, NAMES, NUMBERS, THINGS};
+use super::phrases::capital;
+use super::world::WORLD;
 use super::{Comparison, stable_hash};
 
 /// The largest number that is compared.
@@ -46,7 +46,7 @@ fn form(dice: &mut Dice) -> Form {
 }
 
 fn write(number: usize, form: Form) -> String {
-    match (form, NUMBERS.get(number)) {
+    match (form, WORLD.numbers.get(number)) {
         (Form::Word, Some(word)) => (*word).to_owned(),
         _ => number.to_string(),
     }
@@ -142,11 +142,11 @@ fn about(dice: &mut Dice) -> String {
     let a = dice.between(1, largest);
     let b = a + if dice.one_in(4) { 2 } else { 1 };
     let noun = if dice.one_in(2) {
-        dice.pick(FOODS)
+        dice.pick(&WORLD.foods)
     } else {
-        dice.pick(THINGS)
+        dice.pick(&WORLD.things)
     };
-    let name = dice.pick(NAMES).name;
+    let name = dice.pick(&WORLD.names).name;
     format!(
         "{name} has {} or {} {}.",
         write(a, form),
@@ -185,11 +185,11 @@ fn add(dice: &mut Dice) -> String {
 fn possessions(dice: &mut Dice) -> String {
     let form = form(dice);
     let (a, b) = allowed_pair(dice, 10);
-    let (one, other) = dice.two(NAMES);
+    let (one, other) = dice.two(&WORLD.names);
     let noun = if dice.one_in(2) {
-        dice.pick(FOODS)
+        dice.pick(&WORLD.foods)
     } else {
-        dice.pick(THINGS)
+        dice.pick(&WORLD.things)
     };
     let things = |n: usize| if n == 1 { noun.one } else { noun.many };
     let (winner, loser) = if a > b { (one, other) } else { (other, one) };
@@ -271,5 +271,5 @@ pub(super) fn held_out() -> Vec<Comparison> {
 
 /// A number of the small world in words, for probes.
 pub fn word(number: usize) -> &'static str {
-    NUMBERS.get(number).copied().unwrap_or("many")
+    WORLD.numbers.get(number).copied().unwrap_or("many")
 }

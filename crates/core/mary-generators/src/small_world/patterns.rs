@@ -6,7 +6,7 @@
 
 use super::dice::Dice;
 use super::numbers;
-use super::world::{BEASTS, CATEGORIES, FOODS, NAMES, PEOPLE, QUALITIES, THINGS};
+use super::world::WORLD;
 
 /// A document whose lines belong together.
 pub(super) fn document(dice: &mut Dice) -> String {
@@ -30,19 +30,19 @@ fn owned(words: &[&str]) -> Vec<String> {
 fn piles(dice: &mut Dice) -> Piles {
     match dice.between(0, 4) {
         0 | 1 => {
-            let (one, other) = dice.two(CATEGORIES);
-            (owned(one.members), owned(other.members))
+            let (one, other) = dice.two(&WORLD.categories);
+            (owned(&one.members), owned(&other.members))
         }
         2 => {
-            let noun = *dice.pick(&[PEOPLE, BEASTS, THINGS, FOODS]);
+            let noun = *dice.pick(&[&WORLD.people, &WORLD.beasts, &WORLD.things, &WORLD.foods]);
             (
                 noun.iter().map(|n| n.one.to_owned()).collect(),
                 noun.iter().map(|n| n.many.to_owned()).collect(),
             )
         }
         3 => {
-            let quality = dice.pick(QUALITIES);
-            (owned(quality.have), owned(quality.lack))
+            let quality = dice.pick(&WORLD.qualities);
+            (owned(&quality.have), owned(&quality.lack))
         }
         _ => {
             let low: Vec<String> = (1..=5).map(|i| numbers::word(i).to_owned()).collect();
@@ -84,11 +84,11 @@ fn labelled(dice: &mut Dice) -> String {
 fn some_words(dice: &mut Dice, count: usize) -> Vec<&'static str> {
     (0..count)
         .map(|_| match dice.between(0, 4) {
-            0 => dice.pick(NAMES).name,
-            1 => dice.pick(BEASTS).one,
-            2 => dice.pick(FOODS).many,
+            0 => dice.pick(&WORLD.names).name,
+            1 => dice.pick(&WORLD.beasts).one,
+            2 => dice.pick(&WORLD.foods).many,
             3 => numbers::word(dice.between(1, 20)),
-            _ => dice.pick(THINGS).one,
+            _ => dice.pick(&WORLD.things).one,
         })
         .collect()
 }
@@ -201,13 +201,13 @@ fn analogy(dice: &mut Dice) -> String {
     let mut lines = Vec::new();
     for _ in 0..dice.between(1, 4) {
         if dice.one_in(2) {
-            let (one, other) = dice.two(QUALITIES);
+            let (one, other) = dice.two(&WORLD.qualities);
             lines.push(format!(
                 "{} is to {} as {} is to {}",
                 one.words[0], one.opposites[0], other.words[0], other.opposites[0]
             ));
         } else {
-            let (one, other) = dice.two(BEASTS);
+            let (one, other) = dice.two(&WORLD.beasts);
             lines.push(format!(
                 "{} is to {} as {} is to {}",
                 one.one, one.many, other.one, other.many

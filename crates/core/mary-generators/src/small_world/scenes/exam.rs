@@ -9,7 +9,6 @@ pub(crate) const BLOCK: usize = 16;
 
 /// A question of an exam with its picture.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Posed {
     pub scene: Scene,
     pub question: Question,

@@ -19,7 +19,6 @@ const COUNTED: usize = 3;
 
 /// A picture to learn from, with words about it.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Lesson {
     pub scene: Scene,
     /// What is said about it, in order.
@@ -28,7 +27,6 @@ pub struct Lesson {
 
 /// Words of a lesson that are learned or given as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Phrase {
     pub text: String,
     /// Whether they are learned: what the picture alone tells is.

@@ -85,7 +85,6 @@ impl QuestionKind {
 
 /// A question about a picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Question {
     pub kind: QuestionKind,
     pub text: String,
