@@ -7,7 +7,7 @@ use mary_contract::{
 use minijinja::value::ValueKind;
 use serde_json::{Value, json};
 
-use crate::form::{AnswerIs, Choices, JudgeKind, Kind, Normalisation};
+use crate::form::{AnswerIs, Choices, JudgeKind, Normalisation, RequestKind};
 use crate::judge::number;
 use crate::pictures;
 use crate::plan::Plan;
@@ -16,28 +16,28 @@ use crate::rows::{Columns, Row};
 /// How an option follows the prompt, unless the file says otherwise.
 const FOLLOWS: &str = " ";
 
+const NO_LIST: &str = "`choices` gives no list; expected [\"…\", \"…\"]\n\
+    hint: a column of text is split with {{ column.split(\"|\") }}";
+
 /// What stands before an option for its unconditional probability (Brown et al. 2020).
 const UNCONDITIONAL: &str = "Answer:";
 
-/// Options that have a letter.
 pub(crate) const LETTERS: usize = 26;
 
-/// The letter of an option.
 pub(crate) fn letter(at: usize) -> String {
     let offset = u8::try_from(at.min(LETTERS - 1)).unwrap_or(0);
     char::from(b'A' + offset).to_string()
 }
 
-/// The settings that a run can change.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct AskSettings {
     pub normalisation: Normalisation,
     pub max_tokens: u32,
     pub temperature: f64,
     pub tolerance: f64,
 }
 
-impl Wanted {
+impl AskSettings {
     /// Reads `--set`; what is not set is as the file says.
     pub fn read(plan: &Plan, settings: &TaskSettings) -> Result<Self, TaskError> {
         let given = |name: &str| settings.params.get(name).map(|text| text.trim());
@@ -58,7 +58,7 @@ impl Wanted {
         Ok(Self {
             normalisation: match given("normalisation") {
                 None => request.normalisation,
-                Some(text) => Normalisation::of(text).ok_or_else(|| {
+                Some(text) => Normalisation::named(text).ok_or_else(|| {
                     wrong(
                         "normalisation",
                         text,
@@ -81,27 +81,30 @@ impl Wanted {
 }
 
 /// A row with what its templates see: its columns, and `choices` and `lettered` where it has options.
-pub(crate) struct Seen<'a> {
+pub(crate) struct RowView<'a> {
     plan: &'a Plan,
     row: &'a Row,
     columns: Columns,
     pub choices: Vec<String>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> RowView<'a> {
     pub fn new(plan: &'a Plan, row: &'a Row) -> Result<Self, TaskError> {
         let mut columns = row.columns.clone();
-        let choices = match plan.form.request.choices.as_ref().map(toml::Spanned::get_ref) {
+        let choices = match plan
+            .form
+            .request
+            .choices
+            .as_ref()
+            .map(toml::Spanned::get_ref)
+        {
             None => Vec::new(),
             Some(Choices::Each(each)) => (0..each.len())
                 .map(|n| plan.text(&format!("choices[{n}]"), row, &columns))
                 .collect::<Result<_, _>>()?,
-            Some(Choices::List(_)) => list(&plan.value("choices", row, &columns)?).ok_or_else(|| {
-                row.wrong(
-                    "`choices` gives no list; expected [\"…\", \"…\"]\nhint: a column of text is split \
-                     with {{ column.split(\"|\") }}",
-                )
-            })?,
+            Some(Choices::List(_)) => {
+                list(&plan.value("choices", row, &columns)?).ok_or_else(|| row.wrong(NO_LIST))?
+            }
         };
         if plan.form.request.choices.is_some() {
             if choices.len() < 2 || choices.len() > LETTERS {
@@ -138,7 +141,6 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// The right answers, as text.
     pub fn accepted(&self) -> Result<Vec<String>, TaskError> {
         if !self.plan.templates.has("answer") {
             return Ok(Vec::new());
@@ -232,7 +234,7 @@ impl<'a> Seen<'a> {
 
     /// The row as a shot: a question with its answer.
     pub fn shot(&self) -> Result<String, TaskError> {
-        let generate = self.plan.kind() == Kind::Generate;
+        let generate = self.plan.kind() == RequestKind::Generate;
         let answer = if self.choices.is_empty() {
             self.accepted()?.into_iter().next().unwrap_or_default()
         } else {
@@ -281,7 +283,6 @@ impl<'a> Seen<'a> {
         Ok(prompt)
     }
 
-    /// A prompt of one turn.
     fn single(&self, settings: &TaskSettings, shots: &[String]) -> Result<Prompt, TaskError> {
         let separator = self.plan.form.shots.separator.as_deref().unwrap_or("\n\n");
         let mut text = String::new();
@@ -336,17 +337,16 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// What is asked of the model under study.
     pub fn asks(
         &self,
         settings: &TaskSettings,
-        wanted: &Wanted,
+        wanted: &AskSettings,
         shots: &[String],
     ) -> Result<Vec<Ask>, TaskError> {
         let plan = self.plan;
         let form = &plan.form.request;
         Ok(match plan.kind() {
-            Kind::Generate => vec![Ask::subject(Request::Generate(Generate {
+            RequestKind::Generate => vec![Ask::subject(Request::Generate(Generate {
                 prompt: self.prompt(settings, shots)?,
                 sampling: Sampling {
                     temperature: wanted.temperature,
@@ -357,7 +357,7 @@ impl<'a> Seen<'a> {
                     seed: None,
                 },
             }))],
-            Kind::Score => {
+            RequestKind::Score => {
                 let continuations = if let Some(good) = self.text_if("good")? {
                     vec![good, self.text("bad")?]
                 } else if self.choices.is_empty() {
@@ -388,7 +388,7 @@ impl<'a> Seen<'a> {
                 }
                 asks
             }
-            Kind::Observe => (0..form.texts.len())
+            RequestKind::Observe => (0..form.texts.len())
                 .map(|n| {
                     let text = self.text(&format!("texts[{n}]"))?;
                     if text.trim().is_empty() {

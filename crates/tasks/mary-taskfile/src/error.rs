@@ -4,27 +4,22 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a task file cannot be used.
 #[derive(Debug, Error)]
 pub enum TaskFileError {
     /// The task file or its data is not there or cannot be read.
     #[error("{}: {what} cannot be read: {source}{hint}", path.display())]
     Unreadable {
         path: PathBuf,
-        /// The task file, or its data.
         what: &'static str,
         #[source]
         source: std::io::Error,
-        /// What to do, where there is something.
         hint: String,
     },
-    /// The task file says something that makes no sense.
     #[error("{}:{line}: {message}", path.display())]
     Wrong {
         path: PathBuf,
         /// Which line, from 1.
         line: usize,
-        /// What was expected and what was found.
         message: String,
     },
 }

@@ -31,11 +31,9 @@ pub(crate) struct Form {
     pub twin: Option<Twin>,
 }
 
-/// The same items in words.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Twin {
-    /// The task file that asks them.
     pub words: Placed,
     #[serde(default)]
     pub shown: TwinShown,
@@ -73,7 +71,6 @@ pub(crate) struct Data {
     pub split: Option<String>,
 }
 
-/// One column or several.
 #[derive(Debug, Default, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Columns {
@@ -95,7 +92,7 @@ impl Columns {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
+pub(crate) enum RequestKind {
     Generate,
     Score,
     Observe,
@@ -139,7 +136,7 @@ impl Normalisation {
         }
     }
 
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|n| n.name() == name)
     }
 }
@@ -177,7 +174,7 @@ pub(crate) enum LayersForm {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Request {
-    pub kind: Spanned<Kind>,
+    pub kind: Spanned<RequestKind>,
     pub system: Option<Placed>,
     pub prompt: Option<Placed>,
     /// Messages of a chat, in place of a prompt.
@@ -190,7 +187,6 @@ pub(crate) struct Request {
     pub continuation: Option<Placed>,
     /// The acceptable text of a minimal pair.
     pub good: Option<Placed>,
-    /// The other one.
     pub bad: Option<Placed>,
     /// Texts that are read for their vectors.
     #[serde(default)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mary_contract::{Item, TaskError, TaskSettings};
 use mary_platform::DigestMap;
 
-use crate::asking::{Seen, Wanted};
+use crate::asking::{AskSettings, RowView};
 use crate::plan::Plan;
 use crate::rows::{Row, Rows};
 use crate::shots::Pool;
@@ -17,7 +17,7 @@ const LONGEST_ID: usize = 512;
 pub(crate) struct ItemStream {
     plan: Arc<Plan>,
     settings: TaskSettings,
-    wanted: Wanted,
+    wanted: AskSettings,
     rows: Rows,
     pool: Option<Pool>,
     /// The ids so far with the rows' numbers; none where lines are ids, which cannot meet twice.
@@ -29,7 +29,7 @@ pub(crate) struct ItemStream {
 impl ItemStream {
     pub fn new(plan: Arc<Plan>, settings: &TaskSettings) -> Result<Self, TaskError> {
         Ok(Self {
-            wanted: Wanted::read(&plan, settings)?,
+            wanted: AskSettings::read(&plan, settings)?,
             pool: Pool::read(&plan, settings)?,
             rows: plan.table.rows()?,
             settings: settings.clone(),
@@ -73,7 +73,7 @@ impl ItemStream {
         if plan.form.data.id.is_some() {
             self.check_unique(row, &id)?;
         }
-        let seen = Seen::new(&plan, row)?;
+        let seen = RowView::new(&plan, row)?;
         let shots = match &self.pool {
             None => Vec::new(),
             Some(pool) => pool.draw(&id).map_err(|why| row.wrong(why))?,

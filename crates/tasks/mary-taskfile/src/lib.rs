@@ -9,21 +9,23 @@
 mod asking;
 mod dataset;
 mod error;
-pub mod folder;
+mod folder;
 mod form;
+mod formats;
 mod items;
 mod judge;
 pub mod lm_eval;
 mod material;
 mod parquet;
+mod part;
 mod people;
 mod pictures;
 mod plan;
-pub mod rows;
+mod rows;
 mod shots;
 mod skeleton;
 mod task;
-pub mod template;
+mod template;
 
 pub use error::TaskFileError;
 pub use material::{Material, MaterialRow, MaterialRows};

@@ -27,7 +27,7 @@ mod translation;
 mod yaml;
 
 pub use config::{Config, Field, OutputType, Shape, Shots, Splits};
-pub use context::{Asked, Made};
+pub use context::{Made, Question};
 pub use data::Places;
 pub use error::{HarnessError, Refusal};
 pub use group::{needs_python, read, reason};

@@ -10,9 +10,8 @@ use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
 use serde_json::{Map, Number, Value};
 
-use crate::rows::{Numbered, wrong};
+use crate::formats::{Numbered, wrong};
 
-/// Rows of one file.
 pub(crate) struct ParquetRows {
     rows: Option<RowIter<'static>>,
     file: String,

@@ -7,10 +7,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use mary_contract::{Image, Part};
 use serde_json::Value;
 
-/// Bytes of a picture, at most.
 const LARGEST: u64 = 64 << 20;
 
-/// Pictures of one value.
 const MOST: usize = 64;
 
 /// The pictures of a value: one, or a list of them; none where there is nothing.

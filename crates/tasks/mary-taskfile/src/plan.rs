@@ -7,16 +7,13 @@ use regex::{Regex, RegexBuilder};
 
 use crate::TaskFileError;
 use crate::form::{
-    Choices, Form, JudgeKind, Kind, LayersForm, Placed, PoolForm, StartForm, Take, TwinShown,
+    Choices, Form, JudgeKind, LayersForm, Placed, PoolForm, RequestKind, StartForm, Take, TwinShown,
 };
-use crate::rows::Columns;
-use crate::rows::{Row, Table, format_of};
-use crate::template::{Templates, Unrendered};
+use crate::rows::{Columns, Row, Table, format_of};
+use crate::template::{RowLimits, Templates, Unrendered};
 
-/// Bytes a compiled pattern may take.
 const PATTERN_SIZE: usize = 1 << 20;
 
-/// Bytes of a task file, at most.
 const LONGEST_FILE: u64 = 4 << 20;
 
 pub(crate) struct Plan {
@@ -26,11 +23,9 @@ pub(crate) struct Plan {
     pub form: Form,
     pub templates: Templates,
     pub table: Table,
-    /// Where shots come from.
     pub shots: Table,
     pub pattern: Option<Regex>,
     pub layers: Layers,
-    /// Hash of the file and its data.
     pub content: String,
     /// How many options every item has, where the file says so.
     pub options: Option<usize>,
@@ -51,23 +46,7 @@ impl Plan {
     /// An error that a row gave a template.
     pub fn unrendered(&self, row: &Row, error: &Unrendered) -> TaskError {
         let place = format!("`{}` ({}:{})", error.name, self.path.display(), error.line);
-        let message = if error.missing.is_empty() {
-            format!("{place} cannot be rendered for this row: {}", error.message)
-        } else {
-            let mut have: Vec<&str> = row.columns.keys().map(String::as_str).collect();
-            have.sort_unstable();
-            let several = if error.missing.len() == 1 {
-                "column"
-            } else {
-                "columns"
-            };
-            format!(
-                "there is no {several} `{}`, which {place} uses; there are: {}",
-                error.missing.join("`, `"),
-                have.join(", ")
-            )
-        };
-        row.wrong(message)
+        row.wrong(error.explain(&place, &row.columns))
     }
 
     /// A column's text, for ids, strata, clusters and tags.
@@ -125,7 +104,7 @@ impl Plan {
         *self.form.judge.kind.get_ref()
     }
 
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> RequestKind {
         *self.form.request.kind.get_ref()
     }
 
@@ -145,7 +124,7 @@ impl Plan {
     /// a file that does not say it.
     pub fn asks_for_start(&self) -> bool {
         let request = &self.form.request;
-        self.kind() == Kind::Score && request.start.is_none() && request.prompt.is_none()
+        self.kind() == RequestKind::Score && request.start.is_none() && request.prompt.is_none()
     }
 
     /// What stands before the first token, by the file, the settings, or whether there is a prompt. Runs of
@@ -164,7 +143,6 @@ impl Plan {
     }
 }
 
-/// The text of a task file.
 fn source_of(path: &Path) -> Result<String, TaskFileError> {
     let unreadable = |source, hint: &str| TaskFileError::Unreadable {
         path: path.to_owned(),
@@ -339,7 +317,8 @@ impl Reading<'_> {
     }
 
     fn templates(&self, form: &Form) -> Result<Templates, TaskFileError> {
-        let mut templates = Templates::new().map_err(|e| self.wrong(0, e))?;
+        let mut templates =
+            Templates::new(RowLimits::PROMPT, |_| {}).map_err(|e| self.wrong(0, e))?;
         let (request, judge) = (&form.request, &form.judge);
         let mut add = |name: &str, text: Option<&Placed>, value: bool| match text {
             None => Ok(()),
@@ -468,146 +447,108 @@ impl Reading<'_> {
         }
     }
 
+    fn must(&self, holds: bool, at: usize, what: &str) -> Result<(), TaskFileError> {
+        if holds {
+            Ok(())
+        } else {
+            Err(self.wrong(at, what))
+        }
+    }
+
     /// Whether request and judge fit and have what they need.
     fn complete(&self, form: &Form) -> Result<(), TaskFileError> {
+        self.fitting(form)?;
         let (request, judge) = (&form.request, &form.judge);
         let kind = *request.kind.get_ref();
-        let verdict = *judge.kind.get_ref();
-        let at_judge = judge.kind.span().start;
-        let at_request = request.kind.span().start;
-        let want = |there: bool, at: usize, what: &str| {
-            if there {
-                Ok(())
-            } else {
-                Err(self.wrong(at, what))
-            }
-        };
-        let pair = request.good.is_some() || request.bad.is_some();
-        match (kind, verdict) {
-            (Kind::Score, JudgeKind::Choice) if pair => {
-                want(
-                    request.good.is_some() && request.bad.is_some() && request.choices.is_none(),
-                    at_request,
-                    "a minimal pair has `good` and `bad`, and no `choices`",
-                )?;
-            }
-            (Kind::Score | Kind::Generate, JudgeKind::Choice) => {
-                want(
-                    request.choices.is_some(),
-                    at_request,
-                    "the judge `choice` needs `choices` (or, with kind = \"score\", `good` and `bad`) under [request]",
-                )?;
-                want(
-                    judge.answer.is_some(),
-                    at_judge,
-                    "the judge `choice` needs `answer`: which option is right",
-                )?;
-            }
-            (
-                Kind::Generate,
-                JudgeKind::Exact | JudgeKind::Contains | JudgeKind::Regex | JudgeKind::Number,
-            ) => {
-                want(
-                    judge.answer.is_some(),
-                    at_judge,
-                    "this judge needs `answer`: what is right",
-                )?;
-                want(
-                    verdict != JudgeKind::Regex || judge.pattern.is_some(),
-                    at_judge,
-                    "the judge `regex` needs `pattern`: what is read from the model's text",
-                )?;
-            }
-            (Kind::Generate, JudgeKind::Model) => {
-                want(
-                    judge.rubric.is_some(),
-                    at_judge,
-                    "the judge `model` needs `rubric`: what the judge is asked",
-                )?;
-            }
-            (Kind::Score, JudgeKind::Correlation) => {
-                want(
-                    judge.with.is_some(),
-                    at_judge,
-                    "the judge `correlation` needs `with`: the number to compare with",
-                )?;
-                want(
-                    request.continuation.is_some() && request.choices.is_none(),
-                    at_request,
-                    "a correlation of log-probabilities needs `continuation`, the text that is scored, and no `choices`",
-                )?;
-            }
-            (Kind::Observe, JudgeKind::Correlation) => {
-                want(
-                    judge.with.is_some(),
-                    at_judge,
-                    "the judge `correlation` needs `with`: the number to compare with",
-                )?;
-                want(
-                    request.texts.len() == 2,
-                    at_request,
-                    "a correlation of vectors needs two `texts`, whose cosine is taken",
-                )?;
-            }
-            (Kind::Observe, JudgeKind::Triple) => {
-                want(
-                    request.texts.len() == 3,
-                    at_request,
-                    "the judge `triple` needs three `texts`: what is asked about, the near one, the far one",
-                )?;
-            }
-            _ => {
-                return Err(self.wrong(
-                    at_judge,
-                    "this judge does not fit the request; `generate` goes with choice, exact, contains, regex, \
-                     number and model, `score` with choice and correlation, `observe` with correlation and triple",
-                ));
-            }
-        }
-        want(
-            kind != Kind::Generate || request.prompt.is_some() != request.turns.is_some(),
-            at_request,
+        let of_request = |holds, what| self.must(holds, request.kind.span().start, what);
+        let of_judge = |holds, what| self.must(holds, judge.kind.span().start, what);
+        of_request(
+            kind != RequestKind::Generate || request.prompt.is_some() != request.turns.is_some(),
             "kind = \"generate\" needs `prompt`, or `turns` in its place",
         )?;
-        want(
-            kind == Kind::Generate || request.turns.is_none(),
-            at_request,
+        of_request(
+            kind == RequestKind::Generate || request.turns.is_none(),
             "`turns` go with kind = \"generate\"",
         )?;
-        want(
-            kind != Kind::Observe || request.pictures.is_empty(),
-            at_request,
+        of_request(
+            kind != RequestKind::Observe || request.pictures.is_empty(),
             "`pictures` go with kind = \"generate\" and kind = \"score\"",
         )?;
-        want(
-            request.max_tokens > 0,
-            at_request,
-            "`max_tokens` is 0, so that nothing could be answered",
-        )?;
-        want(
-            request.temperature.is_finite() && request.temperature >= 0.0,
-            at_request,
-            "`temperature` is a number from 0",
-        )?;
-        want(
-            judge.tolerance >= 0.0 && judge.relative >= 0.0,
-            at_judge,
-            "`tolerance` and `relative` are numbers from 0",
-        )?;
-        let known = |x: Option<f64>| x.is_none_or(f64::is_finite);
-        want(
-            known(judge.chance) && known(judge.human),
-            at_judge,
-            "`chance` and `human` are numbers on the task's scale (0.5, not 50 %)",
-        )?;
-        if let Some(scale) = &judge.scale {
-            let [low, high] = *scale.get_ref();
-            want(
-                low.is_finite() && high.is_finite() && low < high,
-                scale.span().start,
-                "`scale` is the lowest and the highest mark, for example [1, 5]",
-            )?;
+        let what = "`max_tokens` is 0, so that nothing could be answered";
+        of_request(request.max_tokens > 0, what)?;
+        let drawn = request.temperature.is_finite() && request.temperature >= 0.0;
+        of_request(drawn, "`temperature` is a number from 0")?;
+        let within = judge.tolerance >= 0.0 && judge.relative >= 0.0;
+        of_judge(within, "`tolerance` and `relative` are numbers from 0")?;
+        let finite = |x: Option<f64>| x.is_none_or(f64::is_finite);
+        let what = "`chance` and `human` are numbers on the task's scale (0.5, not 50 %)";
+        of_judge(finite(judge.chance) && finite(judge.human), what)?;
+        let Some(scale) = &judge.scale else {
+            return Ok(());
+        };
+        let [low, high] = *scale.get_ref();
+        let what = "`scale` is the lowest and the highest mark, for example [1, 5]";
+        let rises = low.is_finite() && high.is_finite() && low < high;
+        self.must(rises, scale.span().start, what)
+    }
+
+    /// Whether the judge goes with the request, and each has what the other needs.
+    fn fitting(&self, form: &Form) -> Result<(), TaskFileError> {
+        use JudgeKind::{Choice, Contains, Correlation, Exact, Model, Number, Regex, Triple};
+        use RequestKind::{Generate, Observe, Score};
+        let (request, judge) = (&form.request, &form.judge);
+        let of_request = |holds, what| self.must(holds, request.kind.span().start, what);
+        let of_judge = |holds, what| self.must(holds, judge.kind.span().start, what);
+        let (good, bad) = (request.good.is_some(), request.bad.is_some());
+        let (choices, answer) = (request.choices.is_some(), judge.answer.is_some());
+        let with = "the judge `correlation` needs `with`: the number to compare with";
+        match (*request.kind.get_ref(), *judge.kind.get_ref()) {
+            (Score, Choice) if good || bad => of_request(
+                good && bad && !choices,
+                "a minimal pair has `good` and `bad`, and no `choices`",
+            ),
+            (Score | Generate, Choice) => {
+                of_request(
+                    choices,
+                    "the judge `choice` needs `choices` (or, with kind = \"score\", `good` and `bad`) under [request]",
+                )?;
+                let what = "the judge `choice` needs `answer`: which option is right";
+                of_judge(answer, what)
+            }
+            (Generate, verdict @ (Exact | Contains | Regex | Number)) => {
+                of_judge(answer, "this judge needs `answer`: what is right")?;
+                of_judge(
+                    verdict != Regex || judge.pattern.is_some(),
+                    "the judge `regex` needs `pattern`: what is read from the model's text",
+                )
+            }
+            (Generate, Model) => of_judge(
+                judge.rubric.is_some(),
+                "the judge `model` needs `rubric`: what the judge is asked",
+            ),
+            (Score, Correlation) => {
+                of_judge(judge.with.is_some(), with)?;
+                of_request(
+                    request.continuation.is_some() && !choices,
+                    "a correlation of log-probabilities needs `continuation`, the text that is scored, and no `choices`",
+                )
+            }
+            (Observe, Correlation) => {
+                of_judge(judge.with.is_some(), with)?;
+                of_request(
+                    request.texts.len() == 2,
+                    "a correlation of vectors needs two `texts`, whose cosine is taken",
+                )
+            }
+            (Observe, Triple) => of_request(
+                request.texts.len() == 3,
+                "the judge `triple` needs three `texts`: what is asked about, the near one, the far one",
+            ),
+            _ => of_judge(
+                false,
+                "this judge does not fit the request; `generate` goes with choice, exact, contains, regex, \
+                 number and model, `score` with choice and correlation, `observe` with correlation and triple",
+            ),
         }
-        Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use mary_contract::{TaskError, TaskSettings};
 use mary_generators::{shuffle, stream};
 
-use crate::asking::Seen;
+use crate::asking::RowView;
 use crate::form::Order;
 use crate::items::id_of;
 use crate::plan::Plan;
@@ -17,10 +17,8 @@ const KEPT: usize = 64;
 /// Different right answers that are balanced; more are one group.
 const GROUPS: usize = 64;
 
-/// Shots that a prompt may have.
 const MOST: usize = 1000;
 
-/// One row of the pool.
 struct Shot {
     id: String,
     text: String,
@@ -66,7 +64,7 @@ impl Pool {
                 // A line of another file is not the item of the same line.
                 id.insert_str(0, "shots:");
             }
-            let seen = Seen::new(plan, &row)?;
+            let seen = RowView::new(plan, &row)?;
             let mut label = seen.label()?;
             if groups.len() >= GROUPS && !groups.contains_key(&label) {
                 label.clear();
@@ -153,7 +151,6 @@ fn rank(seed: u64, id: &str) -> u64 {
     hash(&hasher)
 }
 
-/// The first eight bytes.
 fn hash(hasher: &blake3::Hasher) -> u64 {
     let mut first = [0u8; 8];
     hasher.finalize_xof().fill(&mut first);

@@ -1,15 +1,12 @@
 //! A task file to begin with: what `mary tasks new` writes. Each kind is a whole task that runs as it
 //! is, with its data beside it.
 
-/// A kind of task to begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Skeleton {
     /// Two texts, of which the first should be the more probable.
     Pairs,
     Choice,
-    /// Answers in words.
     Answer,
-    /// Answers that are a number.
     Number,
     /// Answers that another model reads.
     Judge,

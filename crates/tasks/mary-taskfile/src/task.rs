@@ -12,17 +12,15 @@ use mary_contract::{
 };
 
 use crate::TaskFileError;
-use crate::asking::Wanted;
-use crate::form::{JudgeKind, Kind, Order, Take};
+use crate::asking::AskSettings;
+use crate::form::{JudgeKind, Order, RequestKind, Take};
 use crate::items::ItemStream;
 use crate::judge;
 use crate::people;
 use crate::plan::Plan;
 
-/// Tokens of a judge's answer.
 const JUDGE_TOKENS: u32 = 256;
 
-/// A task of one's own, from a file.
 pub struct OwnTask {
     plan: Arc<Plan>,
     card: TaskCard,
@@ -52,7 +50,6 @@ impl OwnTask {
         &self.plan.path
     }
 
-    /// The file its items are read from.
     pub fn data(&self) -> &Path {
         &self.plan.table.path
     }
@@ -105,13 +102,13 @@ fn params(plan: &Plan) -> Vec<Param> {
     let request = &plan.form.request;
     let mut params = Vec::new();
     match plan.kind() {
-        Kind::Score => params.push(param(
+        RequestKind::Score => params.push(param(
             "normalisation",
             request.normalisation.name().into(),
             "none, token, byte, word, unconditional",
             "What log-probabilities are divided by (or, unconditional, what is taken from them) before they are compared.",
         ).changing(Changes::Judging)),
-        Kind::Generate => {
+        RequestKind::Generate => {
             params.push(param(
                 "max_tokens",
                 request.max_tokens.to_string(),
@@ -125,7 +122,7 @@ fn params(plan: &Plan) -> Vec<Param> {
                 "0 takes the most probable token.",
             ));
         }
-        Kind::Observe => {}
+        RequestKind::Observe => {}
     }
     if plan.asks_for_start() {
         params.push(param(
@@ -157,9 +154,9 @@ impl Task for OwnTask {
     fn needs(&self, _: &TaskSettings) -> Needs {
         let kind = self.plan.kind();
         Needs {
-            generate: kind == Kind::Generate,
-            score: kind == Kind::Score,
-            observe: kind == Kind::Observe,
+            generate: kind == RequestKind::Generate,
+            score: kind == RequestKind::Score,
+            observe: kind == RequestKind::Observe,
             judge: self.plan.judge() == JudgeKind::Model,
             images: !self.plan.form.request.pictures.is_empty(),
             ..Needs::default()
@@ -203,7 +200,7 @@ impl Task for OwnTask {
     }
 
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        match Wanted::read(&self.plan, settings) {
+        match AskSettings::read(&self.plan, settings) {
             Ok(wanted) => judge::judge(&self.plan, &wanted, item, answers),
             Err(error) => {
                 Judgement::failed(mary_contract::ErrorKind::BadRequest, error.to_string())
@@ -236,8 +233,8 @@ impl Task for OwnTask {
     fn scoring(&self, _: &TaskSettings) -> Scoring {
         match (self.plan.kind(), self.plan.judge()) {
             (_, JudgeKind::Correlation) => Scoring::number(Metric::Number),
-            (Kind::Generate, _) => Scoring::WRITTEN,
-            (Kind::Score | Kind::Observe, _) => Scoring::share(Ties::Shared),
+            (RequestKind::Generate, _) => Scoring::WRITTEN,
+            (RequestKind::Score | RequestKind::Observe, _) => Scoring::share(Ties::Shared),
         }
     }
 
@@ -252,17 +249,17 @@ impl Task for OwnTask {
             .unwrap_or_default()
             .to_string_lossy();
         say("data", format!("{file}, blake3 {}", plan.table.hash));
-        let Ok(wanted) = Wanted::read(plan, settings) else {
+        let Ok(wanted) = AskSettings::read(plan, settings) else {
             return said;
         };
         match plan.kind() {
-            Kind::Score => {
+            RequestKind::Score => {
                 say("normalisation", wanted.normalisation.name().into());
                 if let Ok(start) = plan.start(settings) {
                     say("start", start.stated());
                 }
             }
-            Kind::Generate => {
+            RequestKind::Generate => {
                 let limit = wanted.max_tokens;
                 say(
                     "answer",
@@ -272,7 +269,7 @@ impl Task for OwnTask {
                     ),
                 );
             }
-            Kind::Observe => {
+            RequestKind::Observe => {
                 say("pooling", format!("{:?}", plan.pool()).to_lowercase());
             }
         }
@@ -296,7 +293,7 @@ impl Task for OwnTask {
             JudgeKind::Correlation => {
                 say(
                     "scale",
-                    if plan.kind() == Kind::Score {
+                    if plan.kind() == RequestKind::Score {
                         "logprob"
                     } else {
                         "cosine"
@@ -319,14 +316,13 @@ impl Task for OwnTask {
     }
 }
 
-/// The judge in words.
-fn judged(plan: &Plan, wanted: &Wanted) -> String {
+fn judged(plan: &Plan, wanted: &AskSettings) -> String {
     let which = match plan.take() {
         Take::First => "first",
         Take::Last => "last",
     };
     match (plan.kind(), plan.judge()) {
-        (Kind::Score, JudgeKind::Choice) => "the most probable text is chosen".into(),
+        (RequestKind::Score, JudgeKind::Choice) => "the most probable text is chosen".into(),
         (_, JudgeKind::Choice) => "the option named by its letter or its words; none or several is unparsed".into(),
         (_, JudgeKind::Exact) => "the whole answer is equal".into(),
         (_, JudgeKind::Contains) => "the right words stand in the answer".into(),

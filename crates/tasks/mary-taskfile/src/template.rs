@@ -11,37 +11,68 @@ use minijinja_contrib::pycompat::unknown_method_callback;
 
 use crate::rows::Columns;
 
-/// Instructions one template may take for one row; a prompt needs some dozens.
-const FUEL: u64 = 200_000;
+/// What one template may take for one row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowLimits {
+    /// Instructions; a prompt needs some dozens.
+    pub fuel: u64,
+    /// Bytes of text.
+    pub longest: usize,
+}
 
-/// Bytes one template may make of one row.
-const LONGEST: usize = 16 << 20;
+impl RowLimits {
+    pub const PROMPT: Self = Self {
+        fuel: 200_000,
+        longest: 16 << 20,
+    };
+}
 
 /// The name under which the value of an expression is kept.
 const VALUE: &str = "mary_value";
 
-/// The templates of a task.
-pub(crate) struct Templates {
+pub struct Templates {
     environment: Environment<'static>,
+    limits: RowLimits,
     /// Steps that any of them may take.
     steps: u64,
-    /// Where each stands, for messages.
     lines: BTreeMap<String, usize>,
 }
 
-/// Why a row could not be rendered.
 pub(crate) struct Unrendered {
-    /// The template's key in the task file.
     pub name: String,
     pub line: usize,
     /// Columns that it uses and the row does not have.
     pub missing: Vec<String>,
-    /// In words.
     pub message: String,
 }
 
+impl Unrendered {
+    /// What is wrong with a row, in words; `place` says where the template stands.
+    pub fn explain(&self, place: &str, columns: &Columns) -> String {
+        if self.missing.is_empty() {
+            return format!("{place} cannot be rendered for this row: {}", self.message);
+        }
+        let mut have: Vec<&str> = columns.keys().map(String::as_str).collect();
+        have.sort_unstable();
+        let several = if self.missing.len() == 1 {
+            "column"
+        } else {
+            "columns"
+        };
+        format!(
+            "there is no {several} `{}`, which {place} uses; there are: {}",
+            self.missing.join("`, `"),
+            have.join(", ")
+        )
+    }
+}
+
 impl Templates {
-    pub fn new() -> Result<Self, String> {
+    /// None yet, with what the environment has beside what every one has.
+    pub(crate) fn new(
+        limits: RowLimits,
+        set_up: impl FnOnce(&mut Environment<'static>),
+    ) -> Result<Self, String> {
         let mut environment = Environment::new();
         let syntax = minijinja::syntax::SyntaxConfig::builder()
             .keep_trailing_newline(true)
@@ -52,18 +83,25 @@ impl Templates {
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         mary_template::install(&mut environment, Bounds::PROMPT);
         environment.set_unknown_method_callback(python_method);
+        set_up(&mut environment);
         Ok(Self {
             environment,
-            steps: FUEL,
+            limits,
+            steps: limits.fuel,
             lines: BTreeMap::new(),
         })
     }
 
     /// Adds a template whose text is wanted; an error says what is wrong and in which line of it.
-    pub fn add(&mut self, name: &str, source: &str, line: usize) -> Result<(), (String, usize)> {
+    pub(crate) fn add(
+        &mut self,
+        name: &str,
+        source: &str,
+        line: usize,
+    ) -> Result<(), (String, usize)> {
         self.lines.insert(name.to_owned(), line);
-        let checked =
-            mary_template::bounded(source, Bounds::PROMPT, FUEL).map_err(|why| (why, 1))?;
+        let checked = mary_template::bounded(source, Bounds::PROMPT, self.limits.fuel)
+            .map_err(|why| (why, 1))?;
         self.steps = self.steps.min(checked.steps);
         self.environment.set_fuel(Some(self.steps));
         self.environment
@@ -73,7 +111,7 @@ impl Templates {
 
     /// Adds a template whose value is wanted: `{{ expression }}` alone gives a list or a number as it
     /// is, which is kept under a name of ours; anything else gives its text.
-    pub fn add_value(
+    pub(crate) fn add_value(
         &mut self,
         name: &str,
         source: &str,
@@ -85,12 +123,12 @@ impl Templates {
         }
     }
 
-    pub fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.lines.contains_key(name)
     }
 
     /// The names that a template uses and does not set itself.
-    pub fn uses(&self, name: &str) -> Vec<String> {
+    pub(crate) fn uses(&self, name: &str) -> Vec<String> {
         let template = self.environment.get_template(name);
         let mut names: Vec<String> = template.map_or_else(
             |_| Vec::new(),
@@ -100,28 +138,28 @@ impl Templates {
         names
     }
 
-    pub fn text(&self, name: &str, columns: &Columns) -> Result<String, Unrendered> {
+    pub(crate) fn text(&self, name: &str, columns: &Columns) -> Result<String, Unrendered> {
         self.environment
             .get_template(name)
-            .and_then(|t| mary_template::render(&t, Value::from(Serde(columns)), LONGEST))
+            .and_then(|t| {
+                mary_template::render(&t, Value::from(Serde(columns)), self.limits.longest)
+            })
             .map_err(|e| self.unrendered(name, columns, &e))
     }
 
     /// The value of a template that is one expression; the text of any other.
-    pub fn value(&self, name: &str, columns: &Columns) -> Result<Value, Unrendered> {
+    pub(crate) fn value(&self, name: &str, columns: &Columns) -> Result<Value, Unrendered> {
         let (text, captured) = self
             .environment
             .get_template(name)
-            .and_then(|t| mary_template::render_captured(&t, Value::from(Serde(columns)), LONGEST))
+            .and_then(|t| {
+                mary_template::render_captured(&t, Value::from(Serde(columns)), self.limits.longest)
+            })
             .map_err(|e| self.unrendered(name, columns, &e))?;
         Ok(captured
             .state()
             .lookup(VALUE)
             .unwrap_or_else(|| Value::from(text)))
-    }
-
-    fn line(&self, name: &str) -> usize {
-        self.lines.get(name).copied().unwrap_or(1)
     }
 
     fn unrendered(&self, name: &str, columns: &Columns, error: &Error) -> Unrendered {
@@ -135,12 +173,17 @@ impl Templates {
             ErrorKind::OutOfFuel if error.detail().is_none() => {
                 format!("it takes more than {} steps for one row", self.steps)
             }
-            ErrorKind::WriteFailure => format!("it makes more than {} MiB of text", LONGEST >> 20),
+            ErrorKind::WriteFailure => {
+                format!(
+                    "it makes more than {} MiB of text",
+                    self.limits.longest >> 20
+                )
+            }
             _ => describe(error),
         };
         Unrendered {
             name: name.to_owned(),
-            line: self.line(name),
+            line: self.lines.get(name).copied().unwrap_or(1),
             missing,
             message,
         }
@@ -148,7 +191,7 @@ impl Templates {
 }
 
 /// Python's methods of strings, lists and dictionaries, `.index()` and `.find()` included.
-pub fn python_method(
+fn python_method(
     state: &mut State,
     value: &Value,
     method: &str,
@@ -189,7 +232,6 @@ fn expression(source: &str) -> Option<&str> {
     (plain && !inner.is_empty()).then_some(inner)
 }
 
-/// An error of a template in one line.
 fn describe(error: &Error) -> String {
     let kind = error.kind().to_string();
     match error.detail() {

@@ -15,19 +15,23 @@ use mary_contract::{
     ErrorKind, Finish, Generated, Item, Judgement, Reply, Response, Target, UnscoredReason,
 };
 
-use crate::asking::Wanted;
-use crate::form::{JudgeKind, Kind};
+use crate::asking::AskSettings;
+use crate::form::{JudgeKind, RequestKind};
 use crate::plan::Plan;
 
-/// The verdict on an item.
-pub(crate) fn judge(plan: &Plan, wanted: &Wanted, item: &Item, answers: &[Reply]) -> Judgement {
+pub(crate) fn judge(
+    plan: &Plan,
+    wanted: &AskSettings,
+    item: &Item,
+    answers: &[Reply],
+) -> Judgement {
     let verdict = match (plan.kind(), plan.judge()) {
-        (Kind::Score, JudgeKind::Choice) => scores::choice(wanted, item, answers),
-        (Kind::Score, _) => scores::correlation(wanted, item, answers),
-        (Kind::Observe, JudgeKind::Triple) => vectors::triple(answers),
-        (Kind::Observe, _) => vectors::correlation(item, answers),
-        (Kind::Generate, JudgeKind::Model) => model::judge(plan, answers),
-        (Kind::Generate, kind) => generated(answers).and_then(|said| {
+        (RequestKind::Score, JudgeKind::Choice) => scores::choice(wanted, item, answers),
+        (RequestKind::Score, _) => scores::correlation(wanted, item, answers),
+        (RequestKind::Observe, JudgeKind::Triple) => vectors::triple(answers),
+        (RequestKind::Observe, _) => vectors::correlation(item, answers),
+        (RequestKind::Generate, JudgeKind::Model) => model::judge(plan, answers),
+        (RequestKind::Generate, kind) => generated(answers).and_then(|said| {
             let verdict = match kind {
                 JudgeKind::Choice => choice::judge(item, said),
                 JudgeKind::Exact => text::exact(plan, item, said),
@@ -42,7 +46,7 @@ pub(crate) fn judge(plan: &Plan, wanted: &Wanted, item: &Item, answers: &[Reply]
 }
 
 /// A verdict, or the one that ends the matter before there is anything to judge.
-type Verdict = Result<Judgement, Box<Judgement>>;
+pub(crate) type Verdict = Result<Judgement, Box<Judgement>>;
 
 /// A verdict on a text; nothing when no answer can be read from it.
 type Reading = Result<Option<Judgement>, Box<Judgement>>;
@@ -64,7 +68,6 @@ fn generated(answers: &[Reply]) -> Result<&Generated, Box<Judgement>> {
     }
 }
 
-/// A text from which no answer could be read.
 fn unread(said: &Generated) -> Judgement {
     Judgement::unscored(match said.finish {
         Finish::Length => UnscoredReason::Truncated,
@@ -72,19 +75,18 @@ fn unread(said: &Generated) -> Judgement {
     })
 }
 
-fn fault(message: &str) -> Box<Judgement> {
+pub(crate) fn fault(message: &str) -> Box<Judgement> {
     Box::new(Judgement::failed(ErrorKind::Internal, message))
 }
 
-fn not_finite(message: &str) -> Box<Judgement> {
+pub(crate) fn not_finite(message: &str) -> Box<Judgement> {
     Box::new(Judgement::failed(ErrorKind::NotFinite, message))
 }
 
-fn right(is: bool) -> f64 {
+pub(crate) fn right(is: bool) -> f64 {
     if is { 1.0 } else { 0.0 }
 }
 
-/// The texts that count as right.
 fn accepted(item: &Item) -> Vec<&str> {
     match &item.target {
         Target::Text(text) => vec![text],

@@ -7,7 +7,7 @@ use mary_contract::{Generated, Item, Judgement, Target};
 use regex::Regex;
 
 use super::{Reading, fault, right};
-use crate::asking::Wanted;
+use crate::asking::AskSettings;
 use crate::form::Take;
 use crate::plan::Plan;
 
@@ -16,7 +16,7 @@ static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// The number that counts is the right one.
-pub(super) fn judge(plan: &Plan, wanted: &Wanted, item: &Item, said: &Generated) -> Reading {
+pub(super) fn judge(plan: &Plan, wanted: &AskSettings, item: &Item, said: &Generated) -> Reading {
     let Target::Text(target) = &item.target else {
         return Err(fault("expected a number as target"));
     };
@@ -51,7 +51,6 @@ pub(crate) fn parse(text: &str) -> Option<f64> {
     plain.parse::<f64>().ok().filter(|x| x.is_finite())
 }
 
-/// Every number of a text, in order.
 pub(crate) fn all(text: &str) -> Vec<f64> {
     let Some(pattern) = NUMBER.as_ref() else {
         return Vec::new();

@@ -6,7 +6,7 @@ use mary_generators::best;
 use serde_json::json;
 
 use super::{Verdict, fault, not_finite};
-use crate::asking::{Wanted, letter};
+use crate::asking::{AskSettings, letter};
 use crate::form::Normalisation;
 
 /// Name of a verdict by another normalisation.
@@ -21,7 +21,7 @@ fn measure(normalisation: Normalisation) -> &'static str {
 }
 
 /// The most probable text is the right one; equally probable ones share the point.
-pub(super) fn choice(wanted: &Wanted, item: &Item, answers: &[Reply]) -> Verdict {
+pub(super) fn choice(wanted: &AskSettings, item: &Item, answers: &[Reply]) -> Verdict {
     let (texts, correct): (Vec<&str>, usize) = match &item.target {
         Target::Choice {
             options, correct, ..
@@ -66,7 +66,7 @@ pub(super) fn choice(wanted: &Wanted, item: &Item, answers: &[Reply]) -> Verdict
 }
 
 /// The log-probability of one text, kept beside the number it is compared with.
-pub(super) fn correlation(wanted: &Wanted, item: &Item, answers: &[Reply]) -> Verdict {
+pub(super) fn correlation(wanted: &AskSettings, item: &Item, answers: &[Reply]) -> Verdict {
     let text = scored(answers, 0)?;
     let [_] = text else {
         return Err(fault("expected the scores of one text"));

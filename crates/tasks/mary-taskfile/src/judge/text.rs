@@ -6,7 +6,6 @@ use super::{Reading, accepted, fault, right};
 use crate::form::{Ignore, Take};
 use crate::plan::Plan;
 
-/// The whole answer is one of those accepted.
 pub(super) fn exact(plan: &Plan, item: &Item, said: &Generated) -> Reading {
     let text = said.text.trim();
     let ignore = ignored(plan);

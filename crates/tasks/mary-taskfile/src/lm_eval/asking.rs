@@ -7,7 +7,7 @@ use mary_contract::{
 use serde_json::{Value as Json, json};
 
 use crate::lm_eval::config::{Config, OutputType};
-use crate::lm_eval::context::{Asked, Made, Message, Role};
+use crate::lm_eval::context::{Made, Message, Question, Role};
 use crate::lm_eval::metrics::Metric;
 use crate::lm_eval::python::{is_space, str_of_json};
 use crate::lm_eval::render::Doc;
@@ -29,7 +29,7 @@ impl Asking<'_> {
 
     fn asks(&self, made: &Made) -> Result<Vec<Ask>, String> {
         match &made.asked {
-            Asked::Answer(context) => {
+            Question::Answer(context) => {
                 let generation = &self.config.generation;
                 let max_tokens = match self.settings.params.get("max_tokens") {
                     None => generation.max_tokens,
@@ -52,13 +52,13 @@ impl Asking<'_> {
                     },
                 }))])
             }
-            Asked::Text(text) => {
+            Question::Text(text) => {
                 if text.is_empty() {
                     return Err("the text is empty, so that it has no probability".into());
                 }
                 Ok(vec![score(Prompt::plain(""), vec![text.clone()], false)])
             }
-            Asked::Pairs {
+            Question::Pairs {
                 pairs,
                 unconditional,
             } => {

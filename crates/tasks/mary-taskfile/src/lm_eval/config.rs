@@ -12,7 +12,6 @@ use crate::lm_eval::metrics::{self, Metric};
 use crate::lm_eval::yaml::{Data, Node};
 use crate::lm_eval::{HarnessError, Refusal};
 
-/// What is asked of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputType {
     /// The most probable of several continuations.
@@ -21,7 +20,6 @@ pub enum OutputType {
     Loglikelihood,
     /// The probability of a whole text.
     Rolling,
-    /// An answer in words.
     GenerateUntil,
 }
 
@@ -46,15 +44,12 @@ pub enum Field {
     List(Vec<Json>),
 }
 
-/// How answers in words are made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generation {
     pub until: Vec<String>,
-    /// Longest answer, in tokens.
     pub max_tokens: u32,
     /// 0 takes the most probable token.
     pub temperature: f64,
-    /// Share of the probability that is drawn from.
     pub top_p: Option<f64>,
     /// The `k` most probable tokens that are drawn from.
     pub top_k: Option<u32>,
@@ -64,26 +59,21 @@ pub struct Generation {
 pub enum Sampler {
     /// At random, by Python's generator.
     Random,
-    /// The first ones.
     FirstN,
 }
 
-/// How shots are chosen and shown.
 #[derive(Debug, Clone)]
 pub struct Shots {
     /// How many, unless the user says so.
     pub count: usize,
     pub sampler: Sampler,
-    /// Shots in the task file itself.
     pub samples: Option<Vec<BTreeMap<String, Json>>>,
-    /// Which split they are from.
     pub split: Option<String>,
-    pub shown: Shown,
+    pub shown: RowTemplate,
 }
 
-/// How a row is shown.
 #[derive(Debug, Clone)]
-pub struct Shown {
+pub struct RowTemplate {
     pub text: Field,
     pub target: Field,
     pub choice: Option<Field>,
@@ -91,7 +81,6 @@ pub struct Shown {
     pub gen_prefix: Option<String>,
     /// Between question and answer.
     pub target_delimiter: String,
-    /// Between shots.
     pub fewshot_delimiter: String,
 }
 
@@ -116,7 +105,6 @@ impl Splits {
     }
 }
 
-/// A task of the harness.
 #[derive(Debug)]
 pub struct Config {
     pub task: String,
@@ -129,10 +117,8 @@ pub struct Config {
     pub data_files: Vec<(Option<String>, Vec<String>)>,
     pub splits: Splits,
     pub output: OutputType,
-    /// What stands before everything.
     pub description: String,
-    /// How a row is shown.
-    pub shown: Shown,
+    pub shown: RowTemplate,
     pub shots: Shots,
     pub generation: Generation,
     /// What is read from an answer; several readings are judged side by side.
@@ -149,7 +135,6 @@ pub struct Config {
 pub enum Shape {
     Task,
     Group,
-    /// A class in Python.
     Class,
     /// None of them: a part that others include.
     Part,
@@ -157,7 +142,7 @@ pub enum Shape {
 
 impl Shape {
     /// By the keys, as the harness tells them apart.
-    pub fn of(merged: &Merged) -> Self {
+    pub fn from_keys(merged: &Merged) -> Self {
         let has = |name: &str| merged.entries().iter().any(|e| e.name == name);
         if has("class") {
             Self::Class
@@ -172,11 +157,36 @@ impl Shape {
 }
 
 impl Config {
-    /// Checks what a file says.
-    pub fn of(merged: &Merged) -> Result<Self, HarnessError> {
+    pub fn from_merged(merged: &Merged) -> Result<Self, HarnessError> {
         Reading { merged }.config()
     }
 }
+
+/// Keys that ask for what is not done here, and what to say of them.
+const NOT_DONE: [(&str, &str); 7] = [
+    (
+        "use_prompt",
+        "names a prompt of the Python package promptsource, which is not read here",
+    ),
+    (
+        "doc_to_image",
+        "shows pictures, which task files of the harness do not do here\nhint: a task file of Mary's own can (docs/own-tasks.md)",
+    ),
+    ("doc_to_audio", "plays sounds, which is not done here"),
+    (
+        "custom_dataset",
+        "makes its data in Python, which is not run here",
+    ),
+    ("process_results", "judges in Python, which is not run here"),
+    (
+        "process_docs",
+        "changes rows in Python, which is not run here",
+    ),
+    (
+        "unsafe_code",
+        "runs what a model wrote, which is not done here",
+    ),
+];
 
 struct Reading<'a> {
     merged: &'a Merged,
@@ -185,6 +195,11 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn refuse(&self, entry: &Entry, line: usize, refusal: Refusal) -> HarnessError {
         HarnessError::refused(&entry.file, line, refusal)
+    }
+
+    fn refuse_key(&self, entry: &Entry, line: usize, key: &str, why: &str) -> HarnessError {
+        let (key, why) = (key.to_owned(), why.to_owned());
+        self.refuse(entry, line, Refusal::Key { key, why })
     }
 
     /// Python code anywhere is refused, the first by its place in the file.
@@ -218,42 +233,12 @@ impl Reading<'_> {
 
     fn config(&self) -> Result<Config, HarnessError> {
         self.no_python()?;
-        for (key, why) in [
-            (
-                "use_prompt",
-                "names a prompt of the Python package promptsource, which is not read here",
-            ),
-            (
-                "doc_to_image",
-                "shows pictures, which task files of the harness do not do here\nhint: a task file of Mary's own can (docs/own-tasks.md)",
-            ),
-            ("doc_to_audio", "plays sounds, which is not done here"),
-            (
-                "custom_dataset",
-                "makes its data in Python, which is not run here",
-            ),
-            ("process_results", "judges in Python, which is not run here"),
-            (
-                "process_docs",
-                "changes rows in Python, which is not run here",
-            ),
-        ] {
-            if let Some(entry) = self.merged.get(key) {
-                let refusal = Refusal::Key {
-                    key: key.into(),
-                    why: why.into(),
-                };
-                return Err(self.refuse(entry, entry.node.line, refusal));
+        for (key, why) in NOT_DONE {
+            if let Some(entry) = self.merged.get(key)
+                && !(key == "unsafe_code" && entry.node.data == Data::Bool(false))
+            {
+                return Err(self.refuse_key(entry, entry.node.line, key, why));
             }
-        }
-        if let Some(entry) = self.merged.get("unsafe_code")
-            && entry.node.data != Data::Bool(false)
-        {
-            let refusal = Refusal::Key {
-                key: "unsafe_code".into(),
-                why: "runs what a model wrote, which is not done here".into(),
-            };
-            return Err(self.refuse(entry, entry.node.line, refusal));
         }
         if let Some(entry) = self.merged.get("repeats")
             && let Data::Int(n) = entry.node.data
@@ -350,7 +335,7 @@ impl Reading<'_> {
             .transpose()
     }
 
-    fn shown(&self, output: OutputType) -> Result<Shown, HarnessError> {
+    fn shown(&self, output: OutputType) -> Result<RowTemplate, HarnessError> {
         let missing = |name: &str| {
             let message = format!("the task has no `{name}`");
             HarnessError::wrong(&self.merged.path, 1, message)
@@ -365,7 +350,7 @@ impl Reading<'_> {
         if choice.is_none() && output == OutputType::MultipleChoice {
             return Err(missing("doc_to_choice"));
         }
-        Ok(Shown {
+        Ok(RowTemplate {
             text,
             target: self
                 .named_field("doc_to_target")?
@@ -379,7 +364,7 @@ impl Reading<'_> {
         })
     }
 
-    fn shots(&self, shown: &Shown) -> Result<Shots, HarnessError> {
+    fn shots(&self, shown: &RowTemplate) -> Result<Shots, HarnessError> {
         let count = match self.merged.get("num_fewshot").map(|e| &e.node.data) {
             None => 0,
             Some(Data::Int(n)) if (0..=1000).contains(n) => *n as usize,
@@ -420,13 +405,11 @@ impl Reading<'_> {
                         "default" => Sampler::Random,
                         "first_n" => Sampler::FirstN,
                         other => {
-                            let refusal = Refusal::Key {
-                                key: "fewshot_config.sampler".into(),
-                                why: format!(
-                                    "`{other}` is not known here; there are `default` and `first_n`"
-                                ),
-                            };
-                            return Err(self.refuse(entry, node.line, refusal));
+                            let why = format!(
+                                "`{other}` is not known here; there are `default` and `first_n`"
+                            );
+                            let key = "fewshot_config.sampler";
+                            return Err(self.refuse_key(entry, node.line, key, &why));
                         }
                     }
                 }
@@ -457,18 +440,15 @@ impl Reading<'_> {
                 // Read and never used by the harness itself.
                 "fewshot_indices" => {}
                 _ => {
-                    let refusal = Refusal::Key {
-                        key: format!("fewshot_config.{}", key.name),
-                        why: "is not known here".into(),
-                    };
-                    return Err(self.refuse(entry, node.line, refusal));
+                    let key = format!("fewshot_config.{}", key.name);
+                    return Err(self.refuse_key(entry, node.line, &key, "is not known here"));
                 }
             }
         }
         Ok(shots)
     }
 
-    fn generation(&self, shown: &Shown) -> Result<Generation, HarnessError> {
+    fn generation(&self, shown: &RowTemplate) -> Result<Generation, HarnessError> {
         let mut made = Generation {
             until: vec![shown.fewshot_delimiter.clone()],
             max_tokens: 256,
@@ -494,9 +474,8 @@ impl Reading<'_> {
         };
         if let Some(node) = entry.node.get("until") {
             let members = match &node.data {
-                Data::List(members) => members.as_slice(),
                 Data::Null => &[],
-                _ => std::slice::from_ref(node),
+                _ => node.members(),
             };
             let texts = members
                 .iter()
@@ -519,10 +498,8 @@ impl Reading<'_> {
             }
         }
         let temperature = entry.node.get("temperature").map(number).transpose()?;
-        let sampled = entry
-            .node
-            .get("do_sample")
-            .map(|n| n.data == Data::Bool(true));
+        let sampled = entry.node.get("do_sample");
+        let sampled = sampled.map(|n| n.data == Data::Bool(true));
         // Without `do_sample` a temperature above 0 draws; `do_sample: false` takes the most probable.
         made.temperature = match sampled {
             Some(false) => 0.0,
@@ -538,11 +515,8 @@ impl Reading<'_> {
         if let Some(node) = entry.node.get("num_beams")
             && node.data != Data::Int(1)
         {
-            let refusal = Refusal::Key {
-                key: "generation_kwargs.num_beams".into(),
-                why: "searches with beams, which is not done here".into(),
-            };
-            return Err(self.refuse(entry, node.line, refusal));
+            let why = "searches with beams, which is not done here";
+            return Err(self.refuse_key(entry, node.line, "generation_kwargs.num_beams", why));
         }
         Ok(made)
     }
@@ -554,18 +528,16 @@ impl Reading<'_> {
         let Data::List(members) = &entry.node.data else {
             return Err(self.merged.wrong("filter_list", "`filter_list` is a list"));
         };
-        let mut pipelines = Vec::new();
-        for member in members {
-            let pipeline = filters::read(member).map_err(|(line, refusal)| match refusal {
+        if members.is_empty() {
+            return Ok(vec![Pipeline::first()]);
+        }
+        let read = members.iter().map(|member| {
+            filters::read(member).map_err(|(line, refusal)| match refusal {
                 Ok(refusal) => self.refuse(entry, line, refusal),
                 Err(message) => HarnessError::wrong(&entry.file, line, message),
-            })?;
-            pipelines.push(pipeline);
-        }
-        if pipelines.is_empty() {
-            pipelines.push(Pipeline::first());
-        }
-        Ok(pipelines)
+            })
+        });
+        read.collect()
     }
 
     fn metrics(&self, output: OutputType) -> Result<(Vec<Metric>, Vec<String>), HarnessError> {
@@ -607,11 +579,7 @@ impl Reading<'_> {
             return Ok((dataset, Vec::new()));
         };
         let names = |node: &Node| -> Result<Vec<String>, HarnessError> {
-            let members = match &node.data {
-                Data::List(members) => members.as_slice(),
-                _ => std::slice::from_ref(node),
-            };
-            let texts = members.iter().map(|m| {
+            let texts = node.members().iter().map(|m| {
                 let message = "`data_files` names files";
                 let wrong = || HarnessError::wrong(&entry.file, m.line, message);
                 m.text().map(str::to_owned).ok_or_else(wrong)

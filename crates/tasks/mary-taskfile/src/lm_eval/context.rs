@@ -7,17 +7,15 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use crate::lm_eval::config::{Config, Field, OutputType, Shown};
+use crate::lm_eval::config::{Config, Field, OutputType, RowTemplate};
 use crate::lm_eval::python::{is_digits, is_space, literal, str_of_json};
-use crate::lm_eval::render::{Doc, Templates, Unrendered};
+use crate::lm_eval::render::Doc;
+use crate::template::Templates;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// What stands before everything.
     System,
-    /// The one who asks.
     User,
-    /// The one who answers.
     Assistant,
 }
 
@@ -26,13 +24,11 @@ pub enum Role {
 pub struct Message {
     pub role: Role,
     pub content: String,
-    /// What follows in plain text.
     pub delimiter: String,
 }
 
-/// What is asked about a row.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Asked {
+pub enum Question {
     /// The probability of each continuation after its context.
     Pairs {
         /// Contexts and continuations, one for each option (or the one).
@@ -40,9 +36,7 @@ pub enum Asked {
         /// The same without a question, where it is wanted.
         unconditional: Vec<(String, String)>,
     },
-    /// The probability of a text.
     Text(String),
-    /// An answer after this context.
     Answer(String),
 }
 
@@ -51,30 +45,25 @@ pub enum Asked {
 pub struct Made {
     /// The pieces of the prompt; of several contexts, the shared beginning.
     pub messages: Vec<Message>,
-    /// What is asked, as plain text.
-    pub asked: Asked,
+    pub asked: Question,
     pub question: Json,
     pub choices: Option<Vec<String>>,
     pub target: Json,
 }
 
-/// What all rows of a task share.
 pub struct Maker {
     pub config: Arc<Config>,
     pub templates: Arc<Templates>,
-    /// The columns of the data.
     pub features: HashSet<String>,
     /// How many inputs a row has, by the first one; none where the options follow one question.
     pub several_inputs: bool,
-    /// Whether the first row has several targets.
     pub several_targets: bool,
 }
 
-/// Why a row cannot be asked.
 #[derive(Debug)]
-pub struct Trouble(pub String);
+pub struct RowError(pub String);
 
-impl From<&str> for Trouble {
+impl From<&str> for RowError {
     fn from(text: &str) -> Self {
         Self(text.to_owned())
     }
@@ -86,7 +75,7 @@ impl Maker {
         config: Arc<Config>,
         templates: Arc<Templates>,
         first: &Doc,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, RowError> {
         let mut maker = Self {
             config: Arc::clone(&config),
             templates,
@@ -102,9 +91,9 @@ impl Maker {
         Ok(maker)
     }
 
-    fn rendered(&self, key: &str, source: &str, doc: &Doc) -> Result<String, Trouble> {
+    fn rendered(&self, key: &str, source: &str, doc: &Doc) -> Result<String, RowError> {
         let text = self.templates.text(source, doc);
-        text.map_err(|error| Trouble(explain(key, doc, &error)))
+        text.map_err(|error| RowError(error.explain(&format!("`{key}`"), doc)))
     }
 
     fn column<'d>(&self, name: &str, doc: &'d Doc) -> Option<&'d Json> {
@@ -113,53 +102,53 @@ impl Maker {
         known.then(|| doc.get(name).unwrap_or(NOTHING))
     }
 
-    fn digits(&self, text: &str) -> bool {
-        self.config.shown.choice.is_some() && is_digits(text)
+    /// A column, or what a template gives; digits alone are a number where there are options.
+    fn value(&self, key: &str, source: &str, doc: &Doc) -> Result<Json, RowError> {
+        if let Some(value) = self.column(source, doc) {
+            return Ok(value.clone());
+        }
+        let text = self.rendered(key, source, doc)?;
+        if self.config.shown.choice.is_some() && is_digits(&text) {
+            return literal(&text).map_err(|e| RowError(format!("`{key}`: {e}")));
+        }
+        Ok(Json::String(text))
     }
 
     /// `doc_to_text`.
-    pub fn text(&self, field: &Field, doc: &Doc) -> Result<Json, Trouble> {
+    pub fn text(&self, field: &Field, doc: &Doc) -> Result<Json, RowError> {
         match field {
             Field::Int(n) => Ok(Json::from(*n)),
             Field::List(_) => {
                 Err("`doc_to_text` is a list; expected a column or a template".into())
             }
-            Field::Text(source) => {
-                if let Some(value) = self.column(source, doc) {
-                    return Ok(value.clone());
-                }
-                let text = self.rendered("doc_to_text", source, doc)?;
-                if self.digits(&text) {
-                    return literal(&text).map_err(|e| Trouble(format!("`doc_to_text`: {e}")));
-                }
-                Ok(Json::String(text))
-            }
+            Field::Text(source) => self.value("doc_to_text", source, doc),
         }
     }
 
     /// `doc_to_target`.
-    pub fn target(&self, field: &Field, doc: &Doc) -> Result<Json, Trouble> {
+    pub fn target(&self, field: &Field, doc: &Doc) -> Result<Json, RowError> {
         match field {
             Field::Int(n) => Ok(Json::from(*n)),
             Field::List(values) => Ok(Json::Array(values.clone())),
             Field::Text(source) => {
-                if let Some(value) = self.column(source, doc) {
-                    return Ok(value.clone());
+                let rendered = self.column(source, doc).is_none();
+                match self.value("doc_to_target", source, doc)? {
+                    Json::String(text)
+                        if rendered
+                            && text.len() >= 2
+                            && text.starts_with('[')
+                            && text.ends_with(']') =>
+                    {
+                        Ok(literal(&text).unwrap_or(Json::String(text)))
+                    }
+                    value => Ok(value),
                 }
-                let text = self.rendered("doc_to_target", source, doc)?;
-                if self.digits(&text) {
-                    return literal(&text).map_err(|e| Trouble(format!("`doc_to_target`: {e}")));
-                }
-                if text.len() >= 2 && text.starts_with('[') && text.ends_with(']') {
-                    return Ok(literal(&text).unwrap_or(Json::String(text)));
-                }
-                Ok(Json::String(text))
             }
         }
     }
 
     /// `doc_to_choice`.
-    pub fn choices(&self, field: &Field, doc: &Doc) -> Result<Vec<String>, Trouble> {
+    pub fn choices(&self, field: &Field, doc: &Doc) -> Result<Vec<String>, RowError> {
         let value = match field {
             Field::List(values) => Json::Array(values.clone()),
             Field::Int(_) => return Err("`doc_to_choice` is a number; expected a list".into()),
@@ -168,7 +157,7 @@ impl Maker {
                 None => {
                     let text = self.rendered("doc_to_choice", source, doc)?;
                     literal(&text).map_err(|e| {
-                        Trouble(format!("`doc_to_choice` gives no list of options: {e}"))
+                        RowError(format!("`doc_to_choice` gives no list of options: {e}"))
                     })?
                 }
             },
@@ -178,12 +167,12 @@ impl Maker {
         };
         let texts = members.into_iter().map(|member| match member {
             Json::String(text) => Ok(text),
-            other => Err(Trouble(format!("an option is `{other}` and no text"))),
+            other => Err(RowError(format!("an option is `{other}` and no text"))),
         });
         texts.collect()
     }
 
-    fn prefix(&self, source: Option<&String>, doc: &Doc) -> Result<Option<String>, Trouble> {
+    fn prefix(&self, source: Option<&String>, doc: &Doc) -> Result<Option<String>, RowError> {
         let Some(source) = source else {
             return Ok(None);
         };
@@ -193,8 +182,7 @@ impl Maker {
         }
     }
 
-    /// A row with the shots before it.
-    pub fn make(&self, doc: &Doc, shots: &[&Doc]) -> Result<Made, Trouble> {
+    pub fn make(&self, doc: &Doc, shots: &[&Doc]) -> Result<Made, RowError> {
         let config = &*self.config;
         let shown = &config.shown;
         let mut messages = Vec::new();
@@ -210,10 +198,8 @@ impl Maker {
             self.shot(shot, &mut messages)?;
         }
         let question = self.text(&shown.text, doc)?;
-        let choices = match &shown.choice {
-            Some(field) => Some(self.choices(field, doc)?),
-            None => None,
-        };
+        let choices = shown.choice.as_ref();
+        let choices = choices.map(|field| self.choices(field, doc)).transpose()?;
         let target = self.target(&shown.target, doc)?;
         let prefix = self.prefix(shown.gen_prefix.as_ref(), doc)?;
         let prefix = prefix.filter(|p| !p.is_empty());
@@ -233,13 +219,13 @@ impl Maker {
                 turn(&mut own, input, None, prefix.as_deref(), "", "");
                 (format!("{before}{}", plain(&own)), continuation.clone())
             });
-            Asked::Pairs {
+            Question::Pairs {
                 pairs: pairs.collect(),
                 unconditional: Vec::new(),
             }
         } else {
             let Json::String(text) = &question else {
-                return Err(Trouble(format!(
+                return Err(RowError(format!(
                     "`doc_to_text` gives `{question}`; expected text"
                 )));
             };
@@ -261,17 +247,17 @@ impl Maker {
         context: String,
         choices: Option<&[String]>,
         target: &Json,
-    ) -> Result<Asked, Trouble> {
+    ) -> Result<Question, RowError> {
         let text = || match target {
             Json::String(text) => Ok(text.clone()),
-            other => Err(Trouble(format!(
+            other => Err(RowError(format!(
                 "`doc_to_target` gives `{other}`; expected text"
             ))),
         };
         Ok(match self.config.output {
-            OutputType::GenerateUntil => Asked::Answer(context),
-            OutputType::Rolling => Asked::Text(text()?),
-            OutputType::Loglikelihood => Asked::Pairs {
+            OutputType::GenerateUntil => Question::Answer(context),
+            OutputType::Rolling => Question::Text(text()?),
+            OutputType::Loglikelihood => Question::Pairs {
                 pairs: vec![(context, text()?)],
                 unconditional: Vec::new(),
             },
@@ -286,7 +272,7 @@ impl Maker {
                 };
                 let mutual = self.config.metrics.iter();
                 let mutual = mutual.filter(|m| m.name() == "acc_mutual_info").count() > 0;
-                Asked::Pairs {
+                Question::Pairs {
                     pairs: each(&context),
                     unconditional: if mutual { each("") } else { Vec::new() },
                 }
@@ -295,7 +281,7 @@ impl Maker {
     }
 
     /// `description`: a column of the row, or a template.
-    fn description(&self, doc: &Doc) -> Result<String, Trouble> {
+    fn description(&self, doc: &Doc) -> Result<String, RowError> {
         let source = &self.config.description;
         if source.is_empty() {
             return Ok(String::new());
@@ -306,22 +292,18 @@ impl Maker {
         }
     }
 
-    fn shot(&self, doc: &Doc, messages: &mut Vec<Message>) -> Result<(), Trouble> {
-        let shown: &Shown = &self.config.shots.shown;
+    fn shot(&self, doc: &Doc, messages: &mut Vec<Message>) -> Result<(), RowError> {
+        let shown: &RowTemplate = &self.config.shots.shown;
         let mut question = self.text(&shown.text, doc)?;
-        let mut choices = match &shown.choice {
-            Some(field) => Some(self.choices(field, doc)?),
-            None => None,
-        };
+        let choices = shown.choice.as_ref();
+        let mut choices = choices.map(|field| self.choices(field, doc)).transpose()?;
         let target = self.target(&shown.target, doc)?;
-        let prefix = match &shown.gen_prefix {
-            Some(source) if !source.is_empty() => match doc.get(source) {
-                Some(value) => Some(str_of_json(value)),
-                None => Some(self.rendered("gen_prefix", source, doc)?),
-            },
-            _ => None,
-        };
-        let prefix = prefix.filter(|p| !p.is_empty());
+        let source = shown.gen_prefix.as_ref().filter(|s| !s.is_empty());
+        let prefix = source.map(|source| match doc.get(source) {
+            Some(value) => Ok(str_of_json(value)),
+            None => self.rendered("gen_prefix", source, doc),
+        });
+        let prefix = prefix.transpose()?.filter(|p| !p.is_empty());
         if self.several_inputs {
             let of = choices.take().unwrap_or_default();
             let chosen = question.as_i64().and_then(|n| at(&of, n));
@@ -329,7 +311,7 @@ impl Maker {
                 Json::String(chosen.ok_or("a shot's `doc_to_text` names none of its options")?);
         }
         let Json::String(text) = &question else {
-            return Err(Trouble(format!(
+            return Err(RowError(format!(
                 "a shot's `doc_to_text` gives `{question}`; expected text"
             )));
         };
@@ -342,10 +324,10 @@ impl Maker {
             }
             (Json::Array(several), _) => match several.first() {
                 Some(Json::String(text)) => Some(text.clone()),
-                _ => return Err(Trouble(format!("a shot's target `{target}` is no text"))),
+                _ => return Err(RowError(format!("a shot's target `{target}` is no text"))),
             },
             (Json::String(text), _) => Some(text.clone()),
-            _ => return Err(Trouble(format!("a shot's target `{target}` is no text"))),
+            _ => return Err(RowError(format!("a shot's target `{target}` is no text"))),
         };
         turn(
             messages,
@@ -422,22 +404,4 @@ fn turn(
         }),
         (None, None) => {}
     }
-}
-
-fn explain(key: &str, doc: &Doc, error: &Unrendered) -> String {
-    if error.missing.is_empty() {
-        return format!("`{key}` cannot be rendered for this row: {}", error.message);
-    }
-    let mut have: Vec<&str> = doc.keys().map(String::as_str).collect();
-    have.sort_unstable();
-    let several = if error.missing.len() == 1 {
-        "column"
-    } else {
-        "columns"
-    };
-    format!(
-        "there is no {several} `{}`, which `{key}` uses; there are: {}",
-        error.missing.join("`, `"),
-        have.join(", ")
-    )
 }

@@ -22,28 +22,25 @@ const NOTHING: [&str; 18] = [
     "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan",
 ];
 
-/// Folders that datasets are looked for in.
 #[derive(Debug, Clone, Default)]
 pub struct Places(pub Vec<PathBuf>);
 
-/// The rows of one split.
 #[derive(Debug, Clone)]
-pub struct Source {
-    /// The file or files.
+pub struct SplitRows {
     pub table: Table,
     /// Types of the columns of a CSV, which are texts otherwise.
-    kinds: Option<BTreeMap<String, Kind>>,
+    kinds: Option<BTreeMap<String, ColumnType>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum ColumnType {
     Bool,
     Int,
     Float,
     Text,
 }
 
-impl Source {
+impl SplitRows {
     fn of(table: Table) -> Result<Self, TaskError> {
         let kinds = match table.format {
             Format::Csv | Format::Tsv => Some(kinds(&table)?),
@@ -62,7 +59,7 @@ impl Source {
 
 pub struct Docs {
     rows: Rows,
-    kinds: Option<BTreeMap<String, Kind>>,
+    kinds: Option<BTreeMap<String, ColumnType>>,
 }
 
 impl Iterator for Docs {
@@ -86,8 +83,8 @@ fn is_nothing(text: &str) -> bool {
 }
 
 /// The type of every column: whole numbers only where every field is one.
-fn kinds(table: &Table) -> Result<BTreeMap<String, Kind>, TaskError> {
-    let mut kinds: BTreeMap<String, (Option<Kind>, bool)> = BTreeMap::new();
+fn kinds(table: &Table) -> Result<BTreeMap<String, ColumnType>, TaskError> {
+    let mut kinds: BTreeMap<String, (Option<ColumnType>, bool)> = BTreeMap::new();
     for row in table.rows()? {
         for (name, value) in row?.columns {
             let (kind, gaps) = kinds.entry(name).or_default();
@@ -98,19 +95,19 @@ fn kinds(table: &Table) -> Result<BTreeMap<String, Kind>, TaskError> {
             }
             let bare = text.trim();
             let found = if matches!(bare, "True" | "False" | "true" | "false" | "TRUE" | "FALSE") {
-                Kind::Bool
+                ColumnType::Bool
             } else if bare.parse::<i64>().is_ok() {
-                Kind::Int
+                ColumnType::Int
             } else if bare.parse::<f64>().is_ok_and(f64::is_finite) {
-                Kind::Float
+                ColumnType::Float
             } else {
-                Kind::Text
+                ColumnType::Text
             };
             *kind = Some(match *kind {
                 None => found,
                 Some(before) if before == found => found,
-                Some(Kind::Bool) => Kind::Text,
-                Some(before) if found == Kind::Bool => before.max(Kind::Text),
+                Some(ColumnType::Bool) => ColumnType::Text,
+                Some(before) if found == ColumnType::Bool => before.max(ColumnType::Text),
                 Some(before) => before.max(found),
             });
         }
@@ -119,16 +116,16 @@ fn kinds(table: &Table) -> Result<BTreeMap<String, Kind>, TaskError> {
         .into_iter()
         .map(|(name, (kind, gaps))| {
             let kind = match kind {
-                Some(Kind::Int) if gaps => Kind::Float,
-                Some(Kind::Bool) if gaps => Kind::Text,
-                kind => kind.unwrap_or(Kind::Text),
+                Some(ColumnType::Int) if gaps => ColumnType::Float,
+                Some(ColumnType::Bool) if gaps => ColumnType::Text,
+                kind => kind.unwrap_or(ColumnType::Text),
             };
             (name, kind)
         })
         .collect())
 }
 
-fn typed(kind: Option<Kind>, value: &Json) -> Json {
+fn typed(kind: Option<ColumnType>, value: &Json) -> Json {
     let Some(text) = value.as_str() else {
         return value.clone();
     };
@@ -137,9 +134,9 @@ fn typed(kind: Option<Kind>, value: &Json) -> Json {
     }
     let bare = text.trim();
     let typed = match kind {
-        Some(Kind::Bool) => Some(Json::Bool(bare.eq_ignore_ascii_case("true"))),
-        Some(Kind::Int) => bare.parse::<i64>().ok().map(Json::from),
-        Some(Kind::Float) => bare
+        Some(ColumnType::Bool) => Some(Json::Bool(bare.eq_ignore_ascii_case("true"))),
+        Some(ColumnType::Int) => bare.parse::<i64>().ok().map(Json::from),
+        Some(ColumnType::Float) => bare
             .parse::<f64>()
             .ok()
             .and_then(serde_json::Number::from_f64)
@@ -149,8 +146,7 @@ fn typed(kind: Option<Kind>, value: &Json) -> Json {
     typed.unwrap_or_else(|| value.clone())
 }
 
-/// The rows of a split of a task's dataset.
-pub fn find(config: &Config, split: &str, places: &Places) -> Result<Source, HarnessError> {
+pub fn find(config: &Config, split: &str, places: &Places) -> Result<SplitRows, HarnessError> {
     let unreadable = |path: &Path, source: std::io::Error| HarnessError::Unreadable {
         path: path.to_owned(),
         what: "the data",
@@ -167,7 +163,7 @@ pub fn find(config: &Config, split: &str, places: &Places) -> Result<Source, Har
     };
     let table =
         Table::of_files(path.clone(), files, format, None).map_err(|e| unreadable(&path, e))?;
-    Source::of(table).map_err(|error| HarnessError::Unreadable {
+    SplitRows::of(table).map_err(|error| HarnessError::Unreadable {
         path,
         what: "the data",
         source: std::io::Error::other(error.to_string()),
@@ -176,7 +172,7 @@ pub fn find(config: &Config, split: &str, places: &Places) -> Result<Source, Har
 }
 
 /// A path, its files and their format.
-type Found = (PathBuf, Vec<PathBuf>, Format);
+type SplitFiles = (PathBuf, Vec<PathBuf>, Format);
 
 fn missing(config: &Config, split: &str) -> HarnessError {
     let dataset = config.dataset.clone().unwrap_or_default();
@@ -199,8 +195,11 @@ fn missing(config: &Config, split: &str) -> HarnessError {
     }
 }
 
-/// Files that the task file names.
-fn named(config: &Config, split: &str, places: &Places) -> Result<Option<Found>, HarnessError> {
+fn named(
+    config: &Config,
+    split: &str,
+    places: &Places,
+) -> Result<Option<SplitFiles>, HarnessError> {
     let entry = config
         .data_files
         .iter()
@@ -251,7 +250,7 @@ fn in_folders(
     config: &Config,
     split: &str,
     places: &Places,
-) -> Result<Option<Found>, HarnessError> {
+) -> Result<Option<SplitFiles>, HarnessError> {
     let Some(dataset) = config.dataset.as_deref().filter(|d| !d.is_empty()) else {
         return Ok(None);
     };
@@ -278,7 +277,7 @@ fn in_folders(
     Ok(None)
 }
 
-fn in_folder(folder: &Path, split: &str) -> Option<Found> {
+fn in_folder(folder: &Path, split: &str) -> Option<SplitFiles> {
     for ending in ENDINGS {
         let file = folder.join(format!("{split}.{ending}"));
         if file.is_file() {

@@ -11,20 +11,16 @@ pub enum HarnessError {
     #[error("{}: {what} cannot be read: {source}{hint}", path.display())]
     Unreadable {
         path: PathBuf,
-        /// The task file, an included file, the data.
         what: &'static str,
         #[source]
         source: std::io::Error,
-        /// What to do, where there is something.
         hint: String,
     },
-    /// The file says something that makes no sense.
     #[error("{}:{line}: {message}", path.display())]
     Wrong {
         path: PathBuf,
         /// Which line, from 1.
         line: usize,
-        /// What was expected and what was found.
         message: String,
     },
     /// The file is sound and asks for something that is not done here.
@@ -35,40 +31,34 @@ pub enum HarnessError {
         line: usize,
         refusal: Refusal,
     },
-    /// The dataset is not on this machine.
     #[error("{}: the dataset `{dataset}` is not on this machine\nhint: {hint}", path.display())]
     NoData {
         path: PathBuf,
         dataset: String,
-        /// What to give.
         hint: String,
     },
 }
 
-/// What is not done here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     /// `!function` or `class`: Python code.
     Python {
-        /// The key it stands under.
         key: String,
-        /// The function or class.
         name: String,
     },
     /// None of the task's metrics is computed here.
     Metrics(Vec<String>),
-    /// A filter that is not known.
     Filter(String),
-    /// A regular expression that cannot be compiled.
     Pattern(String),
     /// Several answers to one question.
     Repeats(i64),
-    /// Something else, by its key.
-    Key { key: String, why: String },
+    Key {
+        key: String,
+        why: String,
+    },
 }
 
 impl Refusal {
-    /// In words, with what to do.
     pub fn message(&self) -> String {
         match self {
             Self::Python { key, name } => format!(
@@ -102,7 +92,6 @@ impl Refusal {
         }
     }
 
-    /// Whether it is for Python code.
     pub fn is_python(&self) -> bool {
         matches!(self, Self::Python { .. })
     }
@@ -114,7 +103,6 @@ impl HarnessError {
         matches!(self, Self::Unreadable { .. } | Self::NoData { .. })
     }
 
-    /// Something wrong in a line.
     pub fn wrong(path: &Path, line: usize, message: impl Into<String>) -> Self {
         Self::Wrong {
             path: path.to_owned(),
@@ -123,7 +111,6 @@ impl HarnessError {
         }
     }
 
-    /// Something that is not done here.
     pub fn refused(path: &Path, line: usize, refusal: Refusal) -> Self {
         Self::Refused {
             path: path.to_owned(),

@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::Value as Json;
 
 use crate::lm_eval::Refusal;
-use crate::lm_eval::pattern::{Found, Pattern};
+use crate::lm_eval::pattern::{Match, Pattern};
 use crate::lm_eval::python::{is_space, str_of_json};
 use crate::lm_eval::yaml::{Data, Node};
 
@@ -19,11 +19,9 @@ const INVALID: &str = "[invalid]";
 
 static PUNCTUATION: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\p{P}").ok());
 
-/// A named row of filters.
 #[derive(Debug, Clone)]
 pub struct Pipeline {
     pub name: String,
-    /// What is done, in order.
     steps: Vec<Step>,
 }
 
@@ -88,18 +86,12 @@ fn step(node: &Node) -> Result<Step, Fault> {
         "uppercase" => Step::Upper,
         "regex" => Step::Pick(Arc::new(pick(node)?)),
         "multi_choice_regex" => {
-            let on = |name: &str| node.get(name).is_some_and(|n| n.data == Data::Bool(true));
-            let mut patterns = Vec::new();
-            if let Some(Data::List(members)) = node.get("regexes_to_ignore").map(|n| &n.data) {
-                for member in members {
-                    patterns.push(compiled(member)?);
-                }
-            }
+            let patterns = patterns_to_ignore(node).map_err(|(line, why)| (line, Ok(why)))?;
             Step::Option(
                 Arc::new(pick(node)?),
                 Ignored {
-                    case: on("ignore_case"),
-                    punctuation: on("ignore_punctuation"),
+                    case: node.is_on("ignore_case"),
+                    punctuation: node.is_on("ignore_punctuation"),
                     patterns: Arc::new(patterns),
                 },
             )
@@ -120,14 +112,22 @@ fn step(node: &Node) -> Result<Step, Fault> {
     })
 }
 
-fn compiled(node: &Node) -> Result<Pattern, Fault> {
+fn compiled(node: &Node) -> Result<Pattern, (usize, Refusal)> {
     let text = node.text().unwrap_or_default();
-    Pattern::new(text).map_err(|why| (node.line, Ok(Refusal::Pattern(format!("`{text}`: {why}")))))
+    Pattern::new(text).map_err(|why| (node.line, Refusal::Pattern(format!("`{text}`: {why}"))))
+}
+
+/// `regexes_to_ignore` of a filter or a metric.
+pub fn patterns_to_ignore(node: &Node) -> Result<Vec<Pattern>, (usize, Refusal)> {
+    match node.get("regexes_to_ignore").map(|n| &n.data) {
+        Some(Data::List(members)) => members.iter().map(compiled).collect(),
+        _ => Ok(Vec::new()),
+    }
 }
 
 fn pick(node: &Node) -> Result<Pick, Fault> {
     let pattern = match node.get("regex_pattern") {
-        Some(pattern) => compiled(pattern)?,
+        Some(pattern) => compiled(pattern).map_err(|(line, why)| (line, Ok(why)))?,
         None => Pattern::new(NUMBER).map_err(|why| (node.line, Ok(Refusal::Pattern(why))))?,
     };
     let select = match node.get("group_select").map(|n| &n.data) {
@@ -172,7 +172,6 @@ impl Pipeline {
         text
     }
 
-    /// Whether it looks at the row's options.
     pub fn sees_options(&self) -> bool {
         self.steps.iter().any(|s| matches!(s, Step::Option(..)))
     }
@@ -199,7 +198,7 @@ impl Pipeline {
 
 impl Pick {
     /// The chosen match, in Python's way of counting.
-    fn chosen<'a, 't>(&self, all: &'a [Found<'t>]) -> Option<&'a Found<'t>> {
+    fn chosen<'a, 't>(&self, all: &'a [Match<'t>]) -> Option<&'a Match<'t>> {
         let n = i64::try_from(all.len()).ok()?;
         let at = if self.select < 0 {
             n + self.select

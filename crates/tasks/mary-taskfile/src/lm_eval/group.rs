@@ -3,6 +3,7 @@
 //! lies in.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Slot;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,10 +12,8 @@ use crate::lm_eval::include::{Entry, Merged};
 use crate::lm_eval::yaml::{Data, Node};
 use crate::lm_eval::{HarnessError, Refusal};
 
-/// Groups within groups.
 const DEEPEST: usize = 16;
 
-/// Tasks of one group.
 const MOST: usize = 20_000;
 
 /// Keys of a group that are not handed to its members.
@@ -29,7 +28,7 @@ const OWN: [&str; 5] = [
 /// The tasks of a file: one, or those of a group. A member that is refused is given with its reason.
 pub fn read(path: &Path) -> Result<Vec<Result<Config, HarnessError>>, HarnessError> {
     let merged = Merged::read(path)?;
-    match Shape::of(&merged) {
+    match Shape::from_keys(&merged) {
         Shape::Group => {
             let mut members = Members {
                 index: Index::default(),
@@ -43,7 +42,7 @@ pub fn read(path: &Path) -> Result<Vec<Result<Config, HarnessError>>, HarnessErr
             1,
             "this file has neither `task` nor `group`: it is a part that task files include",
         )),
-        Shape::Task | Shape::Class => Config::of(&merged).map(|c| vec![Ok(c)]),
+        Shape::Task | Shape::Class => Config::from_merged(&merged).map(|c| vec![Ok(c)]),
     }
 }
 
@@ -86,11 +85,7 @@ impl Members {
                 "the group holds itself",
             ));
         }
-        let members = match &list.data {
-            Data::List(members) => members.as_slice(),
-            _ => std::slice::from_ref(list),
-        };
-        for member in members {
+        for member in list.members() {
             if self.found.len() >= MOST {
                 let message = format!("the group has more than {MOST} tasks");
                 return Err(HarnessError::wrong(file, member.line, message));
@@ -172,9 +167,9 @@ impl Members {
                     continue;
                 }
             };
-            match Shape::of(&merged) {
+            match Shape::from_keys(&merged) {
                 Shape::Group => self.group(&merged, given, depth + 1)?,
-                _ => self.found.push(Config::of(&merged)),
+                _ => self.found.push(Config::from_merged(&merged)),
             }
         }
         Ok(())
@@ -214,17 +209,13 @@ impl Index {
     fn find(&mut self, name: &str, near: &Path) -> Result<Vec<PathBuf>, HarnessError> {
         let own = folder_of(near).to_owned();
         for folder in [own, root_of(near)] {
-            let names = match self.folders.contains_key(&folder) {
-                true => self.folders.get(&folder),
-                false => {
+            let names = match self.folders.entry(folder) {
+                Slot::Occupied(known) => known.into_mut(),
+                Slot::Vacant(new) => {
                     let mut names = Names::default();
-                    names.read(&folder)?;
-                    self.folders.insert(folder.clone(), names);
-                    self.folders.get(&folder)
+                    names.read(new.key())?;
+                    new.insert(names)
                 }
-            };
-            let Some(names) = names else {
-                continue;
             };
             if let Some(path) = names.named.get(name) {
                 return Ok(vec![path.clone()]);
@@ -275,7 +266,7 @@ impl Names {
                 .get(key)
                 .and_then(|e| e.node.text().map(str::to_owned))
         };
-        let name = match Shape::of(&merged) {
+        let name = match Shape::from_keys(&merged) {
             Shape::Group => text("group"),
             Shape::Task | Shape::Class => text("task"),
             Shape::Part => None,
@@ -283,14 +274,10 @@ impl Names {
         let Some(name) = name else {
             return;
         };
-        if Shape::of(&merged) != Shape::Group
+        if Shape::from_keys(&merged) != Shape::Group
             && let Some(entry) = merged.get("tag")
         {
-            let tags = match &entry.node.data {
-                Data::List(members) => members.as_slice(),
-                _ => std::slice::from_ref(&entry.node),
-            };
-            for tag in tags.iter().filter_map(Node::text) {
+            for tag in entry.node.members().iter().filter_map(Node::text) {
                 let tagged = self.tags.entry(tag.to_owned()).or_default();
                 tagged.insert(name.clone(), path.to_owned());
             }
@@ -309,7 +296,6 @@ pub fn reason(error: &HarnessError) -> String {
     }
 }
 
-/// Whether it is refused for Python code.
 pub fn needs_python(error: &HarnessError) -> bool {
     matches!(
         error,

@@ -7,16 +7,13 @@ use std::sync::Arc;
 use crate::lm_eval::HarnessError;
 use crate::lm_eval::yaml::{self, Data, Node};
 
-/// Bytes of a file, at most.
 const LONGEST: u64 = 16 << 20;
 
-/// Files that include each other, at most.
 const DEEPEST: usize = 32;
 
 /// Files that are read for one task, at most: two includes in each of thirty files are a billion.
 const MOST: usize = 1_000;
 
-/// The keys of a file and of its includes.
 #[derive(Debug, Clone)]
 pub struct Merged {
     pub path: PathBuf,
@@ -32,7 +29,6 @@ pub struct Entry {
 }
 
 impl Merged {
-    /// Reads a file and all that it includes.
     pub fn read(path: &Path) -> Result<Self, HarnessError> {
         let mut entries = Vec::new();
         let mut left = MOST;

@@ -2,18 +2,15 @@
 //! could not read is wrong, and every metric of the task file stands beside the score under its name.
 
 use mary_contract::{
-    ContinuationScore, ErrorKind, Finish, Item, Judgement, Reply, Response, Target, UnscoredReason,
+    ContinuationScore, Finish, Item, Judgement, Reply, Response, Target, UnscoredReason,
 };
 use serde_json::{Value as Json, json};
 
+use crate::judge::{Verdict, fault, not_finite, right};
 use crate::lm_eval::config::{Config, OutputType};
 use crate::lm_eval::metrics::Metric;
 use crate::lm_eval::translation::{BleuCounts, ChrfCounts};
 
-/// A verdict, or the one that ends the matter before there is anything to judge.
-type Verdict = Result<Judgement, Box<Judgement>>;
-
-/// The verdict on an item.
 pub fn judge(config: &Config, item: &Item, answers: &[Reply]) -> Judgement {
     let verdict = match config.output {
         OutputType::MultipleChoice => choice(config, item, answers),
@@ -22,14 +19,6 @@ pub fn judge(config: &Config, item: &Item, answers: &[Reply]) -> Judgement {
         OutputType::GenerateUntil => answer(config, item, answers),
     };
     verdict.unwrap_or_else(|early| *early)
-}
-
-fn fault(message: &str) -> Box<Judgement> {
-    Box::new(Judgement::failed(ErrorKind::Internal, message))
-}
-
-fn right(is: bool) -> f64 {
-    if is { 1.0 } else { 0.0 }
 }
 
 fn scored(reply: &Reply) -> Result<&[ContinuationScore], Box<Judgement>> {
@@ -45,8 +34,7 @@ fn sums(answers: &[Reply]) -> Result<Vec<f64>, Box<Judgement>> {
         for score in scored(reply)? {
             let sum = score.sum();
             if !sum.is_finite() {
-                let message = "a log-probability is not a number";
-                return Err(Box::new(Judgement::failed(ErrorKind::NotFinite, message)));
+                return Err(not_finite("a log-probability is not a number"));
             }
             sums.push(sum);
         }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::lm_eval::Refusal;
 use crate::lm_eval::config::OutputType;
+use crate::lm_eval::filters::patterns_to_ignore;
 use crate::lm_eval::pattern::Pattern;
-use crate::lm_eval::yaml::{Data, Node};
+use crate::lm_eval::yaml::Node;
 
-/// One metric.
 #[derive(Debug, Clone)]
 pub enum Metric {
     /// The most probable option is right; of one continuation: it is what greedy decoding gives.
@@ -31,13 +31,9 @@ pub enum Metric {
     BytePerplexity,
     /// The same in bits.
     BitsPerByte,
-    /// The answer is equal to the target.
     ExactMatch(Arc<Ignored>),
-    /// BLEU over all items.
     Bleu,
-    /// chrF over all items.
     Chrf,
-    /// chrF++ over all items.
     ChrfWords,
 }
 
@@ -124,26 +120,15 @@ pub fn read(
 }
 
 fn ignored(node: &Node) -> Result<Ignored, (usize, Refusal)> {
-    let on = |name: &str| node.get(name).is_some_and(|n| n.data == Data::Bool(true));
-    let mut patterns = Vec::new();
-    if let Some(Data::List(members)) = node.get("regexes_to_ignore").map(|n| &n.data) {
-        for member in members {
-            let text = member.text().unwrap_or_default();
-            let pattern = Pattern::new(text)
-                .map_err(|why| (member.line, Refusal::Pattern(format!("`{text}`: {why}"))))?;
-            patterns.push(pattern);
-        }
-    }
     Ok(Ignored {
-        patterns,
-        case: on("ignore_case"),
-        punctuation: on("ignore_punctuation"),
-        numbers: on("ignore_numbers"),
+        patterns: patterns_to_ignore(node)?,
+        case: node.is_on("ignore_case"),
+        punctuation: node.is_on("ignore_punctuation"),
+        numbers: node.is_on("ignore_numbers"),
     })
 }
 
 impl Ignored {
-    /// A text without what is ignored.
     fn rest(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for pattern in &self.patterns {

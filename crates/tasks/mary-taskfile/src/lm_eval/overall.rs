@@ -3,6 +3,7 @@
 
 use mary_contract::{Estimate, Measure, Sample};
 use mary_stats::bootstrap::{Bootstrap, Units, percentile};
+use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use crate::lm_eval::config::Config;
@@ -11,7 +12,6 @@ use crate::lm_eval::translation::{BleuCounts, ChrfCounts};
 
 const RESAMPLES: usize = 500;
 
-/// The metrics of a set.
 pub fn overall(config: &Config, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
     if config.metrics.iter().all(Metric::is_share) {
         return Vec::new();
@@ -20,32 +20,25 @@ pub fn overall(config: &Config, samples: &mut dyn Iterator<Item = Sample>) -> Ve
     let first = samples.filter(|s| s.id.trial == 0);
     let notes: Vec<Json> = first.map(|s| s.judgement.notes).collect();
     let notes: Vec<&Json> = notes.iter().filter(|n| !n.is_null()).collect();
+    let (logprobs, bytes) = (numbers(&notes, "logprob"), numbers(&notes, "bytes"));
     let mut measures = Vec::new();
     for metric in &config.metrics {
         match metric {
             Metric::Perplexity => {
-                let sums = numbers(&notes, "logprob");
-                let ones = vec![1.0; sums.len()];
-                measures.extend(ratio("perplexity", &sums, &ones, |x| (-x).exp()));
+                let ones = vec![1.0; logprobs.len()];
+                measures.extend(ratio(metric, &logprobs, &ones, |x| (-x).exp()));
             }
-            Metric::WordPerplexity => measures.extend(ratio(
-                "word_perplexity",
-                &numbers(&notes, "logprob"),
-                &numbers(&notes, "words"),
-                |x| (-x).exp(),
-            )),
-            Metric::BytePerplexity => measures.extend(ratio(
-                "byte_perplexity",
-                &numbers(&notes, "logprob"),
-                &numbers(&notes, "bytes"),
-                |x| (-x).exp(),
-            )),
-            Metric::BitsPerByte => measures.extend(ratio(
-                "bits_per_byte",
-                &numbers(&notes, "logprob"),
-                &numbers(&notes, "bytes"),
-                |x| -x / std::f64::consts::LN_2,
-            )),
+            Metric::WordPerplexity => {
+                let words = numbers(&notes, "words");
+                measures.extend(ratio(metric, &logprobs, &words, |x| (-x).exp()));
+            }
+            Metric::BytePerplexity => {
+                measures.extend(ratio(metric, &logprobs, &bytes, |x| (-x).exp()));
+            }
+            Metric::BitsPerByte => {
+                let bits = |x: f64| -x / std::f64::consts::LN_2;
+                measures.extend(ratio(metric, &logprobs, &bytes, bits));
+            }
             Metric::F1 | Metric::Mcc => {
                 let pairs: Vec<(i64, i64)> = notes.iter().filter_map(|n| labels(n)).collect();
                 let of = |drawn: &[usize]| {
@@ -84,35 +77,37 @@ fn labels(notes: &Json) -> Option<(i64, i64)> {
 }
 
 fn translation(name: &str, metric: &Metric, notes: &[&Json]) -> Option<Measure> {
-    let counts = notes.iter().filter_map(|n| n.get("counts")?.get(name));
-    if matches!(metric, Metric::Bleu) {
-        let read = counts.filter_map(|c| serde_json::from_value::<BleuCounts>(c.clone()).ok());
-        let all: Vec<BleuCounts> = read.collect();
-        return measure(name, all.len(), |drawn| {
-            let mut sum = BleuCounts::default();
-            for one in drawn.iter().filter_map(|i| all.get(*i)) {
-                sum.add(one);
-            }
-            sum.score()
-        });
+    match metric {
+        Metric::Bleu => corpus(name, notes, BleuCounts::add, |sum| sum.score()),
+        _ => corpus(name, notes, ChrfCounts::add, |sum| sum.score()),
     }
-    let read = counts.filter_map(|c| serde_json::from_value::<ChrfCounts>(c.clone()).ok());
-    let all: Vec<ChrfCounts> = read.collect();
+}
+
+/// A score of the counts of all texts together.
+fn corpus<C: Default + DeserializeOwned>(
+    name: &str,
+    notes: &[&Json],
+    add: impl Fn(&mut C, &C),
+    score: impl Fn(&C) -> f64,
+) -> Option<Measure> {
+    let counts = notes.iter().filter_map(|n| n.get("counts")?.get(name));
+    let read = counts.filter_map(|c| serde_json::from_value(c.clone()).ok());
+    let all: Vec<C> = read.collect();
     measure(name, all.len(), |drawn| {
-        let mut sum = ChrfCounts::default();
+        let mut sum = C::default();
         for one in drawn.iter().filter_map(|i| all.get(*i)) {
-            sum.add(one);
+            add(&mut sum, one);
         }
-        sum.score()
+        score(&sum)
     })
 }
 
 /// A function of the ratio of two sums.
-fn ratio(name: &str, over: &[f64], under: &[f64], of: impl Fn(f64) -> f64) -> Option<Measure> {
+fn ratio(metric: &Metric, over: &[f64], under: &[f64], of: impl Fn(f64) -> f64) -> Option<Measure> {
     if over.len() != under.len() {
         return None;
     }
-    measure(name, over.len(), |drawn| {
+    measure(metric.name(), over.len(), |drawn| {
         let sum = |values: &[f64]| -> f64 {
             let drawn = drawn.iter().filter_map(|i| values.get(*i));
             drawn.sum()

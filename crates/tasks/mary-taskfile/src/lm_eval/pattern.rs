@@ -3,10 +3,8 @@
 
 use onig::{MatchParam, RegexOptions, Region, SearchOptions, Syntax};
 
-/// Characters of a pattern, at most.
 const LONGEST: usize = 10_000;
 
-/// Steps of one match, at most.
 const STEPS: u32 = 2_000_000;
 
 /// Bytes that replacing makes, at most, where the text is not longer itself.
@@ -52,7 +50,7 @@ impl Pattern {
 
     /// All matches: for each, its place and what `findall` gives: the groups, or the whole where there
     /// are none.
-    pub fn find_all<'t>(&self, text: &'t str) -> Vec<Found<'t>> {
+    pub fn find_all<'t>(&self, text: &'t str) -> Vec<Match<'t>> {
         let mut found = Vec::new();
         let mut from = 0;
         while from <= text.len() {
@@ -70,7 +68,7 @@ impl Pattern {
                 0 | 1 => vec![group(0)],
                 n => (1..n).map(group).collect(),
             };
-            found.push(Found { start, end, groups });
+            found.push(Match { start, end, groups });
             from = if end > start {
                 end
             } else {
@@ -103,7 +101,7 @@ impl Pattern {
     }
 }
 
-fn insert(out: &mut String, with: &str, found: &Found<'_>, text: &str) -> Option<()> {
+fn insert(out: &mut String, with: &str, found: &Match<'_>, text: &str) -> Option<()> {
     let long = |out: &String| out.len() > LONGEST_RESULT.max(2 * text.len());
     let mut rest = with;
     while let Some(at) = rest.find('\\') {
@@ -140,9 +138,8 @@ fn insert(out: &mut String, with: &str, found: &Found<'_>, text: &str) -> Option
     (!long(out)).then_some(())
 }
 
-/// One match.
 #[derive(Debug)]
-pub struct Found<'t> {
+pub struct Match<'t> {
     start: usize,
     end: usize,
     /// The groups, or the whole match where there are none.

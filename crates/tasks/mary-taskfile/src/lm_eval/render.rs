@@ -1,54 +1,26 @@
 //! The harness' templates: Jinja with Python's methods, Python's way of writing values as text, and an
 //! error for a column that is not there.
 
-use minijinja::value::{Rest, Serde, ValueKind};
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
-use serde_json::Value as Json;
-
-use mary_template::Bounds;
+use minijinja::value::{Rest, ValueKind};
+use minijinja::{AutoEscape, Error, ErrorKind, Value};
 
 use crate::lm_eval::pattern::Pattern;
 use crate::lm_eval::python::{is_space, str_of};
+use crate::rows::Columns;
+use crate::template::{RowLimits, Templates};
 
-/// Instructions one template may take for one row.
-const FUEL: u64 = 500_000;
+/// Longer prompts than those of a task file of ours are usual.
+const LIMITS: RowLimits = RowLimits {
+    fuel: 500_000,
+    longest: 32 << 20,
+};
 
-/// Bytes one template may make of one row.
-const LONGEST: usize = 32 << 20;
+pub type Doc = Columns;
 
-/// A row by the names of its columns.
-pub type Doc = serde_json::Map<String, Json>;
-
-/// Compiled templates, each under its own text.
-pub struct Templates {
-    environment: Environment<'static>,
-    /// Steps that any of them may take.
-    steps: u64,
-}
-
-/// Why a row could not be rendered.
-#[derive(Debug)]
-pub struct Unrendered {
-    /// Columns that the template uses and the row does not have.
-    pub missing: Vec<String>,
-    /// In words.
-    pub message: String,
-}
-
-impl Templates {
-    /// None yet.
-    pub fn new() -> Result<Self, String> {
-        let mut environment = Environment::new();
-        let syntax = minijinja::syntax::SyntaxConfig::builder()
-            .keep_trailing_newline(true)
-            .build()
-            .map_err(|e| e.to_string())?;
-        environment.set_syntax(syntax);
-        environment.set_debug(false);
-        environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        mary_template::install(&mut environment, Bounds::PROMPT);
+/// None yet; each is added under its own text.
+pub fn no_templates() -> Result<Templates, String> {
+    Templates::new(LIMITS, |environment| {
         environment.set_auto_escape_callback(|_| AutoEscape::None);
-        environment.set_unknown_method_callback(crate::template::python_method);
         environment.set_formatter(|out, _, value| {
             mary_template::written(value)?;
             let text = str_of(value);
@@ -65,64 +37,7 @@ impl Templates {
         environment.add_filter("join", join);
         environment.add_filter("int", int);
         environment.add_filter("regex_replace", replace);
-        Ok(Self {
-            environment,
-            steps: FUEL,
-        })
-    }
-
-    /// Compiles a template; an error says what is wrong and in which line of it.
-    pub fn add(&mut self, source: &str) -> Result<(), (String, usize)> {
-        let checked =
-            mary_template::bounded(source, Bounds::PROMPT, FUEL).map_err(|why| (why, 1))?;
-        self.steps = self.steps.min(checked.steps);
-        self.environment.set_fuel(Some(self.steps));
-        self.environment
-            .add_template_owned(source.to_owned(), checked.source)
-            .map_err(|error| (describe(&error), error.line().unwrap_or(1)))
-    }
-
-    /// The text of a template for a row.
-    pub fn text(&self, source: &str, doc: &Doc) -> Result<String, Unrendered> {
-        self.environment
-            .get_template(source)
-            .and_then(|t| mary_template::render(&t, Value::from(Serde(doc)), LONGEST))
-            .map_err(|error| self.unrendered(source, doc, &error))
-    }
-
-    fn unrendered(&self, source: &str, doc: &Doc, error: &Error) -> Unrendered {
-        let mut missing: Vec<String> = Vec::new();
-        if error.kind() == ErrorKind::UndefinedError
-            && let Ok(template) = self.environment.get_template(source)
-        {
-            let used = template.undeclared_variables(false).into_iter();
-            missing = used.filter(|c| !doc.contains_key(c)).collect();
-            missing.sort_unstable();
-        }
-        Unrendered {
-            missing,
-            message: match error.kind() {
-                ErrorKind::OutOfFuel if error.detail().is_none() => {
-                    format!("it takes more than {} steps for one row", self.steps)
-                }
-                ErrorKind::WriteFailure => {
-                    format!("it makes more than {} MiB of text", LONGEST >> 20)
-                }
-                _ => describe(error),
-            },
-        }
-    }
-
-    /// The columns that a template uses.
-    pub fn uses(&self, source: &str) -> Vec<String> {
-        let template = self.environment.get_template(source);
-        let mut names: Vec<String> = template.map_or_else(
-            |_| Vec::new(),
-            |t| t.undeclared_variables(false).into_iter().collect(),
-        );
-        names.sort_unstable();
-        names
-    }
+    })
 }
 
 /// `join`, whose members are written as Python writes them.
@@ -171,21 +86,14 @@ fn replace(text: String, pattern: &str, with: &str) -> Result<String, Error> {
     })
 }
 
-fn describe(error: &Error) -> String {
-    let kind = error.kind().to_string();
-    match error.detail() {
-        Some(detail) => format!("{kind}: {detail}"),
-        None => kind,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value as Json;
 
     fn of(source: &str) -> String {
-        let mut templates = Templates::new().unwrap();
-        templates.add(source).unwrap();
+        let mut templates = no_templates().unwrap();
+        templates.add(source, source, 1).unwrap();
         let doc = serde_json::json!({
             "a": "It's", "n": 3, "x": 0.5, "yes": true, "none": null, "list": ["a", "b's", 1],
             "choices": {"text": ["one", "two"], "label": ["A", "B"]}, "key": "B", "s": " pad "
@@ -195,7 +103,7 @@ mod tests {
         };
         match templates.text(source, &doc) {
             Ok(text) => text,
-            Err(error) => format!("{error:?}"),
+            Err(error) => error.missing.join(", "),
         }
     }
 

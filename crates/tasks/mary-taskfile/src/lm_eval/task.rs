@@ -14,11 +14,12 @@ use serde_json::{Value as Json, json};
 use crate::lm_eval::asking::Asking;
 use crate::lm_eval::config::{Config, Field, OutputType};
 use crate::lm_eval::context::{Made, Maker};
-use crate::lm_eval::data::{self, Docs, Places, Source};
+use crate::lm_eval::data::{self, Docs, Places, SplitRows};
 use crate::lm_eval::metrics::Metric;
-use crate::lm_eval::render::{Doc, Templates};
+use crate::lm_eval::render::{Doc, no_templates};
 use crate::lm_eval::shots::Pool;
 use crate::lm_eval::{HarnessError, judge, overall};
+use crate::template::Templates;
 
 /// The seed that the harness draws shots with, unless its user says otherwise.
 const SEED: &str = "1234";
@@ -26,7 +27,6 @@ const SEED: &str = "1234";
 /// Rows that a pool of shots may have: they are kept in memory, as the harness keeps them.
 const LARGEST_POOL: usize = 5_000_000;
 
-/// A task of the harness with its data.
 pub struct HarnessTask {
     inner: Arc<Inner>,
     card: TaskCard,
@@ -35,15 +35,14 @@ pub struct HarnessTask {
 struct Inner {
     config: Arc<Config>,
     templates: Arc<Templates>,
-    rows: Source,
+    rows: SplitRows,
     /// Where shots are from; an error says what to give.
-    shots: Result<Option<Source>, String>,
+    shots: Result<Option<SplitRows>, String>,
 }
 
-/// The templates of a task, compiled.
 pub fn templates(config: &Config) -> Result<Templates, HarnessError> {
     let broken = |message: String| HarnessError::wrong(&config.path, 1, message);
-    let mut templates = Templates::new().map_err(broken)?;
+    let mut templates = no_templates().map_err(broken)?;
     let shots = &config.shots.shown;
     let fields = [
         ("doc_to_text", Some(&config.shown.text)),
@@ -64,7 +63,7 @@ pub fn templates(config: &Config) -> Result<Templates, HarnessError> {
     ];
     let prefixes = prefixes.into_iter().filter_map(|(key, t)| Some((key, t?)));
     for (key, text) in texts.chain(prefixes) {
-        templates.add(text).map_err(|(message, line)| {
+        templates.add(text, text, 1).map_err(|(message, line)| {
             broken(format!(
                 "the template `{key}` is broken in its line {line}: {message}"
             ))
@@ -108,7 +107,6 @@ impl HarnessTask {
         &self.inner.config.path
     }
 
-    /// The task as its file describes it.
     pub fn config(&self) -> &Config {
         &self.inner.config
     }
@@ -119,7 +117,7 @@ impl HarnessTask {
     }
 }
 
-fn content(config: &Config, rows: &Source, shots: Option<&Source>) -> String {
+fn content(config: &Config, rows: &SplitRows, shots: Option<&SplitRows>) -> String {
     let mut hasher = blake3::Hasher::new();
     let none = String::new();
     let shots = shots.map_or(&none, |s| &s.table.hash);
@@ -297,7 +295,7 @@ impl Iterator for MadeRows {
     }
 }
 
-fn pool(source: &Source) -> Result<Vec<Doc>, TaskError> {
+fn pool(source: &SplitRows) -> Result<Vec<Doc>, TaskError> {
     let mut docs = Vec::new();
     for found in source.docs()? {
         let (row, doc) = found?;

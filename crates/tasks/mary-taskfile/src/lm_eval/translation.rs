@@ -14,7 +14,6 @@ const ORDER: usize = 4;
 /// Longest character n-gram of chrF.
 const CHARACTERS: usize = 6;
 
-/// What one item adds to BLEU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BleuCounts {
     /// n-grams of the answer that a reference has, by length.
@@ -26,7 +25,6 @@ pub struct BleuCounts {
 }
 
 impl BleuCounts {
-    /// Counts one answer.
     pub fn of(answer: &str, references: &[&str]) -> Self {
         let words = tokens(answer);
         let references: Vec<Vec<String>> = references.iter().map(|r| tokens(r)).collect();

@@ -12,7 +12,6 @@ const DEEPEST: usize = 64;
 /// Values of one file, aliases written out.
 const MOST: usize = 1_000_000;
 
-/// A value and where it stands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// From 1.
@@ -23,7 +22,6 @@ pub struct Node {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Data {
     Null,
-    /// True or false.
     Bool(bool),
     Int(i64),
     Float(f64),
@@ -35,7 +33,6 @@ pub enum Data {
     Map(Vec<(Key, Node)>),
 }
 
-/// A key of a map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key {
     pub name: String,
@@ -43,17 +40,14 @@ pub struct Key {
     pub is_text: bool,
 }
 
-/// What is wrong, and in which line.
 #[derive(Debug)]
 pub struct Fault {
     /// From 1.
     pub line: usize,
-    /// In words.
     pub message: String,
 }
 
 impl Node {
-    /// The value of a key.
     pub fn get(&self, name: &str) -> Option<&Node> {
         match &self.data {
             Data::Map(entries) => entries.iter().find(|(k, _)| k.name == name).map(|(_, v)| v),
@@ -68,6 +62,19 @@ impl Node {
         }
     }
 
+    /// The members of a list; anything else is its own only one.
+    pub fn members(&self) -> &[Node] {
+        match &self.data {
+            Data::List(members) => members,
+            _ => std::slice::from_ref(self),
+        }
+    }
+
+    /// Whether a key is set to true.
+    pub fn is_on(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|n| n.data == Data::Bool(true))
+    }
+
     /// The first Python function in it.
     pub fn function(&self) -> Option<(&str, usize)> {
         match &self.data {
@@ -78,7 +85,6 @@ impl Node {
         }
     }
 
-    /// What it is, in words.
     pub fn kind(&self) -> &'static str {
         match self.data {
             Data::Null => "nothing",

@@ -33,7 +33,7 @@ fn task_files_without_python_are_read() {
             Ok(merged) => merged,
             Err(error) => panic!("{error}"),
         };
-        match Shape::of(&merged) {
+        match Shape::from_keys(&merged) {
             Shape::Group => {
                 groups += 1;
                 continue;
@@ -44,7 +44,7 @@ fn task_files_without_python_are_read() {
             }
             Shape::Task | Shape::Class => {}
         }
-        let config = Config::of(&merged).and_then(|c| templates(&c).map(|_| c));
+        let config = Config::from_merged(&merged).and_then(|c| templates(&c).map(|_| c));
         match config {
             Ok(config) => {
                 read += 1;

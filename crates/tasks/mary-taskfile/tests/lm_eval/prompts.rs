@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use mary_contract::TaskSettings;
-use mary_taskfile::lm_eval::{Asked, HarnessTask, Places};
+use mary_taskfile::lm_eval::{HarnessTask, Places, Question};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -101,7 +101,7 @@ fn prompts_targets_and_options_are_those_of_the_harness() {
         assert_eq!(made.len(), wanted.len(), "{file}");
         for ((number, made, _), wanted) in made.iter().zip(wanted) {
             let asked: Vec<Vec<String>> = match &made.asked {
-                Asked::Pairs {
+                Question::Pairs {
                     pairs,
                     unconditional,
                 } => pairs
@@ -109,8 +109,8 @@ fn prompts_targets_and_options_are_those_of_the_harness() {
                     .chain(unconditional)
                     .map(|(a, b)| vec![sha(a), sha(b)])
                     .collect(),
-                Asked::Text(text) => vec![vec![sha(text)]],
-                Asked::Answer(context) => vec![vec![sha(context)]],
+                Question::Text(text) => vec![vec![sha(text)]],
+                Question::Answer(context) => vec![vec![sha(context)]],
             };
             assert_eq!(
                 serde_json::json!(asked),
