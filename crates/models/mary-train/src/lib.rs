@@ -41,11 +41,11 @@ pub use hf::Storage;
 pub use learner::{Device, NumberType};
 pub use memory::Estimate;
 pub use optimizer::{AdamW, Decline, Schedule};
-pub use probe::ProbeReport;
+pub use probe::{ProbeReport, VisionReport};
 pub use provenance::{End, Ending, MergedProvenance, PROVENANCE, Provenance, Reuse};
 pub use stream::TextSource;
 pub use tune::{
     AnswerScore, Derived, Evaluation, LearningStep, TuneEvent, TuneReport, TuneSettings,
     TuningRecipe, derive, learning, merge, merged_model, tune,
 };
-pub use vision::{IMAGE, VisionReport, VisionSettings, VisionSize, grow_vision};
+pub use vision::{IMAGE, VisionSettings, VisionSize, grow_vision};

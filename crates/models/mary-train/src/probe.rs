@@ -7,6 +7,7 @@ use crate::corpus::HeldOut;
 use crate::net::{Net, Packed, Parameters, Workspace};
 use crate::{TrainError, tokenizer};
 use rayon::prelude::*;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use tokenizers::Tokenizer;
 
@@ -28,6 +29,18 @@ pub struct ProbeReport {
     pub distance_r2: f64,
     /// Mean slope of that line; negative is the distance effect.
     pub distance_slope: f64,
+}
+
+/// The same of a model that sees. A tie counts its share.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct VisionReport {
+    pub step: u64,
+    /// Share of right answers with the question's own picture.
+    pub own: f64,
+    /// The same by kind of question.
+    pub by_kind: BTreeMap<String, f64>,
+    pub blank: f64,
+    pub other: f64,
 }
 
 type Pair = (Packed, Packed);
@@ -93,12 +106,10 @@ impl Prober {
                     .sum())
             };
             let (good, bad): (f64, f64) = (total(good)?, total(bad)?);
-            Ok(if good > bad {
-                1.0
-            } else if good == bad {
-                0.5
-            } else {
-                0.0
+            Ok(match good.partial_cmp(&bad) {
+                Some(Ordering::Greater) => 1.0,
+                Some(Ordering::Equal) => 0.5,
+                _ => 0.0,
             })
         };
         let pairs: Vec<f64> = self

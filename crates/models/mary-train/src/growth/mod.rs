@@ -11,7 +11,7 @@ pub(crate) use files::Folder;
 use crate::TrainError;
 use crate::net::Entry;
 use crate::optimizer::Moments;
-use crate::probe::ProbeReport;
+use crate::probe::{ProbeReport, VisionReport};
 use crate::state;
 use files::{append, trim};
 use rand::{RngExt, SeedableRng};
@@ -48,7 +48,7 @@ pub enum GrowEvent {
     },
     Probed(ProbeReport),
     /// Questions about held-out pictures were asked.
-    VisionProbed(crate::vision::VisionReport),
+    VisionProbed(VisionReport),
 }
 
 #[derive(Debug, Clone)]

@@ -6,7 +6,8 @@ use super::kernels::{self, NormSaved};
 use super::layout::Norm;
 use super::linear::apply_back;
 use super::matmul::{Unit, View, Write};
-use super::model::{Gradients, Net, Packed, Parameters, Workspace, size};
+use super::model::{Net, Workspace};
+use super::parameters::{Gradients, Packed, Parameters, size};
 
 impl Net {
     /// The head, its loss, and the backward pass to the end of the last block (left in `ws.gradient`).

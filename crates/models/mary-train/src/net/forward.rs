@@ -6,7 +6,8 @@ use super::kernels;
 use super::layout::{Block, Linear, Norm};
 use super::linear::{LowRank, apply};
 use super::matmul::Write;
-use super::model::{BlockSaved, Net, Normed, Packed, Parameters, Workspace, size};
+use super::model::{BlockSaved, Net, Normed, Workspace};
+use super::parameters::{Packed, Parameters, size};
 
 /// Parts of every row side by side: one head after the other.
 pub(super) fn gather(
@@ -39,12 +40,8 @@ pub(super) fn scatter(
 }
 
 impl Net {
-    pub(super) fn forward(&self, p: &Parameters<'_>, packed: &Packed, ws: &mut Workspace) {
-        self.forward_given(p, packed, Given::default(), ws);
-    }
-
-    /// The same, with the vectors of some tokens given.
-    pub(super) fn forward_given(
+    /// Runs everything, with the vectors of some tokens given.
+    pub(super) fn forward(
         &self,
         p: &Parameters<'_>,
         packed: &Packed,

@@ -5,7 +5,7 @@ use super::frozen::Weight;
 use super::kernels;
 use super::layout::Linear;
 use super::matmul::{Unit, View, Write};
-use super::model::{Gradients, Parameters, size};
+use super::parameters::{Gradients, Parameters, size};
 use super::stored::UnpackBuffer;
 
 /// Low-rank rows of every adapted layer, and room for what is computed with them.

@@ -1,7 +1,7 @@
 //! The differentiable counterpart of the laboratory's transformer: forward and backward, by hand.
 //!
-//! [`Net`] follows an `Architecture`, as the reader does; [`Shape`] makes a new one. Candle's fused norms, softmax and rotary embedding have no backward, and its composed ones are
-//! slow on small models; here every layer's backward is written out, checked against finite
+//! [`Net`] follows an `Architecture`, as the reader does; [`Shape`] makes a new one. Candle's fused norms,
+//! softmax and rotary embedding have no backward, and its composed ones are slow on small models; here every layer's backward is written out, checked against finite
 //! differences, and free of allocation from step to step.
 
 mod adapter;
@@ -17,6 +17,7 @@ pub(crate) mod layout;
 mod linear;
 pub(crate) mod matmul;
 mod model;
+mod parameters;
 mod shape;
 pub(crate) mod stored;
 mod vision;
@@ -27,8 +28,9 @@ pub use attention::Segment;
 pub use frozen::Frozen;
 pub use given::Given;
 pub use layout::{Entry, Layout};
-pub(crate) use model::Work;
-pub use model::{Gradients, Net, Packed, Parameters, Workspace};
+pub use model::{Net, Workspace};
+pub(crate) use parameters::Work;
+pub use parameters::{Gradients, Packed, Parameters};
 pub use shape::{Activation, Family, Shape};
 pub use stored::Stored;
 pub use vision::{DEVIATION, MEAN, VisionEncoder, VisionWorkspace, patches};

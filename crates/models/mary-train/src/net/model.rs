@@ -4,94 +4,19 @@
 //! [`super::layout`] takes; it follows the [`Architecture`] that the reader follows. It runs on one
 //! thread; parallelism is over sequences, outside.
 
-use super::adapter::AdapterLayout;
-use super::attention::{AttentionSettings, Joint, Rotary, Scratch, Segment};
-use super::frozen::Frozen;
+use super::attention::{AttentionSettings, Joint, Rotary, Scratch};
 use super::given::Given;
 use super::kernels::{self, NormKind};
 use super::layout::{Layout, Norm, Tensors};
 use super::linear::LowRank;
 use super::matmul::{Unit, View, Write, transpose};
+use super::parameters::{Gradients, Packed, Parameters, size};
 use super::shape::Shape;
 use super::stored::{Stored, UnpackBuffer};
 use crate::TrainError;
 use mary_weights::architecture::Architecture;
 use mary_weights::architecture::config;
 use rayon::prelude::*;
-
-/// Tokens to run, in segments that do not see each other.
-#[derive(Debug, Clone, Default)]
-pub struct Packed {
-    pub tokens: Vec<u32>,
-    /// For every input token, the token that should follow and how much it counts (0: not at all).
-    pub targets: Vec<(u32, f32)>,
-    /// The segments, in order, covering all tokens.
-    pub segments: Vec<Segment>,
-}
-
-impl Packed {
-    /// One segment: every token predicts the next.
-    pub fn from_window(window: &[u32]) -> Self {
-        let length = window.len().saturating_sub(1);
-        Self {
-            tokens: window[..length].to_vec(),
-            targets: window.iter().skip(1).map(|t| (*t, 1.0)).collect(),
-            segments: vec![Segment { start: 0, length }],
-        }
-    }
-
-    pub fn weight(&self) -> f64 {
-        self.targets
-            .iter()
-            .map(|(_, weight)| f64::from(*weight))
-            .sum()
-    }
-}
-
-/// Packed texts of a step, and the seed of what is dropped in them.
-#[derive(Debug, Clone)]
-pub(crate) struct Work {
-    pub(crate) packed: Packed,
-    pub(crate) noise: Option<u64>,
-}
-
-/// The numbers of a model: the base and, where there is one, an adapter.
-#[derive(Clone, Copy)]
-pub struct Parameters<'a> {
-    /// The base, laid out by [`Layout`].
-    pub base: &'a [f32],
-    /// The matrices of the base as they are stored, where they have no place in `base`.
-    pub stored: Option<&'a Stored>,
-    /// The base with its matrices transposed ([`Net::transposed`]): not needed, much faster.
-    pub transposed: Option<&'a [f32]>,
-    /// The base is not trained: the quickest unit multiplies with it. Without this, vectors do.
-    pub frozen: Option<&'a Frozen>,
-    /// The adapter, its table and its dropout seed (None: no dropout).
-    pub adapter: Option<(&'a AdapterLayout, &'a [f32], Option<u64>)>,
-}
-
-impl Parameters<'_> {
-    pub(super) fn unit(&self) -> Unit {
-        self.frozen.map_or(Unit::Vectors, Frozen::unit)
-    }
-
-    /// Rows of logits computed at a time. Vectors take about a million numbers; sixteen where the head is
-    /// unpacked or split anew for every time.
-    pub(super) fn head_rows(&self, vocabulary: usize) -> usize {
-        let numbers = match self.stored.is_some() || self.unit() == Unit::Tiles {
-            true => 16_000_000,
-            false => 1_000_000,
-        };
-        (numbers / vocabulary.max(1)).clamp(64, 512)
-    }
-}
-
-/// Where gradients are added: to the base, the adapter, or both.
-#[derive(Default)]
-pub struct Gradients<'a> {
-    pub base: Option<&'a mut [f32]>,
-    pub adapter: Option<&'a mut [f32]>,
-}
 
 /// Rows before they are normalised, with their moments.
 pub(super) type Normed = (Vec<f32>, Vec<[f32; 2]>);
@@ -152,8 +77,14 @@ pub struct Net {
     pub(super) rotaries: Vec<Rotary>,
 }
 
-pub(super) fn size(buffer: &mut Vec<f32>, length: usize) {
-    buffer.resize(length, 0.0);
+/// The weights of a norm as they multiply, and its bias.
+pub(super) type NormWeights<'a> = (std::borrow::Cow<'a, [f32]>, Option<&'a [f32]>);
+
+impl Workspace {
+    /// The gradient of the loss at the vector of every token, after a backward pass.
+    pub fn input_gradient(&self) -> &[f32] {
+        &self.gradient
+    }
 }
 
 impl Net {
@@ -329,14 +260,60 @@ impl Net {
         self.loss_and_gradient_given(p, (packed, Given::default()), scale, g, ws)
     }
 
+    /// As [`Net::loss_and_gradient`], with some vectors given; [`Workspace::input_gradient`] has their gradients.
+    pub fn loss_and_gradient_given(
+        &self,
+        p: &Parameters<'_>,
+        (packed, given): (&Packed, Given<'_>),
+        scale: f32,
+        g: &mut Gradients<'_>,
+        ws: &mut Workspace,
+    ) -> Result<f64, TrainError> {
+        self.run(p, packed, given, ws)?;
+        let loss = self.head_and_back(p, packed, scale, g, ws);
+        for index in (0..self.layout.blocks.len()).rev() {
+            self.block_back(index, p, packed, g, ws);
+        }
+        if let Some(base) = g.base.as_deref_mut() {
+            self.embedding_back(base, (packed, given), &ws.gradient);
+        }
+        Ok(loss)
+    }
+
+    /// Logits after every token, `tokens × vocabulary`, with some vectors given.
+    pub fn logits_given(
+        &self,
+        p: &Parameters<'_>,
+        packed: &Packed,
+        given: Given<'_>,
+        ws: &mut Workspace,
+    ) -> Result<Vec<f32>, TrainError> {
+        self.run(p, packed, given, ws)?;
+        let mut out = vec![0.0; packed.tokens.len() * self.architecture.vocab];
+        self.logits_of(p, &ws.final_normed, &mut out, None, &mut ws.low.room);
+        Ok(out)
+    }
+
+    fn run(
+        &self,
+        p: &Parameters<'_>,
+        packed: &Packed,
+        given: Given<'_>,
+        ws: &mut Workspace,
+    ) -> Result<(), TrainError> {
+        self.check(p, packed)?;
+        given.check(packed.tokens.len(), self.architecture.hidden)?;
+        self.forward(p, packed, given, ws);
+        Ok(())
+    }
+
     pub fn log_probabilities(
         &self,
         p: &Parameters<'_>,
         packed: &Packed,
         ws: &mut Workspace,
     ) -> Result<Vec<f32>, TrainError> {
-        self.check(p, packed)?;
-        self.forward(p, packed, ws);
+        self.run(p, packed, Given::default(), ws)?;
         let (d, v) = (self.architecture.hidden, self.architecture.vocab);
         let mut out = Vec::with_capacity(packed.tokens.len());
         let rows = p.head_rows(v);
@@ -356,8 +333,7 @@ impl Net {
         packed: &Packed,
         ws: &mut Workspace,
     ) -> Result<Vec<(f32, bool)>, TrainError> {
-        self.check(p, packed)?;
-        self.forward(p, packed, ws);
+        self.run(p, packed, Given::default(), ws)?;
         let (d, v) = (self.architecture.hidden, self.architecture.vocab);
         let mut out = Vec::new();
         let counted: Vec<usize> = self.counted(packed);
@@ -436,8 +412,7 @@ impl Net {
         packed: &Packed,
         ws: &mut Workspace,
     ) -> Result<Vec<Vec<f32>>, TrainError> {
-        self.check(p, packed)?;
-        self.forward(p, packed, ws);
+        self.run(p, packed, Given::default(), ws)?;
         let d = self.architecture.hidden;
         let count = packed.tokens.len().max(1) as f32;
         let mean = |rows: &[f32]| {
@@ -450,12 +425,7 @@ impl Net {
         out.push(mean(&ws.final_normed));
         Ok(out)
     }
-}
 
-/// The weights of a norm as they multiply, and its bias.
-pub(super) type NormWeights<'a> = (std::borrow::Cow<'a, [f32]>, Option<&'a [f32]>);
-
-impl Net {
     /// A norm's weights; Gemma stores their distance from one.
     pub(super) fn norm_weights<'a>(&self, norm: &Norm, base: &'a [f32]) -> NormWeights<'a> {
         let weight = &base[norm.weight.clone()];

@@ -4,7 +4,8 @@
 
 use super::given::Given;
 use super::layout::{Entry, Layout, Tensors};
-use super::model::{Gradients, Net, Packed, Parameters, Workspace};
+use super::model::{Net, Workspace};
+use super::parameters::{Gradients, Packed, Parameters};
 use super::vision::{VisionEncoder, VisionWorkspace};
 use crate::TrainError;
 use mary_weights::architecture::Architecture;

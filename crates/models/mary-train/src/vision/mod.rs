@@ -8,7 +8,6 @@ mod probe;
 mod settings;
 
 pub use lessons::IMAGE;
-pub use probe::VisionReport;
 pub use settings::{VisionSettings, VisionSize};
 
 use crate::growth::{

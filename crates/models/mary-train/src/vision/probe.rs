@@ -6,23 +6,12 @@ use super::lessons::LessonEncoder;
 use crate::TrainError;
 use crate::corpus::scenes::{Posed, Scene, exam};
 use crate::net::{VisionLanguageNet, VisionLanguageWorkspace, VisionPack};
+use crate::probe::VisionReport;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// Blocks of sixteen questions: two of each kind.
 const BLOCKS: usize = 10;
-
-/// What the probe found at one step. A tie counts its share.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct VisionReport {
-    pub step: u64,
-    /// Share of right answers with the question's own picture.
-    pub own: f64,
-    /// The same by kind of question.
-    pub by_kind: BTreeMap<String, f64>,
-    pub blank: f64,
-    pub other: f64,
-}
 
 pub(super) struct VisionProber {
     exam: Vec<Posed>,

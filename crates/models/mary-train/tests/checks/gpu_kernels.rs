@@ -7,8 +7,8 @@ use mary_cuda::{Memory, NumberType};
 
 use super::attention::{Attention, Heads, Tiling};
 use super::buffers::Buffer;
+use super::call::{Call, Shared, View};
 use super::check::ripple;
-use super::matmul::{Call, Shared, View};
 use super::rows::{Dropout, NormAt, Threads};
 use super::{Gpu, Multiply, int};
 use crate::net::Segment;

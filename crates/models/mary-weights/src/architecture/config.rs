@@ -3,7 +3,7 @@
 //!
 //! [`Architecture::resolve`] reads a Hugging Face `config.json` and gives the switches that the
 //! generic transformer follows, with the names its tensors have in a checkpoint. An architecture
-//! that is not known is refused by name with the list of those that are ([`family`]). What a file leaves
+//! that is not known is refused by name with the list of those that are (`registry.rs`). What a file leaves
 //! out is what transformers assumes (`defaults.json`).
 
 mod classic;
@@ -16,6 +16,7 @@ mod fields;
 mod invented;
 mod llama;
 mod open;
+mod registry;
 mod rope;
 mod sparse;
 

@@ -6,7 +6,7 @@ use mary_cuda::NumberType;
 use super::Gpu;
 use super::batch::Batch;
 use super::buffers::LowRank;
-use super::matmul::{Call, Shared, View};
+use super::call::{Call, Shared, View};
 use super::matrices::Matrices;
 use super::rows::Dropout;
 use crate::net::layout::{Layout, Linear};

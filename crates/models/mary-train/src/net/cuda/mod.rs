@@ -12,6 +12,7 @@
 mod attention;
 mod batch;
 mod buffers;
+mod call;
 // Test code that needs the module's inside: in no program that is shipped.
 #[cfg(feature = "checks")]
 #[path = "../../../tests/checks/gpu_trials.rs"]

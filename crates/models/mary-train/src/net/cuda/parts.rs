@@ -13,7 +13,7 @@ use mary_contract::{ErrorKind, ModelError};
 use mary_cuda::{Factor, Memory, NumberType, Places, args};
 
 use super::buffers::grow;
-use super::matmul::{Call, Shared, View, alignment};
+use super::call::{Call, Shared, View, alignment};
 use super::{Gpu, TRAIN, int};
 
 #[derive(Default)]

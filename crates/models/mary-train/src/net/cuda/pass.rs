@@ -9,8 +9,8 @@ use mary_cuda::NumberType;
 
 use super::batch::Batch;
 use super::buffers::{BlockBuffers, Buffer, Buffers};
+use super::call::{Call, Shared, View};
 use super::linear::{Layer, Numbers, To};
-use super::matmul::{Call, Shared, View};
 use super::rows::{NormAt, Threads};
 use super::{Gpu, int};
 use crate::net::Net;

@@ -1,5 +1,5 @@
 //! An architecture that nobody has, as a contributor would add one: [`INVENTED`] and the two functions that it names
-//! are all that is new, with the line in `family.rs`. A tiny model of it is then read from a folder and from a GGUF file.
+//! are all that is new, with the line in `registry.rs`. A tiny model of it is then read from a folder and from a GGUF file.
 
 use mary_contract::ModelError;
 use serde_json::{Value, json};

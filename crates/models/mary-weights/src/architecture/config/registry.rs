@@ -1,0 +1,161 @@
+//! The architectures that are known. A new one is a [`Family`] beside the function that reads it, and one line in
+//! [`FAMILIES`]. Its tensors are named once, in [`super::Names`]; what they are called in GGUF files follows from that
+//! (`gguf/names.rs`).
+
+use mary_contract::{ErrorKind, ModelError};
+use serde_json::Value;
+
+use super::family::{Family, GgufForm};
+use super::{Architecture, Fields, classic, defaults, encoder, falcon, llama, open, sparse};
+
+const FAMILIES: &[&Family] = &[
+    &classic::GPT_NEOX,
+    &classic::GPT2,
+    &classic::OPT,
+    &classic::PHI,
+    &llama::LLAMA,
+    &llama::PHI3,
+    &llama::GEMMA,
+    &falcon::FALCON,
+    &open::QWEN,
+    &open::GPTJ,
+    &open::GPT_NEO,
+    &open::BLOOM,
+    &open::STABLELM,
+    &open::OLMO,
+    &open::GRANITE,
+    &open::OLMO2,
+    &sparse::MIXTRAL,
+    &sparse::QWEN_MOE,
+    &sparse::OLMOE,
+    &encoder::BERT,
+    &encoder::ROBERTA,
+    &encoder::CLIP_TEXT,
+    &encoder::SIGLIP_TEXT,
+    #[cfg(test)]
+    &super::invented::INVENTED,
+];
+
+impl GgufForm {
+    /// The form of this name, with or without experts where there are both.
+    pub(crate) fn named(name: &str, sparse: bool) -> Option<&'static Self> {
+        let forms = || Self::all().filter(|form| form.name == name);
+        forms().find(|f| f.sparse == sparse).or(forms().next())
+    }
+
+    fn all() -> impl Iterator<Item = &'static Self> {
+        FAMILIES.iter().flat_map(|family| family.gguf)
+    }
+
+    /// The names of all forms, for a message.
+    pub(crate) fn known() -> String {
+        let mut names: Vec<String> = Vec::new();
+        for form in Self::all() {
+            match form.also {
+                "" => names.push(form.name.to_owned()),
+                also => names.push(format!("{} (also {also})", form.name)),
+            }
+        }
+        names.join(", ")
+    }
+}
+
+/// Models of pictures and text whose text path is one of the families above; their own fields lie
+/// under `text_config`.
+const WRAPPERS: &[(&str, &str)] = &[
+    ("llava", "llama"),
+    ("llava_next", "llama"),
+    // The original LLaVA: LLaMA's or Mistral's own fields and names, with a tower beside them.
+    ("llava_llama", "llama"),
+    ("llava_mistral", "mistral"),
+    ("gemma3", "gemma3_text"),
+    ("qwen2_vl", "qwen2_vl_text"),
+    ("qwen2_5_vl", "qwen2_5_vl_text"),
+    ("clip", "clip_text_model"),
+    ("siglip", "siglip_text_model"),
+    ("idefics3", "llama"),
+    ("smolvlm", "llama"),
+];
+
+/// Numbers of which the computation is made. One that is not a number must not become a default in silence.
+const NUMBERS: [&str; 9] = [
+    "rope_theta",
+    "rotary_emb_base",
+    "rope_local_base_freq",
+    "rms_norm_eps",
+    "layer_norm_eps",
+    "layer_norm_epsilon",
+    "partial_rotary_factor",
+    "rotary_pct",
+    "query_pre_attn_scalar",
+];
+
+fn numbers(fields: &Fields<'_>) -> Result<(), ModelError> {
+    for name in NUMBERS {
+        if let Some(found) = fields.get(name)
+            && fields.number(name).is_none()
+        {
+            let message = format!("config.json: `{name}` is {found}; expected a number");
+            return Err(ModelError::new(ErrorKind::BadModel, message));
+        }
+    }
+    Ok(())
+}
+
+impl Architecture {
+    pub fn resolve(config: &Value) -> Result<Self, ModelError> {
+        let outer = Fields::new(config);
+        let declared = outer.text("model_type").unwrap_or_default();
+        let wrapper = WRAPPERS.iter().find(|(name, _)| *name == declared);
+        let merged = wrapper.map(|(_, inner)| text_path(config, inner));
+        let config = merged.as_ref().unwrap_or(config);
+        let model_type = Fields::new(config).text("model_type").unwrap_or_default();
+        let filled = defaults::filled(config, model_type);
+        let fields = Fields::new(&filled);
+        let family = FAMILIES.iter().find(|f| f.types.contains(&model_type));
+        let family = family.ok_or_else(|| unknown(config, declared))?;
+        numbers(&fields)?;
+        let architecture = (family.read)(&fields)?;
+        architecture.check()?;
+        Ok(architecture)
+    }
+
+    /// The `model_type`s that can be read.
+    pub fn known() -> Vec<&'static str> {
+        let inner = FAMILIES.iter().flat_map(|f| f.types.iter().copied());
+        inner
+            .chain(WRAPPERS.iter().map(|(name, _)| *name))
+            .collect()
+    }
+}
+
+/// The configuration of a wrapper's text path, with the wrapper's own fields as a fallback (old
+/// Qwen2-VL files keep everything on the outside).
+fn text_path(config: &Value, inner: &str) -> Value {
+    let mut merged = config.as_object().cloned().unwrap_or_default();
+    let text = merged.get("text_config").and_then(Value::as_object);
+    let text = text.cloned().unwrap_or_default();
+    let model_type = text.get("model_type").and_then(Value::as_str);
+    let model_type = Value::from(model_type.unwrap_or(inner));
+    merged.extend(text);
+    merged.insert("model_type".to_owned(), model_type);
+    Value::Object(merged)
+}
+
+fn unknown(config: &Value, declared: &str) -> ModelError {
+    let class = config["architectures"][0].as_str();
+    let name = match (declared, class) {
+        ("", None) => "(the file names none)".to_owned(),
+        ("", Some(class)) => class.to_owned(),
+        (declared, None) => format!("`{declared}`"),
+        (declared, Some(class)) => format!("`{declared}` ({class})"),
+    };
+    ModelError::new(
+        ErrorKind::BadModel,
+        format!("config.json: the architecture {name} is not one this program can run"),
+    )
+    .hint(format!(
+        "it runs these: {}",
+        Architecture::known().join(", ")
+    ))
+}
