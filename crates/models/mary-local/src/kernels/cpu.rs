@@ -27,6 +27,8 @@ mod quant_tiles;
 pub use mary_kernels::simd;
 pub use mary_kernels::{aligned, amx};
 mod slab;
+mod stored;
+mod target;
 mod team;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -181,7 +183,7 @@ impl Table {
             Self::Plain { data, width } => to.copy_from_slice(&data[i * width..(i + 1) * width]),
             Self::Stored(stored) => {
                 let width = stored.bytes.len() / stored.outputs;
-                lazy::numbers(stored.kind, &stored.bytes[i * width..(i + 1) * width], to);
+                stored::numbers(stored.kind, &stored.bytes[i * width..(i + 1) * width], to);
             }
             Self::Blocks(blocks) => blocks.unpack_into(i, to),
         }

@@ -24,7 +24,7 @@ use mary_cuda::{Blas, Device, Lender, Lent, Memory, NumberType, Parts, Uploader}
 
 use super::Alibi;
 use crate::precision::Precision;
-pub use plan::{MAX_WIDTH, Plan, tiles};
+pub use plan::{MAX_WIDTH, Plan};
 
 /// How a GPU is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +70,11 @@ struct Angles {
     half: usize,
 }
 
+/// Where memory lies; nowhere where it could not be taken.
+fn place_of(memory: &Option<Memory>) -> u64 {
+    memory.as_ref().map_or(0, Memory::at)
+}
+
 /// Rows of numbers on the GPU.
 #[derive(Default)]
 pub struct Tensor {
@@ -79,7 +84,12 @@ pub struct Tensor {
 
 impl Tensor {
     fn at(&self) -> u64 {
-        self.memory.as_ref().map_or(0, Memory::at)
+        place_of(&self.memory)
+    }
+
+    /// The letter of its type in the names of kernels.
+    fn letter(&self) -> char {
+        self.kind.letter()
     }
 }
 
@@ -94,6 +104,17 @@ pub struct Linear {
     short_bias: Option<Memory>,
 }
 
+impl Linear {
+    fn weights_at(&self) -> u64 {
+        place_of(&self.weights)
+    }
+
+    /// Zero where it has none.
+    fn bias_at(&self) -> u64 {
+        self.bias.as_ref().map_or(0, Vector::at)
+    }
+}
+
 pub struct Vector {
     memory: Option<Memory>,
     len: usize,
@@ -101,7 +122,7 @@ pub struct Vector {
 
 impl Vector {
     fn at(&self) -> u64 {
-        self.memory.as_ref().map_or(0, Memory::at)
+        place_of(&self.memory)
     }
 }
 
@@ -133,7 +154,7 @@ pub struct Pending {
 
 /// The kernels, as they are embedded; `MARY_CUDA_PTX` may name a folder of others.
 const PARTS: Parts = Parts(&[
-    ("base", include_bytes!("cuda/ptx/base.ptx.gz")),
+    (BASE, include_bytes!("cuda/ptx/base.ptx.gz")),
     ("attend_b", include_bytes!("cuda/ptx/attend_b.ptx.gz")),
     ("attend_h", include_bytes!("cuda/ptx/attend_h.ptx.gz")),
     ("last_s", include_bytes!("cuda/ptx/last_s.ptx.gz")),
@@ -141,17 +162,14 @@ const PARTS: Parts = Parts(&[
     ("last_h", include_bytes!("cuda/ptx/last_h.ptx.gz")),
     ("product_b", include_bytes!("cuda/ptx/product_b.ptx.gz")),
     ("product_h", include_bytes!("cuda/ptx/product_h.ptx.gz")),
-    (
-        "product_b_lean",
-        include_bytes!("cuda/ptx/product_b_lean.ptx.gz"),
-    ),
-    (
-        "product_h_lean",
-        include_bytes!("cuda/ptx/product_h_lean.ptx.gz"),
-    ),
+    ("product_b_lean", LEAN_B),
+    ("product_h_lean", LEAN_H),
     ("hopper_b", include_bytes!("cuda/ptx/hopper_b.cubin.gz")),
     ("hopper_h", include_bytes!("cuda/ptx/hopper_h.cubin.gz")),
 ]);
+/// For GPUs with less shared memory.
+const LEAN_B: &[u8] = include_bytes!("cuda/ptx/product_b_lean.ptx.gz");
+const LEAN_H: &[u8] = include_bytes!("cuda/ptx/product_h_lean.ptx.gz");
 const BASE: &str = "base";
 
 /// Bytes that GPU `number` can still give, where there is such a GPU.
@@ -195,16 +213,8 @@ impl Cuda {
             (_, Some(_)) => "cuBLASLt, own kernels for the rest",
             (_, None) => "own kernels",
         };
-        let (major, minor) = self.device.capability;
-        format!(
-            "{}, compute capability {major}.{minor}, {how}",
-            self.device.name
-        )
-    }
-
-    /// Waits until everything asked for is done.
-    pub fn wait(&self) -> Result<(), ModelError> {
-        self.device.wait()
+        let (name, (major, minor)) = (&self.device.name, self.device.capability);
+        format!("{name}, compute capability {major}.{minor}, {how}")
     }
 
     /// Keeps the first error; what follows does nothing until it is taken.
@@ -220,22 +230,41 @@ impl Cuda {
     }
 
     fn broken(&self) -> bool {
-        self.fault
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_some()
+        let fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        fault.is_some()
     }
 
     fn launch(
         &self,
         name: (&'static str, &str),
         grid: (usize, usize),
-        block: usize,
+        (block, shared): (usize, usize),
         words: &mut [*mut c_void],
     ) {
         if !self.broken() {
-            self.keep(self.device.launch(name, grid, block, 0, words));
+            self.keep(self.device.launch(name, grid, block, shared, words));
         }
+    }
+
+    /// Launches a kernel that every GPU has.
+    fn base(&self, name: &str, grid: (usize, usize), block: usize, words: &mut [*mut c_void]) {
+        self.launch((BASE, name), grid, (block, 0), words);
+    }
+
+    /// Memory that holds these numbers.
+    fn sent(&self, x: &[f32]) -> Option<Memory> {
+        let memory = self.keep(self.device.alloc(x.len() * 4))?;
+        self.keep(self.device.write(x, memory.at()));
+        Some(memory)
+    }
+
+    /// What a kernel left in memory that was lent, once it has come back; nothing after a fault.
+    fn fetched(&self, mut out: Lent, len: usize) -> Option<Vec<f32>> {
+        if self.broken() {
+            return None;
+        }
+        let staged = out.staged()?;
+        self.keep(staged.ask(len).and_then(|()| staged.answer(len)))
     }
 
     /// Room for numbers; what was there is lost when it grows.
@@ -251,7 +280,7 @@ impl Cuda {
             _ => {
                 *place = None;
                 *place = self.keep(self.device.alloc(bytes));
-                place.as_ref().map_or(0, Memory::at)
+                place_of(place)
             }
         }
     }

@@ -10,8 +10,8 @@
 
 use rayon::prelude::*;
 
-use super::matmul::Shared;
 use super::simd::{dot, exp, madd, max, sum, widest};
+use super::target::Shared;
 use super::team;
 use crate::kernels::{AttentionSettings, Heads, Segment};
 
@@ -135,26 +135,18 @@ fn run_inner<const FMA: bool>(
     let (width, group, kv_width) = (heads.head_dim, heads.group(), heads.kv_width());
     let padded = width.next_multiple_of(16);
     let rows = task.count * group;
-    let row_slots = rows.next_multiple_of(QUERIES);
-    let first_position = task.segment.position + task.first;
-    // Rows of a picture may see the whole of it, what follows them too.
     let first_row = task.segment.first + task.first;
-    let reach = |row: usize| settings.reach.get(row).copied().unwrap_or((usize::MAX, 0));
-    let reaches = (first_row..first_row + task.count).map(reach);
-    let (nearest, farthest) = reaches.fold((usize::MAX, 0), |(a, b), (first, end)| {
-        (a.min(first), b.max(end))
-    });
-    let end = if settings.causal {
-        (first_position + task.count).max(farthest)
-    } else {
-        task.segment.keys()
+    let sight = Sight {
+        settings,
+        group,
+        position: task.segment.position + task.first,
+        row: first_row,
+        keys: task.segment.keys(),
     };
+    let end = (0..rows).map(|row| sight.end(row)).max().unwrap_or(0);
     // A block's edges must not depend on which queries are computed together.
-    let begin = settings.window.map_or(0, |w| {
-        let begin = (first_position + 1).saturating_sub(w).min(nearest);
-        begin / KEYS * KEYS
-    });
-    scratch.prepare(row_slots, width, padded);
+    let begin = (0..rows).map(|row| sight.begin(row)).min().unwrap_or(0);
+    scratch.prepare(rows.next_multiple_of(QUERIES), width, padded);
     let Scratch {
         queries,
         transposed,
@@ -165,16 +157,14 @@ fn run_inner<const FMA: bool>(
         rows: key_rows,
     } = scratch;
     for r in 0..rows {
-        let row = task.segment.first + task.first + r / group;
         let head = task.kv_head * group + r % group;
-        let from = &qkv[row * heads.qkv_width() + head * width..][..width];
+        let from = &qkv[(first_row + r / group) * heads.qkv_width() + head * width..][..width];
         for (q, x) in queries[r * width..][..width].iter_mut().zip(from) {
             *q = x * settings.scale;
         }
     }
     let column = task.kv_head * width;
-    let mut block = begin;
-    while block < end {
+    for block in (begin / KEYS * KEYS..end).step_by(KEYS) {
         let count = KEYS.min(end - block);
         task.segment.rows_of(block, count, key_rows);
         let span = count.next_multiple_of(16);
@@ -183,19 +173,10 @@ fn run_inner<const FMA: bool>(
                 cache.keys, key_rows, kv_width, column, width, span, transposed,
             );
         }
-        for r in (0..row_slots).step_by(QUERIES) {
-            if r >= rows {
-                break;
-            }
+        for r in (0..rows).step_by(QUERIES) {
+            let here = r..rows.min(r + QUERIES);
             // What none of these rows sees is left out: it would be weighed with zero.
-            let sees = |row: usize| match settings.causal {
-                true => {
-                    let own_end = reach(first_row + row / group).1;
-                    (first_position + row / group + 1).max(own_end)
-                }
-                false => end,
-            };
-            let farthest = (r..rows.min(r + QUERIES)).map(sees).max().unwrap_or(0);
+            let farthest = here.clone().map(|row| sight.end(row)).max().unwrap_or(0);
             let count = farthest.saturating_sub(block).min(count);
             if count == 0 {
                 continue;
@@ -206,82 +187,124 @@ fn run_inner<const FMA: bool>(
             if rows >= FEW {
                 score_block::<FMA>(&queries[r * width..], width, transposed, span, scores);
             } else {
-                for i in 0..QUERIES.min(rows - r) {
-                    let query = &queries[(r + i) * width..][..width];
+                for row in here.clone() {
+                    let query = &queries[row * width..][..width];
                     for (j, &key) in key_rows.iter().enumerate() {
                         let key = &cache.keys[key * kv_width + column..][..width];
-                        scores[i * KEYS + j] = dot::<FMA>(query, key);
+                        scores[(row - r) * KEYS + j] = dot::<FMA>(query, key);
                     }
                 }
             }
-            for i in 0..QUERIES.min(rows - r) {
-                let row = r + i;
-                let position = first_position + row / group;
-                let line = &mut scores[i * KEYS..][..span];
-                if let Some(cap) = settings.soft_cap {
-                    for s in line[..count].iter_mut() {
-                        *s = cap * (1.0 - 2.0 / (exp::<FMA>(*s * 2.0 / cap) + 1.0));
-                    }
-                }
-                if let Some(alibi) = settings.alibi {
-                    let head = task.kv_head * group + row % group;
-                    for (j, s) in line[..count].iter_mut().enumerate() {
-                        *s += alibi.bias(head, block + j);
-                    }
-                }
-                let last = sees(row).saturating_sub(block);
-                line[last.min(count)..].fill(f32::NEG_INFINITY);
-                let own_first = reach(first_row + row / group).0;
-                if let Some(window) = settings.window {
-                    let begin = (position + 1).saturating_sub(window).min(own_first);
-                    let visible = begin.saturating_sub(block);
-                    line[..visible.min(span)].fill(f32::NEG_INFINITY);
-                }
-                let most = max(line).max(row_max[row]);
-                if most == f32::NEG_INFINITY {
-                    line.fill(0.0);
-                    continue;
-                }
-                for s in line.iter_mut() {
-                    *s = exp::<FMA>(*s - most);
-                }
-                let total = sum(line);
-                // Before a row's first block there is nothing to shrink.
-                totals[row] = match row_max[row] {
-                    f32::NEG_INFINITY => total,
-                    before => {
-                        let shrink = exp::<FMA>(before - most);
-                        if shrink != 1.0 {
-                            for x in sums[row * padded..][..padded].iter_mut() {
-                                *x *= shrink;
-                            }
-                        }
-                        madd::<FMA>(totals[row], shrink, total)
-                    }
-                };
-                row_max[row] = most;
+            for row in here {
+                let line = &mut scores[(row - r) * KEYS..][..span];
+                let head = task.kv_head * group + row % group;
+                sight.hide::<FMA>(line, (row, head), (block, count));
+                let sums = &mut sums[row * padded..][..padded];
+                soften::<FMA>(line, &mut row_max[row], &mut totals[row], sums);
             }
             let sums = &mut sums[r * padded..][..QUERIES * padded];
-            weigh::<FMA>(
-                scores,
-                cache.values,
-                key_rows,
-                (kv_width, column, width),
-                padded,
-                sums,
-            );
+            let shape = (kv_width, column, width);
+            weigh::<FMA>(scores, cache.values, key_rows, shape, padded, sums);
         }
-        block += count;
     }
     for r in 0..rows {
-        let row = task.segment.first + task.first + r / group;
         let head = task.kv_head * group + r % group;
-        let to = &mut out[row * heads.q_width() + head * width..][..width];
+        let to = &mut out[(first_row + r / group) * heads.q_width() + head * width..][..width];
         let share = totals[r].recip();
         for (y, x) in to.iter_mut().zip(&sums[r * padded..]) {
             *y = x * share;
         }
     }
+}
+
+/// What the query rows of a task see: a row is a position and a head of its group.
+struct Sight<'a> {
+    settings: &'a AttentionSettings<'a>,
+    group: usize,
+    /// Position of the first query, and its row of the batch.
+    position: usize,
+    row: usize,
+    /// Keys in all.
+    keys: usize,
+}
+
+impl Sight<'_> {
+    /// The positions of the picture that a row is part of: it sees the whole of it, what follows it too.
+    #[inline(always)]
+    fn reach(&self, row: usize) -> (usize, usize) {
+        let reach = self.settings.reach.get(self.row + row / self.group);
+        reach.copied().unwrap_or((usize::MAX, 0))
+    }
+
+    /// The first key that a row sees.
+    #[inline(always)]
+    fn begin(&self, row: usize) -> usize {
+        let Some(window) = self.settings.window else {
+            return 0;
+        };
+        let position = self.position + row / self.group;
+        (position + 1).saturating_sub(window).min(self.reach(row).0)
+    }
+
+    /// The first key behind those that a row sees.
+    #[inline(always)]
+    fn end(&self, row: usize) -> usize {
+        match self.settings.causal {
+            true => (self.position + row / self.group + 1).max(self.reach(row).1),
+            false => self.keys,
+        }
+    }
+
+    /// The scores of a row in a block of keys with their cap and their biases; what it does not see is hidden.
+    #[inline(always)]
+    fn hide<const FMA: bool>(
+        &self,
+        line: &mut [f32],
+        (row, head): (usize, usize),
+        (block, count): (usize, usize),
+    ) {
+        if let Some(cap) = self.settings.soft_cap {
+            for s in line[..count].iter_mut() {
+                *s = cap * (1.0 - 2.0 / (exp::<FMA>(*s * 2.0 / cap) + 1.0));
+            }
+        }
+        if let Some(alibi) = self.settings.alibi {
+            for (j, s) in line[..count].iter_mut().enumerate() {
+                *s += alibi.bias(head, block + j);
+            }
+        }
+        let last = self.end(row).saturating_sub(block);
+        line[last.min(count)..].fill(f32::NEG_INFINITY);
+        let first = self.begin(row).saturating_sub(block);
+        let span = line.len();
+        line[..first.min(span)].fill(f32::NEG_INFINITY);
+    }
+}
+
+/// Turns the scores of a row in a block of keys into shares, relative to the largest score so far; what was summed
+/// up before shrinks where that has grown.
+#[inline(always)]
+fn soften<const FMA: bool>(line: &mut [f32], row_max: &mut f32, total: &mut f32, sums: &mut [f32]) {
+    let most = max(line).max(*row_max);
+    if most == f32::NEG_INFINITY {
+        return line.fill(0.0);
+    }
+    for s in line.iter_mut() {
+        *s = exp::<FMA>(*s - most);
+    }
+    let new = sum(line);
+    // Before a row's first block there is nothing to shrink.
+    *total = match *row_max {
+        f32::NEG_INFINITY => new,
+        before => {
+            let shrink = exp::<FMA>(before - most);
+            if shrink != 1.0 {
+                sums.iter_mut().for_each(|x| *x *= shrink);
+            }
+            madd::<FMA>(*total, shrink, new)
+        }
+    };
+    *row_max = most;
 }
 
 impl Scratch {

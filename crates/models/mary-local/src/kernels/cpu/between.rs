@@ -15,7 +15,8 @@ use rayon::prelude::*;
 use super::aligned::Aligned;
 use super::amx::{self, Activations, PANEL, Region, Tiles};
 use super::elementwise::{activate_rows, add_bias_rows, norm_row, rotate_rows};
-use super::matmul::{Linear, Shared};
+use super::matmul::Linear;
+use super::target::Shared;
 use super::{Buffer, Cpu};
 use crate::kernels::{Beginning, Between, Ending, NormOf};
 

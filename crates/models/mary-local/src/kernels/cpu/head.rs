@@ -121,7 +121,7 @@ impl<'a> Walk<'a> {
         for row in all.clone().step_by(ROWS) {
             let rows = ROWS.min(all.end - row);
             let block = &mut logits[..rows * columns];
-            weights.compute(row, rows, block);
+            weights(row, rows, block);
             for (row, line) in (row..).zip(block.chunks_exact_mut(columns)) {
                 if let Some(bias) = &self.head.bias {
                     line.iter_mut()

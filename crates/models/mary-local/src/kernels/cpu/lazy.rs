@@ -8,12 +8,12 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mary_weights::{TensorType, unpack_blocks};
+use mary_weights::TensorType;
 use rayon::prelude::*;
 
 use super::amx::{self, Activations, Region, Tiles};
-use super::matmul::Target;
-use super::simd;
+use super::stored::numbers;
+use super::target::Target;
 use crate::kernels::Stored;
 
 /// So many rows at once are worth splitting the weights for good.
@@ -26,8 +26,8 @@ const SOME: usize = 64;
 /// Matrices under one another, as they are stored.
 pub struct Lazy {
     pieces: Vec<Stored>,
-    outputs: usize,
-    inputs: usize,
+    pub outputs: usize,
+    pub inputs: usize,
     planes: OnceLock<usize>,
     uses: AtomicUsize,
     tiles: OnceLock<Tiles>,
@@ -44,21 +44,6 @@ impl Lazy {
             uses: AtomicUsize::new(0),
             tiles: OnceLock::new(),
         }
-    }
-
-    /// Rows: the width of what comes out.
-    pub fn outputs(&self) -> usize {
-        self.outputs
-    }
-
-    /// Columns: the width of what goes in.
-    pub fn inputs(&self) -> usize {
-        self.inputs
-    }
-
-    /// Bytes taken beside the file.
-    pub fn bytes(&self) -> usize {
-        self.tiles.get().map_or(0, Tiles::bytes)
     }
 
     /// The split weights, where they stay: because they do already, or since so many rows are worth it.
@@ -96,12 +81,8 @@ impl Lazy {
         let work = |first: usize| {
             let last = (first + SOME).min(self.outputs);
             let region = Region {
-                row: 0,
-                rows: a.rows(),
-                output: 0,
-                outputs: last - first,
                 stride: to.stride,
-                add: to.add,
+                ..Region::whole(a.rows(), last - first, to.add)
             };
             // Captured as a whole: a pointer alone may not go to other threads.
             let whole = to;
@@ -123,11 +104,8 @@ impl Lazy {
         for piece in &self.pieces {
             if row < piece.outputs {
                 let width = piece.bytes.len() / piece.outputs;
-                return numbers(
-                    piece.kind,
-                    &piece.bytes[row * width..(row + 1) * width],
-                    out,
-                );
+                let bytes = &piece.bytes[row * width..(row + 1) * width];
+                return numbers(piece.kind, bytes, out);
             }
             row -= piece.outputs;
         }
@@ -161,17 +139,9 @@ fn wide(piece: &Stored) -> usize {
     planes
 }
 
-/// Stored numbers as they are computed with, converted with the widest instructions.
-pub fn numbers(kind: TensorType, bytes: &[u8], out: &mut [f32]) {
-    simd::dispatch(
-        #[inline(always)]
-        || unpack_blocks(kind, bytes, out),
-    );
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::matmul::Shared;
+    use super::super::target::Shared;
     use super::*;
 
     fn stored(outputs: usize, inputs: usize, kind: TensorType, seed: f32) -> Stored {
@@ -204,7 +174,7 @@ mod tests {
             let pieces = [(100, 0.37), (33, 0.71), (7, 1.3)]
                 .map(|(outputs, seed)| stored(outputs, inputs, kind, seed));
             let lazy = Lazy::new(pieces.into());
-            let (rows, outputs) = (5, lazy.outputs());
+            let (rows, outputs) = (5, lazy.outputs);
             let x: Vec<f32> = (0..rows * inputs).map(|i| (i as f32 * 0.9).sin()).collect();
             let mut a = Activations::default();
             a.set(&x, rows, inputs);
@@ -219,23 +189,16 @@ mod tests {
                 unsafe { lazy.product(&a, to, parallel) };
                 out
             };
-            assert_eq!(lazy.bytes(), 0);
+            assert!(lazy.tiles.get().is_none());
             let (alone, together) = (ask(false), ask(true));
             assert!(lazy.kept(1).is_none() && lazy.kept(1).is_none());
             let tiles = lazy.kept(1).unwrap();
             let mut kept = vec![0.5f32; rows * outputs];
-            let region = Region {
-                row: 0,
-                rows,
-                output: 0,
-                outputs,
-                stride: outputs,
-                add: true,
-            };
+            let region = Region::whole(rows, outputs, true);
             // SAFETY: as above.
             unsafe { amx::multiply(&a, tiles, kept.as_mut_ptr(), region) };
             assert!(alone == kept && together == kept, "{kind}");
-            assert!(lazy.bytes() > 0);
+            assert!(lazy.tiles.get().is_some());
         }
     }
 

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use super::amx::{self, Activations, Region, Tiles};
 use super::lazy::Lazy;
 use super::quant::{self, Blocks, Prepared};
+use super::target::{Shared, Target};
 
 /// From this many answers on that are written together, quantised weights are unpacked for the tile unit
 /// or `gemm`; below, they are multiplied block by block as they lie. What is read is always unpacked: the
@@ -50,13 +51,12 @@ pub struct Quantised {
 impl Quantised {
     /// Outputs `first..last` in plain numbers.
     fn unpack(&self, first: usize, last: usize) -> Matrix {
-        let inputs = self.blocks.inputs();
         match Multiplier::best() {
             Multiplier::Tiles => Matrix::Tiles(tiles_of(&self.blocks, first, last)),
             Multiplier::Vectors => Matrix::Dense {
                 data: self.blocks.unpack(first, last),
                 outputs: last - first,
-                inputs,
+                inputs: self.blocks.inputs(),
             },
         }
     }
@@ -87,10 +87,9 @@ pub enum Multiplier {
 impl Multiplier {
     /// The best the processor has.
     pub fn best() -> Self {
-        if amx::available() {
-            Self::Tiles
-        } else {
-            Self::Vectors
+        match amx::available() {
+            true => Self::Tiles,
+            false => Self::Vectors,
         }
     }
 }
@@ -116,34 +115,24 @@ impl Matrix {
         })
     }
 
-    /// Rows: the width of what comes out.
+    /// The width of what comes out, and of what goes in.
+    fn shape(&self) -> (usize, usize) {
+        match self {
+            Self::Dense {
+                outputs, inputs, ..
+            } => (*outputs, *inputs),
+            Self::Tiles(t) => (t.outputs, t.inputs),
+            Self::Lazy(l) => (l.outputs, l.inputs),
+            Self::Blocks(q) => (q.blocks.outputs(), q.blocks.inputs()),
+        }
+    }
+
     pub fn outputs(&self) -> usize {
-        match self {
-            Self::Dense { outputs, .. } => *outputs,
-            Self::Tiles(t) => t.outputs,
-            Self::Lazy(l) => l.outputs(),
-            Self::Blocks(q) => q.blocks.outputs(),
-        }
+        self.shape().0
     }
 
-    /// Columns: the width of what goes in.
     pub fn inputs(&self) -> usize {
-        match self {
-            Self::Dense { inputs, .. } => *inputs,
-            Self::Tiles(t) => t.inputs,
-            Self::Lazy(l) => l.inputs(),
-            Self::Blocks(q) => q.blocks.inputs(),
-        }
-    }
-
-    /// Bytes taken now.
-    pub fn bytes(&self) -> usize {
-        match self {
-            Self::Dense { data, .. } => data.len() * 4,
-            Self::Tiles(t) => t.bytes(),
-            Self::Lazy(l) => l.bytes(),
-            Self::Blocks(q) => q.blocks.bytes() + q.unpacked.get().map_or(0, |m| m.bytes()),
-        }
+        self.shape().1
     }
 }
 
@@ -156,12 +145,10 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// The width of what comes out.
     pub fn outputs(&self) -> usize {
         self.parts.iter().map(Matrix::outputs).sum()
     }
 
-    /// The width of what goes in.
     pub fn inputs(&self) -> usize {
         self.parts.first().map_or(0, Matrix::inputs)
     }
@@ -224,40 +211,6 @@ impl<'a> Rows<'a> {
     }
 }
 
-#[derive(Clone, Copy)]
-pub struct Target {
-    /// Row 0, column 0.
-    pub at: Shared,
-    /// Numbers from one row to the next.
-    pub stride: usize,
-    /// Add to what is there.
-    pub add: bool,
-}
-
-/// A pointer that threads share, each writing its own part.
-#[derive(Clone, Copy)]
-pub struct Shared(pub *mut f32);
-
-// SAFETY: whoever writes through it takes care that no two threads write the same place.
-unsafe impl Send for Shared {}
-// SAFETY: as above.
-unsafe impl Sync for Shared {}
-
-impl Shared {
-    pub fn pointer(self) -> *mut f32 {
-        self.0
-    }
-
-    /// The place `n` numbers further on.
-    ///
-    /// # Safety
-    /// It lies inside the same memory.
-    pub unsafe fn offset(self, n: usize) -> Self {
-        // SAFETY: the caller vouches for it.
-        Self(unsafe { self.0.add(n) })
-    }
-}
-
 /// `out = x · Wᵀ + bias`, or `out += …`.
 pub fn linear(mut rows: Rows<'_>, layer: &Linear, out: &mut [f32], add: bool) {
     let stride = layer.outputs();
@@ -286,27 +239,21 @@ unsafe fn product(rows: &mut Rows<'_>, matrix: &Matrix, to: Target, parallel: bo
             outputs,
             inputs,
         } => {
+            let weights = (data.as_slice(), *outputs, *inputs);
             // SAFETY: passed on.
-            unsafe {
-                let weights = (data.as_slice(), *outputs, *inputs);
-                if rows.writing {
-                    vectors(rows.x, rows.rows, weights, to, parallel)
-                } else {
-                    padded(rows.x, rows.rows, weights, to, parallel)
-                }
+            match rows.writing {
+                true => unsafe { vectors(rows.x, rows.rows, weights, to, parallel) },
+                false => unsafe { padded(rows.x, rows.rows, weights, to, parallel) },
             }
         }
-        Matrix::Tiles(tiles) => {
+        // SAFETY: passed on.
+        Matrix::Tiles(tiles) => unsafe { tiled(rows.split(), tiles, to, parallel) },
+        Matrix::Lazy(lazy) => match lazy.kept(rows.rows) {
             // SAFETY: passed on.
-            unsafe { tiled(rows.split(), tiles, to, parallel) }
-        }
-        Matrix::Lazy(lazy) => {
+            Some(tiles) => unsafe { tiled(rows.split(), tiles, to, parallel) },
             // SAFETY: passed on.
-            match lazy.kept(rows.rows) {
-                Some(tiles) => unsafe { tiled(rows.split(), tiles, to, parallel) },
-                None => unsafe { lazy.product(rows.split(), to, parallel) },
-            }
-        }
+            None => unsafe { lazy.product(rows.split(), to, parallel) },
+        },
         Matrix::Blocks(q) if rows.writing && rows.rows < FEW_ROWS => {
             let x = (rows.x, rows.rows);
             // SAFETY: passed on.
@@ -407,63 +354,50 @@ unsafe fn slice_of(
     to: Target,
     parallel: bool,
 ) {
-    let threads = if parallel {
-        Parallelism::Rayon(0)
-    } else {
-        Parallelism::None
+    let threads = match parallel {
+        true => Parallelism::Rayon(0),
+        false => Parallelism::None,
     };
     let alpha = if to.add { 1.0 } else { 0.0 };
     debug_assert!(weights.len() >= outputs * inputs && x.len() >= rows * inputs);
-    let (weights, x) = (&weights[first..], &x[first..]);
+    // What is multiplied: numbers from one column to the next and from one row to the next, and where.
+    let weights = (1, inputs as isize, weights[first..].as_ptr());
+    let rows_of_x = (1, inputs as isize, x[first..].as_ptr());
+    // The kernels like their target in columns: the transposed product is the same one.
+    let turned = to.stride > 1;
+    let ((m, left), (n, right)) = match turned {
+        true => ((outputs, weights), (rows, rows_of_x)),
+        false => ((rows, rows_of_x), (outputs, weights)),
+    };
     // SAFETY: sizes and strides describe the two slices and the target.
     unsafe {
         let kernel = gemm_f32::gemm::f32::get_gemm_fn();
-        if to.stride > 1 {
-            // The kernels like their target in columns: the transposed product is the same one.
-            kernel(
-                outputs,
-                rows,
-                depth,
-                to.at.0,
-                to.stride as isize,
-                1,
-                to.add,
-                weights.as_ptr(),
-                1,
-                inputs as isize,
-                x.as_ptr(),
-                inputs as isize,
-                1,
-                alpha,
-                1.0,
-                false,
-                false,
-                false,
-                threads,
-            );
+        let (columns, lines) = if turned {
+            (to.stride, 1)
         } else {
-            kernel(
-                rows,
-                outputs,
-                depth,
-                to.at.0,
-                1,
-                to.stride as isize,
-                to.add,
-                x.as_ptr(),
-                1,
-                inputs as isize,
-                weights.as_ptr(),
-                inputs as isize,
-                1,
-                alpha,
-                1.0,
-                false,
-                false,
-                false,
-                threads,
-            );
-        }
+            (1, to.stride)
+        };
+        kernel(
+            m,
+            n,
+            depth,
+            to.at.0,
+            columns as isize,
+            lines as isize,
+            to.add,
+            left.2,
+            left.0,
+            left.1,
+            right.2,
+            right.1,
+            right.0,
+            alpha,
+            1.0,
+            false,
+            false,
+            false,
+            threads,
+        );
     }
 }
 
@@ -471,12 +405,8 @@ unsafe fn slice_of(
 /// As for [`product`].
 unsafe fn tiled(a: &Activations, w: &Tiles, to: Target, parallel: bool) {
     let whole = Region {
-        row: 0,
-        rows: a.rows(),
-        output: 0,
-        outputs: w.outputs,
         stride: to.stride,
-        add: to.add,
+        ..Region::whole(a.rows(), w.outputs, to.add)
     };
     let threads = rayon::current_num_threads();
     if !parallel || threads == 1 {

@@ -7,8 +7,9 @@
 use mary_weights::{RawBytes, TensorType, unpack_blocks};
 use rayon::prelude::*;
 
-use super::matmul::Target;
 use super::simd::{madd, total, widest};
+use super::stored::numbers;
+use super::target::Target;
 use super::team;
 
 /// Numbers in a block of the first kinds (Q4_0, Q4_1, Q8_0).
@@ -56,11 +57,6 @@ impl Blocks {
         self.inputs
     }
 
-    /// Bytes taken, in memory or in the mapped file.
-    pub fn bytes(&self) -> usize {
-        self.data.len()
-    }
-
     /// Bfloat16 numbers whose sum is any of the weights: Q4_0's are a product of eleven and four bits.
     pub fn planes(&self) -> usize {
         if self.kind == TensorType::Q4_0 { 2 } else { 3 }
@@ -92,8 +88,8 @@ impl Blocks {
 
     /// One row as plain numbers.
     pub fn unpack_into(&self, row: usize, out: &mut [f32]) {
-        let row_bytes = self.row_bytes();
-        unpack_row(self.kind, &self.data[row * row_bytes..][..row_bytes], out);
+        let bytes = self.row_bytes();
+        numbers(self.kind, &self.data[row * bytes..][..bytes], out);
     }
 
     /// Rows `first..last` as plain numbers.
@@ -112,15 +108,6 @@ fn half(bytes: [u8; 2]) -> f32 {
     let h = u32::from(u16::from_le_bytes(bytes));
     let magnitude = f32::from_bits((h & 0x7FFF) << 13) * f32::from_bits(0x7780_0000);
     f32::from_bits(magnitude.to_bits() | (h & 0x8000) << 16)
-}
-
-widest! {
-    fn unpack_row(kind: TensorType, bytes: &[u8], out: &mut [f32]) = unpack_row_inner
-}
-
-#[inline(always)]
-fn unpack_row_inner<const FMA: bool>(kind: TensorType, bytes: &[u8], out: &mut [f32]) {
-    unpack_blocks(kind, bytes, out);
 }
 
 /// Rows of activations as blocks are multiplied with them, kept for the other matrices of a layer.
@@ -237,28 +224,8 @@ fn dot_row_inner<const FMA: bool>(kind: TensorType, bytes: &[u8], x: &[f32], sum
     let mut lanes = [0.0f32; 16];
     let mut offset = 0.0f32;
     match kind {
-        TensorType::Q4_0 => {
-            for ((b, x), sum) in bytes.as_chunks::<18>().0.iter().zip(x).zip(sums) {
-                let d = half([b[0], b[1]]);
-                for i in 0..16 {
-                    let low = i32::from(b[2 + i] & 15) as f32 * x[i];
-                    let both = madd::<FMA>(i32::from(b[2 + i] >> 4) as f32, x[i + 16], low);
-                    lanes[i] = madd::<FMA>(d, both, lanes[i]);
-                }
-                offset = madd::<FMA>(-8.0 * d, *sum, offset);
-            }
-        }
-        TensorType::Q4_1 => {
-            for ((b, x), sum) in bytes.as_chunks::<20>().0.iter().zip(x).zip(sums) {
-                let (d, m) = (half([b[0], b[1]]), half([b[2], b[3]]));
-                for i in 0..16 {
-                    let low = i32::from(b[4 + i] & 15) as f32 * x[i];
-                    let both = madd::<FMA>(i32::from(b[4 + i] >> 4) as f32, x[i + 16], low);
-                    lanes[i] = madd::<FMA>(d, both, lanes[i]);
-                }
-                offset = madd::<FMA>(m, *sum, offset);
-            }
-        }
+        TensorType::Q4_0 => four_bits::<FMA, 18>(bytes, x, sums, &mut lanes, &mut offset),
+        TensorType::Q4_1 => four_bits::<FMA, 20>(bytes, x, sums, &mut lanes, &mut offset),
         _ => {
             for (b, x) in bytes.as_chunks::<34>().0.iter().zip(x) {
                 let d = half([b[0], b[1]]);
@@ -271,6 +238,32 @@ fn dot_row_inner<const FMA: bool>(kind: TensorType, bytes: &[u8], x: &[f32], sum
         }
     }
     total(lanes) + offset
+}
+
+/// Blocks of `BYTES` bytes that end in sixteen bytes of digits; Q4_1's have a minimum of their own.
+#[inline(always)]
+fn four_bits<const FMA: bool, const BYTES: usize>(
+    bytes: &[u8],
+    x: &[[f32; BLOCK]],
+    sums: &[f32],
+    lanes: &mut [f32; 16],
+    offset: &mut f32,
+) {
+    for ((b, x), sum) in bytes.as_chunks::<BYTES>().0.iter().zip(x).zip(sums) {
+        let d = half([b[0], b[1]]);
+        let least = if BYTES == 20 {
+            half([b[2], b[3]])
+        } else {
+            -8.0 * d
+        };
+        let digits = &b[BYTES - 16..];
+        for i in 0..16 {
+            let low = i32::from(digits[i] & 15) as f32 * x[i];
+            let both = madd::<FMA>(i32::from(digits[i] >> 4) as f32, x[i + 16], low);
+            lanes[i] = madd::<FMA>(d, both, lanes[i]);
+        }
+        *offset = madd::<FMA>(least, *sum, *offset);
+    }
 }
 
 /// A block is unpacked into registers or the first cache, and multiplied from there.
@@ -295,7 +288,7 @@ fn dot_unpacked<const FMA: bool>(kind: TensorType, bytes: &[u8], x: &[f32]) -> f
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::cpu::matmul::Shared;
+    use crate::kernels::cpu::target::Shared;
 
     #[test]
     fn half_floats_are_read_exactly() {

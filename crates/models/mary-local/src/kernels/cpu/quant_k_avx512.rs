@@ -41,8 +41,8 @@ pub unsafe fn dot(kind: TensorType, rows: [&[u8]; TOGETHER], x: &[f32]) -> [f32;
         // SAFETY: each block has the bytes of its kind.
         unsafe {
             match kind {
-                TensorType::Q4K => four_bits(blocks, x, &mut sums),
-                TensorType::Q5K => five_bits(blocks, x, &mut sums),
+                TensorType::Q4K => pairs::<false>(blocks, x, &mut sums),
+                TensorType::Q5K => pairs::<true>(blocks, x, &mut sums),
                 _ => six_bits(blocks, x, &mut sums),
             }
         }
@@ -120,88 +120,58 @@ unsafe fn bytes(at: *const u8) -> __m512i {
     _mm512_cvtepu8_epi32(unsafe { _mm_loadu_si128(at.cast()) })
 }
 
+/// Q4_K, or Q5_K with a `FIFTH` bit.
+///
 /// # Safety
-/// Each block has the 144 bytes of Q4_K.
+/// Each block has the 144 bytes of the one or the 176 of the other.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
-unsafe fn four_bits(blocks: [&[u8]; TOGETHER], x: &[f32; BLOCK], sums: &mut [Sums; 2]) {
-    let steps = steps();
-    // SAFETY: a block is longer than its head.
-    let heads = blocks.map(|block| stored(unsafe { groups(block.as_ptr()) }));
-    for pair in 0..4 {
-        // SAFETY: `x` has 64 numbers for each pair of groups, a block 32 bytes behind its head.
-        unsafe {
-            let x = x.as_ptr().add(64 * pair);
-            let (x0, x1) = (_mm512_loadu_ps(x), _mm512_loadu_ps(x.add(16)));
-            let (x2, x3) = (_mm512_loadu_ps(x.add(32)), _mm512_loadu_ps(x.add(48)));
-            for r in 0..TOGETHER {
-                let at = blocks[r].as_ptr().add(16 + 32 * pair);
-                let (d0, d1) = (bytes(at), bytes(at.add(16)));
-                let head = &heads[r];
-                let value = |group: usize| {
-                    let (factor, offset) = (head[group], head[8 + group]);
-                    _mm512_fmadd_ps(steps, _mm512_set1_ps(factor), _mm512_set1_ps(offset))
-                };
-                let (low, high) = (value(2 * pair), value(2 * pair + 1));
-                // A look-up reads the lowest four bits only.
-                let w0 = _mm512_permutexvar_ps(d0, low);
-                let w1 = _mm512_permutexvar_ps(d1, low);
-                let w2 = _mm512_permutexvar_ps(_mm512_srli_epi32::<4>(d0), high);
-                let w3 = _mm512_permutexvar_ps(_mm512_srli_epi32::<4>(d1), high);
-                sums[0][r] = _mm512_fmadd_ps(w0, x0, sums[0][r]);
-                sums[1][r] = _mm512_fmadd_ps(w1, x1, sums[1][r]);
-                sums[0][r] = _mm512_fmadd_ps(w2, x2, sums[0][r]);
-                sums[1][r] = _mm512_fmadd_ps(w3, x3, sums[1][r]);
-            }
-        }
-    }
-}
-
-/// # Safety
-/// Each block has the 176 bytes of Q5_K.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
-unsafe fn five_bits(blocks: [&[u8]; TOGETHER], x: &[f32; BLOCK], sums: &mut [Sums; 2]) {
+unsafe fn pairs<const FIFTH: bool>(
+    blocks: [&[u8]; TOGETHER],
+    x: &[f32; BLOCK],
+    sums: &mut [Sums; 2],
+) {
     let steps = steps();
     let above = _mm512_add_ps(steps, _mm512_set1_ps(16.0));
     let nibble = _mm512_set1_epi32(15);
     // SAFETY: a block is longer than its head.
     let heads = blocks.map(|block| stored(unsafe { groups(block.as_ptr()) }));
     for pair in 0..4 {
-        let shift = |group: usize| _mm512_set1_epi32(group as i32);
-        let (first, second) = (shift(2 * pair), shift(2 * pair + 1));
-        // SAFETY: `x` has 64 numbers for each pair of groups; a block 32 bytes of fifth bits behind its
-        // head, and 32 bytes for each pair behind those.
+        // SAFETY: `x` has 64 numbers for each pair of groups; a block of Q5_K 32 bytes of fifth bits behind its
+        // head, and every block 32 bytes for each pair behind those.
         unsafe {
             let x = x.as_ptr().add(64 * pair);
-            let (x0, x1) = (_mm512_loadu_ps(x), _mm512_loadu_ps(x.add(16)));
-            let (x2, x3) = (_mm512_loadu_ps(x.add(32)), _mm512_loadu_ps(x.add(48)));
+            let x = [0, 16, 32, 48].map(|at| _mm512_loadu_ps(x.add(at)));
             for r in 0..TOGETHER {
                 let start = blocks[r].as_ptr();
-                let at = start.add(48 + 32 * pair);
-                let (d0, d1) = (bytes(at), bytes(at.add(16)));
-                // Bit `group` of a byte comes to stand at place 4.
-                let h0 = _mm512_slli_epi32::<4>(bytes(start.add(16)));
-                let h1 = _mm512_slli_epi32::<4>(bytes(start.add(32)));
+                let at = start.add(if FIFTH { 48 } else { 16 } + 32 * pair);
+                let d = [bytes(at), bytes(at.add(16))];
                 let head = &heads[r];
-                // The low four bits from `d`, the fifth from `h`; a look-up reads no more than five.
-                let weight = |d: __m512i, h: __m512i, group: usize, shift: __m512i| {
-                    let index =
-                        _mm512_ternarylogic_epi32::<0xCA>(nibble, d, _mm512_srlv_epi32(h, shift));
+                // A look-up reads the lowest four bits only, or five from two tables: the low four from the
+                // digits, and bit `group` of a byte of fifth bits, which comes to stand at place 4.
+                let weight = |digits: __m512i, half: usize, group: usize| {
                     let factor = _mm512_set1_ps(head[group]);
                     let offset = _mm512_set1_ps(head[8 + group]);
                     let low = _mm512_fmadd_ps(steps, factor, offset);
+                    if !FIFTH {
+                        return _mm512_permutexvar_ps(digits, low);
+                    }
+                    let fifth = _mm512_slli_epi32::<4>(bytes(start.add(16 + 16 * half)));
+                    let fifth = _mm512_srlv_epi32(fifth, _mm512_set1_epi32(group as i32));
+                    let index = _mm512_ternarylogic_epi32::<0xCA>(nibble, digits, fifth);
                     let high = _mm512_fmadd_ps(above, factor, offset);
                     _mm512_permutex2var_ps(low, index, high)
                 };
-                let w0 = weight(d0, h0, 2 * pair, first);
-                let w1 = weight(d1, h1, 2 * pair, first);
-                let w2 = weight(_mm512_srli_epi32::<4>(d0), h0, 2 * pair + 1, second);
-                let w3 = weight(_mm512_srli_epi32::<4>(d1), h1, 2 * pair + 1, second);
-                sums[0][r] = _mm512_fmadd_ps(w0, x0, sums[0][r]);
-                sums[1][r] = _mm512_fmadd_ps(w1, x1, sums[1][r]);
-                sums[0][r] = _mm512_fmadd_ps(w2, x2, sums[0][r]);
-                sums[1][r] = _mm512_fmadd_ps(w3, x3, sums[1][r]);
+                for side in 0..2 {
+                    for half in 0..2 {
+                        let digits = match side {
+                            0 => d[half],
+                            _ => _mm512_srli_epi32::<4>(d[half]),
+                        };
+                        let w = weight(digits, half, 2 * pair + side);
+                        sums[half][r] = _mm512_fmadd_ps(w, x[2 * side + half], sums[half][r]);
+                    }
+                }
             }
         }
     }

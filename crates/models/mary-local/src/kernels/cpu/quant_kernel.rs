@@ -39,32 +39,6 @@ pub struct Strips {
     pub stride: usize,
 }
 
-#[repr(C, align(64))]
-struct TileConfig([u8; 64]);
-
-/// All eight tiles: sixteen rows of 64 bytes.
-static CONFIG: TileConfig = {
-    let mut bytes = [0u8; 64];
-    bytes[0] = 1;
-    let mut tile = 0;
-    while tile < 8 {
-        bytes[16 + 2 * tile] = 64;
-        bytes[48 + tile] = TILE as u8;
-        tile += 1;
-    }
-    TileConfig(bytes)
-};
-
-/// Makes the tiles ready.
-///
-/// # Safety
-/// The processor has them.
-#[inline]
-pub unsafe fn configure() {
-    // SAFETY: the caller vouches for the processor; the configuration is valid and aligned.
-    unsafe { std::arch::asm!("ldtilecfg [{}]", in(reg) &raw const CONFIG, options(nostack)) };
-}
-
 macro_rules! tiles {
     ($($line:expr),+ ; $($name:ident = $value:expr),+) => {
         std::arch::asm!(
@@ -223,24 +197,6 @@ macro_rules! unit {
         )
     };
 }
-macro_rules! load {
-    ($tile:literal, $at:expr) => { unit!(concat!("tileloadd ", $tile, ",[{at}+{row}*1]"); $at) };
-}
-macro_rules! leave {
-    ($tile:literal, $at:expr) => { unit!(concat!("tilestored [{at}+{row}*1],", $tile); $at) };
-}
-macro_rules! dot {
-    ($sum:literal, $a:literal, $b:literal) => {
-        unit!(concat!("tdpbf16ps ", $sum, ",", $a, ",", $b))
-    };
-    (fresh $sum:literal, $a:literal, $b:literal) => {
-        unit!(
-            concat!("tilezero ", $sum),
-            concat!("tdpbf16ps ", $sum, ",", $a, ",", $b)
-        )
-    };
-}
-
 /// What a step does: multiply a group, leave the products of an earlier one in memory, scale those of a
 /// still earlier one. The three run side by side, so instructions of all are mixed.
 #[derive(Clone, Copy)]
@@ -250,6 +206,38 @@ struct Does {
     scale: bool,
 }
 
+/// Loads a tile where a group is multiplied.
+macro_rules! load {
+    ($does:ident, $tile:literal, $at:expr) => {
+        if $does.multiply {
+            unit!(concat!("tileloadd ", $tile, ",[{at}+{row}*1]"); $at);
+        }
+    };
+}
+/// Multiplies two tiles where a group is multiplied, onto a sum or as the first of one.
+macro_rules! dot {
+    ($does:ident, $sum:literal, $a:literal, $b:literal) => {
+        if $does.multiply {
+            unit!(concat!("tdpbf16ps ", $sum, ",", $a, ",", $b));
+        }
+    };
+    ($does:ident, fresh $sum:literal, $a:literal, $b:literal) => {
+        if $does.multiply {
+            unit!(
+                concat!("tilezero ", $sum),
+                concat!("tdpbf16ps ", $sum, ",", $a, ",", $b)
+            );
+        }
+    };
+}
+/// Leaves a sum in memory where that is to be done.
+macro_rules! leave {
+    ($does:ident, $tile:literal, $at:expr) => {
+        if $does.leave {
+            unit!(concat!("tilestored [{at}+{row}*1],", $tile); $at);
+        }
+    };
+}
 /// Scales some outputs of a tile where that is to be done.
 macro_rules! scale {
     ($does:ident, $left:ident, $strips:tt, $output:literal: $($line:literal)+) => {
@@ -392,75 +380,41 @@ impl Tiles<'_> {
         let leave = |tile: usize| fresh.wrapping_add(tile * TILE * TILE);
         // SAFETY: passed on.
         unsafe {
-            if does.multiply {
-                load!("tmm4", outputs[0]);
-                load!("tmm6", plane(0, 2));
-            }
-            if does.leave {
-                leave!("tmm0", leave(0));
-            }
-            if does.multiply {
-                dot!(fresh "tmm0", "tmm4", "tmm6");
-                load!("tmm7", plane(1, 2));
-            }
+            load!(does, "tmm4", outputs[0]);
+            load!(does, "tmm6", plane(0, 2));
+            leave!(does, "tmm0", leave(0));
+            dot!(does, fresh "tmm0", "tmm4", "tmm6");
+            load!(does, "tmm7", plane(1, 2));
             scale!(does, left, 2, 0: 0 1 2);
-            if does.leave {
-                leave!("tmm1", leave(1));
-            }
-            if does.multiply {
-                dot!(fresh "tmm1", "tmm4", "tmm7");
-                load!("tmm5", outputs[1]);
-            }
+            leave!(does, "tmm1", leave(1));
+            dot!(does, fresh "tmm1", "tmm4", "tmm7");
+            load!(does, "tmm5", outputs[1]);
             scale!(does, left, 2, 0: 3 4 5);
-            if does.leave {
-                leave!("tmm2", leave(2));
-            }
-            if does.multiply {
-                dot!(fresh "tmm2", "tmm5", "tmm6");
-                load!("tmm6", plane(0, 1));
-            }
+            leave!(does, "tmm2", leave(2));
+            dot!(does, fresh "tmm2", "tmm5", "tmm6");
+            load!(does, "tmm6", plane(0, 1));
             scale!(does, left, 2, 0: 6 7 8);
-            if does.leave {
-                leave!("tmm3", leave(3));
-            }
-            if does.multiply {
-                dot!(fresh "tmm3", "tmm5", "tmm7");
-                load!("tmm7", plane(1, 1));
-            }
+            leave!(does, "tmm3", leave(3));
+            dot!(does, fresh "tmm3", "tmm5", "tmm7");
+            load!(does, "tmm7", plane(1, 1));
             scale!(does, left, 2, 0: 9 10 11);
-            if does.multiply {
-                dot!("tmm0", "tmm4", "tmm6");
-            }
+            dot!(does, "tmm0", "tmm4", "tmm6");
             scale!(does, left, 2, 0: 12 13);
-            if does.multiply {
-                dot!("tmm1", "tmm4", "tmm7");
-            }
+            dot!(does, "tmm1", "tmm4", "tmm7");
             scale!(does, left, 2, 0: 14 15);
-            if does.multiply {
-                dot!("tmm2", "tmm5", "tmm6");
-                load!("tmm6", plane(0, 0));
-            }
+            dot!(does, "tmm2", "tmm5", "tmm6");
+            load!(does, "tmm6", plane(0, 0));
             scale!(does, left, 2, 1: 0 1 2);
-            if does.multiply {
-                dot!("tmm3", "tmm5", "tmm7");
-                load!("tmm7", plane(1, 0));
-            }
+            dot!(does, "tmm3", "tmm5", "tmm7");
+            load!(does, "tmm7", plane(1, 0));
             scale!(does, left, 2, 1: 3 4 5);
-            if does.multiply {
-                dot!("tmm0", "tmm4", "tmm6");
-            }
+            dot!(does, "tmm0", "tmm4", "tmm6");
             scale!(does, left, 2, 1: 6 7 8);
-            if does.multiply {
-                dot!("tmm1", "tmm4", "tmm7");
-            }
+            dot!(does, "tmm1", "tmm4", "tmm7");
             scale!(does, left, 2, 1: 9 10 11);
-            if does.multiply {
-                dot!("tmm2", "tmm5", "tmm6");
-            }
+            dot!(does, "tmm2", "tmm5", "tmm6");
             scale!(does, left, 2, 1: 12 13);
-            if does.multiply {
-                dot!("tmm3", "tmm5", "tmm7");
-            }
+            dot!(does, "tmm3", "tmm5", "tmm7");
             scale!(does, left, 2, 1: 14 15);
         }
     }
@@ -488,42 +442,24 @@ macro_rules! column_step {
             ) {
                 // SAFETY: passed on.
                 unsafe {
-                    if does.multiply {
-                        load!("tmm4", self.tile(0, group));
-                        load!("tmm6", row.wrapping_add(2 * TILE_LEN));
-                    }
-                    if does.leave {
-                        leave!($first, fresh);
-                    }
-                    if does.multiply {
-                        dot!(fresh $first, "tmm4", "tmm6");
-                        load!("tmm5", self.tile(1, group));
-                    }
+                    load!(does, "tmm4", self.tile(0, group));
+                    load!(does, "tmm6", row.wrapping_add(2 * TILE_LEN));
+                    leave!(does, $first, fresh);
+                    dot!(does, fresh $first, "tmm4", "tmm6");
+                    load!(does, "tmm5", self.tile(1, group));
                     scale!(does, left, 1, 0: 0 1 2 3 4);
-                    if does.leave {
-                        leave!($second, fresh.wrapping_add(TILE * TILE));
-                    }
-                    if does.multiply {
-                        dot!(fresh $second, "tmm5", "tmm6");
-                        load!("tmm7", row.wrapping_add(TILE_LEN));
-                    }
+                    leave!(does, $second, fresh.wrapping_add(TILE * TILE));
+                    dot!(does, fresh $second, "tmm5", "tmm6");
+                    load!(does, "tmm7", row.wrapping_add(TILE_LEN));
                     scale!(does, left, 1, 0: 5 6 7 8 9);
-                    if does.multiply {
-                        dot!($first, "tmm4", "tmm7");
-                        load!("tmm6", row);
-                    }
+                    dot!(does, $first, "tmm4", "tmm7");
+                    load!(does, "tmm6", row);
                     scale!(does, left, 1, 0: 10 11 12 13 14 15);
-                    if does.multiply {
-                        dot!($second, "tmm5", "tmm7");
-                    }
+                    dot!(does, $second, "tmm5", "tmm7");
                     scale!(does, left, 1, 1: 0 1 2 3 4);
-                    if does.multiply {
-                        dot!($first, "tmm4", "tmm6");
-                    }
+                    dot!(does, $first, "tmm4", "tmm6");
                     scale!(does, left, 1, 1: 5 6 7 8 9);
-                    if does.multiply {
-                        dot!($second, "tmm5", "tmm6");
-                    }
+                    dot!(does, $second, "tmm5", "tmm6");
                     scale!(does, left, 1, 1: 10 11 12 13 14 15);
                 }
             }
@@ -544,69 +480,64 @@ impl Tiles<'_> {
         for strip in (0..strips.count).step_by(2) {
             // SAFETY: passed on.
             unsafe {
-                if strip + 1 < strips.count {
-                    self.two_planes_two_strips(strips, strip, next);
-                } else {
-                    self.two_planes_one_strip(strips, strip, next);
+                match strip + 1 < strips.count {
+                    true => self.two_planes_of::<2>(strips, strip, next),
+                    false => self.two_planes_of::<1>(strips, strip, next),
                 }
             }
         }
     }
 
+    /// One strip or two.
+    ///
     /// # Safety
-    /// As above; there is a strip behind this one.
+    /// As above; there are so many strips from this one on.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
-    unsafe fn two_planes_two_strips(&self, strips: &Strips, strip: usize, next: &mut Unpacking) {
+    unsafe fn two_planes_of<const N: usize>(
+        &self,
+        strips: &Strips,
+        strip: usize,
+        next: &mut Unpacking,
+    ) {
         let share = self.share(strips);
         clear();
         for group in 0..self.groups {
+            let (a, b) = (
+                [self.tile(0, group), self.tile(1, group)],
+                strips.tiles(strip, group),
+            );
             // SAFETY: passed on.
             unsafe {
-                tiles!(
-                    both!(outputs, "0"), both!(strips, "2048"), square!(),
-                    both!(strips, "1024"), square!(),
-                    both!(outputs, "8192"), square!(),
-                    both!(strips, "0"), square!(),
-                    both!(outputs, "0"), square!();
-                    a0 = self.tile(0, group), a1 = self.tile(1, group),
-                    b0 = strips.tiles(strip, group), b1 = strips.tiles(strip + 1, group)
-                );
+                if N == 2 {
+                    tiles!(
+                        both!(outputs, "0"), both!(strips, "2048"), square!(),
+                        both!(strips, "1024"), square!(),
+                        both!(outputs, "8192"), square!(),
+                        both!(strips, "0"), square!(),
+                        both!(outputs, "0"), square!();
+                        a0 = a[0], a1 = a[1], b0 = b, b1 = strips.tiles(strip + 1, group)
+                    );
+                } else {
+                    tiles!(
+                        both!(outputs, "0"),
+                        "tileloadd tmm6,[{b}+{row}*1+2048]", column!("tmm6"),
+                        "tileloadd tmm7,[{b}+{row}*1+1024]", column!("tmm7"),
+                        both!(outputs, "8192"), column!("tmm7"),
+                        "tileloadd tmm6,[{b}+{row}*1]", column!("tmm6"),
+                        both!(outputs, "0"), column!("tmm6");
+                        a0 = a[0], a1 = a[1], b = b
+                    );
+                }
                 next.more(share);
             }
         }
         // SAFETY: passed on.
         unsafe {
-            tiles!(store!(two); to = self.fresh);
-            self.scale_block::<2>(strips, strip);
-        }
-    }
-
-    /// # Safety
-    /// As above.
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
-    unsafe fn two_planes_one_strip(&self, strips: &Strips, strip: usize, next: &mut Unpacking) {
-        let share = self.share(strips);
-        clear();
-        for group in 0..self.groups {
-            // SAFETY: passed on.
-            unsafe {
-                tiles!(
-                    both!(outputs, "0"),
-                    "tileloadd tmm6,[{b}+{row}*1+2048]", column!("tmm6"),
-                    "tileloadd tmm7,[{b}+{row}*1+1024]", column!("tmm7"),
-                    both!(outputs, "8192"), column!("tmm7"),
-                    "tileloadd tmm6,[{b}+{row}*1]", column!("tmm6"),
-                    both!(outputs, "0"), column!("tmm6");
-                    a0 = self.tile(0, group), a1 = self.tile(1, group),
-                    b = strips.tiles(strip, group)
-                );
-                next.more(share);
+            match N {
+                2 => tiles!(store!(two); to = self.fresh),
+                _ => tiles!(store!(one); to = self.fresh),
             }
-        }
-        // SAFETY: passed on.
-        unsafe {
-            tiles!(store!(one); to = self.fresh);
-            self.scale_block::<1>(strips, strip);
+            self.scale_block::<N>(strips, strip);
         }
     }
 

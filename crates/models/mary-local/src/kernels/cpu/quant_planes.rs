@@ -6,9 +6,10 @@ use std::arch::x86_64::*;
 use rayon::prelude::*;
 
 use super::aligned::Aligned;
-use super::matmul::Shared;
+use super::amx::transpose;
 use super::quant_digits::{self, CHUNK, DEPTH, TILE, TILE_LEN};
 use super::quant_memory::{get, set};
+use super::target::Shared;
 use super::team;
 
 /// Numbers that an activation is split into.
@@ -32,7 +33,7 @@ impl Planes {
         (self.rows, self.groups) = (rows, groups);
         self.data.reserve(strips * groups * PLANES * TILE_LEN);
         self.sums.reserve(strips * groups * TILE);
-        let data = SharedWords(self.data.as_mut_ptr());
+        let data = Shared(self.data.as_mut_ptr());
         let sums = Shared(self.sums.as_mut_ptr());
         let chunks = groups.div_ceil(CHUNK);
         each(rows, strips * chunks, 4, |i| {
@@ -44,7 +45,7 @@ impl Planes {
                 // SAFETY: every group of a strip is written once, and memory for it is there; this type
                 // is used only where `supports` found AVX-512.
                 unsafe {
-                    let tile = data.at(at * PLANES * TILE_LEN);
+                    let tile = data.pointer().add(at * PLANES * TILE_LEN);
                     split(of, inputs, group, tile, sums.pointer().add(at * TILE));
                 }
             }
@@ -75,21 +76,6 @@ pub(super) fn each(rows: usize, count: usize, share: usize, work: impl Fn(usize)
         .for_each(work);
 }
 
-/// A pointer that threads share, each writing its own part.
-#[derive(Clone, Copy)]
-struct SharedWords(*mut u16);
-
-impl SharedWords {
-    fn at(self, n: usize) -> *mut u16 {
-        self.0.wrapping_add(n)
-    }
-}
-
-// SAFETY: whoever writes through it takes care that no two threads write the same place.
-unsafe impl Send for SharedWords {}
-// SAFETY: as above.
-unsafe impl Sync for SharedWords {}
-
 /// Thirty-two inputs of up to sixteen rows: three planes of pairs of inputs, and the sums.
 ///
 /// # Safety
@@ -118,43 +104,11 @@ unsafe fn split(x: &[f32], inputs: usize, group: usize, tiles: *mut u16, sums: *
         }
     }
     for (p, plane) in planes.into_iter().enumerate() {
-        for (pair, line) in transpose(plane).into_iter().enumerate() {
+        for (pair, line) in transpose(&plane).into_iter().enumerate() {
             // SAFETY: the tile has sixteen lines of 64 bytes.
             unsafe { set(tiles.wrapping_add(p * TILE_LEN + pair * DEPTH), line) };
         }
     }
     // SAFETY: sixteen numbers.
     unsafe { set(sums, totals) };
-}
-
-/// Sixteen by sixteen numbers of 32 bits, turned around.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
-pub(super) fn transpose(x: [__m512i; TILE]) -> [__m512i; TILE] {
-    let mut a = x;
-    for i in (0..TILE).step_by(2) {
-        a[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
-        a[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
-    }
-    // In every 128 bits: column 4·lane + j of rows 4·i to 4·i + 3.
-    let mut b = a;
-    for i in (0..TILE).step_by(4) {
-        b[i] = _mm512_unpacklo_epi64(a[i], a[i + 2]);
-        b[i + 1] = _mm512_unpackhi_epi64(a[i], a[i + 2]);
-        b[i + 2] = _mm512_unpacklo_epi64(a[i + 1], a[i + 3]);
-        b[i + 3] = _mm512_unpackhi_epi64(a[i + 1], a[i + 3]);
-    }
-    let mut out = x;
-    for j in 0..4 {
-        let [r0, r1, r2, r3] = [b[j], b[4 + j], b[8 + j], b[12 + j]];
-        let low = _mm512_shuffle_i32x4::<0x44>(r0, r1);
-        let high = _mm512_shuffle_i32x4::<0xEE>(r0, r1);
-        let low2 = _mm512_shuffle_i32x4::<0x44>(r2, r3);
-        let high2 = _mm512_shuffle_i32x4::<0xEE>(r2, r3);
-        out[j] = _mm512_shuffle_i32x4::<0x88>(low, low2);
-        out[4 + j] = _mm512_shuffle_i32x4::<0xDD>(low, low2);
-        out[8 + j] = _mm512_shuffle_i32x4::<0x88>(high, high2);
-        out[12 + j] = _mm512_shuffle_i32x4::<0xDD>(high, high2);
-    }
-    out
 }

@@ -13,13 +13,14 @@ use std::sync::OnceLock;
 
 use super::aligned::Aligned;
 use super::amx;
-use super::matmul::{Linear, Matrix, Shared, Target};
+use super::matmul::{Linear, Matrix};
 use super::quant::Blocks;
 use super::quant_digits::{self, CHUNK, DEPTH, Digits, TILE, TILE_LEN, Unpacking};
-use super::quant_kernel::{FRESH, PAIR, Strips, Tiles, configure};
+use super::quant_kernel::{FRESH, PAIR, Strips, Tiles};
 use super::quant_memory::{get, set};
 pub use super::quant_planes::Planes;
-use super::quant_planes::{PLANES, each, transpose};
+use super::quant_planes::{PLANES, each};
+use super::target::{Shared, Target};
 
 /// Strips of sixteen rows that are handled between two walks over the weights.
 const STRIPS: usize = 16;
@@ -127,15 +128,15 @@ pub unsafe fn multiply(x: &Planes, w: &Blocks, area: Area, to: Target) {
     let lent = SCRATCH.take();
     let mut scratch = lent.unwrap_or_else(Scratch::new);
     // SAFETY: the caller vouches for the processor.
-    unsafe { configure() };
+    unsafe { amx::configure() };
     let last = (area.row + area.rows).min(x.rows);
     for row in (area.row..last).step_by(STRIPS * TILE) {
         let rows = (last - row).min(STRIPS * TILE);
         // SAFETY: passed on.
         unsafe { band(x, w, Area { row, rows, ..area }, to, &mut scratch) };
     }
-    // SAFETY: as above; frees the tile registers so that switching threads stays cheap.
-    unsafe { std::arch::asm!("tilerelease", options(nostack, nomem)) };
+    // SAFETY: as above.
+    unsafe { amx::release() };
     SCRATCH.set(Some(scratch));
 }
 
@@ -238,31 +239,26 @@ unsafe fn write(sums: &[f32], (outputs, rows): (usize, usize), at: *mut f32, to:
         // SAFETY: 256 sums.
         *line = unsafe { get(sums.wrapping_add(o * TILE)) };
     }
-    let lines = transpose(lines);
-    if (outputs, rows) == (TILE, TILE) {
-        for (row, line) in lines.into_iter().enumerate() {
-            let at = at.wrapping_add(row.wrapping_mul(to.stride));
-            // SAFETY: all of it is there.
-            unsafe {
-                let mut line = _mm512_castsi512_ps(line);
-                if to.add {
-                    line = _mm512_add_ps(get(at), line);
-                }
-                set(at, line);
-            }
-        }
-        return;
-    }
+    let lines = amx::transpose(&lines);
+    let whole = outputs == TILE;
     let mask = ((1u32 << outputs) - 1) as u16;
     for (row, line) in lines.into_iter().enumerate().take(rows) {
+        let at = at.wrapping_add(row.wrapping_mul(to.stride));
         let mut line = _mm512_castsi512_ps(line);
-        // SAFETY: the mask leaves only what is there.
+        // SAFETY: all of a whole line is there; of another, the mask leaves only what is.
         unsafe {
-            let at = at.wrapping_add(row * to.stride);
             if to.add {
-                line = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, at), line);
+                let before = if whole {
+                    get(at)
+                } else {
+                    _mm512_maskz_loadu_ps(mask, at)
+                };
+                line = _mm512_add_ps(before, line);
             }
-            _mm512_mask_storeu_ps(at, mask, line);
+            match whole {
+                true => set(at, line),
+                false => _mm512_mask_storeu_ps(at, mask, line),
+            }
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use super::amx::{self, Activations, Region, Tiles};
 use super::lazy::Lazy;
-use super::matmul::{Matrix, Multiplier, Rows, Shared, Target, padded, tiles_of};
+use super::matmul::{Matrix, Multiplier, Rows, padded, tiles_of};
 use super::quant::Blocks;
 #[cfg(target_arch = "x86_64")]
 use super::quant_tiles::{self, Area, Planes};
+use super::target::{Shared, Target};
 
 /// Rows and the head they are multiplied with. The head never keeps more than a block of logits.
 pub enum Slab<'a> {
@@ -31,6 +32,10 @@ pub enum Slab<'a> {
     },
 }
 
+/// Some outputs of a head, ready to be multiplied by one thread: gives the logits of so many rows from one on,
+/// row after row.
+pub type Columns<'a> = Box<dyn Fn(usize, usize, &mut [f32]) + 'a>;
+
 impl<'a> Slab<'a> {
     /// Prepares the rows for a matrix.
     pub fn new(rows: &'a mut Rows<'_>, matrix: &'a Matrix) -> Self {
@@ -54,10 +59,9 @@ impl<'a> Slab<'a> {
             }
             Matrix::Blocks(q) if q.keep => Self::new(rows, q.whole()),
             Matrix::Blocks(q) => {
-                let x = rows.x;
                 let tiles = Multiplier::best() == Multiplier::Tiles;
                 Self::Blocks {
-                    x,
+                    x: rows.x,
                     split: tiles.then(|| rows.split()),
                     blocks: &q.blocks,
                 }
@@ -76,122 +80,91 @@ impl<'a> Slab<'a> {
         }
     }
 
-    /// Outputs `first..first + count`, ready to be multiplied by one thread.
-    pub fn columns(&'a self, first: usize, count: usize) -> Columns<'a> {
+    /// Outputs `first..first + count`.
+    pub fn columns(&self, first: usize, count: usize) -> Columns<'_> {
+        let last = first + count;
         match self {
-            Self::Vectors { x, weights, inputs } => Columns {
-                count,
-                rows: x,
-                inputs: *inputs,
-                weights: ColumnWeights::Vectors(&weights[first * inputs..(first + count) * inputs]),
-            },
-            Self::Tiles(a, w) => Columns {
-                count,
-                rows: &[],
-                inputs: w.inputs,
-                weights: ColumnWeights::Tiles(a, w, first),
-            },
-            Self::Lazy(a, w) => Columns {
-                count,
-                rows: &[],
-                inputs: w.inputs(),
-                weights: ColumnWeights::Unpacked(a, w.some(first, first + count)),
-            },
-            #[cfg(target_arch = "x86_64")]
-            Self::Digits(planes, blocks) => Columns {
-                count,
-                rows: &[],
-                inputs: blocks.inputs(),
-                weights: ColumnWeights::Digits(planes, blocks, first),
-            },
-            Self::Blocks { x, split, blocks } => {
-                let last = first + count;
-                Columns {
-                    count,
-                    rows: x,
-                    inputs: blocks.inputs(),
-                    weights: match split {
-                        Some(a) => ColumnWeights::Unpacked(a, tiles_of(blocks, first, last)),
-                        None => ColumnWeights::Own(blocks.unpack(first, last)),
-                    },
-                }
+            Self::Vectors { x, weights, inputs } => {
+                let weights = &weights[first * inputs..last * inputs];
+                Box::new(move |row, rows, out| {
+                    vectors(x, (weights, count, *inputs), (row, rows), out);
+                })
             }
-        }
-    }
-}
-
-/// Some outputs of a head.
-pub struct Columns<'a> {
-    count: usize,
-    /// All rows, where they are not split for the tile unit.
-    rows: &'a [f32],
-    inputs: usize,
-    weights: ColumnWeights<'a>,
-}
-
-enum ColumnWeights<'a> {
-    Vectors(&'a [f32]),
-    Own(Vec<f32>),
-    Tiles(&'a Activations, &'a Tiles, usize),
-    Unpacked(&'a Activations, Tiles),
-    #[cfg(target_arch = "x86_64")]
-    Digits(&'a Planes, &'a Blocks, usize),
-}
-
-impl Columns<'_> {
-    /// Logits of rows `row..row + rows`, row after row.
-    pub fn compute(&self, row: usize, rows: usize, out: &mut [f32]) {
-        let count = self.count;
-        debug_assert!(out.len() >= rows * count && row.is_multiple_of(32));
-        let (a, w, output) = match &self.weights {
-            ColumnWeights::Vectors(weights) => return self.vectors(weights, row, rows, out),
-            ColumnWeights::Own(weights) => return self.vectors(weights, row, rows, out),
-            ColumnWeights::Tiles(a, w, first) => (*a, *w, *first),
-            ColumnWeights::Unpacked(a, w) => (*a, w, 0),
+            Self::Tiles(a, w) => Box::new(move |row, rows, out| {
+                tiled(a, w, (first, count), (row, rows), out);
+            }),
+            Self::Lazy(a, w) => {
+                let w = w.some(first, last);
+                Box::new(move |row, rows, out| tiled(a, &w, (0, count), (row, rows), out))
+            }
             #[cfg(target_arch = "x86_64")]
-            ColumnWeights::Digits(x, w, first) => {
-                let first = *first;
+            Self::Digits(x, w) => Box::new(move |row, rows, out| {
                 let area = Area {
                     first,
                     outputs: count,
                     row,
                     rows,
                 };
-                // As below.
-                let at = Shared(out.as_mut_ptr().wrapping_sub(row * count + first));
-                let stride = count;
                 let to = Target {
-                    at,
-                    stride,
+                    // The kernel counts from row 0, column 0 of the whole product.
+                    at: Shared(out.as_mut_ptr().wrapping_sub(row * count + first)),
+                    stride: count,
                     add: false,
                 };
                 // SAFETY: only the area, which is `out`, is touched.
-                return unsafe { quant_tiles::multiply(x, w, area, to) };
-            }
-        };
-        let region = Region {
-            row,
-            rows,
-            output,
-            outputs: count,
-            stride: count,
-            add: false,
-        };
-        // The kernel counts from row 0, column 0 of the whole product.
-        let origin = out.as_mut_ptr().wrapping_sub(row * count + output);
-        // SAFETY: only the region, which is `out`, is touched.
-        unsafe { amx::multiply(a, w, origin, region) }
+                unsafe { quant_tiles::multiply(x, w, area, to) };
+            }),
+            Self::Blocks { x, split, blocks } => match split {
+                Some(a) => {
+                    let w = tiles_of(blocks, first, last);
+                    Box::new(move |row, rows, out| tiled(a, &w, (0, count), (row, rows), out))
+                }
+                None => {
+                    let (w, inputs) = (blocks.unpack(first, last), blocks.inputs());
+                    Box::new(move |row, rows, out| {
+                        vectors(x, (&w, count, inputs), (row, rows), out);
+                    })
+                }
+            },
+        }
     }
+}
 
-    fn vectors(&self, weights: &[f32], row: usize, rows: usize, out: &mut [f32]) {
-        let (count, inputs) = (self.count, self.inputs);
-        let to = Target {
-            at: Shared(out.as_mut_ptr()),
-            stride: count,
-            add: false,
-        };
-        let x = &self.rows[row * inputs..(row + rows) * inputs];
-        // SAFETY: `out` holds the block and is borrowed mutably.
-        unsafe { padded(x, rows, (weights, count, inputs), to, false) }
-    }
+/// Some outputs of some rows on the tile unit.
+fn tiled(
+    a: &Activations,
+    w: &Tiles,
+    (output, outputs): (usize, usize),
+    (row, rows): (usize, usize),
+    out: &mut [f32],
+) {
+    debug_assert!(out.len() >= rows * outputs && row.is_multiple_of(32));
+    let region = Region {
+        row,
+        output,
+        ..Region::whole(rows, outputs, false)
+    };
+    // The kernel counts from row 0, column 0 of the whole product.
+    let origin = out.as_mut_ptr().wrapping_sub(row * outputs + output);
+    // SAFETY: only the region, which is `out`, is touched.
+    unsafe { amx::multiply(a, w, origin, region) }
+}
+
+/// These outputs of some rows with `gemm`.
+fn vectors(
+    x: &[f32],
+    weights: (&[f32], usize, usize),
+    (row, rows): (usize, usize),
+    out: &mut [f32],
+) {
+    let (_, count, inputs) = weights;
+    debug_assert!(out.len() >= rows * count);
+    let to = Target {
+        at: Shared(out.as_mut_ptr()),
+        stride: count,
+        add: false,
+    };
+    let x = &x[row * inputs..(row + rows) * inputs];
+    // SAFETY: `out` holds the block and is borrowed mutably.
+    unsafe { padded(x, rows, weights, to, false) }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, PoisonError};
 
-use mary_contract::{ErrorKind, ModelError};
 use mary_cuda::{Lent, Memory, NumberType, args};
 
-use super::{Angles, BASE, Cache, Cuda, MAX_WIDTH, Plan, Rotary, Tensor, Vector, int};
+use super::{Angles, Cache, Cuda, MAX_WIDTH, Plan, Rotary, Tensor, Vector, int, place_of};
 use crate::config::{Norm, Rope};
+use crate::errors::bad_model;
 use crate::kernels::{Alibi, AttentionCall, Heads, Rotary as Rotation};
 
 #[repr(C)]
@@ -27,75 +27,51 @@ struct Weighing {
     window: i32,
 }
 
+impl HeadShape {
+    fn new(of: &Heads) -> Self {
+        Self {
+            heads: int(of.heads),
+            kv_heads: int(of.kv_heads),
+            head_dim: int(of.head_dim),
+        }
+    }
+}
+
 /// Where the keys and the values of a layer lie.
 fn planes(cache: &Cache, layer: usize, kind: NumberType) -> (u64, u64) {
-    let base = cache.memory.as_ref().map_or(0, Memory::at);
+    let base = place_of(&cache.memory);
     let plane = (cache.rows * cache.width * kind.bytes()) as u64;
     let layer = layer as u64;
-    (
-        base + layer * plane,
-        base + (cache.layers as u64 + layer) * plane,
-    )
+    let values = cache.layers as u64 + layer;
+    (base + layer * plane, base + values * plane)
 }
 
 impl Cuda {
     pub(super) fn angles(&self, rope: &Rope, most: usize) -> Option<Arc<Angles>> {
-        let key: Vec<u32> = rope
-            .frequencies
-            .iter()
-            .chain([&rope.amplitude])
-            .map(|x| x.to_bits())
-            .collect();
+        let numbers = rope.frequencies.iter().chain([&rope.amplitude]);
+        let key: Vec<u32> = numbers.map(|x| x.to_bits()).collect();
         let mut ropes = self.ropes.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = ropes
-            .iter()
-            .position(|(k, a)| *k == key && a.positions >= most);
-        if let Some(i) = known {
-            return ropes.get(i).map(|(_, a)| Arc::clone(a));
+        let known = |(k, a): &&(Vec<u32>, Arc<Angles>)| *k == key && a.positions >= most;
+        if let Some((_, angles)) = ropes.iter().find(known) {
+            return Some(Arc::clone(angles));
         }
         let positions = most.next_power_of_two().max(1024);
-        let half = rope.frequencies.len();
         let places: Vec<usize> = (0..positions).collect();
-        let turned = Rotation::new(rope, &places);
-        let mut numbers = Vec::with_capacity(positions * 2 * half);
-        for place in places {
-            let (cos, sin) = turned.at(place);
-            numbers.extend_from_slice(cos);
-            numbers.extend_from_slice(sin);
-        }
-        let memory = self.keep(self.device.alloc(numbers.len() * 4))?;
-        self.keep(self.device.write(&numbers, memory.at()))?;
-        let angles = Arc::new(Angles {
-            memory,
-            positions,
-            half,
-        });
+        let angles = self.brought(&Rotation::new(rope, &places), positions)?;
         ropes.retain(|(k, _)| *k != key);
         ropes.push((key, Arc::clone(&angles)));
         Some(angles)
     }
 
-    /// Sines and cosines row by row, where each frequency turns by one of three positions.
-    pub(super) fn angles_along(
-        &self,
-        rope: &Rope,
-        turns: &[[u32; 3]],
-        axes: &[u8],
-    ) -> Option<Arc<Angles>> {
-        let half = rope.frequencies.len();
-        let turned = Rotation::along(rope, turns, axes);
-        let mut numbers = Vec::with_capacity(turns.len() * 2 * half);
-        for row in 0..turns.len() {
-            let (cos, sin) = turned.at(row);
-            numbers.extend_from_slice(cos);
-            numbers.extend_from_slice(sin);
-        }
-        let memory = self.keep(self.device.alloc(numbers.len() * 4))?;
-        self.keep(self.device.write(&numbers, memory.at()))?;
+    /// Brings sines and cosines onto the GPU, row by row.
+    pub(super) fn brought(&self, turned: &Rotation, rows: usize) -> Option<Arc<Angles>> {
+        let numbers: Vec<f32> = (0..rows)
+            .flat_map(|row| <[&[f32]; 2]>::from(turned.at(row)).concat())
+            .collect();
         Some(Arc::new(Angles {
-            memory,
-            positions: turns.len(),
-            half,
+            half: numbers.len() / (2 * rows).max(1),
+            memory: self.sent(&numbers)?,
+            positions: rows,
         }))
     }
 
@@ -106,8 +82,7 @@ impl Cuda {
         {
             return Some(Arc::clone(memory));
         }
-        let memory = Arc::new(self.keep(self.device.alloc(alibi.slopes.len() * 4))?);
-        self.keep(self.device.write(&alibi.slopes, memory.at()))?;
+        let memory = Arc::new(self.sent(&alibi.slopes)?);
         *slopes = Some((alibi.clone(), Arc::clone(&memory)));
         Some(memory)
     }
@@ -120,16 +95,11 @@ impl Cuda {
             return;
         }
         let Some(lent) = self.send(&list) else { return };
-        let bytes = int(cache.width * self.kind.bytes());
-        let plane = (cache.rows * cache.width * self.kind.bytes()) as u64;
-        let (base, places, count) = (
-            cache.memory.as_ref().map_or(0, Memory::at),
-            lent.at(),
-            int(list.len() / 2),
-        );
-        let grid = ((bytes as usize / 2).div_ceil(128), 2 * cache.layers);
-        let words = args![base, plane, bytes, places, count];
-        self.launch((BASE, "move_rows"), grid, 128, words);
+        let bytes = cache.width * self.kind.bytes();
+        let (base, plane) = (place_of(&cache.memory), (cache.rows * bytes) as u64);
+        let grid = ((bytes / 2).div_ceil(128), 2 * cache.layers);
+        let words = args![base, plane, int(bytes), lent.at(), int(list.len() / 2)];
+        self.base("move_rows", grid, 128, words);
     }
 
     /// Normalises and rotates queries and keys, and puts keys and values into the cache.
@@ -142,11 +112,7 @@ impl Cuda {
         plan: &Plan,
     ) {
         let (keys, values) = planes(cache, layer, self.kind);
-        let shape = HeadShape {
-            heads: int(heads.heads),
-            kv_heads: int(heads.kv_heads),
-            head_dim: int(heads.head_dim),
-        };
+        let shape = HeadShape::new(heads);
         let (q, k, rms, eps) = norms.map_or((0u64, 0u64, 0i32, 0.0f32), |(q, k, how)| {
             (q.at(), k.at(), i32::from(how.rms), how.eps)
         });
@@ -163,7 +129,12 @@ impl Cuda {
         let numbers = heads.q_width() + 2 * heads.kv_width();
         let each = if plan.rows < 1024 { 1024 } else { 4096 };
         let grid = (plan.rows, numbers.div_ceil(each).min(16));
-        self.launch((BASE, &name), grid, 256, words);
+        self.base(&name, grid, 256, words);
+    }
+
+    fn refuse(&self, message: String) {
+        let error = bad_model(message).hint("this model runs on the processor: --device cpu");
+        self.keep::<()>(Err(error));
     }
 
     /// Attention of every tile over its spans of the cache.
@@ -177,35 +148,25 @@ impl Cuda {
         let heads = call.heads;
         if heads.head_dim > MAX_WIDTH {
             let message = format!("heads of {} are wider than {MAX_WIDTH}", heads.head_dim);
-            self.keep::<()>(Err(ModelError::new(ErrorKind::BadModel, message)
-                .hint("this model runs on the processor: --device cpu")));
-            return;
+            return self.refuse(message);
         }
         let out = self.room(to, plan.rows * heads.q_width(), self.kind);
         let (keys, values) = planes(call.cache, call.layer, self.kind);
-        let shape = HeadShape {
-            heads: int(heads.heads),
-            kv_heads: int(heads.kv_heads),
-            head_dim: int(heads.head_dim),
-        };
+        let shape = HeadShape::new(heads);
         let settings = &call.settings;
         if let Some(window) = settings.window.filter(|w| *w < plan.longest) {
             let message = format!(
                 "a picture of {} rows is longer than this layer's window of {window}",
                 plan.longest
             );
-            self.keep::<()>(Err(ModelError::new(ErrorKind::BadModel, message)
-                .hint("this model runs on the processor: --device cpu")));
-            return;
+            return self.refuse(message);
         }
+        let rounded = settings.alibi.filter(|a| a.rounded);
         let weighing = Weighing {
             scale: settings.scale,
             cap: settings.soft_cap.unwrap_or(0.0),
             // Zero: biases in full precision, as they are.
-            alibi_scale: settings
-                .alibi
-                .filter(|a| a.rounded)
-                .map_or(0.0, |a| a.scale),
+            alibi_scale: rounded.map_or(0.0, |a| a.scale),
             causal: i32::from(settings.causal),
             window: int(settings.window.unwrap_or(0)),
         };
@@ -214,7 +175,7 @@ impl Cuda {
         let (at, spans) = (qkv.at(), plan.spans());
         let letter = self.kind.letter();
         // The matrix units' kernels know Falcon's biases only.
-        let exact = settings.alibi.is_some_and(|a| !a.rounded);
+        let exact = settings.alibi.is_some() && rounded.is_none();
         let units = matches!(heads.head_dim, 32 | 64 | 80 | 96 | 128 | 256) && !exact;
         let launch = |first: usize, count: usize, weighing: Weighing| {
             if count == 0 {
@@ -235,22 +196,17 @@ impl Cuda {
                 let name = format!("attend_last_{letter}{}_{rows}", heads.head_dim);
                 // A block does the same sums whatever its size; short texts keep small ones busy.
                 let threads = if plan.most_keys > 128 { 256 } else { 128 };
-                return self.launch((part, &name), grid, threads, words);
+                return self.launch((part, &name), grid, (threads, 0), words);
             }
-            match self.kind {
-                NumberType::Bf16 | NumberType::F16 if units => {
-                    let part = if letter == 'b' {
-                        "attend_b"
-                    } else {
-                        "attend_h"
-                    };
-                    // One warp takes a tile of at most 128 keys, four a longer one, in whatever block.
-                    let threads = if plan.most_keys > 128 { 128 } else { 32 };
-                    let name = format!("attend_{letter}{}", heads.head_dim);
-                    self.launch((part, &name), grid, threads, words);
-                }
-                _ => self.launch((BASE, &format!("attend_{letter}")), grid, 512, words),
-            }
+            let part = match self.kind {
+                NumberType::Bf16 if units => "attend_b",
+                NumberType::F16 if units => "attend_h",
+                _ => return self.base(&format!("attend_{letter}"), grid, 512, words),
+            };
+            // One warp takes a tile of at most 128 keys, four a longer one, in whatever block.
+            let threads = if plan.most_keys > 128 { 128 } else { 32 };
+            let name = format!("attend_{letter}{}", heads.head_dim);
+            self.launch((part, &name), grid, (threads, 0), words);
         };
         launch(0, plan.causal_tiles, weighing);
         let pictures = plan.tile_count - plan.causal_tiles;

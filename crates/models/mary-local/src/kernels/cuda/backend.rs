@@ -3,14 +3,15 @@
 use std::sync::PoisonError;
 
 use mary_contract::ModelError;
-use mary_cuda::{Memory, NumberType, args};
+use mary_cuda::{NumberType, args};
 
 use super::hopper::End;
-use super::{BASE, Cache, Cuda, Linear, Pending, Plan, Rotary, Table, Tensor, Vector, int, plan};
+use super::{Cache, Cuda, Linear, Pending, Plan, Rotary, Table, Tensor, Vector, int, place_of};
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
 use crate::kernels::{
-    AttentionCall, Backend, Draw, Extent, Groups, Heads, NormOf, Spans, WantedToken, Weights,
+    AttentionCall, Backend, Draw, Extent, Groups, Heads, NormOf, Rotary as Rotation, Spans,
+    WantedToken, Weights,
 };
 
 /// An activation as `kernels.cu` numbers it.
@@ -64,44 +65,32 @@ impl Backend for Cuda {
     }
 
     fn prepare(&self, parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Linear {
-        let (weights, shape) = self.bring_parts(parts);
-        let short_bias = match &bias {
-            Some(bias) if self.kind != NumberType::Single => {
-                let memory = self.keep(self.device.alloc(bias.len() * 2));
-                self.bring(bias, 1, memory.as_ref().map_or(0, Memory::at), 1);
-                memory
-            }
-            _ => None,
-        };
-        Linear {
-            weights,
-            outputs: shape.outputs,
-            inputs: shape.inputs,
-            parts: shape.parts,
-            bias: bias.map(|b| self.vector(b)),
-            short_bias,
+        let mut layer = self.bring_parts(parts);
+        if let Some(bias) = &bias
+            && self.kind != NumberType::Single
+        {
+            layer.short_bias = self.keep(self.device.alloc(bias.len() * 2));
+            self.bring(bias, 1, place_of(&layer.short_bias), 1);
         }
+        layer.bias = bias.map(|b| self.vector(b));
+        layer
     }
 
     fn vector(&self, x: Vec<f32>) -> Vector {
-        let memory = self.keep(self.device.alloc(x.len() * 4));
-        if let Some(memory) = &memory {
-            self.keep(self.device.write(&x, memory.at()));
-        }
         Vector {
-            memory,
+            memory: self.sent(&x),
             len: x.len(),
         }
     }
 
     fn table(&self, data: Vec<f32>, width: usize) -> Table {
+        if self.kind == NumberType::Single {
+            let memory = self.sent(&data);
+            return Table { memory, width };
+        }
         let memory = self.keep(self.device.alloc(data.len() * self.kind.bytes()));
         if let Some(memory) = &memory {
-            if self.kind == NumberType::Single {
-                self.keep(self.device.write(&data, memory.at()));
-            } else {
-                self.bring(&data, width, memory.at(), 1);
-            }
+            self.bring(&data, width, memory.at(), 1);
         }
         Table { memory, width }
     }
@@ -125,8 +114,9 @@ impl Backend for Cuda {
     }
 
     fn plan(&self, batch: &Batch, heads: &Heads) -> Plan {
-        let numbers = plan::Numbers::new(batch, heads.group());
-        Plan::new(&numbers, self.send(&numbers.all))
+        let (numbers, mut plan) = Plan::new(batch, heads.group());
+        plan.lent = self.send(&numbers);
+        plan
     }
 
     fn rotary(&self, rope: &Rope, positions: &[usize]) -> Rotary {
@@ -140,7 +130,7 @@ impl Backend for Cuda {
     fn rotary_along(&self, rope: &Rope, turns: &[[u32; 3]], axes: &[u8]) -> Option<Rotary> {
         let places: Vec<i32> = (0..turns.len()).map(int).collect();
         Some(Rotary {
-            angles: self.angles_along(rope, turns, axes),
+            angles: self.brought(&Rotation::along(rope, turns, axes), turns.len()),
             places: self.send(&places),
         })
     }
@@ -156,60 +146,51 @@ impl Backend for Cuda {
         let mut scratch = self.lock();
         let mut at = x.at();
         if x.kind != NumberType::Single {
-            let to = self.grow(&mut scratch.rows, len * 4);
-            let (name, count) = (format!("cast_{}s", x.kind.letter()), len as u64);
-            self.launch(
-                (BASE, &name),
+            at = self.grow(&mut scratch.rows, len * 4);
+            let words = args![x.at(), at, len as u64];
+            self.base(
+                &format!("cast_{}s", x.letter()),
                 (len.div_ceil(256), 1),
                 256,
-                args![at, to, count],
+                words,
             );
-            at = to;
         }
-        if self.broken() {
-            return vec![f32::NAN; len];
-        }
-        let read = self.keep(self.device.read(at, len));
+        let read = match self.broken() {
+            true => None,
+            false => self.keep(self.device.read(at, len)),
+        };
         read.unwrap_or_else(|| vec![f32::NAN; len])
     }
 
     fn embed(&self, plan: &Plan, table: &Table, scale: f32, to: &mut Tensor) {
         let out = self.room(to, plan.rows * table.width, NumberType::Single);
-        let (from, tokens, width) = (
-            table.memory.as_ref().map_or(0, Memory::at),
-            plan.tokens(),
-            int(table.width),
-        );
+        let from = place_of(&table.memory);
+        let words = args![from, plan.tokens(), int(table.width), scale, out];
         let name = format!("embed_{}", self.kind.letter());
-        let words = args![from, tokens, width, scale, out];
-        self.launch((BASE, &name), (plan.rows, 1), 128, words);
+        self.base(&name, (plan.rows, 1), 128, words);
     }
 
     fn add_positions(&self, plan: &Plan, table: &Table, offset: usize, x: &mut Tensor) {
-        let (from, places, width, offset, out) = (
-            table.memory.as_ref().map_or(0, Memory::at),
+        let from = place_of(&table.memory);
+        let words = args![
+            from,
             plan.positions(),
             int(table.width),
             int(offset),
-            x.at(),
-        );
-        let name = format!("add_positions_{}{}", self.kind.letter(), x.kind.letter());
-        let words = args![from, places, width, offset, out];
-        self.launch((BASE, &name), (plan.rows, 1), 128, words);
+            x.at()
+        ];
+        let name = format!("add_positions_{}{}", self.kind.letter(), x.letter());
+        self.base(&name, (plan.rows, 1), 128, words);
     }
 
     fn norm(&self, x: &Tensor, rows: usize, by: &NormOf<Vector>, to: &mut Tensor) {
         let width = by.weight.len;
         let out = self.room(to, rows * width, self.kind);
-        let (from, weight, bias) = (
-            x.at(),
-            by.weight.at(),
-            by.bias.as_ref().map_or(0, Vector::at),
-        );
-        let (width, rms, eps) = (int(width), i32::from(by.how.rms), by.how.eps);
-        let name = format!("norm_{}{}", x.kind.letter(), self.kind.letter());
-        let words = args![from, weight, bias, width, rms, eps, out];
-        self.launch((BASE, &name), (rows, 1), 128, words);
+        let (weight, bias) = (by.weight.at(), by.bias.as_ref().map_or(0, Vector::at));
+        let (rms, eps) = (i32::from(by.how.rms), by.how.eps);
+        let words = args![x.at(), weight, bias, int(width), rms, eps, out];
+        let name = format!("norm_{}{}", x.letter(), self.kind.letter());
+        self.base(&name, (rows, 1), 128, words);
     }
 
     fn linear(&self, x: &Tensor, rows: Extent, layer: &Linear, to: &mut Tensor, add: bool) {
@@ -240,14 +221,12 @@ impl Backend for Cuda {
         kind: Activation,
         to: &mut Tensor,
     ) {
-        let out = self.room(to, rows * width, self.kind);
-        let len = (rows * width) as u64;
-        let grid = (rows * width).div_ceil(2048);
-        let (from, width, gated) = (x.at(), int(width), i32::from(gated));
-        let kind = number_of(kind);
+        let len = rows * width;
+        let out = self.room(to, len, self.kind);
+        let (gated, kind) = (i32::from(gated), number_of(kind));
+        let words = args![x.at(), out, int(width), gated, kind, len as u64];
         let name = format!("activate_{}", self.kind.letter());
-        let words = args![from, out, width, gated, kind, len];
-        self.launch((BASE, &name), (grid, 1), 256, words);
+        self.base(&name, (len.div_ceil(2048), 1), 256, words);
     }
 
     fn linear_activated(
@@ -271,34 +250,28 @@ impl Backend for Cuda {
     }
 
     fn add(&self, x: &mut Tensor, y: &Tensor, len: usize) {
-        let (to, from, count) = (x.at(), y.at(), len as u64);
-        let name = format!("add_{}{}", y.kind.letter(), x.kind.letter());
-        self.launch(
-            (BASE, &name),
-            (len.div_ceil(256), 1),
-            256,
-            args![to, from, count],
-        );
+        let name = format!("add_{}{}", y.letter(), x.letter());
+        let words = args![x.at(), y.at(), len as u64];
+        self.base(&name, (len.div_ceil(256), 1), 256, words);
     }
 
     fn norm_spans(&self, x: &mut Tensor, rows: usize, spans: Spans, by: &NormOf<Vector>) {
-        let (at, weight, bias) = (
-            x.at(),
-            by.weight.at(),
-            by.bias.as_ref().map_or(0, Vector::at),
-        );
+        let (weight, bias) = (by.weight.at(), by.bias.as_ref().map_or(0, Vector::at));
         let (stride, first, width) = (int(spans.stride), int(spans.first), int(spans.width));
         let (rms, eps) = (i32::from(by.how.rms), by.how.eps);
-        let name = format!("norm_spans_{}", x.kind.letter());
-        let words = args![at, weight, bias, stride, first, width, rms, eps];
-        self.launch((BASE, &name), (rows, spans.count), 128, words);
+        let words = args![x.at(), weight, bias, stride, first, width, rms, eps];
+        let name = format!("norm_spans_{}", x.letter());
+        self.base(&name, (rows, spans.count), 128, words);
     }
 
     fn clip(&self, x: &mut Tensor, len: usize, limit: f32) {
-        let (at, count) = (x.at(), len as u64);
-        let name = format!("clip_{}", x.kind.letter());
-        let words = args![at, limit, count];
-        self.launch((BASE, &name), (len.div_ceil(256), 1), 256, words);
+        let words = args![x.at(), limit, len as u64];
+        self.base(
+            &format!("clip_{}", x.letter()),
+            (len.div_ceil(256), 1),
+            256,
+            words,
+        );
     }
 
     fn add_rows(&self, x: &Tensor, width: usize, to: (&[usize], &[f32]), out: &mut Tensor) {
@@ -306,11 +279,10 @@ impl Backend for Cuda {
         let mut list: Vec<i32> = rows.iter().map(|&r| int(r)).collect();
         list.extend(weights.iter().map(|w| w.to_bits().cast_signed()));
         let Some(lent) = self.send(&list) else { return };
-        let (from, places, sum) = (x.at(), lent.at(), out.at());
-        let (width, shares) = (int(width), places + rows.len() as u64 * 4);
-        let name = format!("add_rows_{}{}", x.kind.letter(), out.kind.letter());
-        let words = args![from, width, places, shares, sum];
-        self.launch((BASE, &name), (rows.len(), 1), 128, words);
+        let shares = lent.at() + rows.len() as u64 * 4;
+        let words = args![x.at(), int(width), lent.at(), shares, out.at()];
+        let name = format!("add_rows_{}{}", x.letter(), out.letter());
+        self.base(&name, (rows.len(), 1), 128, words);
     }
 
     fn place(
@@ -333,9 +305,8 @@ impl Backend for Cuda {
         let list: Vec<i32> = rows.iter().map(|&r| int(r)).collect();
         let out = self.room(to, rows.len() * width, x.kind);
         let Some(lent) = self.send(&list) else { return };
-        let (from, bytes, places) = (x.at(), int(width * x.kind.bytes()), lent.at());
-        let words = args![from, bytes, places, out];
-        self.launch((BASE, "gather"), (rows.len(), 1), 128, words);
+        let words = args![x.at(), int(width * x.kind.bytes()), lent.at(), out];
+        self.base("gather", (rows.len(), 1), 128, words);
     }
 
     fn pool(&self, x: &Tensor, width: usize, groups: &Groups) -> Vec<f32> {
@@ -343,30 +314,15 @@ impl Backend for Cuda {
         let mut list: Vec<i32> = groups.starts().iter().map(|&s| int(s)).collect();
         let first = list.len() as u64 * 4;
         list.extend(groups.rows().iter().map(|&r| int(r)));
-        let nothing = vec![f32::NAN; len];
-        let Some(lent) = self.send(&list) else {
-            return nothing;
+        let pooled = || {
+            let lent = self.send(&list)?;
+            let out = self.keep(self.lender.take(&self.device, len * 4))?;
+            let words = args![x.at(), int(width), lent.at(), lent.at() + first, out.at()];
+            let grid = (groups.len(), width.div_ceil(128));
+            self.base(&format!("pool_{}", x.letter()), grid, 128, words);
+            self.fetched(out, len)
         };
-        let Some(mut out) = self.keep(self.lender.take(&self.device, len * 4)) else {
-            return nothing;
-        };
-        let (from, starts, to) = (x.at(), lent.at(), out.at());
-        let (rows, count) = (starts + first, int(width));
-        let name = format!("pool_{}", x.kind.letter());
-        let words = args![from, count, starts, rows, to];
-        self.launch(
-            (BASE, &name),
-            (groups.len(), width.div_ceil(128)),
-            128,
-            words,
-        );
-        if self.broken() {
-            return nothing;
-        }
-        let asked = out
-            .staged()
-            .map(|s| s.ask(len).and_then(|()| s.answer(len)));
-        asked.and_then(|a| self.keep(a)).unwrap_or(nothing)
+        pooled().unwrap_or_else(|| vec![f32::NAN; len])
     }
 
     fn log_probs(

@@ -1,20 +1,12 @@
 //! Weights on their way to the GPU. Numbers that are stored as products take them are sent as they lie in
 //! the mapped file; others are sent as float32 and rounded or split there.
 
-use mary_cuda::{Memory, NumberType, args};
+use mary_cuda::{NumberType, args};
 use mary_weights::TensorType;
 use rayon::prelude::*;
 
-use super::{BASE, Cuda, int};
+use super::{Cuda, Linear, int, place_of};
 use crate::kernels::{Stored, Weights};
-
-/// What a linear layer became on the GPU.
-pub(super) struct Shape {
-    pub(super) outputs: usize,
-    pub(super) inputs: usize,
-    /// Parts of a weight: one, or three bfloat16s.
-    pub(super) parts: usize,
-}
 
 /// A matrix about to be sent.
 enum Matrix {
@@ -65,15 +57,15 @@ impl Cuda {
         }
     }
 
-    /// Matrices under one another, in the type that products take.
-    pub(super) fn bring_parts(&self, parts: Vec<Weights>) -> (Option<Memory>, Shape) {
+    /// Matrices under one another, in the type that products take; no bias yet.
+    pub(super) fn bring_parts(&self, parts: Vec<Weights>) -> Linear {
         let parts: Vec<(Matrix, usize)> = parts.into_iter().map(|w| self.matrix(w)).collect();
         let inputs = parts.first().map_or(0, |p| p.1);
         let numbers = parts.iter().map(|p| p.0.numbers()).sum::<usize>();
         let one = self.kind != NumberType::Single || parts.iter().all(|p| p.0.short());
         let split = if one { 1 } else { 3 };
         let memory = self.keep(self.device.alloc(numbers * split * 2));
-        let mut to = memory.as_ref().map_or(0, Memory::at);
+        let mut to = place_of(&memory);
         for (matrix, _) in parts {
             let numbers = matrix.numbers();
             match matrix {
@@ -91,12 +83,14 @@ impl Cuda {
             }
             to += (numbers * split * 2) as u64;
         }
-        let shape = Shape {
+        Linear {
+            weights: memory,
             outputs: numbers / inputs.max(1),
             inputs,
             parts: split,
-        };
-        (memory, shape)
+            bias: None,
+            short_bias: None,
+        }
     }
 
     /// Brings float32s onto the GPU in the type that products take, in one part or three.
@@ -106,22 +100,18 @@ impl Cuda {
         for (i, chunk) in data.chunks(step).enumerate() {
             let from = self.grow(&mut scratch.rows, chunk.len() * 4);
             let bytes = bytemuck::cast_slice(chunk);
-            if self.broken()
-                || self
-                    .keep(self.uploader.send(&self.device, bytes, from))
-                    .is_none()
-            {
+            let send = || self.keep(self.uploader.send(&self.device, bytes, from));
+            if self.broken() || send().is_none() {
                 return;
             }
-            let (len, width) = (chunk.len() as u64, int(width));
+            let len = chunk.len() as u64;
+            let to = to + (i * step * parts * 2) as u64;
             let grid = (chunk.len().div_ceil(256), 1);
             if parts == 3 {
-                let to = to + (i * step * 3 * 2) as u64;
-                self.launch((BASE, "split"), grid, 256, args![from, to, width, len]);
+                self.base("split", grid, 256, args![from, to, int(width), len]);
             } else {
                 let name = format!("cast_s{}", self.product_kind().letter());
-                let to = to + (i * step * self.product_kind().bytes()) as u64;
-                self.launch((BASE, &name), grid, 256, args![from, to, len]);
+                self.base(&name, grid, 256, args![from, to, len]);
             }
         }
     }

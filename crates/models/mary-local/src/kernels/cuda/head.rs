@@ -1,10 +1,10 @@
 //! The head: log-probabilities of wanted tokens without writing down all logits, and tokens drawn where
 //! the logits lie.
 
-use mary_cuda::{Lent, Memory, NumberType, args};
+use mary_cuda::{Lent, NumberType, args};
 
 use super::hopper::End;
-use super::{BASE, Cuda, Linear, Pending, Scratch, Tensor, Vector, int};
+use super::{Cuda, Linear, Pending, Scratch, Tensor, int};
 use crate::kernels::{Draw, WantedToken};
 
 /// Logits kept at once where they are written down at all: what stays in the GPU's cache.
@@ -38,8 +38,7 @@ impl Cuda {
     ) -> u64 {
         let out = self.grow(&mut scratch.normalisers, rows * 4);
         let operand = self.operand(scratch, x, rows * head.inputs, head);
-        let weights = head.weights.as_ref().map_or(0, Memory::at);
-        let bias = head.bias.as_ref().map_or(0, Vector::at);
+        let (weights, bias) = (head.weights_at(), head.bias_at());
         if self.hopper_takes(head) {
             let tiles = Self::hopper_tiles(head);
             let parts = self.grow(&mut scratch.parts, rows * tiles * 8);
@@ -52,31 +51,20 @@ impl Cuda {
             let tiles = head.outputs.div_ceil(tiling.columns);
             let parts = self.grow(&mut scratch.parts, rows * tiles * 8);
             let shape = self.shape(rows, head, cap);
-            let name = format!(
-                "{}_{}_exponentials",
-                tiling.name,
-                self.product_kind().letter()
+            let letter = self.product_kind().letter();
+            let name = (
+                self.product_part(),
+                &*format!("{}_{letter}_exponentials", tiling.name),
             );
             let words = args![operand, weights, bias, parts, shape];
-            if self.broken() {
-                return out;
-            }
             let grid = (rows.div_ceil(tiling.rows) * tiles, 1);
-            let launched = self.device.launch(
-                (self.product_part(), &name),
-                grid,
-                tiling.threads,
-                tiling.shared,
-                words,
-            );
-            self.keep(launched);
+            self.launch(name, grid, (tiling.threads, tiling.shared), words);
             self.gather_exponentials((parts, tiles), rows, out);
             return out;
         }
         // Blocks of logits that lie in memory, so few that they stay in the GPU's cache.
         let step = LOGITS / head.outputs.max(1);
         let step = (step / 128 * 128).max(128);
-        let width = int(head.outputs);
         for first in (0..rows).step_by(step) {
             let rows = step.min(rows - first);
             let logits = self.grow(&mut scratch.parts, rows * head.outputs * 4);
@@ -84,17 +72,16 @@ impl Cuda {
             let from = operand + (first * each) as u64;
             self.multiply(from, rows, head, (logits, NumberType::Single), false);
             let to = out + (first * 4) as u64;
-            let words = args![logits, width, cap, to];
-            self.launch((BASE, "normalise_logits"), (rows, 1), 512, words);
+            let words = args![logits, int(head.outputs), cap, to];
+            self.base("normalise_logits", (rows, 1), 512, words);
         }
         out
     }
 
     /// The normaliser of each row from what its tiles of columns left.
     fn gather_exponentials(&self, (parts, tiles): (u64, usize), rows: usize, out: u64) {
-        let (tiles, count) = (int(tiles), int(rows));
-        let words = args![parts, tiles, count, out];
-        self.launch((BASE, "normalise"), (rows.div_ceil(8), 1), 256, words);
+        let words = args![parts, int(tiles), int(rows), out];
+        self.base("normalise", (rows.div_ceil(8), 1), 256, words);
     }
 
     /// Log-probabilities of the wanted tokens, on their way.
@@ -112,10 +99,8 @@ impl Cuda {
         if wanted.is_empty() || rows == 0 {
             return nothing;
         }
-        let list: Vec<i32> = wanted
-            .iter()
-            .flat_map(|w| [w.row.cast_signed(), w.token.cast_signed()])
-            .collect();
+        let pair = |w: &WantedToken| [w.row.cast_signed(), w.token.cast_signed()];
+        let list: Vec<i32> = wanted.iter().flat_map(pair).collect();
         let Some(asked) = self.send(&list) else {
             return nothing;
         };
@@ -125,24 +110,14 @@ impl Cuda {
         let mut scratch = self.lock();
         let cap = cap.unwrap_or(0.0);
         let normalisers = self.normalisers(&mut scratch, x, rows, head, cap);
-        let (from, places, to) = (x.at(), asked.at(), out.at());
-        let weights = head.weights.as_ref().map_or(0, Memory::at);
-        let bias = head.bias.as_ref().map_or(0, Vector::at);
-        let (count, width, parts) = (int(wanted.len()), int(head.inputs), int(head.parts));
-        let name = format!("pick_{}", self.kind.letter());
+        let (from, weights, bias) = (x.at(), head.weights_at(), head.bias_at());
+        let (places, count, to) = (asked.at(), int(wanted.len()), out.at());
+        let (width, parts, all) = (int(head.inputs), int(head.parts), normalisers);
         let words = args![
-            from,
-            weights,
-            bias,
-            normalisers,
-            places,
-            count,
-            width,
-            parts,
-            cap,
-            to
+            from, weights, bias, all, places, count, width, parts, cap, to
         ];
-        self.launch((BASE, &name), (wanted.len().div_ceil(8), 1), 256, words);
+        let name = format!("pick_{}", self.kind.letter());
+        self.base(&name, (wanted.len().div_ceil(8), 1), 256, words);
         if !self.broken()
             && let Some(staged) = out.staged()
         {
@@ -160,11 +135,8 @@ impl Cuda {
         if self.broken() {
             return nothing();
         }
-        let answer = pending
-            .lent
-            .as_mut()
-            .and_then(Lent::staged)
-            .map(|s| s.answer(len));
+        let staged = pending.lent.as_mut().and_then(Lent::staged);
+        let answer = staged.map(|s| s.answer(len));
         answer.and_then(|a| self.keep(a)).unwrap_or_else(nothing)
     }
 
@@ -178,19 +150,11 @@ impl Cuda {
         let rows = draws.len();
         let list: Vec<i32> = draws.iter().flat_map(words_of).collect();
         let asked = self.send(&list)?;
-        let mut out = self.keep(self.lender.take(&self.device, rows * 4))?;
-        let (from, count, how, to) = (logits.at(), int(width), asked.at(), out.at());
+        let out = self.keep(self.lender.take(&self.device, rows * 4))?;
         let cap = cap.unwrap_or(0.0);
-        let words = args![from, count, cap, how, to];
-        self.launch((BASE, "draw"), (rows, 1), 512, words);
-        if self.broken() {
-            return None;
-        }
-        let asked = out
-            .staged()
-            .map(|s| s.ask(rows).and_then(|()| s.answer(rows)));
-        let answer = asked.and_then(|a| self.keep(a))?;
+        let words = args![logits.at(), int(width), cap, asked.at(), out.at()];
+        self.base("draw", (rows, 1), 512, words);
         let token = |x: f32| u32::try_from(x.to_bits().cast_signed()).ok();
-        Some(answer.into_iter().map(token).collect())
+        Some(self.fetched(out, rows)?.into_iter().map(token).collect())
     }
 }

@@ -1,10 +1,10 @@
 //! Products with the kernels of `hopper.cu`, on the GPUs they were written for.
 
-use mary_cuda::{Matrix, Memory, NumberType, args};
+use mary_cuda::{Matrix, NumberType, args};
 
 use crate::config::Activation;
 
-use super::{Cuda, Linear, Vector, int};
+use super::{Cuda, Linear, int};
 
 /// As in `hopper.cu`: rows of a cluster's tile and of a block's, columns, blocks in a cluster.
 const ROWS: usize = 128;
@@ -58,10 +58,8 @@ impl Cuda {
 
     /// Whether a product can be activated before it is written down.
     pub(super) fn hopper_activates(kind: Activation) -> bool {
-        matches!(
-            kind,
-            Activation::Gelu | Activation::GeluTanh | Activation::Relu
-        )
+        use Activation::{Gelu, GeluTanh, Relu};
+        matches!(kind, Gelu | GeluTanh | Relu)
     }
 
     /// Columns of a tile, one result each where exponentials are summed.
@@ -89,16 +87,12 @@ impl Cuda {
             rows,
             width,
         };
-        let weights = layer.weights.as_ref().map_or(0, Memory::at);
-        let left = self.keep(self.device.map(of(x, rows), BLOCK_ROWS));
-        let right = self.keep(
-            self.device
-                .map(of(weights, layer.outputs), COLUMNS / CLUSTER),
-        );
+        let map = |at, rows, tile| self.keep(self.device.map(of(at, rows), tile));
+        let left = map(x, rows, BLOCK_ROWS);
+        let right = map(layer.weights_at(), layer.outputs, COLUMNS / CLUSTER);
         let (Some(left), Some(right)) = (left, right) else {
             return;
         };
-        let bias = layer.bias.as_ref().map_or(0, Vector::at);
         let shape = Shape {
             m: int(rows),
             n: int(layer.outputs),
@@ -123,10 +117,7 @@ impl Cuda {
         let clusters = rows.div_ceil(ROWS) * layer.outputs.div_ceil(COLUMNS);
         let most = self.device.multiprocessors / CLUSTER;
         let grid = (clusters.min(most.max(1)) * CLUSTER, 1);
-        let words = args![left, right, bias, out, shape];
-        let launched = self
-            .device
-            .launch((part, &name), grid, THREADS, SHARED, words);
-        self.keep(launched);
+        let words = args![left, right, layer.bias_at(), out, shape];
+        self.launch((part, &name), grid, (THREADS, SHARED), words);
     }
 }

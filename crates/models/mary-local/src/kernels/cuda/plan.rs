@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use mary_cuda::Lent;
 
+use super::int;
 use crate::batch::{Batch, Segment};
 
 /// The widest head the kernels take.
@@ -100,54 +101,9 @@ pub fn tiles(segments: &[Segment], group: usize) -> Vec<Tile> {
     all
 }
 
-/// A batch as whole numbers: tokens, positions, slots, tiles, spans.
-pub struct Numbers {
-    pub all: Vec<i32>,
-    rows: usize,
-    tiles: usize,
-    causal_tiles: usize,
-    most_keys: usize,
-    longest: usize,
-    last_rows: Option<usize>,
-}
-
-fn int(n: usize) -> i32 {
-    i32::try_from(n).unwrap_or(i32::MAX)
-}
-
-impl Numbers {
-    pub fn new(batch: &Batch, group: usize) -> Self {
-        let rows = batch.len();
-        let (segments, causal) = cut(batch);
-        let (before, pictures) = segments.split_at(causal);
-        let tiles = tiles(&segments, group);
-        let in_tiles = |s: &Segment| (s.len * group).div_ceil(TILE);
-        let mut all =
-            Vec::with_capacity(3 * rows + TILE_NUMBERS * tiles.len() + 2 * segments.len());
-        all.extend(batch.tokens.iter().map(|t| t.cast_signed()));
-        all.extend(batch.positions.iter().map(|&p| int(p)));
-        all.extend(batch.slots.iter().map(|&s| int(s)));
-        for t in &tiles {
-            let numbers = [t.first, t.begin, t.rows, t.position, t.spans, t.keys];
-            all.extend(numbers.map(int));
-        }
-        let spans = segments.iter().flat_map(|s| &s.spans);
-        all.extend(spans.flat_map(|&(first, len)| [int(first), int(len)]));
-        Self {
-            all,
-            rows,
-            tiles: tiles.len(),
-            causal_tiles: before.iter().map(in_tiles).sum(),
-            longest: pictures.iter().map(|s| s.len).max().unwrap_or(0),
-            most_keys: tiles.iter().map(|t| t.keys).max().unwrap_or(0),
-            last_rows: (batch.writing && segments.iter().all(|s| s.len == 1)).then_some(group),
-        }
-    }
-}
-
-/// A batch on the GPU.
+/// A batch on the GPU: tokens, positions, slots, tiles and spans as whole numbers, one after the other.
 pub struct Plan {
-    lent: Option<Lent>,
+    pub(super) lent: Option<Lent>,
     pub rows: usize,
     pub tile_count: usize,
     /// The first of them, which see what came before them; the rest see all keys of their segment.
@@ -161,16 +117,34 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new(numbers: &Numbers, lent: Option<Lent>) -> Self {
-        Self {
-            lent,
-            rows: numbers.rows,
-            tile_count: numbers.tiles,
-            causal_tiles: numbers.causal_tiles,
-            longest: numbers.longest,
-            most_keys: numbers.most_keys,
-            last_rows: numbers.last_rows,
+    /// A batch as whole numbers, and what is known of them here; they are still to be sent.
+    pub fn new(batch: &Batch, group: usize) -> (Vec<i32>, Self) {
+        let rows = batch.len();
+        let (segments, causal) = cut(batch);
+        let (before, pictures) = segments.split_at(causal);
+        let tiles = tiles(&segments, group);
+        let in_tiles = |s: &Segment| (s.len * group).div_ceil(TILE);
+        let count = 3 * rows + TILE_NUMBERS * tiles.len() + 2 * segments.len();
+        let mut all = Vec::with_capacity(count);
+        all.extend(batch.tokens.iter().map(|t| t.cast_signed()));
+        all.extend(batch.positions.iter().map(|&p| int(p)));
+        all.extend(batch.slots.iter().map(|&s| int(s)));
+        for t in &tiles {
+            let numbers = [t.first, t.begin, t.rows, t.position, t.spans, t.keys];
+            all.extend(numbers.map(int));
         }
+        let spans = segments.iter().flat_map(|s| &s.spans);
+        all.extend(spans.flat_map(|&(first, len)| [int(first), int(len)]));
+        let plan = Self {
+            lent: None,
+            rows,
+            tile_count: tiles.len(),
+            causal_tiles: before.iter().map(in_tiles).sum(),
+            longest: pictures.iter().map(|s| s.len).max().unwrap_or(0),
+            most_keys: tiles.iter().map(|t| t.keys).max().unwrap_or(0),
+            last_rows: (batch.writing && segments.iter().all(|s| s.len == 1)).then_some(group),
+        };
+        (all, plan)
     }
 
     fn at(&self, number: usize) -> u64 {
@@ -214,9 +188,9 @@ mod tests {
         assert_eq!(all[1].begin, 16);
         assert_eq!((all[2].first, all[2].position, all[2].spans), (7, 4, 1));
         assert_eq!(all[2].keys, 6);
-        let numbers = Numbers::new(&batch, 3);
-        assert_eq!(numbers.last_rows, None);
-        let spans = &numbers.all[3 * 9 + 6 * 3..];
+        let (numbers, plan) = Plan::new(&batch, 3);
+        assert_eq!(plan.last_rows, None);
+        let spans = &numbers[3 * 9 + 6 * 3..];
         assert_eq!(spans, [0, 7, 0, 3, 20, 1, 30, 2]);
     }
 
@@ -236,9 +210,9 @@ mod tests {
         };
         batch.push(&[1], &[(0, 3)], 3);
         batch.push(&[2], &[(0, 3), (10, 2)], 12);
-        assert_eq!(Numbers::new(&batch, 4).last_rows, Some(4));
+        assert_eq!(Plan::new(&batch, 4).1.last_rows, Some(4));
         batch.push(&[3, 4], &[], 20);
-        assert_eq!(Numbers::new(&batch, 4).last_rows, None);
+        assert_eq!(Plan::new(&batch, 4).1.last_rows, None);
     }
 
     #[test]
@@ -259,9 +233,9 @@ mod tests {
             seen,
             [(0, 2, 0, 2), (5, 2, 5, 7), (7, 2, 4, 6), (2, 3, 2, 5)]
         );
-        let numbers = Numbers::new(&batch, 6);
+        let (_, plan) = Plan::new(&batch, 6);
         assert_eq!(
-            (numbers.tiles, numbers.causal_tiles, numbers.longest),
+            (plan.tile_count, plan.causal_tiles, plan.longest),
             (5, 3, 3)
         );
         // Two pictures that follow one another do not see each other.

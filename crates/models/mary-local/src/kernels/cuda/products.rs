@@ -1,10 +1,10 @@
 //! Products of rows and weights: by cuBLASLt where it is there, by the program's own kernels otherwise.
 
-use mary_contract::{ErrorKind, ModelError};
-use mary_cuda::{Factor, Memory, NumberType, Places, Product, args};
+use mary_cuda::{Factor, NumberType, Places, Product, args};
 
 use super::hopper::End;
-use super::{BASE, Cuda, Linear, Scratch, Tensor, Vector, int};
+use super::{Cuda, Linear, Scratch, Tensor, int, place_of};
+use crate::errors::internal;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -92,35 +92,41 @@ impl Cuda {
         len: usize,
         layer: &Linear,
     ) -> u64 {
-        let count = len as u64;
-        let from = x.at();
-        let grid = (len.div_ceil(256), 1);
+        let (from, count, grid) = (x.at(), len as u64, (len.div_ceil(256), 1));
         if self.row_parts() == 3 {
             let to = self.grow(&mut scratch.rows, len * 6);
-            let width = int(layer.inputs);
-            self.launch((BASE, "split"), grid, 256, args![from, to, width, count]);
+            self.base(
+                "split",
+                grid,
+                256,
+                args![from, to, int(layer.inputs), count],
+            );
             return to;
         }
         if x.kind == self.kind {
             return from;
         }
         let to = self.grow(&mut scratch.rows, len * self.kind.bytes());
-        let name = format!("cast_{}{}", x.kind.letter(), self.kind.letter());
-        self.launch((BASE, &name), grid, 256, args![from, to, count]);
+        let name = format!("cast_{}{}", x.letter(), self.kind.letter());
+        self.base(&name, grid, 256, args![from, to, count]);
         to
     }
 
     pub(super) fn product_kind(&self) -> NumberType {
-        if self.kind == NumberType::Single {
-            NumberType::Bf16
-        } else {
-            self.kind
+        match self.kind {
+            NumberType::Single => NumberType::Bf16,
+            kind => kind,
         }
+    }
+
+    /// Whether shared memory is too small for the larger tiles.
+    fn lean(&self) -> bool {
+        self.device.shared < 4 * 48 * 1024
     }
 
     pub(super) fn tiling(&self, rows: usize, columns: usize) -> Tiling {
         let large = rows.div_ceil(128) * columns.div_ceil(256);
-        let lean = self.device.shared < 4 * 48 * 1024;
+        let lean = self.lean();
         if rows > 64 && large * 4 >= self.device.multiprocessors * 3 {
             Tiling {
                 name: "product_large",
@@ -141,8 +147,7 @@ impl Cuda {
     }
 
     pub(super) fn product_part(&self) -> &'static str {
-        let lean = self.device.shared < 4 * 48 * 1024;
-        match (self.product_kind(), lean) {
+        match (self.product_kind(), self.lean()) {
             (NumberType::F16, false) => "product_h",
             (NumberType::F16, true) => "product_h_lean",
             (_, false) => "product_b",
@@ -179,10 +184,9 @@ impl Cuda {
         let Some(blas) = self.blas.as_ref().filter(|_| self.library_takes(layer)) else {
             return false;
         };
-        let weights = layer.weights.as_ref().map_or(0, Memory::at);
         let bias = match kind {
-            NumberType::Single => layer.bias.as_ref().map_or(0, Vector::at),
-            _ => layer.short_bias.as_ref().map_or(0, Memory::at),
+            NumberType::Single => layer.bias_at(),
+            _ => place_of(&layer.short_bias),
         };
         let steps = self.steps(layer);
         for (i, step) in steps.iter().enumerate() {
@@ -203,7 +207,7 @@ impl Cuda {
             let place = |part: usize| ((part * layer.inputs + step.first) * 2) as u64;
             let places = Places {
                 left: x + place(step.of_x),
-                right: weights + place(step.of_weights),
+                right: layer.weights_at() + place(step.of_weights),
                 bias,
                 from: out,
                 out,
@@ -211,9 +215,8 @@ impl Cuda {
             };
             if !blas.multiply(product, places) {
                 if i > 0 {
-                    let message = "cuBLASLt stopped in the middle of a product".to_owned();
-                    self.keep::<()>(Err(ModelError::new(ErrorKind::Internal, message)
-                        .hint("--model-arg matmul=own does without it")));
+                    let error = internal("cuBLASLt stopped in the middle of a product");
+                    self.keep::<()>(Err(error.hint("--model-arg matmul=own does without it")));
                 }
                 return i > 0;
             }
@@ -233,8 +236,7 @@ impl Cuda {
         if self.broken() || rows == 0 {
             return;
         }
-        let weights = layer.weights.as_ref().map_or(0, Memory::at);
-        let bias = layer.bias.as_ref().map_or(0, Vector::at);
+        let (weights, bias) = (layer.weights_at(), layer.bias_at());
         let (to, out_kind) = out;
         let end = match (add, out_kind) {
             (false, kind) => Some(End::Store(kind)),
@@ -253,29 +255,15 @@ impl Cuda {
         let (from, into) = (self.product_kind().letter(), out_kind.letter());
         if !layer.inputs.is_multiple_of(8) {
             let grid = ((rows * layer.outputs).div_ceil(256), 1);
-            let name = format!("product_plain_{from}{into}");
-            let add = i32::from(add);
-            self.launch(
-                (BASE, &name),
-                grid,
-                256,
-                args![x, weights, bias, to, shape, add],
-            );
-            return;
+            let words = args![x, weights, bias, to, shape, i32::from(add)];
+            return self.base(&format!("product_plain_{from}{into}"), grid, 256, words);
         }
         let tiling = self.tiling(rows, layer.outputs);
         let what = if add { "add" } else { "store" };
         let name = format!("{}_{from}_{what}_{into}", tiling.name);
         let grid = rows.div_ceil(tiling.rows) * layer.outputs.div_ceil(tiling.columns);
         let words = args![x, weights, bias, to, shape];
-        let part = self.product_part();
-        let launched = self.device.launch(
-            (part, &name),
-            (grid, 1),
-            tiling.threads,
-            tiling.shared,
-            words,
-        );
-        self.keep(launched);
+        let name = (self.product_part(), name.as_str());
+        self.launch(name, (grid, 1), (tiling.threads, tiling.shared), words);
     }
 }

@@ -159,14 +159,7 @@ fn weights_stored_in_sixteen_bits_are_multiplied_exactly() {
 #[test]
 fn regions_cover_the_product_once() {
     for (rows, outputs, threads) in [(1, 1, 1), (2048, 960, 2), (300, 49152, 2), (33, 100, 16)] {
-        let whole = Region {
-            row: 0,
-            rows,
-            output: 0,
-            outputs,
-            stride: outputs,
-            add: false,
-        };
+        let whole = Region::whole(rows, outputs, false);
         let area: usize = divide(whole, threads)
             .iter()
             .map(|r| r.rows * r.outputs)
