@@ -7,11 +7,13 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mary_contract::Cache as _;
 use mary_testkit::lacking::{self, Lacking};
 use mary_testkit::raw_server::{Heard, RawServer, Say};
+use regex::bytes::Regex;
 use serde_json::{Value, json};
 
 /// No twelve characters of it occur by chance.
@@ -19,11 +21,12 @@ const KEY: &str = "sk-Zq8Vt5-Lw0Kd3Xr9Hn7-By2Pf6Gc1Ju4-Ma8Ts5";
 
 /// Twelve characters of the key in a row, anywhere in these bytes.
 fn leak(bytes: &[u8]) -> Option<String> {
-    let pieces = KEY.as_bytes().windows(12);
-    let mut found = pieces.filter(|piece| bytes.windows(12).any(|w| w == *piece));
-    found
-        .next()
-        .map(|piece| String::from_utf8_lossy(piece).into_owned())
+    static PIECES: LazyLock<Regex> = LazyLock::new(|| {
+        let pieces = (0..=KEY.len() - 12).map(|at| regex::escape(&KEY[at..at + 12]));
+        Regex::new(&pieces.collect::<Vec<_>>().join("|")).unwrap()
+    });
+    let found = PIECES.find(bytes)?;
+    Some(String::from_utf8_lossy(found.as_bytes()).into_owned())
 }
 
 /// A folder in which commands are run; what they print is kept.

@@ -15,7 +15,8 @@ fn mary(home: &Path) -> Command {
         .args([
             "run",
             "-t",
-            "htest",
+            // Tasks whose items are made in no time: what is killed is the asking.
+            "htest/palindrome,htest/repeated-word,htest/spelled-math,htest/spelled-number,htest/uppercase",
             "-k",
             "4",
             "--seed",
