@@ -75,9 +75,7 @@ pub const fn own_card(
 /// `tasks/mod.rs`.
 #[derive(Debug)]
 pub struct AbTask {
-    /// What a reader must know.
     pub card: &'static TaskCard,
-    /// How its items are made.
     pub rule: Rule,
     /// Its name in the released files; `None` for a task that the paper does not have.
     pub upstream: Option<&'static str>,
@@ -120,18 +118,9 @@ impl AbTask {
     }
 
     fn ask(setup: &HtestSettings, shots: &[Example], text: &str) -> Ask {
-        let written = |text| {
-            Request::Generate(Generate {
-                prompt: Prompt::single(setup.form, text),
-                sampling: Sampling {
-                    temperature: setup.temperature,
-                    ..Sampling::greedy(setup.max_tokens)
-                },
-            })
-        };
         Ask::subject(match setup.mode {
-            Mode::Generate => written(prompt::published(shots, text)),
-            Mode::Cot => written(prompt::chain_of_thought(shots, text)),
+            Mode::Generate => written(setup, prompt::published(shots, text)),
+            Mode::Cot => written(setup, prompt::chain_of_thought(shots, text)),
             Mode::Score => {
                 let prefix = match setup.tail {
                     Tail::Label => prompt::up_to_label(shots, text),
@@ -146,6 +135,44 @@ impl AbTask {
             }
         })
     }
+}
+
+/// What lets a model write its answer.
+pub(super) fn written(setup: &HtestSettings, text: String) -> Request {
+    Request::Generate(Generate {
+        prompt: Prompt::single(setup.form, text),
+        sampling: Sampling {
+            temperature: setup.temperature,
+            ..Sampling::greedy(setup.max_tokens)
+        },
+    })
+}
+
+/// What the judge is asked about a chain of thought; `words` makes it from the question, its options and
+/// the thought. Nothing in other modes.
+pub(super) fn read_by_judge(
+    setup: &HtestSettings,
+    item: &Item,
+    answers: &[Reply],
+    words: impl Fn(&str, &[String], &str) -> String,
+) -> Vec<Ask> {
+    let (Mode::Cot, [reply]) = (setup.mode, answers) else {
+        return vec![];
+    };
+    let thought = reply.answer.as_generated();
+    let (
+        Some(thought),
+        Target::Choice {
+            question, options, ..
+        },
+    ) = (thought, &item.target)
+    else {
+        return vec![];
+    };
+    vec![Ask::judge(Request::Generate(Generate {
+        prompt: Prompt::single(setup.form, words(question, options, &thought.text)),
+        sampling: Sampling::greedy(5),
+    }))]
 }
 
 /// The labels as they follow the prefix: a chat model answers with the bare letter; in plain text the
@@ -222,18 +249,12 @@ impl Task for AbTask {
         answers: &[Reply],
     ) -> Result<Vec<Ask>, TaskError> {
         let setup = HtestSettings::read(self.card, settings)?;
-        let (Mode::Cot, [Reply { answer, .. }]) = (setup.mode, answers) else {
-            return Ok(vec![]);
-        };
-        let (Some(generated), Target::Choice { question, .. }) =
-            (answer.as_generated(), &item.target)
-        else {
-            return Ok(vec![]);
-        };
-        Ok(vec![Ask::judge(Request::Generate(Generate {
-            prompt: Prompt::single(setup.form, prompt::reading(question, &generated.text)),
-            sampling: Sampling::greedy(5),
-        }))])
+        Ok(read_by_judge(
+            &setup,
+            item,
+            answers,
+            |question, _, thought| prompt::reading(question, thought),
+        ))
     }
 
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
@@ -387,7 +408,15 @@ pub(super) fn withheld(answer: &Generated) -> Option<UnscoredReason> {
     }
 }
 
-fn truth(right: bool) -> f64 {
+/// Why a chain of thought has no answer, where none was read.
+pub(super) fn unread(thought: &Generated) -> UnscoredReason {
+    withheld(thought).unwrap_or(match thought.finish {
+        Finish::Length => UnscoredReason::Truncated,
+        _ => UnscoredReason::Unparsed,
+    })
+}
+
+pub(super) fn truth(right: bool) -> f64 {
     if right { 1.0 } else { 0.0 }
 }
 
@@ -450,15 +479,9 @@ fn judge_words(correct: usize, answer: &Generated) -> Judgement {
 }
 
 fn judge_thought(correct: usize, thought: &Generated, reading: &Generated) -> Judgement {
-    if let Some(reason) = withheld(thought) {
-        return judge_label(correct, None, reason);
-    }
-    let unread = if thought.finish == Finish::Length {
-        UnscoredReason::Truncated
-    } else {
-        UnscoredReason::Unparsed
-    };
-    judge_label(correct, parse::reader_says(&reading.text), unread)
+    // What a second model says about it: A, B or (anything else) neither.
+    let said = parse::strictly(&reading.text).filter(|_| withheld(thought).is_none());
+    judge_label(correct, said, unread(thought))
 }
 
 #[cfg(test)]

@@ -16,11 +16,9 @@ pub const SHOT_POOL: usize = 50;
 /// Items of a fine-tuning set.
 pub const TRAIN_SIZE: usize = 1000;
 
-/// The two answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Label {
     A,
-    /// It does not.
     B,
 }
 
@@ -33,7 +31,6 @@ impl Label {
         }
     }
 
-    /// Its place among the options.
     pub fn index(self) -> usize {
         match self {
             Self::A => 0,
@@ -42,7 +39,6 @@ impl Label {
     }
 }
 
-/// One text with its label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
     /// What stands between the quotation marks.
@@ -56,7 +52,6 @@ pub struct Example {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Twins {
     pub a: String,
-    /// It does not.
     pub b: String,
 }
 
@@ -71,7 +66,6 @@ pub struct Rule {
     pub key: fn(&str) -> String,
 }
 
-/// The sets of one seed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sets {
     /// The pool, A, B, A, B …: its first k are as many A as B for every even k. What a prompt shows

@@ -2,27 +2,21 @@
 //! published. Only what the runs contain is drawn.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
-use mary_contract::{Cell, Declarations, Exhibits, Figure, Point, RunSummary, Series, Table};
+use mary_contract::{Cell, Exhibits, Figure, Point, RunSummary, Series, Table};
 
 use super::geometry;
 use super::paper_tables::{approaches, human_table, side_by_side};
-use super::published::{PublishedRow, published};
+use super::published::{DECLARED, PublishedRow, percent, published};
 use super::results::{
-    GEOMETRY, Outcome, Profile, accuracy_cell, average_cell, other_tasks, paper_tasks, percent,
-    profiles, results, setup_of, task_title,
+    GEOMETRY, Outcome, Profile, accuracy_cell, average_cell, other_tasks, paper_tasks, profiles,
+    results, setup_of, task_title,
 };
 use super::setup::{Mode, Source};
-
-/// Titles, captions, heads and axes.
-pub(super) static DECLARED: LazyLock<Declarations> =
-    LazyLock::new(|| Declarations::read(include_str!("exhibits.json")));
 
 /// Pictures of letter-geometry items in a report.
 const PICTURES: usize = 12;
 
-/// Everything the runs have to show.
 pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     let results = results(runs);
     if results.is_empty() {

@@ -4,7 +4,7 @@
 use mary_contract::{Cell, Estimate, RunSummary, Table};
 use mary_stats::{difference, score_interval};
 
-use super::exhibits::DECLARED;
+use super::published::DECLARED;
 use super::results::{Outcome, results};
 use super::setup::Source;
 
@@ -13,7 +13,6 @@ use super::setup::Source;
 pub struct Gap {
     pub model: String,
     pub task: String,
-    /// Accuracy on the released items.
     pub published: Estimate,
     pub fresh: Estimate,
     pub difference: Estimate,

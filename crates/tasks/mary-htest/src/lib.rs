@@ -9,12 +9,12 @@ mod dataset;
 mod draw;
 mod exhibits;
 mod gap;
-pub mod geometry;
+mod geometry;
 mod offers;
 mod paper_tables;
-pub mod parse;
-pub mod prompt;
-pub mod published;
+mod parse;
+mod prompt;
+mod published;
 mod results;
 mod setup;
 mod tasks;
@@ -22,18 +22,12 @@ mod tuning;
 pub mod upstream;
 mod words;
 
-pub use ab_task::{AbTask, card as ab_card, own_card};
+pub use ab_task::{AbTask, own_card};
 pub use dataset::{Example, Label, Rule, Sets, Twins};
 pub use exhibits::exhibits;
-pub use gap::{Gap, fresh_gaps, gap_table};
-pub use paper_tables::human_table;
-pub use results::{Outcome, results};
-pub use setup::{HtestSettings, Mode, Order, Source, Tail};
+pub use geometry::LETTER_GEOMETRY;
 pub use tasks::{AB_TASKS, rule_baselines};
-pub use tuning::{
-    ab_task, published_matrix, released_tuning_set, tuned_exhibits, tuned_models, tuning_matrix,
-    tuning_set,
-};
+pub use tuning::{tuning_matrix, tuning_set};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -6,7 +6,8 @@ use mary_contract::{
     TuningRequest, TuningSet, source_word, text,
 };
 
-use super::{AB_TASKS, ab_task, released_tuning_set, rule_baselines, tuning_set};
+use super::tasks::{AB_TASKS, ab_task, rule_baselines};
+use super::tuning::{released_tuning_set, tuning_set};
 
 /// Shots in the starter selection: few, because the built-in model reads short texts only.
 const STARTER_SHOTS: usize = 4;

@@ -4,10 +4,9 @@
 
 use mary_contract::{Cell, Table};
 
-use super::exhibits::DECLARED;
-use super::published::{PublishedRow, mean, published};
+use super::published::{DECLARED, PublishedRow, mean, percent, published};
 use super::results::{
-    Outcome, Profile, accuracy_cell, average_cell, other_tasks, paper_tasks, percent, task_title,
+    Outcome, Profile, accuracy_cell, average_cell, other_tasks, paper_tasks, task_title,
 };
 use super::setup::Mode;
 

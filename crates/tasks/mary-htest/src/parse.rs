@@ -57,11 +57,6 @@ pub fn strictly(answer: &str) -> Option<Label> {
     }
 }
 
-/// What a second model says about a chain of thought: A, B or (anything else) neither.
-pub fn reader_says(answer: &str) -> Option<Label> {
-    strictly(answer)
-}
-
 /// Letter geometry, the paper's way: the answer is the symbol and nothing else.
 pub fn exact_symbol(answer: &str, options: &[String]) -> Option<usize> {
     let answer = answer.trim();

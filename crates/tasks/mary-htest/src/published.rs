@@ -1,16 +1,18 @@
 //! The paper's printed results, as reference rows. The data file cites the tables and lists where a
 //! printed average is not the mean of its tasks; the averages shown are always those means.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
+use mary_contract::Declarations;
 use serde::Deserialize;
 
-use super::results::percent;
+/// Titles, captions, heads and axes of our tables and figures.
+pub(super) static DECLARED: LazyLock<Declarations> =
+    LazyLock::new(|| Declarations::read(include_str!("exhibits.json")));
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Published {
     pub citation: String,
-    /// How to read the figures.
     pub notes: Vec<String>,
     /// The order of every row's accuracies.
     pub tasks: Vec<String>,
@@ -53,7 +55,6 @@ pub struct PublishedRow {
 }
 
 impl PublishedRow {
-    /// The mean of the ten accuracies.
     pub fn mean(&self) -> f64 {
         mean(&self.accuracy)
     }
@@ -71,7 +72,6 @@ impl PublishedRow {
     }
 }
 
-/// The mean of what the ten tasks gave.
 pub(super) fn mean(accuracy: &[f64]) -> f64 {
     accuracy.iter().sum::<f64>() / accuracy.len().max(1) as f64
 }
@@ -104,7 +104,6 @@ pub struct PublishedGeometry {
 /// Table 8.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct PublishedMatrix {
-    /// The model that was tuned.
     pub model: String,
     /// Columns: `original`, then the task trained on.
     pub trained: Vec<String>,
@@ -113,10 +112,15 @@ pub struct PublishedMatrix {
 }
 
 pub fn published() -> &'static Published {
-    static PUBLISHED: OnceLock<Published> = OnceLock::new();
     // The file is compiled in; a test reads it, so that a slip is found there and not here.
-    PUBLISHED
-        .get_or_init(|| serde_json::from_str(include_str!("published.json")).unwrap_or_default())
+    static PUBLISHED: LazyLock<Published> =
+        LazyLock::new(|| serde_json::from_str(include_str!("published.json")).unwrap_or_default());
+    &PUBLISHED
+}
+
+/// As in the paper's tables: one decimal, in per cent.
+pub fn percent(value: f64) -> String {
+    format!("{:.1}", 100.0 * value)
 }
 
 #[cfg(test)]

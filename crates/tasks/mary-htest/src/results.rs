@@ -10,9 +10,9 @@ use mary_contract::{
 
 use super::ab_task::card;
 use super::geometry::LETTER_GEOMETRY;
-use super::published::published;
+use super::published::{percent, published};
 use super::setup::{HtestSettings, Mode, Source};
-use super::tuning::ab_task;
+use super::tasks::ab_task;
 
 /// Letter geometry, which has no part in the averages.
 pub(super) const GEOMETRY: &str = "htest/letter-geometry";
@@ -25,15 +25,12 @@ pub struct Outcome {
     pub task: String,
     pub k: usize,
     pub mode: Mode,
-    /// Where the items came from.
     pub source: Source,
-    /// Plain or chat.
     pub form: PromptForm,
     /// The paper's accuracy: unread answers are wrong.
     pub accuracy: Estimate,
     /// Without unread answers.
     pub adjusted: Option<Estimate>,
-    /// Number of weights, where known.
     pub parameters: Option<u64>,
     /// What was asked and how it was judged.
     pub conditions: Conditions,
@@ -121,11 +118,6 @@ fn accuracy(row: &SummaryRow) -> Option<Estimate> {
         .find(|m| m.name == "accuracy")
         .map(|m| m.estimate.clone())
         .or_else(|| row.score.clone())
-}
-
-/// As in the paper's tables: one decimal, in per cent.
-pub fn percent(value: f64) -> String {
-    format!("{:.1}", 100.0 * value)
 }
 
 /// The accuracy of a result. Where some answers could not be read, the score without them, which the

@@ -4,7 +4,6 @@ use mary_contract::{Param, PromptForm, TaskCard, TaskError, TaskSettings};
 
 use super::dataset::SHOT_POOL;
 
-/// The parameters of every A/B task.
 pub static AB_PARAMS: [Param; 7] = [
     Param::new(
         "mode",
@@ -33,7 +32,6 @@ pub static AB_PARAMS: [Param; 7] = [
     MAX_TOKENS,
 ];
 
-/// The parameters of letter geometry.
 pub static GEOMETRY_PARAMS: [Param; 5] = [
     Param::new(
         "mode",
@@ -72,7 +70,6 @@ const MAX_TOKENS: Param = Param::new(
     "Longest answer; by default 5 (the paper), or 512 for a chain of thought.",
 );
 
-/// Where the items come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     Fresh,
@@ -88,7 +85,6 @@ pub enum Order {
     Alternating,
 }
 
-/// How a model is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     Score,
@@ -111,15 +107,11 @@ pub enum Tail {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HtestSettings {
     pub seed: u64,
-    /// Plain or chat.
     pub form: PromptForm,
-    /// Where the items come from.
     pub source: Source,
-    /// How the model is asked.
     pub mode: Mode,
     pub n: usize,
     pub shots: usize,
-    /// How they follow each other.
     pub order: Order,
     /// Where a scored label follows.
     pub tail: Tail,

@@ -9,24 +9,14 @@ use mary_contract::{
 };
 use serde_json::json;
 
-use super::AB_TASKS;
 use super::ab_task::AbTask;
 use super::dataset::Example;
-use super::exhibits::DECLARED;
-use super::published::published;
+use super::published::{DECLARED, percent, published};
 use super::results::{
-    GEOMETRY, Outcome, average_cell, mean, other_tasks, paper_tasks, percent, results, task_title,
+    GEOMETRY, Outcome, average_cell, mean, other_tasks, paper_tasks, results, task_title,
 };
+use super::tasks::ab_task;
 use super::upstream;
-
-/// The task of an id (`htest/rhyme` or `rhyme`).
-pub fn ab_task(id: &str) -> Option<&'static AbTask> {
-    let name = id.strip_prefix("htest/").unwrap_or(id);
-    AB_TASKS
-        .iter()
-        .copied()
-        .find(|t| t.card.id.strip_prefix("htest/") == Some(name))
-}
 
 /// 1,000 items of a task as chat JSONL, one conversation a line, in the form of the released files:
 /// the text alone, then its label. They never meet the shots or the test items of the same seed.
@@ -245,7 +235,6 @@ pub(super) fn published_beside(tables: &[Table]) -> Option<Table> {
     (kept.len() > 1 && !whole.rows.is_empty()).then_some(whole)
 }
 
-/// The paper's Table 8 itself.
 pub fn published_matrix() -> Table {
     let matrix = &published().table_8;
     let title = |name: &String| {

@@ -35,12 +35,10 @@ struct Conversation {
     messages: Vec<Message>,
 }
 
-/// One letter-geometry item as released.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeometryRecord {
     pub question: String,
     pub options: Vec<String>,
-    /// Index of the right one.
     pub correct: usize,
 }
 
@@ -68,7 +66,6 @@ pub fn shot_pool(data: &dyn DataSource, task: &str) -> Result<Vec<Example>, Task
         .collect())
 }
 
-/// The fine-tuning items of a task.
 pub fn train_items(data: &dyn DataSource, task: &str) -> Result<Vec<Example>, TaskError> {
     let path = folder(data)?
         .join("train")
@@ -93,7 +90,6 @@ pub fn train_items(data: &dyn DataSource, task: &str) -> Result<Vec<Example>, Ta
     })
 }
 
-/// The 90 letter-geometry items.
 pub fn geometry_items(data: &dyn DataSource) -> Result<Vec<GeometryRecord>, TaskError> {
     lines(&folder(data)?.join(GEOMETRY_FILE), |text| {
         let record: Record = read(text)?;

@@ -8,7 +8,6 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// The lists of `words.json`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WordLists {

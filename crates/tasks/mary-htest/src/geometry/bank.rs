@@ -50,7 +50,6 @@ impl Move {
     }
 }
 
-/// How two symbols are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Join {
     Beside,
@@ -62,9 +61,7 @@ pub enum Join {
 /// What is done to the picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
-    /// One turn or flip.
     Move(char, Move),
-    /// Two symbols put together.
     Join(char, char, Join),
     AddStroke(char, Place),
     RemoveStroke(char, Place),
@@ -90,7 +87,6 @@ pub enum Operation {
 pub enum Class {
     /// Turns and flips, one or two.
     Moves,
-    /// Two symbols put together.
     Join,
     /// A stroke added, perhaps after a turn or flip.
     Stroke,
@@ -131,7 +127,6 @@ impl Kind {
     }
 }
 
-/// A question with a clear answer.
 #[derive(Debug, Clone)]
 pub struct Question {
     pub operation: Operation,
@@ -234,7 +229,6 @@ impl Operation {
         }
     }
 
-    /// Carries it out on the picture.
     pub fn result(&self) -> Option<Ink> {
         let of = mary_generators::glyphs::picture;
         match *self {

@@ -20,7 +20,6 @@ use mary_generators::{Stream, below, shuffle, stream};
 pub struct GeometryItem {
     pub question: &'static Question,
     pub options: Vec<char>,
-    /// Index of the right one.
     pub correct: usize,
     /// Number of the block it belongs to.
     pub block: usize,
@@ -105,7 +104,6 @@ struct Balance {
 
 /// Kinds of steps whose words differ: a turn, a flip, two turns, two flips, one of each, all others.
 const STEPS: usize = 6;
-/// The last of them.
 const OTHER: usize = STEPS - 1;
 
 impl Balance {

@@ -12,7 +12,6 @@ use mary_generators::glyphs::picture;
 const COARSE: usize = 2;
 const CELL: usize = 72;
 
-/// The picture of an item.
 pub fn drawn(id: &str, item: &GeometryItem) -> Picture {
     let operation = &item.question.operation;
     let mut cells: Vec<(String, Option<Ink>)> = operation

@@ -9,21 +9,22 @@ mod blocks;
 mod drawing;
 mod wording;
 
-pub use bank::{ALIKE, Class, Kind, Operation, Question, UNLIKE, bank};
-pub use blocks::{GeometryItem, items as fresh_items};
+use bank::{ALIKE, UNLIKE};
+use blocks::items as fresh_items;
 
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, DataSource, ErrorKind, Finish, ForPeople, Generate, Generated, InForce, Item, Items,
-    Judgement, Needs, Param, Picture, Prompt, PromptForm, Reply, Request, Response, Sampling,
-    Score, Scored, Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
-    UnscoredReason, text,
+    Ask, DataSource, ErrorKind, ForPeople, Generated, InForce, Item, Items, Judgement, Needs,
+    Param, Picture, Prompt, PromptForm, Reply, Request, Response, Score, Scored, Scoring, Start,
+    Target, Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason, text,
 };
 use mary_generators::best;
 use serde_json::json;
 
-use super::ab_task::{CITATION, failed, source_convention, withheld};
+use super::ab_task::{
+    CITATION, failed, read_by_judge, source_convention, truth, unread, withheld, written,
+};
 use super::setup::{GEOMETRY_PARAMS, HtestSettings, Mode, Source};
 use super::{parse, prompt, upstream};
 
@@ -53,7 +54,7 @@ pub struct LetterGeometry;
 pub static LETTER_GEOMETRY: LetterGeometry = LetterGeometry;
 
 /// A question before it becomes an item, whatever its source.
-struct Asked {
+struct SourcedQuestion {
     id: String,
     question: String,
     options: Vec<String>,
@@ -62,11 +63,11 @@ struct Asked {
     kind: Option<&'static str>,
 }
 
-fn asked(setup: &HtestSettings, data: &dyn DataSource) -> Result<Vec<Asked>, TaskError> {
+fn asked(setup: &HtestSettings, data: &dyn DataSource) -> Result<Vec<SourcedQuestion>, TaskError> {
     if setup.source == Source::Published {
         let records = upstream::geometry_items(data)?.into_iter().enumerate();
         return Ok(records
-            .map(|(index, record)| Asked {
+            .map(|(index, record)| SourcedQuestion {
                 id: format!("published-{:03}", index + 1),
                 question: record.question,
                 options: record.options,
@@ -78,7 +79,7 @@ fn asked(setup: &HtestSettings, data: &dyn DataSource) -> Result<Vec<Asked>, Tas
     }
     let fresh = fresh_items(setup.seed, setup.n)?.into_iter().enumerate();
     Ok(fresh
-        .map(|(index, item)| Asked {
+        .map(|(index, item)| SourcedQuestion {
             id: fresh_id(setup.seed, index),
             question: item.question.operation.words(),
             options: item.options.iter().map(char::to_string).collect(),
@@ -104,7 +105,7 @@ pub fn pictures(seed: u64, n: usize, how_many: usize) -> Vec<Picture> {
         .collect()
 }
 
-fn ask(setup: &HtestSettings, asked: &Asked) -> Ask {
+fn ask(setup: &HtestSettings, asked: &SourcedQuestion) -> Ask {
     if setup.mode == Mode::Score {
         let (prefix, before) = match setup.form {
             PromptForm::Plain => (
@@ -128,16 +129,10 @@ fn ask(setup: &HtestSettings, asked: &Asked) -> Ask {
         Mode::Cot => prompt::geometry_thinking(&asked.question, &asked.options),
         Mode::Generate | Mode::Score => prompt::geometry(&asked.question, &asked.options),
     };
-    Ask::subject(Request::Generate(Generate {
-        prompt: Prompt::single(setup.form, text),
-        sampling: Sampling {
-            temperature: setup.temperature,
-            ..Sampling::greedy(setup.max_tokens)
-        },
-    }))
+    Ask::subject(written(setup, text))
 }
 
-fn item(setup: &HtestSettings, asked: Asked) -> Item {
+fn item(setup: &HtestSettings, asked: SourcedQuestion) -> Item {
     let ask = ask(setup, &asked);
     let target = Target::Choice {
         question: asked.question,
@@ -189,29 +184,12 @@ impl Task for LetterGeometry {
         answers: &[Reply],
     ) -> Result<Vec<Ask>, TaskError> {
         let setup = HtestSettings::read(&CARD, settings)?;
-        let (
-            Mode::Cot,
-            [
-                Reply {
-                    answer: Response::Generated(thought),
-                    ..
-                },
-            ],
-        ) = (setup.mode, answers)
-        else {
-            return Ok(vec![]);
-        };
-        let Target::Choice {
-            question, options, ..
-        } = &item.target
-        else {
-            return Ok(vec![]);
-        };
-        let text = prompt::geometry_reading(question, options, &thought.text);
-        Ok(vec![Ask::judge(Request::Generate(Generate {
-            prompt: Prompt::single(setup.form, text),
-            sampling: Sampling::greedy(5),
-        }))])
+        Ok(read_by_judge(
+            &setup,
+            item,
+            answers,
+            |question, options, thought| prompt::geometry_reading(question, options, thought),
+        ))
     }
 
     fn judge(&self, _settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
@@ -221,29 +199,13 @@ impl Task for LetterGeometry {
         else {
             return failed("a letter-geometry item has a choice as its target");
         };
-        match answers {
-            [
-                Reply {
-                    answer: Response::Scored(scored),
-                    ..
-                },
-            ] => judge_scores(options, *correct, scored),
-            [
-                Reply {
-                    answer: Response::Generated(answer),
-                    ..
-                },
-            ] => judge_words(options, *correct, answer),
-            [
-                Reply {
-                    answer: Response::Generated(thought),
-                    ..
-                },
-                Reply {
-                    answer: Response::Generated(reading),
-                    ..
-                },
-            ] => judge_thought(options, *correct, thought, reading),
+        let answers: Vec<&Response> = answers.iter().map(|r| &r.answer).collect();
+        match answers.as_slice() {
+            [Response::Scored(scored)] => judge_scores(options, *correct, scored),
+            [Response::Generated(answer)] => judge_words(options, *correct, answer),
+            [Response::Generated(thought), Response::Generated(reading)] => {
+                judge_thought(options, *correct, thought, reading)
+            }
             other => failed(&format!(
                 "expected one answer, or a thought and its reading, found {} answers",
                 other.len()
@@ -295,10 +257,6 @@ impl Task for LetterGeometry {
                     "thinking out loud, read by the judge model as one of the symbols or None"
                         .into(),
                 );
-                say(
-                    "unparsed",
-                    "left out of the score; wrong in `accuracy`".into(),
-                );
             }
             Mode::Generate => {
                 say(
@@ -309,11 +267,13 @@ impl Task for LetterGeometry {
                         setup.temperature, setup.max_tokens
                     ),
                 );
-                say(
-                    "unparsed",
-                    "left out of the score; wrong in `accuracy`".into(),
-                );
             }
+        }
+        if setup.mode != Mode::Score {
+            say(
+                "unparsed",
+                "left out of the score; wrong in `accuracy`".into(),
+            );
         }
         conventions
     }
@@ -343,18 +303,18 @@ fn judge_scores(options: &[String], correct: usize, scored: &Scored) -> Judgemen
 }
 
 fn judge_words(options: &[String], correct: usize, answer: &Generated) -> Judgement {
-    let truth = |said: usize| if said == correct { 1.0 } else { 0.0 };
+    let right = |said: usize| truth(said == correct);
     let exact = parse::exact_symbol(&answer.text, options);
-    let lenient = parse::lenient_symbol(&answer.text, options).map(truth);
+    let lenient = parse::lenient_symbol(&answer.text, options).map(right);
     let judgement = match (withheld(answer), exact) {
         (Some(reason), _) => Judgement::unscored(reason),
         (None, None) => Judgement::unscored(UnscoredReason::Unparsed),
         (None, Some(said)) => {
             let read = options.get(said).cloned().unwrap_or_default();
-            Judgement::scored(truth(said)).read_as(read)
+            Judgement::scored(right(said)).read_as(read)
         }
     };
-    let accuracy = exact.map_or(0.0, truth);
+    let accuracy = exact.map_or(0.0, right);
     let judgement = judgement
         .measured("accuracy", accuracy)
         .measured("lenient_accuracy", lenient.unwrap_or(0.0));
@@ -370,26 +330,22 @@ fn judge_thought(
     thought: &Generated,
     reading: &Generated,
 ) -> Judgement {
-    let unread = match (withheld(thought), &thought.finish) {
-        (Some(reason), _) => return Judgement::unscored(reason).measured("accuracy", 0.0),
-        (None, Finish::Length) => UnscoredReason::Truncated,
-        (None, _) => UnscoredReason::Unparsed,
-    };
-    match parse::lenient_symbol(&reading.text, options) {
+    let said = parse::lenient_symbol(&reading.text, options);
+    match said.filter(|_| withheld(thought).is_none()) {
         Some(said) => {
-            let score = if said == correct { 1.0 } else { 0.0 };
+            let score = truth(said == correct);
             let read = options.get(said).cloned().unwrap_or_default();
             Judgement::scored(score)
                 .read_as(read)
                 .measured("accuracy", score)
         }
-        None => Judgement::unscored(unread).measured("accuracy", 0.0),
+        None => Judgement::unscored(unread(thought)).measured("accuracy", 0.0),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use mary_contract::{ContinuationScore, NoData, Outcome};
+    use mary_contract::{ContinuationScore, Finish, NoData, Outcome};
 
     use super::*;
 

@@ -27,7 +27,6 @@ fn stroke(place: Place) -> (&'static str, &'static str) {
     }
 }
 
-/// A half, in words.
 fn side(half: Half) -> &'static str {
     match half {
         Half::Top => "upper half",
@@ -47,7 +46,6 @@ fn together(join: Join) -> &'static str {
 }
 
 impl Operation {
-    /// The question in words.
     pub fn words(&self) -> String {
         const ASK: &str = "what is it most likely to look like when";
         match *self {

@@ -36,10 +36,15 @@ tasks! {
     hyphenated_word,
 }
 
+/// The task of an id (`htest/rhyme` or `rhyme`).
+pub fn ab_task(id: &str) -> Option<&'static AbTask> {
+    let name = id.strip_prefix("htest/").unwrap_or(id);
+    let mut all = AB_TASKS.iter().copied();
+    all.find(|t| t.card.id.strip_prefix("htest/") == Some(name))
+}
+
 /// The baselines of an audit that are the rule of this task (see [`AbTask::rule_baselines`]).
 pub fn rule_baselines(task: &str) -> &'static [&'static str] {
-    AB_TASKS
-        .iter()
-        .find(|t| t.card.id == task)
-        .map_or(&[], |t| t.rule_baselines)
+    let found = AB_TASKS.iter().find(|t| t.card.id == task);
+    found.map_or(&[], |t| t.rule_baselines)
 }

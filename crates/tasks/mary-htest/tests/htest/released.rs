@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::judges;
 use mary_contract::{DataError, DataSource, Item, Request, Target, Task, TaskSettings};
-use mary_htest::geometry::LETTER_GEOMETRY;
+use mary_htest::LETTER_GEOMETRY;
 use mary_htest::{AB_TASKS, Label, upstream};
 
 struct Folder(PathBuf);
