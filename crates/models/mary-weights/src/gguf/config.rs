@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::header::{Meta, Metadata};
 use super::source::GgufSource;
 use crate::architecture::config::family::{GgufForm, Rotation};
+use crate::architecture::config::{Fields, Rope};
 use crate::mapped::Mapped;
 use crate::stored::Stored;
 
@@ -203,34 +204,28 @@ fn rope_scaling(source: &GgufSource<'_>) -> Result<Option<Value>, String> {
 /// Llama 3.1 and later: the converter wrote the factors out as a tensor. The three numbers that
 /// made them are the same in all released models; whether they make *these* factors is checked.
 fn llama3_scaling(source: &GgufSource<'_>, factors: &[f32]) -> Result<Value, String> {
-    let (low, high, original) = (1.0f64, 4.0f64, 8192.0f64);
-    let theta = source.rope_theta();
-    let dim = (factors.len() * 2) as f64;
     let factor = f64::from(factors.iter().copied().fold(1.0f32, f32::max));
-    for (i, &found) in factors.iter().enumerate() {
-        let wavelength = std::f64::consts::TAU * theta.powf(2.0 * i as f64 / dim);
-        let expected = if wavelength < original / high {
-            1.0
-        } else if wavelength > original / low {
-            factor
-        } else {
-            let smooth = (original / wavelength - low) / (high - low);
-            1.0 / ((1.0 - smooth) / factor + smooth)
-        };
-        if (expected - f64::from(found)).abs() > 1e-3 * expected {
+    let scaling = json!({
+        "rope_type": "llama3",
+        "factor": factor,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    });
+    let (dim, theta) = (2 * factors.len(), source.rope_theta());
+    let config = json!({"rope_theta": theta, "rope_scaling": scaling});
+    let rule = Rope::read(&Fields::new(&config), dim, None).map_err(|e| e.message)?;
+    let plain = Rope::plain(dim, theta).frequencies;
+    let rule = plain.iter().zip(&rule.frequencies).map(|(p, r)| p / r);
+    for (i, (found, expected)) in factors.iter().zip(rule).enumerate() {
+        if (expected - found).abs() > 1e-3 * expected {
             return Err(format!(
                 "tensor `rope_freqs.weight` scales frequency {i} by {found}, where Llama 3's rule \
                  gives {expected:.4}; other rules are not known"
             ));
         }
     }
-    Ok(json!({
-        "rope_type": "llama3",
-        "factor": factor,
-        "low_freq_factor": low,
-        "high_freq_factor": high,
-        "original_max_position_embeddings": original as i64,
-    }))
+    Ok(scaling)
 }
 
 #[cfg(test)]

@@ -10,25 +10,24 @@ use super::{
 };
 use crate::gguf::source::GgufSource;
 
-/// What most configurations call width, depth, heads and vocabulary.
-pub(super) const USUAL: [&str; 4] = [
+/// What most configurations call width, depth, heads, vocabulary and context.
+pub(super) const USUAL: [&str; 5] = [
     "hidden_size",
     "num_hidden_layers",
     "num_attention_heads",
     "vocab_size",
+    "max_position_embeddings",
 ];
 
 /// A decoder with layer norms and a plain feed-forward block; families change what differs. `sizes` are what the
-/// file calls width, depth, heads and vocabulary; several names are separated by `|`.
+/// file calls width, depth, heads, vocabulary and context; several names, and a default, are separated by `|`.
 pub(super) fn decoder(
     family: &'static str,
     f: &Fields<'_>,
-    sizes: [&str; 4],
-    context: usize,
+    sizes: [&str; 5],
     names: Names,
 ) -> Result<Architecture, ModelError> {
-    let need = |names: &str| f.need_one(&names.split('|').collect::<Vec<_>>());
-    let [hidden, layers, heads, vocab] = sizes.map(need);
+    let [hidden, layers, heads, vocab, context] = sizes.map(|names| f.need_one(names));
     let (hidden, layers, heads) = (hidden?, layers?, heads?);
     let head_dim = hidden / heads.max(1);
     Ok(Architecture {
@@ -40,7 +39,7 @@ pub(super) fn decoder(
         head_dim,
         intermediate: 4 * hidden,
         vocab: vocab?,
-        context,
+        context: context?,
         causal: true,
         language_head: true,
         embedding: Embedding {
@@ -116,6 +115,35 @@ pub(super) const NO_NAMES: Names = Names {
     bare_norms: false,
 };
 
+/// What GPT-2, GPT-J, GPT-Neo and the first Qwen have in common.
+pub(super) const GPT2_NAMES: Names = Names {
+    prefixes: &[("transformer.", ""), ("", "")],
+    embed: "wte",
+    layer: "h.{}.",
+    attn_out: "attn.c_proj",
+    attn_norm: "ln_1",
+    mlp_norm: "ln_2",
+    up: UpNames::Plain("mlp.c_fc"),
+    down: "mlp.c_proj",
+    final_norm: Some("ln_f"),
+    ..NO_NAMES
+};
+
+/// What BLOOM and Falcon have in common.
+pub(super) const BLOOM_NAMES: Names = Names {
+    prefixes: &[("transformer.", ""), ("", "")],
+    embed: "word_embeddings",
+    layer: "h.{}.",
+    qkv: QkvNames::Fused("self_attention.query_key_value", QkvLayout::Grouped),
+    attn_out: "self_attention.dense",
+    attn_norm: "input_layernorm",
+    mlp_norm: "post_attention_layernorm",
+    up: UpNames::Plain("mlp.dense_h_to_4h"),
+    down: "mlp.dense_4h_to_h",
+    final_norm: Some("ln_f"),
+    ..NO_NAMES
+};
+
 pub(super) static GPT_NEOX: Family = Family {
     types: &["gpt_neox"],
     read: gpt_neox,
@@ -142,8 +170,7 @@ fn gpt_neox(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         head: "embed_out",
         ..NO_NAMES
     };
-    let context = f.need("max_position_embeddings")?;
-    let mut a = decoder("GPT-NeoX", f, USUAL, context, names)?;
+    let mut a = decoder("GPT-NeoX", f, USUAL, names)?;
     a.intermediate = f.need("intermediate_size")?;
     a.norm.eps = f.float("layer_norm_eps", 1e-5);
     a.mlp.activation = f.activation("hidden_act", "gelu")?;
@@ -180,25 +207,16 @@ pub(super) static GPT2: Family = Family {
 };
 
 /// What GPT-2 and GPT-J call their sizes.
-pub(super) const OF_GPT2: [&str; 4] = ["n_embd", "n_layer", "n_head", "vocab_size"];
+pub(super) const OF_GPT2: [&str; 5] = ["n_embd", "n_layer", "n_head", "vocab_size", "n_positions"];
 
 fn gpt2(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let names = Names {
-        prefixes: &[("transformer.", ""), ("", "")],
-        embed: "wte",
         positions: "wpe",
-        layer: "h.{}.",
         qkv: QkvNames::Fused("attn.c_attn", QkvLayout::Stacked),
-        attn_out: "attn.c_proj",
-        attn_norm: "ln_1",
-        mlp_norm: "ln_2",
-        up: UpNames::Plain("mlp.c_fc"),
-        down: "mlp.c_proj",
-        final_norm: Some("ln_f"),
         transposed: true,
-        ..NO_NAMES
+        ..GPT2_NAMES
     };
-    let mut a = decoder("GPT-2", f, OF_GPT2, f.need("n_positions")?, names)?;
+    let mut a = decoder("GPT-2", f, OF_GPT2, names)?;
     a.intermediate = f.count("n_inner").unwrap_or(4 * a.hidden);
     a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
     a.mlp.activation = f.activation("activation_function", "gelu_new")?;
@@ -222,11 +240,7 @@ fn gpt2_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
     }))
 }
 
-pub(super) static OPT: Family = Family {
-    types: &["opt"],
-    read: opt,
-    gguf: &[],
-};
+pub(super) static OPT: Family = Family::in_folders(&["opt"], opt);
 
 fn opt(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let hidden = f.need("hidden_size")?;
@@ -247,8 +261,7 @@ fn opt(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         final_norm: final_norm.then_some("final_layer_norm"),
         ..NO_NAMES
     };
-    let context = f.need("max_position_embeddings")?;
-    let mut a = decoder("OPT", f, USUAL, context, names)?;
+    let mut a = decoder("OPT", f, USUAL, names)?;
     a.intermediate = f.need("ffn_dim")?;
     a.mlp.activation = f.activation("activation_function", "relu")?;
     a.embedding.width = width;
@@ -284,8 +297,7 @@ fn phi(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         final_norm: Some("final_layernorm"),
         ..NO_NAMES
     };
-    let context = f.need("max_position_embeddings")?;
-    let mut a = decoder("Phi", f, USUAL, context, names)?;
+    let mut a = decoder("Phi", f, USUAL, names)?;
     if f.flag("qk_layernorm", false) {
         a.attention.qk_norm = QkNorm::PerHead;
     }

@@ -51,8 +51,7 @@ fn bert(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         Some("visual_bert") => "VisualBERT (text path)",
         _ => "BERT",
     };
-    let context = f.need("max_position_embeddings")?;
-    let mut a = decoder(family, f, USUAL, context, names)?;
+    let mut a = decoder(family, f, USUAL, names)?;
     a.intermediate = f.need("intermediate_size")?;
     a.causal = false;
     a.language_head = false;
@@ -80,11 +79,7 @@ fn bert_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
     }))
 }
 
-pub(super) static ROBERTA: Family = Family {
-    types: &["roberta", "xlm-roberta"],
-    read: roberta,
-    gguf: &[],
-};
+pub(super) static ROBERTA: Family = Family::in_folders(&["roberta", "xlm-roberta"], roberta);
 
 fn roberta(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let mut a = bert(f)?;
@@ -95,11 +90,7 @@ fn roberta(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     Ok(a)
 }
 
-pub(super) static CLIP_TEXT: Family = Family {
-    types: &["clip_text_model"],
-    read: clip_text,
-    gguf: &[],
-};
+pub(super) static CLIP_TEXT: Family = Family::in_folders(&["clip_text_model"], clip_text);
 
 fn clip_text(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let names = Names {
@@ -115,8 +106,7 @@ fn clip_text(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         final_norm: Some("final_layer_norm"),
         ..NO_NAMES
     };
-    let context = f.need("max_position_embeddings")?;
-    let mut a = decoder("CLIP (text tower)", f, USUAL, context, names)?;
+    let mut a = decoder("CLIP (text tower)", f, USUAL, names)?;
     a.intermediate = f.need("intermediate_size")?;
     a.language_head = false;
     a.norm.eps = f.float("layer_norm_eps", 1e-5);
@@ -125,11 +115,7 @@ fn clip_text(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     Ok(a)
 }
 
-pub(super) static SIGLIP_TEXT: Family = Family {
-    types: &["siglip_text_model"],
-    read: siglip_text,
-    gguf: &[],
-};
+pub(super) static SIGLIP_TEXT: Family = Family::in_folders(&["siglip_text_model"], siglip_text);
 
 /// SigLIP's text tower: CLIP's blocks, which see in both directions.
 fn siglip_text(f: &Fields<'_>) -> Result<Architecture, ModelError> {

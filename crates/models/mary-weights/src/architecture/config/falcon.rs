@@ -4,9 +4,9 @@
 use mary_contract::ModelError;
 use serde_json::{Value, json};
 
-use super::classic::{NO_NAMES, decoder, rotate};
+use super::classic::{BLOOM_NAMES, decoder, rotate};
 use super::family::{Conversion, Family, GgufForm};
-use super::{Alibi, Architecture, Block, Fields, Names, QkvLayout, QkvNames, UpNames};
+use super::{Alibi, Architecture, Block, Fields};
 use crate::gguf::source::GgufSource;
 
 pub(super) static FALCON: Family = Family {
@@ -19,35 +19,23 @@ pub(super) static FALCON: Family = Family {
     }],
 };
 
-const SIZES: [&str; 4] = [
+const SIZES: [&str; 5] = [
     "hidden_size",
     "num_hidden_layers|n_layer",
     "num_attention_heads|n_head",
     "vocab_size",
+    "max_position_embeddings|2048",
 ];
 
 fn falcon(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let new = f.flag("new_decoder_architecture", false);
     let two_norms = new && f.count("num_ln_in_parallel_attn").unwrap_or(2) == 2;
-    let mut names = Names {
-        prefixes: &[("transformer.", ""), ("", "")],
-        embed: "word_embeddings",
-        layer: "h.{}.",
-        qkv: QkvNames::Fused("self_attention.query_key_value", QkvLayout::Grouped),
-        attn_out: "self_attention.dense",
-        attn_norm: "input_layernorm",
-        mlp_norm: "post_attention_layernorm",
-        up: UpNames::Plain("mlp.dense_h_to_4h"),
-        down: "mlp.dense_4h_to_h",
-        final_norm: Some("ln_f"),
-        ..NO_NAMES
-    };
+    let mut names = BLOOM_NAMES;
     if two_norms {
         (names.attn_norm, names.mlp_norm) = ("ln_attn", "ln_mlp");
         names.gguf = &[("attn_norm_2", "attn_norm"), ("attn_norm", "ffn_norm")];
     }
-    let context = f.count("max_position_embeddings").unwrap_or(2048);
-    let mut a = decoder("Falcon", f, SIZES, context, names)?;
+    let mut a = decoder("Falcon", f, SIZES, names)?;
     a.intermediate = f.count("ffn_hidden_size").unwrap_or(4 * a.hidden);
     a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
     a.mlp.activation = f.activation("activation", "gelu")?;

@@ -15,6 +15,17 @@ pub(crate) struct Family {
     pub gguf: &'static [GgufForm],
 }
 
+impl Family {
+    /// A family that llama.cpp does not convert.
+    pub(super) const fn in_folders(
+        types: &'static [&'static str],
+        read: fn(&Fields<'_>) -> Result<Architecture, ModelError>,
+    ) -> Self {
+        let gguf = &[];
+        Self { types, read, gguf }
+    }
+}
+
 pub(crate) struct GgufForm {
     /// `general.architecture`.
     pub name: &'static str,

@@ -51,10 +51,12 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// A count that must be there under one of these names; the message names the last.
-    pub(super) fn need_one(&self, names: &[&str]) -> Result<usize, ModelError> {
-        let last = names.last().copied().unwrap_or_default();
-        let found = names.iter().find_map(|name| self.count(name));
+    /// A count that must be there under one of the names between `|`, of which a number is the default. The message
+    /// names the last.
+    pub(super) fn need_one(&self, names: &str) -> Result<usize, ModelError> {
+        let mut all = names.split('|');
+        let found = all.find_map(|name| self.count(name).or_else(|| name.parse().ok()));
+        let last = names.rsplit('|').next().unwrap_or_default();
         found.map_or_else(|| self.need(last), Ok)
     }
 

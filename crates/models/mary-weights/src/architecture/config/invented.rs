@@ -4,7 +4,7 @@
 use mary_contract::ModelError;
 use serde_json::{Value, json};
 
-use super::classic::{NO_NAMES, USUAL, decoder, rotate};
+use super::classic::{NO_NAMES, decoder, rotate};
 use super::family::{Conversion, Family, GgufForm, Rotation};
 use super::{Architecture, Block, Fields, Names, QkvNames, UpNames};
 use crate::Checkpoint;
@@ -25,6 +25,14 @@ pub(super) static INVENTED: Family = Family {
     }],
 };
 
+const SIZES: [&str; 5] = [
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "vocab_size",
+    "longest",
+];
+
 fn invented(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let names = Names {
         prefixes: &[("brain.", "mouth."), ("", "")],
@@ -39,7 +47,7 @@ fn invented(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         head: "say",
         ..NO_NAMES
     };
-    let mut a = decoder("Invented", f, USUAL, f.need("longest")?, names)?;
+    let mut a = decoder("Invented", f, SIZES, names)?;
     a.block = Block::Parallel { shared: true };
     let share = f.rotary_share(&["turning"], 1.0);
     rotate(&mut a, f, share)?;

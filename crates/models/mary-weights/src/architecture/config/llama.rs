@@ -30,8 +30,7 @@ const NAMES: Names = Names {
 };
 
 pub(super) fn base(family: &'static str, f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let context = f.need("max_position_embeddings")?;
-    let mut a = decoder(family, f, USUAL, context, NAMES)?;
+    let mut a = decoder(family, f, USUAL, NAMES)?;
     a.intermediate = f.need("intermediate_size")?;
     a.kv_heads = f.count("num_key_value_heads").unwrap_or(a.heads);
     a.head_dim = f.count("head_dim").unwrap_or(a.head_dim);

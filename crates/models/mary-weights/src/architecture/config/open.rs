@@ -4,7 +4,7 @@
 use mary_contract::{ErrorKind, ModelError};
 use serde_json::{Value, json};
 
-use super::classic::{NO_NAMES, OF_GPT2, USUAL, decoder, rotate, rotate_all};
+use super::classic::{BLOOM_NAMES, GPT2_NAMES, OF_GPT2, decoder, rotate, rotate_all};
 use super::family::{Conversion, Family, GgufForm, Rotation};
 use super::llama;
 use super::{
@@ -22,24 +22,23 @@ pub(super) static QWEN: Family = Family {
     }],
 };
 
+const OF_QWEN: [&str; 5] = [
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "vocab_size",
+    "seq_length|max_position_embeddings",
+];
+
 /// The first Qwen (and Qwen-VL's text side): LLaMA's recipe under GPT-2's names. Its files state twice
 /// the width of the feed-forward block.
 fn qwen(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let names = Names {
-        prefixes: &[("transformer.", ""), ("", "")],
-        embed: "wte",
-        layer: "h.{}.",
         qkv: QkvNames::Fused("attn.c_attn", QkvLayout::Stacked),
-        attn_out: "attn.c_proj",
-        attn_norm: "ln_1",
-        mlp_norm: "ln_2",
         up: UpNames::Separate("mlp.w2", "mlp.w1"),
-        down: "mlp.c_proj",
-        final_norm: Some("ln_f"),
-        ..NO_NAMES
+        ..GPT2_NAMES
     };
-    let context = f.need_one(&["seq_length", "max_position_embeddings"])?;
-    let mut a = decoder("Qwen", f, USUAL, context, names)?;
+    let mut a = decoder("Qwen", f, OF_QWEN, names)?;
     a.intermediate = f.need("intermediate_size")? / 2;
     a.head_dim = f.count("kv_channels").unwrap_or(a.head_dim);
     a.attention.scale = (a.head_dim as f32).sqrt().recip();
@@ -70,27 +69,19 @@ fn qwen_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
     }))
 }
 
-pub(super) static GPTJ: Family = Family {
-    types: &["gptj"],
-    read: gptj,
-    gguf: &[],
-};
+pub(super) static GPTJ: Family = Family::in_folders(&["gptj"], gptj);
 
 /// GPT-J: one norm feeds attention and feed-forward, and neighbouring dimensions turn together.
 fn gptj(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let names = Names {
-        prefixes: &[("transformer.", ""), ("", "")],
-        embed: "wte",
-        layer: "h.{}.",
         qkv: QkvNames::Separate("attn.q_proj", "attn.k_proj", "attn.v_proj"),
         attn_out: "attn.out_proj",
-        attn_norm: "ln_1",
+        mlp_norm: "",
         up: UpNames::Plain("mlp.fc_in"),
         down: "mlp.fc_out",
-        final_norm: Some("ln_f"),
-        ..NO_NAMES
+        ..GPT2_NAMES
     };
-    let mut a = decoder("GPT-J", f, OF_GPT2, f.need("n_positions")?, names)?;
+    let mut a = decoder("GPT-J", f, OF_GPT2, names)?;
     a.intermediate = f.count("n_inner").unwrap_or(4 * a.hidden);
     a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
     a.mlp.activation = f.activation("activation_function", "gelu_new")?;
@@ -102,36 +93,29 @@ fn gptj(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     Ok(a)
 }
 
-pub(super) static GPT_NEO: Family = Family {
-    types: &["gpt_neo"],
-    read: gpt_neo,
-    gguf: &[],
-};
+pub(super) static GPT_NEO: Family = Family::in_folders(&["gpt_neo"], gpt_neo);
 
-const OF_GPT_NEO: [&str; 4] = ["hidden_size", "num_layers", "num_heads", "vocab_size"];
+const OF_GPT_NEO: [&str; 5] = [
+    "hidden_size",
+    "num_layers",
+    "num_heads",
+    "vocab_size",
+    "max_position_embeddings",
+];
 
 /// GPT-Neo: learned positions, scores that are not scaled, every other layer with a window.
 fn gpt_neo(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let names = Names {
-        prefixes: &[("transformer.", ""), ("", "")],
-        embed: "wte",
         positions: "wpe",
-        layer: "h.{}.",
         qkv: QkvNames::Separate(
             "attn.attention.q_proj",
             "attn.attention.k_proj",
             "attn.attention.v_proj",
         ),
         attn_out: "attn.attention.out_proj",
-        attn_norm: "ln_1",
-        mlp_norm: "ln_2",
-        up: UpNames::Plain("mlp.c_fc"),
-        down: "mlp.c_proj",
-        final_norm: Some("ln_f"),
-        ..NO_NAMES
+        ..GPT2_NAMES
     };
-    let context = f.need("max_position_embeddings")?;
-    let mut a = decoder("GPT-Neo", f, OF_GPT_NEO, context, names)?;
+    let mut a = decoder("GPT-Neo", f, OF_GPT_NEO, names)?;
     a.intermediate = f.count("intermediate_size").unwrap_or(4 * a.hidden);
     a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
     a.mlp.activation = f.activation("activation_function", "gelu_new")?;
@@ -177,23 +161,19 @@ pub(super) static BLOOM: Family = Family {
     }],
 };
 
-const OF_BLOOM: [&str; 4] = ["n_embed|hidden_size", "n_layer", "n_head", "vocab_size"];
+const OF_BLOOM: [&str; 5] = [
+    "n_embed|hidden_size",
+    "n_layer",
+    "n_head",
+    "vocab_size",
+    "seq_length|2048",
+];
 
 /// BLOOM: linear biases in full precision, a norm after the embedding.
 fn bloom(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let names = Names {
-        prefixes: &[("transformer.", ""), ("", "")],
-        embed: "word_embeddings",
         embed_norm: "word_embeddings_layernorm",
-        layer: "h.{}.",
-        qkv: QkvNames::Fused("self_attention.query_key_value", QkvLayout::Grouped),
-        attn_out: "self_attention.dense",
-        attn_norm: "input_layernorm",
-        mlp_norm: "post_attention_layernorm",
-        up: UpNames::Plain("mlp.dense_h_to_4h"),
-        down: "mlp.dense_4h_to_h",
-        final_norm: Some("ln_f"),
-        ..NO_NAMES
+        ..BLOOM_NAMES
     };
     if f.flag("apply_residual_connection_post_layernorm", false) {
         return Err(ModelError::new(
@@ -202,8 +182,7 @@ fn bloom(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         )
         .hint("no published BLOOM uses it"));
     }
-    let context = f.count("seq_length").unwrap_or(2048);
-    let mut a = decoder("BLOOM", f, OF_BLOOM, context, names)?;
+    let mut a = decoder("BLOOM", f, OF_BLOOM, names)?;
     a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
     a.mlp.activation = Activation::GeluTanh;
     a.embedding.norm = true;

@@ -90,7 +90,7 @@ fn qwen_moe(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     }
     let experts = Experts {
         // Newer files of the third say `num_local_experts`.
-        count: f.need_one(&["num_local_experts", "num_experts"])?,
+        count: f.need_one("num_local_experts|num_experts")?,
         chosen: f.need("num_experts_per_tok")?,
         intermediate: f.need("moe_intermediate_size")?,
         normalised: f.flag("norm_topk_prob", false),
