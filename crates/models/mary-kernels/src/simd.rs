@@ -14,7 +14,6 @@ pub enum Width {
     V4,
 }
 
-/// The widest the processor has.
 pub fn width() -> Width {
     static WIDTH: OnceLock<Width> = OnceLock::new();
     *WIDTH.get_or_init(detect)
