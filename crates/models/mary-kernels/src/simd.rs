@@ -14,9 +14,22 @@ pub enum Width {
     V4,
 }
 
+/// Values of the environment variable `MARY_CPU`, which forbids wider instructions than these: `portable` leaves the code
+/// that every processor has.
+pub const CHOICES: [(&str, Width); 3] = [
+    ("portable", Width::Baseline),
+    ("avx2", Width::V3),
+    ("auto", Width::V4),
+];
+
+/// The widest the processor has, unless `MARY_CPU` says less.
 pub fn width() -> Width {
     static WIDTH: OnceLock<Width> = OnceLock::new();
-    *WIDTH.get_or_init(detect)
+    *WIDTH.get_or_init(|| {
+        let said = std::env::var("MARY_CPU").unwrap_or_default();
+        let allowed = CHOICES.iter().find(|(name, _)| *name == said);
+        detect().min(allowed.map_or(Width::V4, |(_, width)| *width))
+    })
 }
 
 #[cfg(target_arch = "x86_64")]
