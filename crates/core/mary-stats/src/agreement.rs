@@ -26,6 +26,13 @@ pub struct Kappa {
 }
 
 /// Cohen's kappa of two judges' labels of the same items.
+///
+/// ```
+/// let (first, second) = (["yes", "no", "yes", "no"], ["yes", "no", "no", "no"]);
+/// let found = mary_stats::agreement::cohen_kappa(&first, &second)?;
+/// assert_eq!((found.observed, found.expected, found.kappa.value), (0.75, 0.5, 0.5));
+/// # Ok::<(), mary_stats::StatsError>(())
+/// ```
 pub fn cohen_kappa<L: Ord>(first: &[L], second: &[L]) -> Result<Kappa, StatsError> {
     const WHAT: &str = "Cohen's kappa";
     input::same_length(WHAT, first.len(), second.len())?;

@@ -13,11 +13,11 @@ use crate::{Interval, LEVEL, StatsError, input};
 /// How a bootstrap is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bootstrap {
-    /// How many resamples.
+    /// How often the sample is drawn anew.
     pub resamples: usize,
-    /// Seed of the draws.
+    /// Decides every draw.
     pub seed: u64,
-    /// Level of the interval.
+    /// Level of the interval, 0.95 unless said otherwise.
     pub level: f64,
     /// Whether the tails are widened for small samples.
     pub expand: bool,
@@ -195,6 +195,17 @@ pub fn mean_percentile(
 }
 
 /// BCa interval of a mean, clustered where ids are given.
+///
+/// ```
+/// use mary_stats::bootstrap::{Bootstrap, mean_bca};
+///
+/// let values = [0.1, 0.4, 0.2, 0.9, 0.3, 0.5, 0.7, 0.2];
+/// let settings = Bootstrap { resamples: 500, ..Bootstrap::default() };
+/// let interval = mean_bca(&values, None, &settings)?;
+/// assert!(interval.contains(interval.value));
+/// assert_eq!(mean_bca(&values, None, &settings)?, interval, "the seed decides every draw");
+/// # Ok::<(), mary_stats::StatsError>(())
+/// ```
 pub fn mean_bca(
     values: &[f64],
     clusters: Option<&[usize]>,

@@ -26,6 +26,16 @@ pub fn pearson(x: &[f64], y: &[f64]) -> Result<Correlation, StatsError> {
 }
 
 /// Spearman's rho (ties get their mean rank) with Bonett and Wright's interval; p by Student's t.
+///
+/// ```
+/// use mary_stats::correlation::{pearson, spearman};
+///
+/// // Any rising curve is a perfect rank correlation.
+/// let (x, y) = ([1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 4.0, 9.0, 16.0, 25.0]);
+/// assert!((spearman(&x, &y)?.r.value - 1.0).abs() < 1e-12);
+/// assert!(pearson(&x, &y)?.r.value < 1.0);
+/// # Ok::<(), mary_stats::StatsError>(())
+/// ```
 pub fn spearman(x: &[f64], y: &[f64]) -> Result<Correlation, StatsError> {
     const WHAT: &str = "Spearman correlation";
     input::pairs(WHAT, x, y, 4)?;

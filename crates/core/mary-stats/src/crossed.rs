@@ -27,9 +27,9 @@ pub struct Crossed {
     pub over_people: f64,
     /// Standard error over items alone.
     pub over_items: f64,
-    /// How many people.
+    /// People who answered.
     pub people: usize,
-    /// How many items.
+    /// Items that were answered.
     pub items: usize,
 }
 
@@ -131,7 +131,7 @@ fn sums(scores: &[f64], groups: &[usize], centre: f64) -> Vec<f64> {
 /// One answer: its score, who gave it, to which item.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CrossedAnswer {
-    /// Score.
+    /// Score of the answer, from 0 to 1.
     pub score: f64,
     /// Who. People of two sides are never the same, whatever their numbers.
     pub person: usize,
@@ -142,7 +142,7 @@ pub struct CrossedAnswer {
 /// One side of a comparison over people and items.
 #[derive(Debug, Clone, Copy)]
 pub struct CrossedSide<'a> {
-    /// Its answers.
+    /// One for each person and item that was answered.
     pub answers: &'a [CrossedAnswer],
     /// Whether those who answer are a sample of people. A model is not: it is the one that is meant,
     /// and its trials are only averaged.
@@ -154,14 +154,14 @@ pub struct CrossedSide<'a> {
 pub struct CrossedDifference {
     /// Mean of the first, every item counting alike.
     pub first: f64,
-    /// Mean of the second.
+    /// Mean score of the second side.
     pub second: f64,
     /// 95 % interval of first less second; absent with fewer than two items, or fewer than two people
     /// on a side that is people.
     pub bounds: Option<(f64, f64)>,
     /// Two-sided p-value of no difference.
     pub p: Option<f64>,
-    /// Items on both sides.
+    /// Items that both sides answered.
     pub items: usize,
     /// People of both sides together.
     pub people: usize,
@@ -276,7 +276,7 @@ fn over_people(
 /// What is known, or assumed, of people and items before a study.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StudyPlan {
-    /// Expected accuracy.
+    /// Accuracy that is expected.
     pub accuracy: f64,
     /// Standard deviation of accuracy between people.
     pub sd_people: f64,

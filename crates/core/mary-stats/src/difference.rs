@@ -44,11 +44,11 @@ pub struct Difference {
     pub n: usize,
     /// Independent units among them: clusters where items are clustered.
     pub units: usize,
-    /// Mean of the first.
+    /// Mean score of the first model.
     pub first: f64,
-    /// Mean of the second.
+    /// Mean score of the second model.
     pub second: f64,
-    /// First minus second.
+    /// Mean of the first less mean of the second.
     pub value: f64,
     /// Bounds of the difference; absent where none can be given.
     pub bounds: Option<(f64, f64)>,
@@ -67,6 +67,22 @@ type Found = (Option<(f64, f64)>, f64, bool, &'static str);
 
 /// Compares two models on the same items. `clusters` holds one id for each item; items that share one
 /// (orders of a question, trials of an item, one item under several pairs of models) are one unit.
+///
+/// ```
+/// use mary_stats::difference::{ScoreRange, compare};
+///
+/// // The second model misses nine of the items that the first has right, and never the other way round.
+/// let first = [1.0; 20];
+/// let second = [[0.0; 9].as_slice(), &[1.0; 11]].concat();
+/// let found = compare(&first, &second, None, ScoreRange::Unit)?;
+/// assert!((found.value - 0.45).abs() < 1e-12);
+/// assert!(found.p.unwrap() < 0.05 && found.bounds.unwrap().0 > 0.0);
+/// // Were they nine orders of one question, they would be one unit, and nothing could be claimed.
+/// let clusters = [vec![0; 9], (1..12).collect()].concat();
+/// let found = compare(&first, &second, Some(&clusters), ScoreRange::Unit)?;
+/// assert!(found.p.unwrap() > 0.05 && found.too_few_differ);
+/// # Ok::<(), mary_stats::StatsError>(())
+/// ```
 pub fn compare(
     first: &[f64],
     second: &[f64],
@@ -163,19 +179,7 @@ fn reaching_zero((low, high): (f64, f64), p: f64) -> (f64, f64) {
 
 /// Mean, squared standard error (CR2) and degrees of freedom (Satterthwaite).
 fn robust(differences: &[f64], clusters: Option<&[usize]>) -> Result<(f64, f64, f64), StatsError> {
-    let mut moments = Moments::new();
-    match clusters {
-        None => {
-            for &d in differences {
-                moments.push(d)?;
-            }
-        }
-        Some(ids) => {
-            for (&d, &id) in differences.iter().zip(ids) {
-                moments.push_clustered(d, id)?;
-            }
-        }
-    }
+    let moments = Moments::of("paired difference", differences, clusters)?;
     let found = match clusters {
         None => moments
             .variance_of_mean()

@@ -8,12 +8,12 @@ use serde::Serialize;
 use crate::linear::slope_and_intercept;
 use crate::{StatsError, input};
 
-/// A fitted negative exponential.
+/// A fitted curve `a * exp(-b x) + c`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Exponential {
     /// Height of the falling part; negative when y rises with x.
     pub a: f64,
-    /// Rate, always positive.
+    /// How fast it falls; always positive.
     pub b: f64,
     /// What is approached for large x.
     pub c: f64,
@@ -22,7 +22,7 @@ pub struct Exponential {
 }
 
 impl Exponential {
-    /// The curve at `x`.
+    /// Its value at `x`.
     pub fn at(&self, x: f64) -> f64 {
         self.a * (-self.b * x).exp() + self.c
     }
@@ -31,6 +31,16 @@ impl Exponential {
 /// Fits `a * exp(-b x) + c` with `b > 0` to at least four points.
 ///
 /// `b` times the range of x lies between 0.001 (nearly a line) and 500 (nearly a step).
+///
+/// ```
+/// use mary_stats::exponential::exponential;
+///
+/// let x: Vec<f64> = (0..8).map(f64::from).collect();
+/// let y: Vec<f64> = x.iter().map(|x| 3.0 * (-0.7 * x).exp() + 1.0).collect();
+/// let curve = exponential(&x, &y)?;
+/// assert!((curve.b - 0.7).abs() < 1e-4 && (curve.c - 1.0).abs() < 1e-4);
+/// # Ok::<(), mary_stats::StatsError>(())
+/// ```
 pub fn exponential(x: &[f64], y: &[f64]) -> Result<Exponential, StatsError> {
     const WHAT: &str = "exponential fit";
     input::pairs(WHAT, x, y, 4)?;

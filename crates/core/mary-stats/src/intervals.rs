@@ -14,11 +14,11 @@ pub const LEVEL: f64 = 0.95;
 /// A value with the bounds it is known within.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
-    /// The estimate itself.
+    /// The mean or share itself.
     pub value: f64,
-    /// Lower bound.
+    /// Lower bound at the level asked for.
     pub low: f64,
-    /// Upper bound.
+    /// Upper bound at the level asked for.
     pub high: f64,
     /// How many values it rests on.
     pub n: usize,
@@ -32,7 +32,7 @@ impl Interval {
         self.low <= truth && truth <= self.high
     }
 
-    /// Distance between the bounds.
+    /// How far the bounds lie apart.
     pub fn width(&self) -> f64 {
         self.high - self.low
     }
@@ -45,24 +45,20 @@ impl Interval {
 /// same with the cluster-robust variance; scores on any other scale Student's t, clustered where
 /// clusters are given. `clusters` holds one id for each score.
 pub fn score_interval(scores: &[f64], clusters: Option<&[usize]>) -> Result<Interval, StatsError> {
-    let mut moments = Moments::new();
-    match clusters {
-        None => {
-            for &score in scores {
-                moments.push(score)?;
-            }
-        }
-        Some(ids) => {
-            input::same_length("score interval", scores.len(), ids.len())?;
-            for (&score, &id) in scores.iter().zip(ids) {
-                moments.push_clustered(score, id)?;
-            }
-        }
-    }
-    moments.interval()
+    Moments::of("score interval", scores, clusters)?.interval()
 }
 
 /// Wilson's score interval for `successes` of `n`.
+///
+/// ```
+/// use mary_stats::{LEVEL, intervals::{exact, wilson}};
+///
+/// let all = wilson(4, 4, LEVEL)?;
+/// assert_eq!(all.high, 1.0);
+/// // Of four items Wilson claims too much; the exact interval reaches lower.
+/// assert!(exact(4, 4, LEVEL)?.low < all.low);
+/// # Ok::<(), mary_stats::StatsError>(())
+/// ```
 pub fn wilson(successes: u64, n: u64, level: f64) -> Result<Interval, StatsError> {
     input::count("wilson interval", successes, n)?;
     input::open_unit("wilson interval", level)?;
@@ -167,11 +163,7 @@ pub fn mean_t(values: &[f64], level: f64) -> Result<Interval, StatsError> {
 /// Wilson's interval at the effective sample size: a score that varies less than a coin of the
 /// same mean counts for more than one toss. With scores of 0 and 1 only it is Wilson's interval.
 pub fn mean_bounded(scores: &[f64], level: f64) -> Result<Interval, StatsError> {
-    let mut moments = Moments::new();
-    for &score in scores {
-        moments.push(score)?;
-    }
-    moments.bounded(level)
+    Moments::of("bounded mean", scores, None)?.bounded(level)
 }
 
 /// Mean with the cluster-robust standard error (CR1, `G/(G-1)`), and Student's t with `G-1`
@@ -181,7 +173,7 @@ pub fn mean_clustered_t(
     clusters: &[usize],
     level: f64,
 ) -> Result<Interval, StatsError> {
-    clustered_moments(values, clusters)?.clustered_t(level)
+    Moments::of("clustered mean", values, Some(clusters))?.clustered_t(level)
 }
 
 /// Mean of clustered scores on the scale from 0 to 1: Wilson's interval at the effective sample
@@ -191,19 +183,15 @@ pub fn mean_clustered_bounded(
     clusters: &[usize],
     level: f64,
 ) -> Result<Interval, StatsError> {
-    clustered_moments(scores, clusters)?.bounded(level)
-}
-
-fn clustered_moments(values: &[f64], clusters: &[usize]) -> Result<Moments, StatsError> {
-    input::same_length("clustered mean", values.len(), clusters.len())?;
-    let mut moments = Moments::new();
-    for (&value, &id) in values.iter().zip(clusters) {
-        moments.push_clustered(value, id)?;
-    }
-    Ok(moments)
+    Moments::of("clustered mean", scores, Some(clusters))?.bounded(level)
 }
 
 /// Gives every distinct name a number, in order of first appearance: cluster ids from strings.
+///
+/// ```
+/// let ids = mary_stats::intervals::cluster_ids(["red", "blue", "red"]);
+/// assert_eq!(ids, [0, 1, 0]);
+/// ```
 pub fn cluster_ids<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<usize> {
     let mut known = std::collections::HashMap::new();
     names

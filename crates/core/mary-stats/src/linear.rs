@@ -6,7 +6,7 @@ use crate::distributions::t_two_sided;
 use crate::matrix::{invert_spd, times};
 use crate::{StatsError, input};
 
-/// A fitted line.
+/// A line fitted by least squares.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FittedLine {
     /// Change of y for one of x.
@@ -19,7 +19,7 @@ pub struct FittedLine {
     pub slope_error: Option<f64>,
     /// Two-sided p-value of no slope; absent with two points.
     pub p: Option<f64>,
-    /// How many points.
+    /// Points it was fitted to.
     pub n: usize,
 }
 
@@ -85,11 +85,11 @@ pub fn r_squared(y: &[f64], fitted: &[f64]) -> Result<f64, StatsError> {
 pub struct LeastSquares {
     /// Intercept first, then one for each feature.
     pub coefficients: Vec<f64>,
-    /// Their standard errors.
+    /// Standard errors of the coefficients.
     pub errors: Vec<f64>,
-    /// Two-sided p-values.
+    /// Two-sided p-values of the coefficients being 0.
     pub p: Vec<f64>,
-    /// Share of variance explained.
+    /// Share of the variance of y that is explained.
     pub r_squared: f64,
 }
 

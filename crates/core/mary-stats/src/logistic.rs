@@ -7,7 +7,7 @@ use crate::linear::{design, dot, normal_equations};
 use crate::matrix::{invert_spd, times};
 use crate::{StatsError, input};
 
-/// A fitted logistic regression.
+/// What a logistic regression finds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Logistic {
     /// Intercept first, then one for each feature, in log-odds.
@@ -20,7 +20,7 @@ pub struct Logistic {
     pub log_likelihood: f64,
     /// Log-likelihood of the intercept alone.
     pub null_log_likelihood: f64,
-    /// Steps taken.
+    /// Newton steps until it settled.
     pub steps: usize,
 }
 
@@ -190,7 +190,7 @@ fn penalised(rows: &[Vec<f64>], outcomes: &[f64], beta: &[f64], ridge: f64) -> f
     likelihood - 0.5 * ridge * penalty
 }
 
-/// The logistic function.
+/// `1 / (1 + exp(-x))`, without overflow at either end.
 pub fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }

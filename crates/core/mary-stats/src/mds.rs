@@ -26,16 +26,16 @@ pub struct Mds {
     pub global: bool,
 }
 
-/// How SMACOF is run.
+/// How a map is searched for by SMACOF (majorisation of the stress).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Smacof {
-    /// Dimensions of the map.
+    /// Dimensions of the map, usually two.
     pub dimensions: usize,
     /// Random starts; the best is kept.
     pub starts: usize,
     /// Most steps of one start.
     pub steps: usize,
-    /// Seed of the starts.
+    /// Decides the random starts.
     pub seed: u64,
 }
 

@@ -56,9 +56,38 @@ struct Cluster {
 }
 
 impl Moments {
-    /// An empty account.
+    /// An account that holds no score yet.
+    ///
+    /// ```
+    /// use mary_stats::Moments;
+    ///
+    /// let (mut here, mut there) = (Moments::new(), Moments::new());
+    /// here.push(1.0)?;
+    /// there.push(0.5)?;
+    /// here.merge(&there);
+    /// assert_eq!((here.n(), here.ties(), here.mean()), (2, 1, Some(0.75)));
+    /// # Ok::<(), mary_stats::StatsError>(())
+    /// ```
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The account of these scores, clustered where ids are given.
+    pub(crate) fn of(
+        what: &'static str,
+        scores: &[f64],
+        clusters: Option<&[usize]>,
+    ) -> Result<Self, StatsError> {
+        let mut moments = Self::new();
+        match clusters {
+            None => scores.iter().try_for_each(|&score| moments.push(score))?,
+            Some(ids) => {
+                input::same_length(what, scores.len(), ids.len())?;
+                let mut pairs = scores.iter().zip(ids);
+                pairs.try_for_each(|(&score, &id)| moments.push_clustered(score, id))?;
+            }
+        }
+        Ok(moments)
     }
 
     /// Adds a score that stands for itself.
@@ -120,7 +149,7 @@ impl Moments {
         }
     }
 
-    /// How many scores.
+    /// How many scores were added.
     pub fn n(&self) -> usize {
         self.n as usize
     }

@@ -3,6 +3,12 @@
 use crate::StatsError;
 
 /// Holm's step-down adjusted p-values: no false claim among all with the stated probability.
+///
+/// ```
+/// let adjusted = mary_stats::multiple::holm(&[0.01, 0.04, 0.03])?;
+/// assert_eq!(adjusted, [0.03, 0.06, 0.06]);
+/// # Ok::<(), mary_stats::StatsError>(())
+/// ```
 pub fn holm(p: &[f64]) -> Result<Vec<f64>, StatsError> {
     check("Holm correction", p)?;
     let order = ascending(p);

@@ -25,6 +25,11 @@ pub struct McNemar {
 }
 
 /// McNemar's test from the two discordant counts.
+///
+/// ```
+/// let test = mary_stats::paired::mcnemar(9, 1);
+/// assert!(test.mid_p < 0.05 && test.mid_p < test.exact_p);
+/// ```
 pub fn mcnemar(only_first: u64, only_second: u64) -> McNemar {
     let n = only_first + only_second;
     let smaller = only_first.min(only_second);
@@ -48,13 +53,13 @@ pub fn mcnemar(only_first: u64, only_second: u64) -> McNemar {
 /// The four cells of two yes/no verdicts on the same items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct PairedCounts {
-    /// Both right.
+    /// Items that both got right.
     pub both: u64,
-    /// Only the first right.
+    /// Items that only the first got right.
     pub only_first: u64,
-    /// Only the second right.
+    /// Items that only the second got right.
     pub only_second: u64,
-    /// Neither right.
+    /// Items that neither got right.
     pub neither: u64,
 }
 
@@ -79,7 +84,7 @@ impl PairedCounts {
         Some(counts)
     }
 
-    /// All items.
+    /// How many items there are.
     pub fn n(&self) -> u64 {
         self.both + self.only_first + self.only_second + self.neither
     }

@@ -19,12 +19,12 @@ const ROUNDING: f64 = 1e-12;
 pub struct Null {
     /// With the labels as they are.
     pub observed: f64,
-    /// Mean over the orders.
+    /// Mean of the statistic over the shuffled orders.
     pub expected: f64,
     /// Share of orders that reach the observed value (with random orders the observed one counts as
     /// one of them, so that no p-value is 0).
     pub p: f64,
-    /// How many orders.
+    /// Shuffled orders that were tried.
     pub orders: usize,
     /// Whether these are all there are.
     pub exact: bool,

@@ -42,6 +42,15 @@ pub fn items_unpaired(p: f64, d: f64, aim: &Aim) -> Result<u64, StatsError> {
 
 /// Items to see a difference `d` between two models on the same items, when they disagree on a
 /// share `discordant` of them (Connor 1987). The less they disagree, the fewer are needed.
+///
+/// ```
+/// use mary_stats::power::{Aim, items_paired, items_unpaired};
+///
+/// // Five points between two models that disagree on a tenth of the items.
+/// let paired = items_paired(0.1, 0.05, &Aim::default())?;
+/// assert!(paired < items_unpaired(0.7, 0.05, &Aim::default())? / 3);
+/// # Ok::<(), mary_stats::StatsError>(())
+/// ```
 pub fn items_paired(discordant: f64, d: f64, aim: &Aim) -> Result<u64, StatsError> {
     const WHAT: &str = "items for a paired difference";
     if !(discordant > 0.0 && discordant <= 1.0 && d != 0.0 && d.abs() <= discordant) {

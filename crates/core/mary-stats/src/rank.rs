@@ -6,12 +6,12 @@ use crate::correlation::{ranks, tie_sizes};
 use crate::distributions::normal_cdf;
 use crate::{StatsError, input};
 
-/// Mann–Whitney U test.
+/// What Mann and Whitney's test finds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MannWhitney {
     /// U of the first group: pairs in which its value is larger, ties one half.
     pub u: f64,
-    /// Two-sided p-value.
+    /// Two-sided p-value of neither group being larger.
     pub p: f64,
     /// Probability that a value of the first group exceeds one of the second, ties one half.
     pub superiority: f64,

@@ -28,7 +28,7 @@ pub struct Search {
     pub permutations: usize,
     /// A window is claimed below this p-value.
     pub alpha: f64,
-    /// Seed of both.
+    /// Decides the draws of both.
     pub seed: u64,
 }
 
@@ -51,9 +51,9 @@ pub struct Ramp {
     pub onset: f64,
     /// Where it ends.
     pub end: f64,
-    /// Level before.
+    /// Level before growth.
     pub before: f64,
-    /// Level after.
+    /// Level after growth.
     pub after: f64,
     /// Growth for each factor of ten in x.
     pub slope: f64,
@@ -62,7 +62,7 @@ pub struct Ramp {
 }
 
 impl Ramp {
-    /// The ramp at `x`.
+    /// Its value at `x`.
     pub fn at(&self, x: f64) -> f64 {
         self.before + self.slope * (x.clamp(self.onset, self.end) / self.onset).log10()
     }
@@ -97,7 +97,7 @@ pub struct Growth {
     pub p: f64,
     /// The best ramp whether or not it is claimed; absent when no ramp rises.
     pub ramp: Option<Ramp>,
-    /// How many points.
+    /// Points it rests on.
     pub n: usize,
 }
 
