@@ -5,7 +5,6 @@ use crate::vision::Shown;
 /// A run of positions that follow one another, and where the keys they may see lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
-    /// First row of the batch.
     pub first: usize,
     pub len: usize,
     /// Position of the first row in its sequence.
@@ -64,7 +63,6 @@ impl Batch {
         self.tokens.len()
     }
 
-    /// Whether there is nothing to compute.
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }

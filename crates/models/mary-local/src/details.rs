@@ -13,7 +13,6 @@ use crate::trie::Chunk;
 /// Rows whose logits are held at once.
 const ROWS: usize = 128;
 
-/// How distributions are looked at.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Distributions {
     /// One for each token that begins a word, else zero.
@@ -46,7 +45,7 @@ impl Distributions {
             let logits = session.logits(rows)?;
             let width = logits.len() / rows.len().max(1);
             let first = next;
-            // WantedToken tokens stand in the order of their rows.
+            // Wanted tokens stand in the order of their rows.
             let end = ((block + 1) * ROWS) as u32;
             while next < chunk.wanted.len() && chunk.wanted[next].row < end {
                 next += 1;

@@ -14,7 +14,6 @@ use crate::vision::Shown;
 /// What a loaded model can be asked, wherever it lies.
 pub(crate) trait Engine: Send + Sync {
     fn architecture(&self) -> &Architecture;
-    /// Memory for a computation, with room for this many cached positions.
     fn session(&self, rows: usize) -> Result<Session<'_>, ModelError>;
     /// Bytes of keys and values for one position.
     fn cache_bytes_per_row(&self) -> usize;
@@ -29,7 +28,6 @@ pub(crate) trait Engine: Send + Sync {
 /// A computation under way: its memory, its keys and values, and what was asked of it.
 pub type Session<'a> = Box<dyn Steps + 'a>;
 
-/// The steps of a computation.
 pub trait Steps: Send {
     /// Runs a batch through every block.
     fn forward(&mut self, batch: &Batch, watch: Option<Watch<'_>>) -> Result<(), ModelError>;

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use mary_contract::{Finish, Generate, Generated, Job, ModelError, Reply, Usage, WorkQueue};
+use mary_weights::Tokenizer;
 use rayon::prelude::*;
 
 use crate::batch::Batch;
@@ -15,7 +16,6 @@ use crate::sampling::Sampler;
 use crate::text::Reader;
 use crate::vision::{Album, Place};
 
-/// Prompts taken at once, at most.
 const WINDOW: usize = 1024;
 /// Prompts that write together unless the user says otherwise: weights are unpacked once for all of them.
 const GROUP: usize = 64;
@@ -24,7 +24,7 @@ const GROUP_ON_CARD: usize = 256;
 /// A common beginning shorter than this is not worth sharing.
 const SHARED: usize = 8;
 
-/// One prompt being answered.
+/// An answer on its way.
 struct Writing {
     job: usize,
     prompt: Vec<u32>,
@@ -52,80 +52,335 @@ struct Common {
     turns: Vec<[u32; 3]>,
 }
 
-/// Serves the queue until it is empty.
-pub(crate) fn serve(model: &LocalModel, queue: &mut dyn WorkQueue<Generate, Generated>) {
+type Queue<'q> = dyn WorkQueue<Generate, Generated> + 'q;
+
+pub(crate) fn serve(model: &LocalModel, queue: &mut Queue<'_>) {
     loop {
         let jobs: Vec<Job<Generate>> = std::iter::from_fn(|| queue.next()).take(WINDOW).collect();
-        if jobs.is_empty() || answer(model, queue, &jobs).is_break() {
+        let album = model.album(jobs.iter().map(|job| &job.request.prompt));
+        let writer = Writer {
+            model,
+            album: &album,
+            jobs: &jobs,
+        };
+        if jobs.is_empty() || writer.answer(queue).is_break() {
             return;
         }
     }
 }
 
-fn answer(
-    model: &LocalModel,
-    queue: &mut dyn WorkQueue<Generate, Generated>,
-    jobs: &[Job<Generate>],
-) -> ControlFlow<()> {
-    let album = model.album(jobs.iter().map(|job| &job.request.prompt));
-    let reader = Reader::showing(model.checkpoint(), &album);
-    let context = model.architecture().context;
-    let mut all = vec![];
-    for (job, asked) in jobs.iter().enumerate() {
-        match reader
-            .prompt(&asked.request.prompt)
-            .and_then(|p| fit(p, context))
-        {
-            Ok(prompt) => {
-                let sampling = &asked.request.sampling;
-                all.push(Writing {
-                    job,
-                    most: (sampling.max_tokens as usize).min(context - prompt.len()),
-                    places: match album.shown().turns() {
-                        true => album.shown().places(&prompt),
-                        false => vec![],
-                    },
-                    prompt,
-                    sampler: Sampler::new(sampling),
-                    first: 0,
-                    rows: 0,
-                    answered: false,
-                    held: 0,
-                    written: vec![],
-                    finish: None,
-                    cut: None,
-                });
+/// Prompts that are answered, with their pictures.
+#[derive(Clone, Copy)]
+struct Writer<'a> {
+    model: &'a LocalModel,
+    album: &'a Album<'a>,
+    jobs: &'a [Job<Generate>],
+}
+
+impl Writer<'_> {
+    fn answer(self, queue: &mut Queue<'_>) -> ControlFlow<()> {
+        let mut all = vec![];
+        for (job, asked) in self.jobs.iter().enumerate() {
+            match self.begin(job, &asked.request) {
+                Ok(writing) => all.push(writing),
+                Err(error) => queue.answer(asked.ticket, Err(error))?,
             }
-            Err(error) => queue.answer(asked.ticket, Err(error))?,
         }
-    }
-    all.sort_by(|a, b| a.prompt.cmp(&b.prompt));
-    let on_card = model.ahead() > 0;
-    let usual = if on_card { GROUP_ON_CARD } else { GROUP };
-    let group = model.options().batch_size.unwrap_or(usual).max(1);
-    let mut rest = all.as_mut_slice();
-    while !rest.is_empty() {
-        let together = model.fitting(rest.iter().map(|w| w.prompt.len() + w.most), group);
-        let (mut now, later) = rest.split_at_mut(alike(rest, together));
-        rest = later;
-        while !now.is_empty() {
-            let together = together.min(now.len());
-            match write((model, &album), queue, jobs, now, together) {
-                Ok(flow) => flow?,
-                Err(error) => {
-                    for writing in now.iter().filter(|w| !w.answered) {
-                        queue.answer(jobs[writing.job].ticket, Err(error.clone()))?;
+        all.sort_by(|a, b| a.prompt.cmp(&b.prompt));
+        let on_card = self.model.ahead() > 0;
+        let usual = if on_card { GROUP_ON_CARD } else { GROUP };
+        let group = self.model.options().batch_size.unwrap_or(usual).max(1);
+        let mut rest = all.as_mut_slice();
+        while !rest.is_empty() {
+            let lengths = rest.iter().map(|w| w.prompt.len() + w.most);
+            let together = self.model.fitting(lengths, group);
+            let (mut now, later) = rest.split_at_mut(alike(rest, together));
+            rest = later;
+            while !now.is_empty() {
+                match self.write(queue, now, together.min(now.len())) {
+                    Ok(flow) => flow?,
+                    Err(error) => {
+                        for writing in now.iter().filter(|w| !w.answered) {
+                            queue.answer(self.jobs[writing.job].ticket, Err(error.clone()))?;
+                        }
+                        break;
                     }
-                    break;
+                }
+                // Those that were too long for the places of others have a round of their own.
+                now.sort_by_key(|w| w.answered);
+                let left = now.partition_point(|w| !w.answered);
+                now = &mut now[..left];
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn begin(self, job: usize, request: &Generate) -> Result<Writing, ModelError> {
+        let reader = Reader::showing(self.model.checkpoint(), self.album);
+        let (prompt, shown) = (reader.prompt(&request.prompt)?, self.album.shown());
+        let (count, context) = (prompt.len(), self.model.architecture().context);
+        if count >= context {
+            let message = format!("the prompt has {count} tokens; this model sees {context}");
+            return Err(too_long(message).hint("shorten the prompt or take fewer shots"));
+        }
+        Ok(Writing {
+            job,
+            most: (request.sampling.max_tokens as usize).min(context - count),
+            places: if shown.turns() {
+                shown.places(&prompt)
+            } else {
+                vec![]
+            },
+            prompt,
+            sampler: Sampler::new(&request.sampling),
+            first: 0,
+            rows: 0,
+            answered: false,
+            held: 0,
+            written: vec![],
+            finish: None,
+            cut: None,
+        })
+    }
+
+    /// Writes answers, so many at a time, and hands each over when it is finished. Some may be left, for whom
+    /// no place was long enough.
+    fn write(
+        self,
+        queue: &mut Queue<'_>,
+        pool: &mut [Writing],
+        together: usize,
+    ) -> Result<ControlFlow<()>, ModelError> {
+        let mut told = 0;
+        let common = common(pool);
+        let mut seats = Seats::new(self.model, pool, &common, together);
+        let mut session = self.model.session(seats.rows)?;
+        if !self.album.is_empty() {
+            session.show(Arc::clone(self.album.shown()));
+        }
+        self.read_common(&mut session, &common)?;
+        loop {
+            let came = seats.fill(pool, &common);
+            if !came.is_empty() {
+                self.read_prompts(&mut session, &common, pool, &came)?;
+            }
+            if let [only] = pool {
+                self.tell(queue, only, &mut told);
+            }
+            for writing in pool.iter_mut().filter(|w| w.rows > 0) {
+                if writing.finish.is_some() {
+                    seats.leave(writing);
+                    let reply = self.reply(writing);
+                    if queue
+                        .answer(self.jobs[writing.job].ticket, reply)
+                        .is_break()
+                    {
+                        return Ok(ControlFlow::Break(()));
+                    }
                 }
             }
-            // Those that were too long for the places of others have a round of their own.
-            now.sort_by_key(|w| w.answered);
-            let left = now.partition_point(|w| !w.answered);
-            now = &mut now[..left];
+            let mut batch = Batch {
+                writing: true,
+                ..Batch::default()
+            };
+            let mut writers = vec![];
+            for writing in pool.iter_mut().filter(|w| w.rows > 0) {
+                let Some(&token) = writing.written.last() else {
+                    continue;
+                };
+                let past = writing.past(&common);
+                batch.push(&[token], &past, writing.first + writing.held);
+                if let Some(&last) = writing.places.last() {
+                    let place = self.album.shown().place(Some(last), token);
+                    batch.turns.push(place.at);
+                    writing.places.push(place);
+                }
+                writing.held += 1;
+                writers.push(writing);
+            }
+            if writers.is_empty() {
+                if came.is_empty() {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                continue;
+            }
+            let rows: Vec<usize> = (0..batch.len()).collect();
+            let samplers = writers.iter_mut().map(|w| &mut w.sampler);
+            let next = self.step(&mut session, &batch, &rows, samplers)?;
+            // A draw goes over the whole vocabulary: on one thread it would cost more than a GPU's step.
+            self.model.install(|| {
+                let all = writers.into_par_iter().enumerate();
+                all.for_each(|(i, writing)| self.take(writing, &next, i));
+            });
         }
     }
-    ControlFlow::Continue(())
+
+    /// Tells what is new of the only answer that is being written; so many bytes were `told` before. The last
+    /// token may be half a character or the beginning of one that a later token changes, so it is held back
+    /// while it does not read as text.
+    fn tell(self, queue: &mut Queue<'_>, writing: &Writing, told: &mut usize) {
+        let text = match &writing.cut {
+            Some(text) => Some(text.clone()),
+            None => self.tokenizer().decode(&writing.written).ok(),
+        };
+        let Some(text) = text.filter(|t| !t.ends_with('\u{fffd}')) else {
+            return;
+        };
+        if let Some(new) = text.get(*told..).filter(|new| !new.is_empty()) {
+            queue.writing(self.jobs[writing.job].ticket, new);
+            *told = text.len();
+        }
+    }
+
+    fn tokenizer(&self) -> &Tokenizer {
+        self.model.checkpoint().tokenizer()
+    }
+
+    fn read_common(self, session: &mut Session<'_>, common: &Common) -> Result<(), ModelError> {
+        let mut done = 0;
+        while let Some(left) = common.tokens.get(done..).filter(|left| !left.is_empty()) {
+            let part = &left[..self.album.shown().cut(left, self.model.chunk_rows())];
+            let mut batch = Batch::default();
+            let past: &[(usize, usize)] = if done == 0 { &[] } else { &[(0, done)] };
+            batch.push(part, past, done);
+            if let Some(turns) = common.turns.get(done..done + part.len()) {
+                batch.turns.extend_from_slice(turns);
+            }
+            self.model.install(|| session.forward(&batch, None))?;
+            done += part.len();
+        }
+        Ok(())
+    }
+
+    /// Reads what is left of some prompts and draws their first tokens.
+    fn read_prompts(
+        self,
+        session: &mut Session<'_>,
+        common: &Common,
+        group: &mut [Writing],
+        who: &[usize],
+    ) -> Result<(), ModelError> {
+        let mut batch = Batch::default();
+        let mut ends: Vec<(usize, usize)> = vec![];
+        for &i in who {
+            loop {
+                let writing = &mut group[i];
+                let read = common.tokens.len() + writing.held;
+                let left = &writing.prompt[read..];
+                if left.is_empty() {
+                    break;
+                }
+                let room = self.model.chunk_rows().saturating_sub(batch.len());
+                if room == 0 {
+                    self.flush(session, &mut batch, &mut ends, group)?;
+                    continue;
+                }
+                let part = &left[..self.album.shown().cut(left, room)];
+                let ends_here = part.len() == left.len();
+                batch.push(part, &writing.past(common), writing.first + writing.held);
+                let places = writing.places.iter().skip(read).take(part.len());
+                batch.turns.extend(places.map(|p| p.at));
+                writing.held += part.len();
+                if ends_here {
+                    ends.push((batch.len() - 1, i));
+                }
+            }
+        }
+        self.flush(session, &mut batch, &mut ends, group)
+    }
+
+    /// Runs a batch of prompts; some end in it, by row and by place in the group.
+    fn flush(
+        self,
+        session: &mut Session<'_>,
+        batch: &mut Batch,
+        ends: &mut Vec<(usize, usize)>,
+        group: &mut [Writing],
+    ) -> Result<(), ModelError> {
+        let rows: Vec<usize> = ends.iter().map(|(row, _)| *row).collect();
+        // Prompts end in the order of the group.
+        let mut open = ends.iter().map(|(_, i)| *i).peekable();
+        let samplers = group.iter_mut().enumerate().filter_map(|(i, writing)| {
+            open.next_if_eq(&i)?;
+            Some(&mut writing.sampler)
+        });
+        let next = self.step(session, batch, &rows, samplers)?;
+        for (place, (_, i)) in ends.drain(..).enumerate() {
+            self.take(&mut group[i], &next, place);
+        }
+        *batch = Batch::default();
+        Ok(())
+    }
+
+    fn step<'s>(
+        self,
+        session: &mut Session<'_>,
+        batch: &Batch,
+        rows: &[usize],
+        samplers: impl Iterator<Item = &'s mut Sampler>,
+    ) -> Result<Next, ModelError> {
+        let draws = session.draws();
+        let draws = draws.then(|| samplers.map(Sampler::on_device).collect::<Vec<_>>());
+        let vocabulary = self.model.architecture().vocab;
+        self.model.install(|| {
+            session.forward(batch, None)?;
+            if rows.is_empty() {
+                return Ok(Next::Tokens(vec![]));
+            }
+            if let Some(draws) = &draws {
+                return Ok(Next::Tokens(session.draw(rows, draws)?));
+            }
+            let all = session.logits(rows)?;
+            Ok(Next::Logits { all, vocabulary })
+        })
+    }
+
+    /// Draws a token and sees whether the answer is finished.
+    fn take(self, writing: &mut Writing, next: &Next, row: usize) {
+        if writing.most == 0 {
+            writing.finish = Some(Ok(Finish::Length));
+            return;
+        }
+        let Some(token) = next.draw(row, &mut writing.sampler) else {
+            writing.finish = Some(Err(self.model.not_finite()));
+            return;
+        };
+        if self.tokenizer().eos_ids().contains(&token) {
+            writing.finish = Some(Ok(Finish::Stop));
+            return;
+        }
+        writing.written.push(token);
+        let stop = &self.jobs[writing.job].request.sampling.stop;
+        let stops = stop.iter().filter(|s| !s.is_empty());
+        if !stop.is_empty()
+            && let Ok(text) = self.tokenizer().decode(&writing.written)
+            && let Some(at) = stops.filter_map(|s| text.find(s.as_str())).min()
+        {
+            writing.cut = Some(text[..at].to_owned());
+            writing.finish = Some(Ok(Finish::Stop));
+        } else if writing.written.len() >= writing.most {
+            writing.finish = Some(Ok(Finish::Length));
+        }
+    }
+
+    fn reply(self, writing: &mut Writing) -> Result<Reply<Generated>, ModelError> {
+        let finish = writing.finish.take().unwrap_or(Ok(Finish::Length))?;
+        let text = match writing.cut.take() {
+            Some(text) => text,
+            None => self.tokenizer().decode(&writing.written)?,
+        };
+        let usage = Usage {
+            prompt_tokens: writing.prompt.len() as u64,
+            completion_tokens: writing.written.len() as u64,
+            ..Usage::default()
+        };
+        let answer = Generated {
+            text,
+            finish,
+            reasoning: None,
+        };
+        Ok(replied(answer, usage))
+    }
 }
 
 /// How many prompts share what the first ones share, which write together at once.
@@ -138,88 +393,6 @@ fn alike(sorted: &[Writing], together: usize) -> usize {
         |w: &&Writing| w.prompt.len() > shared && w.prompt[..shared] == sorted[0].prompt[..shared];
     let more = sorted[together..].iter().take_while(begins).count();
     together + more
-}
-
-fn fit(prompt: Vec<u32>, context: usize) -> Result<Vec<u32>, ModelError> {
-    if prompt.len() < context {
-        return Ok(prompt);
-    }
-    let count = prompt.len();
-    let message = format!("the prompt has {count} tokens; this model sees {context}");
-    Err(too_long(message).hint("shorten the prompt or take fewer shots"))
-}
-
-/// Writes answers, so many at a time, and hands each over when it is finished. Some may be left, for whom no
-/// place was long enough.
-fn write(
-    (model, album): (&LocalModel, &Album<'_>),
-    queue: &mut dyn WorkQueue<Generate, Generated>,
-    jobs: &[Job<Generate>],
-    pool: &mut [Writing],
-    together: usize,
-) -> Result<ControlFlow<()>, ModelError> {
-    let mut told = Told::default();
-    let common = common(pool);
-    let mut seats = Seats::new(model, pool, &common, together);
-    let mut session = model.session(seats.rows)?;
-    if !album.is_empty() {
-        session.show(Arc::clone(album.shown()));
-    }
-    read_common((model, album), &mut session, &common)?;
-    loop {
-        let came = seats.fill(pool, &common);
-        if !came.is_empty() {
-            read_prompts((model, album), jobs, &mut session, &common, (pool, &came))?;
-        }
-        if let [only] = pool {
-            told.tell(model, queue, jobs, only);
-        }
-        for writing in pool.iter_mut().filter(|w| w.rows > 0) {
-            if writing.finish.is_some() {
-                seats.leave(writing);
-                let reply = reply(model, writing);
-                if queue.answer(jobs[writing.job].ticket, reply).is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-        }
-        let mut batch = Batch {
-            writing: true,
-            ..Batch::default()
-        };
-        let mut writers = vec![];
-        for writing in pool.iter_mut().filter(|w| w.rows > 0) {
-            let Some(&token) = writing.written.last() else {
-                continue;
-            };
-            let past = past(&common, writing);
-            batch.push(&[token], &past, writing.first + writing.held);
-            if let Some(&last) = writing.places.last() {
-                let place = album.shown().place(Some(last), token);
-                batch.turns.push(place.at);
-                writing.places.push(place);
-            }
-            writing.held += 1;
-            writers.push(writing);
-        }
-        if writers.is_empty() {
-            if came.is_empty() {
-                return Ok(ControlFlow::Continue(()));
-            }
-            continue;
-        }
-        let rows: Vec<usize> = (0..batch.len()).collect();
-        let samplers = writers.iter_mut().map(|w| &mut w.sampler);
-        let next = step(model, &mut session, &batch, &rows, samplers)?;
-        // A draw goes over the whole vocabulary: on one thread it would cost more than a GPU's step.
-        model.install(|| {
-            let all = writers.into_par_iter().enumerate();
-            all.for_each(|(i, writing)| {
-                let request = &jobs[writing.job].request;
-                take(model, writing, &next, i, &request.sampling.stop);
-            });
-        });
-    }
 }
 
 /// Places in the cache for those who write.
@@ -286,35 +459,11 @@ impl Writing {
     fn own_rows(&self, common: &Common) -> usize {
         self.prompt.len() - common.tokens.len() + self.most
     }
-}
 
-/// What was told of the only answer that is being written.
-#[derive(Default)]
-struct Told {
-    bytes: usize,
-}
-
-impl Told {
-    /// Tells what is new. The last token may be half a character or the beginning of one that a later
-    /// token changes, so it is held back while it does not read as text.
-    fn tell(
-        &mut self,
-        model: &LocalModel,
-        queue: &mut dyn WorkQueue<Generate, Generated>,
-        jobs: &[Job<Generate>],
-        writing: &Writing,
-    ) {
-        let text = match &writing.cut {
-            Some(text) => Some(text.clone()),
-            None => model.checkpoint().tokenizer().decode(&writing.written).ok(),
-        };
-        let Some(text) = text.filter(|t| !t.ends_with('\u{fffd}')) else {
-            return;
-        };
-        if let Some(new) = text.get(self.bytes..).filter(|new| !new.is_empty()) {
-            queue.writing(jobs[writing.job].ticket, new);
-            self.bytes = text.len();
-        }
+    /// Spans of the cache that hold what it has read.
+    fn past(&self, common: &Common) -> Vec<(usize, usize)> {
+        let spans = [(0, common.tokens.len()), (self.first, self.held)];
+        spans.into_iter().filter(|(_, len)| *len > 0).collect()
     }
 }
 
@@ -335,120 +484,10 @@ fn common(group: &[Writing]) -> Common {
     }
 }
 
-fn past(common: &Common, writing: &Writing) -> Vec<(usize, usize)> {
-    let spans = [(0, common.tokens.len()), (writing.first, writing.held)];
-    spans.into_iter().filter(|(_, len)| *len > 0).collect()
-}
-
-fn read_common(
-    (model, album): (&LocalModel, &Album<'_>),
-    session: &mut Session<'_>,
-    common: &Common,
-) -> Result<(), ModelError> {
-    let mut done = 0;
-    while let Some(left) = common.tokens.get(done..).filter(|left| !left.is_empty()) {
-        let part = &left[..album.shown().cut(left, model.chunk_rows())];
-        let mut batch = Batch::default();
-        let past: &[(usize, usize)] = if done == 0 { &[] } else { &[(0, done)] };
-        batch.push(part, past, done);
-        if let Some(turns) = common.turns.get(done..done + part.len()) {
-            batch.turns.extend_from_slice(turns);
-        }
-        model.install(|| session.forward(&batch, None))?;
-        done += part.len();
-    }
-    Ok(())
-}
-
-/// Reads what is left of some prompts and draws their first tokens.
-fn read_prompts(
-    (model, album): (&LocalModel, &Album<'_>),
-    jobs: &[Job<Generate>],
-    session: &mut Session<'_>,
-    common: &Common,
-    (group, who): (&mut [Writing], &[usize]),
-) -> Result<(), ModelError> {
-    let mut batch = Batch::default();
-    let mut ends: Vec<(usize, usize)> = vec![];
-    for &i in who {
-        loop {
-            let writing = &mut group[i];
-            let read = common.tokens.len() + writing.held;
-            let left = &writing.prompt[read..];
-            if left.is_empty() {
-                break;
-            }
-            let room = model.chunk_rows().saturating_sub(batch.len());
-            if room == 0 {
-                flush(model, jobs, session, &mut batch, &mut ends, group)?;
-                continue;
-            }
-            let part = &left[..album.shown().cut(left, room)];
-            let ends_here = part.len() == left.len();
-            batch.push(part, &past(common, writing), writing.first + writing.held);
-            let places = writing.places.iter().skip(read).take(part.len());
-            batch.turns.extend(places.map(|p| p.at));
-            writing.held += part.len();
-            if ends_here {
-                ends.push((batch.len() - 1, i));
-            }
-        }
-    }
-    flush(model, jobs, session, &mut batch, &mut ends, group)
-}
-
-fn flush(
-    model: &LocalModel,
-    jobs: &[Job<Generate>],
-    session: &mut Session<'_>,
-    batch: &mut Batch,
-    ends: &mut Vec<(usize, usize)>,
-    group: &mut [Writing],
-) -> Result<(), ModelError> {
-    let rows: Vec<usize> = ends.iter().map(|(row, _)| *row).collect();
-    // Prompts end in the order of the group.
-    let mut open = ends.iter().map(|(_, i)| *i).peekable();
-    let samplers = group.iter_mut().enumerate().filter_map(|(i, writing)| {
-        open.next_if_eq(&i)?;
-        Some(&mut writing.sampler)
-    });
-    let next = step(model, session, batch, &rows, samplers)?;
-    for (place, (_, i)) in ends.drain(..).enumerate() {
-        let stop = &jobs[group[i].job].request.sampling.stop;
-        take(model, &mut group[i], &next, place, stop);
-    }
-    *batch = Batch::default();
-    Ok(())
-}
-
 /// What a step gave: logits, or tokens where the device draws them itself.
 enum Next {
     Logits { all: Vec<f32>, vocabulary: usize },
     Tokens(Vec<Option<u32>>),
-}
-
-fn step<'a>(
-    model: &LocalModel,
-    session: &mut Session<'_>,
-    batch: &Batch,
-    rows: &[usize],
-    samplers: impl Iterator<Item = &'a mut Sampler>,
-) -> Result<Next, ModelError> {
-    let draws = session
-        .draws()
-        .then(|| samplers.map(Sampler::on_device).collect::<Vec<_>>());
-    let vocabulary = model.architecture().vocab;
-    model.install(|| {
-        session.forward(batch, None)?;
-        if rows.is_empty() {
-            return Ok(Next::Tokens(vec![]));
-        }
-        if let Some(draws) = &draws {
-            return Ok(Next::Tokens(session.draw(rows, draws)?));
-        }
-        let all = session.logits(rows)?;
-        Ok(Next::Logits { all, vocabulary })
-    })
 }
 
 impl Next {
@@ -460,56 +499,4 @@ impl Next {
             }
         }
     }
-}
-
-/// Draws a token and sees whether the answer is finished.
-fn take(model: &LocalModel, writing: &mut Writing, next: &Next, row: usize, stop: &[String]) {
-    if writing.most == 0 {
-        writing.finish = Some(Ok(Finish::Length));
-        return;
-    }
-    let tokenizer = model.checkpoint().tokenizer();
-    let Some(token) = next.draw(row, &mut writing.sampler) else {
-        writing.finish = Some(Err(model.not_finite()));
-        return;
-    };
-    if tokenizer.eos_ids().contains(&token) {
-        writing.finish = Some(Ok(Finish::Stop));
-        return;
-    }
-    writing.written.push(token);
-    if !stop.is_empty()
-        && let Ok(text) = tokenizer.decode(&writing.written)
-        && let Some(at) = stop
-            .iter()
-            .filter(|s| !s.is_empty())
-            .filter_map(|s| text.find(s.as_str()))
-            .min()
-    {
-        writing.cut = Some(text[..at].to_owned());
-        writing.finish = Some(Ok(Finish::Stop));
-        return;
-    }
-    if writing.written.len() >= writing.most {
-        writing.finish = Some(Ok(Finish::Length));
-    }
-}
-
-fn reply(model: &LocalModel, writing: &mut Writing) -> Result<Reply<Generated>, ModelError> {
-    let finish = writing.finish.take().unwrap_or(Ok(Finish::Length))?;
-    let text = match writing.cut.take() {
-        Some(text) => text,
-        None => model.checkpoint().tokenizer().decode(&writing.written)?,
-    };
-    let usage = Usage {
-        prompt_tokens: writing.prompt.len() as u64,
-        completion_tokens: writing.written.len() as u64,
-        ..Usage::default()
-    };
-    let answer = Generated {
-        text,
-        finish,
-        reasoning: None,
-    };
-    Ok(replied(answer, usage))
 }

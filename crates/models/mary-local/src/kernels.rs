@@ -32,7 +32,6 @@ pub trait Backend: Send + Sync {
     type Vector: Send + Sync;
     /// Vectors that are looked up by token or position.
     type Table: Send + Sync;
-    /// Keys and values of every layer.
     type Cache: Send;
     /// What a batch looks like, brought over once for all layers.
     type Plan<'a>;
@@ -68,7 +67,6 @@ pub trait Backend: Send + Sync {
     }
     /// Everything is loaded: what served only that may be given back.
     fn loaded(&self) {}
-    /// Brings a vector onto the device.
     fn vector(&self, x: Vec<f32>) -> Self::Vector;
     /// Brings vectors of this width onto the device.
     fn table(&self, data: Vec<f32>, width: usize) -> Self::Table;
@@ -86,9 +84,7 @@ pub trait Backend: Send + Sync {
     fn cache(&self, layers: usize, rows: usize, width: usize) -> Self::Cache;
     /// Copies rows of the cache, in every layer, one after the other.
     fn move_rows(&self, cache: &mut Self::Cache, moves: &[(usize, usize)]);
-    /// Brings over what a batch looks like.
     fn plan<'a>(&self, batch: &'a Batch, heads: &Heads) -> Self::Plan<'a>;
-    /// Sines and cosines of these positions.
     fn rotary(&self, rope: &Rope, positions: &[usize]) -> Self::Rotary;
 
     /// The same where each frequency turns by one of three positions; `None` where a device cannot.
@@ -101,7 +97,6 @@ pub trait Backend: Send + Sync {
         None
     }
 
-    /// Brings numbers onto the device.
     fn upload(&self, x: &[f32], to: &mut Self::Tensor);
     /// Brings the first `len` numbers back.
     fn download(&self, x: &Self::Tensor, len: usize) -> Vec<f32>;
@@ -281,7 +276,6 @@ pub struct Ending<'a, B: Backend> {
     pub attended: &'a B::Tensor,
     /// Brings that into the residual stream.
     pub out: &'a B::Linear,
-    /// Before the feed-forward layers.
     pub norm: &'a NormOf<B::Vector>,
     /// The feed-forward layers read what attention read, not what it wrote.
     pub parallel: bool,
@@ -289,23 +283,18 @@ pub struct Ending<'a, B: Backend> {
     pub up: &'a B::Linear,
     /// Numbers between them, and whether there is a gate.
     pub shape: (usize, bool),
-    /// What stands between them.
     pub activation: Activation,
-    /// The second of them.
     pub down: &'a B::Linear,
 }
 
 /// What precedes attention in a block.
 pub struct Beginning<'a, 'p, B: Backend + 'p> {
-    /// Before the product.
     pub norm: &'a NormOf<B::Vector>,
     pub qkv: &'a B::Linear,
     pub to: &'a mut B::Tensor,
     pub heads: &'a Heads,
-    /// Norms of queries and keys.
     pub norms: Option<(&'a B::Vector, &'a B::Vector, Norm)>,
     pub rotary: Option<&'a B::Rotary>,
-    /// Where keys and values go.
     pub cache: (&'a mut B::Cache, usize),
     pub plan: &'a B::Plan<'p>,
 }
@@ -349,7 +338,6 @@ pub struct Stored {
     pub inputs: usize,
 }
 
-/// A norm with its weights.
 pub struct NormOf<V> {
     pub weight: V,
     pub bias: Option<V>,

@@ -15,6 +15,7 @@ mod experts;
 mod generate;
 pub mod kernels;
 mod load;
+pub mod machine;
 mod masked;
 mod memory;
 mod model;

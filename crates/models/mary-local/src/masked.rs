@@ -18,20 +18,17 @@ use crate::text::Reader;
 use crate::transformer::Batch;
 use crate::trie::Chunk;
 
-/// Requests taken at once, at most.
 const WINDOW: usize = 1024;
 
 /// A text that is to be scored.
 struct Reading {
     tokens: Vec<u32>,
-    /// The tokens that are scored.
     scored: Vec<usize>,
     words: Vec<Option<u32>>,
     places: Vec<(u32, u32)>,
     boundary_merged: bool,
 }
 
-/// A request on its way.
 struct Waiting {
     job: usize,
     parts: Vec<Reading>,
@@ -53,7 +50,6 @@ struct Masked {
     token: u32,
 }
 
-/// Serves the queue until it is empty.
 pub(crate) fn serve(
     model: &LocalModel,
     masking: Masking,

@@ -162,7 +162,6 @@ impl LocalModel {
         numbers * 4 + split + self.placed.engine.cache_bytes_per_row()
     }
 
-    /// Memory for a computation, with room for this many cached positions.
     pub fn session(&self, rows: usize) -> Result<Session<'_>, ModelError> {
         let bytes = rows.saturating_mul(self.placed.engine.cache_bytes_per_row());
         let what = format!("a cache for {rows} tokens");
@@ -188,7 +187,6 @@ impl LocalModel {
     }
 }
 
-/// An answer that took so many tokens.
 pub(crate) fn replied<A>(answer: A, usage: Usage) -> Reply<A> {
     let meta = ReplyMeta {
         usage,

@@ -16,7 +16,6 @@ use crate::model::{LocalModel, replied};
 use crate::transformer::{Batch, Watch};
 use crate::vision::no_joint;
 
-/// Texts taken at once, at most.
 const WINDOW: usize = 1024;
 
 /// A text ready to be read.
@@ -27,14 +26,13 @@ struct Reading {
     pools: Vec<Vec<usize>>,
     /// Which pools are the text's row on its way into the space that it shares with pictures.
     joint: Vec<bool>,
-    /// WantedToken layers, ascending.
+    /// Ascending.
     layers: Vec<usize>,
     /// Tokens to score, by place in the sequence, where asked.
     scored: Option<Range<usize>>,
     first_unscored: bool,
 }
 
-/// Serves the queue until it is empty.
 pub(crate) fn serve(model: &LocalModel, queue: &mut dyn WorkQueue<Observe, Observed>) {
     loop {
         let most = model.options().batch_size.unwrap_or(WINDOW);

@@ -123,7 +123,6 @@ impl Options {
         })
     }
 
-    /// Reads and checks the settings.
     pub fn read(settings: &ModelSettings) -> Result<Self, ModelError> {
         let mut options = Self {
             batch_size: settings.batch_size,

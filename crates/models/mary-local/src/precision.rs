@@ -34,7 +34,6 @@ impl Precision {
         }
     }
 
-    /// Rounds to it.
     pub(crate) fn round(self, data: &mut [f32]) {
         match self {
             Self::Single => {}

@@ -7,7 +7,6 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::kernels::Draw;
 
-/// Draws tokens for one request.
 pub struct Sampler {
     temperature: f64,
     top_p: f64,

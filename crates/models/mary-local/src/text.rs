@@ -13,7 +13,6 @@ use crate::vision::Album;
 pub struct Reading {
     /// Every token, what stands at the start included.
     pub tokens: Vec<u32>,
-    /// First token that is scored.
     pub scored_from: usize,
     /// A token holds the end of the prefix and the beginning of the continuation.
     pub boundary_merged: bool,

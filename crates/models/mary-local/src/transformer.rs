@@ -475,7 +475,6 @@ struct Pass<'a, 'b, B: Backend + 'a + 'b> {
     rows: usize,
     plan: &'a B::Plan<'b>,
     layer: usize,
-    /// The layer of the cache.
     store: usize,
     rotary: &'a [B::Rotary],
     reach: &'a [(usize, usize)],

@@ -121,7 +121,6 @@ impl Trie {
         self.tokens.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }
@@ -136,7 +135,6 @@ impl Trie {
         self.computed.iter().filter(|&&c| c).count()
     }
 
-    /// Length of the longest path.
     pub fn depth(&self) -> usize {
         self.depths.iter().max().map_or(0, |&d| d as usize + 1)
     }

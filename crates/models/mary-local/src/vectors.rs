@@ -66,14 +66,12 @@ fn card(model: &ModelRef) -> ModelCard {
     card
 }
 
-/// Word vectors that are open.
 pub struct VectorModel {
     card: ModelCard,
     vectors: StaticVectors,
 }
 
 impl VectorModel {
-    /// A model over these vectors.
     pub fn new(model: &ModelRef, vectors: StaticVectors) -> Self {
         let mut card = card(model);
         card.fingerprint = vectors.fingerprint().to_owned();

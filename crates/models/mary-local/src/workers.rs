@@ -98,9 +98,7 @@ impl Workers {
 
 /// What a worker says to the queue.
 enum Note<A> {
-    /// Wants a round of requests.
     Wants,
-    /// Hands in answers.
     Gives(Vec<(Ticket, Result<Reply<A>, ModelError>)>),
     /// Is gone, whatever it still had.
     Leaves,

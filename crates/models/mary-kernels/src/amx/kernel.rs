@@ -319,7 +319,6 @@ pub(super) struct Block {
     /// How much is fetched there.
     pub(super) share: Share,
     pub(super) steps: usize,
-    /// Add to what is there.
     pub(super) add: bool,
 }
 

@@ -14,7 +14,6 @@ const GROUP: usize = 8 * PANEL;
 
 /// Sums of some rows: 32 outputs from each of the places asked for, side by side.
 pub struct Panel<'a> {
-    /// First row.
     pub row: usize,
     /// Rows that exist, at most 32.
     pub rows: usize,

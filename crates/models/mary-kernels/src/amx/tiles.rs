@@ -154,7 +154,6 @@ impl Tiles {
         depth_tiles(inputs) * planes * TILE_LEN
     }
 
-    /// Bytes taken.
     pub fn bytes(&self) -> usize {
         self.data.len() * 2
     }
@@ -254,7 +253,6 @@ impl Activations {
         self.rows
     }
 
-    /// Numbers in each.
     pub fn inputs(&self) -> usize {
         self.inputs
     }

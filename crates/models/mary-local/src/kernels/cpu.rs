@@ -58,7 +58,6 @@ const VECTORS: usize = 4;
 /// More would take memory that packing saves.
 const PACKED_ROWS: usize = 512;
 
-/// The processor as a device.
 pub struct Cpu {
     multiplier: Multiplier,
     /// Whether some weights stay packed.
@@ -71,7 +70,6 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// Multiplies in this way.
     pub fn new(multiplier: Multiplier) -> Self {
         Self {
             multiplier,
@@ -121,8 +119,19 @@ impl Cpu {
         false
     }
 
-    fn with_split<R>(&self, work: impl FnOnce(&mut Activations) -> R) -> R {
-        lend(&self.split, work)
+    /// Lends rows as products take them.
+    fn rows<R>(
+        &self,
+        x: &Buffer,
+        of: Extent,
+        inputs: usize,
+        work: impl FnOnce(Rows<'_>) -> R,
+    ) -> R {
+        lend(&self.split, |split| {
+            let mut rows = Rows::new(&x.0[..of.rows * inputs], of.rows, inputs, split);
+            rows.writing(of.writing);
+            work(rows)
+        })
     }
 }
 
@@ -131,13 +140,11 @@ fn lend<T: Default, R>(from: &Mutex<Vec<T>>, work: impl FnOnce(&mut T) -> R) -> 
     let lent = from.lock().unwrap_or_else(PoisonError::into_inner).pop();
     let mut memory = lent.unwrap_or_default();
     let result = work(&mut memory);
-    from.lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .push(memory);
+    let home = from.lock();
+    home.unwrap_or_else(PoisonError::into_inner).push(memory);
     result
 }
 
-/// Rows of numbers in memory.
 #[derive(Default)]
 pub struct Buffer(Aligned<f32>);
 
@@ -148,19 +155,15 @@ impl Buffer {
     }
 }
 
-/// Keys and values of every layer.
 pub struct Cache {
     width: usize,
     keys: Vec<Aligned<f32>>,
     values: Vec<Aligned<f32>>,
 }
 
-/// Vectors in memory.
 pub enum Table {
     Plain {
-        /// Row after row.
         data: Vec<f32>,
-        /// Numbers in a row.
         width: usize,
     },
     /// As the checkpoint stores them.
@@ -213,10 +216,8 @@ impl Backend for Cpu {
 
     fn prepare(&self, mut parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Linear {
         // Outputs that are stored apart and multiplied with the same rows are one product.
-        if self.takes_stored()
-            && !parts.is_empty()
-            && parts.iter().all(|p| matches!(p, Weights::Stored(_)))
-        {
+        let stored = parts.iter().all(|p| matches!(p, Weights::Stored(_)));
+        if stored && self.takes_stored() && !parts.is_empty() {
             let stored = parts.drain(..).filter_map(|part| match part {
                 Weights::Stored(stored) => Some(stored),
                 _ => None,
@@ -339,11 +340,9 @@ impl Backend for Cpu {
         if self.digits(x, of, layer, to, add) {
             return;
         }
-        let (rows, inputs) = (of.rows, layer.inputs());
-        self.with_split(|split| {
-            let mut x = Rows::new(&x.0[..rows * inputs], rows, inputs, split);
-            x.writing(of.writing);
-            matmul::linear(x, layer, to.room(rows * layer.outputs()), add);
+        let out = to.room(of.rows * layer.outputs());
+        self.rows(x, of, layer.inputs(), |x| {
+            matmul::linear(x, layer, out, add)
         });
     }
 
@@ -368,14 +367,8 @@ impl Backend for Cpu {
     }
 
     fn norm_spans(&self, x: &mut Buffer, rows: usize, spans: Spans, by: &NormOf<Vec<f32>>) {
-        let bias = by.bias.as_deref();
-        elementwise::norm_spans(
-            &mut x.0[..rows * spans.stride],
-            spans,
-            &by.weight,
-            bias,
-            by.how,
-        );
+        let (x, bias) = (&mut x.0[..rows * spans.stride], by.bias.as_deref());
+        elementwise::norm_spans(x, spans, &by.weight, bias, by.how);
     }
 
     fn clip(&self, x: &mut Buffer, len: usize, limit: f32) {
@@ -415,12 +408,10 @@ impl Backend for Cpu {
 
     #[cfg(target_arch = "x86_64")]
     fn goes_between(&self, of: Extent, layers: &[&Linear]) -> bool {
-        let whole =
-            |layer: &&Linear| layer.tiles().is_some() && layer.outputs().is_multiple_of(amx::PANEL);
-        self.multiplier == Multiplier::Tiles
-            && !of.writing
-            && between::worth_it(of.rows)
-            && layers.iter().all(whole)
+        let panels = |l: &&Linear| l.outputs().is_multiple_of(amx::PANEL);
+        let tiles = self.multiplier == Multiplier::Tiles && !of.writing;
+        let worth_it = tiles && between::worth_it(of.rows);
+        worth_it && layers.iter().all(|l| l.tiles().is_some() && panels(l))
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -457,10 +448,8 @@ impl Backend for Cpu {
         for rows in groups.each() {
             let mut sum = vec![0.0f64; width];
             for row in rows {
-                let row = &x.0[row * width..][..width];
-                sum.iter_mut()
-                    .zip(row)
-                    .for_each(|(s, x)| *s += f64::from(*x));
+                let both = sum.iter_mut().zip(&x.0[row * width..][..width]);
+                both.for_each(|(s, x)| *s += f64::from(*x));
             }
             out.extend(sum.into_iter().map(|s| (s / rows.len() as f64) as f32));
         }
@@ -479,9 +468,7 @@ impl Backend for Cpu {
         cap: Option<f32>,
         wanted: &[WantedToken],
     ) -> Vec<f32> {
-        let inputs = head.inputs();
-        self.with_split(|split| {
-            let mut x = Rows::new(&x.0[..rows * inputs], rows, inputs, split);
+        self.rows(x, Extent::reading(rows), head.inputs(), |mut x| {
             head::log_probs(&mut x, rows, head, cap, wanted)
         })
     }
@@ -494,9 +481,7 @@ impl Backend for Cpu {
         wanted: &[WantedToken],
         look: Look<'_>,
     ) -> Looked {
-        let inputs = head.inputs();
-        self.with_split(|split| {
-            let mut x = Rows::new(&x.0[..rows * inputs], rows, inputs, split);
+        self.rows(x, Extent::reading(rows), head.inputs(), |mut x| {
             head::distributions(&mut x, rows, head, cap, wanted, look)
         })
     }

@@ -38,7 +38,6 @@ pub struct Choices {
     pub memory: Option<u64>,
 }
 
-/// A GPU as a device.
 pub struct Cuda {
     device: Arc<Device>,
     blas: Option<Blas>,
@@ -56,7 +55,6 @@ pub struct Cuda {
 /// Memory that calls use while they last; the lock is held until all that uses it is launched.
 #[derive(Default)]
 struct Scratch {
-    /// Rows in another type.
     rows: Option<Memory>,
     /// What the head leaves of each tile, or a block of logits.
     parts: Option<Memory>,
@@ -132,7 +130,6 @@ pub struct Table {
     width: usize,
 }
 
-/// Keys and values of every layer.
 pub struct Cache {
     memory: Option<Memory>,
     layers: usize,
@@ -175,6 +172,12 @@ const BASE: &str = "base";
 /// Bytes that GPU `number` can still give, where there is such a GPU.
 pub fn free(number: usize) -> Option<u64> {
     Device::open(number, PARTS).ok()?.free()
+}
+
+/// Name and free memory of a GPU.
+pub fn gpu(number: usize) -> Result<(String, Option<u64>), ModelError> {
+    let device = Device::open(number, PARTS)?;
+    Ok((device.name.clone(), device.free()))
 }
 
 fn int(n: usize) -> i32 {
@@ -251,7 +254,6 @@ impl Cuda {
         self.launch((BASE, name), grid, (block, 0), words);
     }
 
-    /// Memory that holds these numbers.
     fn sent(&self, x: &[f32]) -> Option<Memory> {
         let memory = self.keep(self.device.alloc(x.len() * 4))?;
         self.keep(self.device.write(x, memory.at()));

@@ -50,7 +50,6 @@ impl Groups {
         self.starts.len() - 1
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -60,12 +59,10 @@ impl Groups {
         &self.starts
     }
 
-    /// The rows of all groups.
     pub fn rows(&self) -> &[usize] {
         &self.rows
     }
 
-    /// The rows of each group.
     pub fn each(&self) -> impl Iterator<Item = &[usize]> {
         self.starts
             .windows(2)
@@ -225,9 +222,7 @@ impl Alibi {
     }
 }
 
-/// One call of attention.
 pub struct AttentionCall<'a, C> {
-    /// Where keys and values lie.
     pub cache: &'a C,
     pub layer: usize,
     pub heads: &'a Heads,
@@ -237,7 +232,6 @@ pub struct AttentionCall<'a, C> {
 /// A token whose log-probability is wanted after a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WantedToken {
-    /// Row of the head's input.
     pub row: u32,
     pub token: u32,
 }

@@ -17,7 +17,6 @@ use crate::pictures::{Picture, VisionError};
 
 /// Pixels of a picture at most, read or resized.
 pub const MOST_PIXELS: usize = 64 << 20;
-/// Bytes of a file at most.
 pub const MOST_BYTES: usize = 256 << 20;
 /// Longest side of a picture that is read.
 const LONGEST: usize = 1 << 16;

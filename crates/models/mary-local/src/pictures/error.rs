@@ -5,20 +5,11 @@ use thiserror::Error;
 /// Why a picture cannot be shown to a model.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum VisionError {
-    /// Neither of the two formats.
     #[error("the picture is neither a PNG nor a JPEG file: it begins with {found}")]
-    Unknown {
-        /// The first bytes, in words.
-        found: String,
-    },
+    Unknown { found: String },
     /// The file breaks the rules of its format.
     #[error("the picture is not a sound {format} file: {why}")]
-    Broken {
-        /// PNG or JPEG.
-        format: &'static str,
-        why: String,
-    },
-    /// Too small to hold anything.
+    Broken { format: &'static str, why: String },
     #[error("the picture has {width} × {height} pixels; a picture of a single pixel shows nothing")]
     TooSmall { width: usize, height: usize },
     /// More pixels, or more bytes, than this program reads.
@@ -26,15 +17,12 @@ pub enum VisionError {
     TooLarge {
         what: &'static str,
         found: u64,
-        /// How many may be.
         most: u64,
     },
-    /// Sides that a processor refuses.
     #[error("the picture is {width} × {height} pixels: {why}")]
     Shape {
         width: usize,
         height: usize,
-        /// What the processor asks for.
         why: String,
     },
     /// A processor that is described in a way this program does not know.
@@ -43,7 +31,6 @@ pub enum VisionError {
 }
 
 impl VisionError {
-    /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Unknown { .. } => "convert it to PNG or JPEG",

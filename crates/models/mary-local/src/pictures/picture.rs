@@ -33,12 +33,10 @@ impl Picture {
         self.height
     }
 
-    /// All bytes.
     pub fn rgb(&self) -> &[u8] {
         &self.rgb
     }
 
-    /// The bytes of one row.
     pub fn row(&self, y: usize) -> &[u8] {
         &self.rgb[y * self.width * 3..(y + 1) * self.width * 3]
     }

@@ -20,7 +20,6 @@ pub struct View {
 /// How the views of a picture lie to one another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// One view.
     One,
     /// LLaVA 1.6: the whole picture, then tiles of it row by row.
     Tiles {
@@ -114,7 +113,6 @@ impl Native {
         order
     }
 
-    /// Tokens that the picture becomes.
     pub fn tokens(&self) -> usize {
         self.rows * self.columns / (self.merge * self.merge).max(1)
     }
@@ -127,7 +125,6 @@ pub struct Processor {
     kind: Kind,
 }
 
-/// How a picture is cut.
 #[derive(Debug, Clone, PartialEq)]
 enum Kind {
     Plain,

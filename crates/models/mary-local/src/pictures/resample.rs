@@ -3,7 +3,6 @@
 
 use crate::pictures::Picture;
 
-/// How neighbouring pixels are weighed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filter {
     Nearest,

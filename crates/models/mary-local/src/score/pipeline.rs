@@ -17,7 +17,6 @@ use mary_contract::{Job, ModelError, Reply, Score, Scored, Ticket, WorkQueue};
 use super::{compute, window::Window};
 use crate::model::LocalModel;
 
-/// Requests taken at once, at most.
 const WINDOW_REQUESTS: usize = 8_192;
 /// Bytes of text taken at once, at most: some millions of tokens.
 const WINDOW_BYTES: usize = 4 << 20;
@@ -28,7 +27,6 @@ const LISTEN: Duration = Duration::from_millis(100);
 /// What is known of a request.
 pub(super) type Answer = (Ticket, Result<Reply<Scored>, ModelError>);
 
-/// Serves the queue until it is empty.
 pub(crate) fn serve(model: &LocalModel, queue: &mut dyn WorkQueue<Score, Scored>) {
     let stopped = AtomicBool::new(false);
     thread::scope(|scope| {

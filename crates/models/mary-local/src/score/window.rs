@@ -11,7 +11,6 @@ use crate::text::{Reader, Reading, windows};
 use crate::trie::{Sequence, Trie};
 use crate::vision::Album;
 
-/// A request on its way.
 pub(super) struct Waiting {
     pub ticket: Ticket,
     /// For each continuation: its reading and the sequences that score it.

@@ -31,7 +31,6 @@ pub(crate) struct DenseOf<B: Backend> {
     pub down: B::Linear,
 }
 
-/// A router and its experts.
 pub(crate) struct ExpertsOf<B: Backend> {
     pub router: B::Linear,
     pub experts: Vec<DenseOf<B>>,

@@ -11,7 +11,6 @@ use crate::errors::{bad_model, bad_request};
 
 type Hash = [u8; 32];
 
-/// The pictures of a window.
 #[derive(Default)]
 pub(crate) struct Album<'a> {
     encoder: Option<&'a VisionEncoder>,
@@ -55,12 +54,10 @@ impl<'a> Album<'a> {
         }
     }
 
-    /// The rows of all pictures.
     pub(crate) fn shown(&self) -> &Arc<Shown> {
         &self.shown
     }
 
-    /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.shown.rows() == 0
     }

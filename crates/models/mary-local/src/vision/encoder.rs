@@ -40,7 +40,6 @@ trait Encode: Send + Sync {
 
 type Kept = VecDeque<([u8; 32], Arc<EncodedPicture>)>;
 
-/// What a model sees with.
 pub(crate) struct VisionEncoder {
     pub words: Words,
     pub image_token: u32,

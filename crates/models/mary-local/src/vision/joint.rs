@@ -21,7 +21,6 @@ use crate::transformer::Watch;
 /// The row of a text that stands for all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// The first of this token.
     Token(u32),
     /// The greatest token: what CLIP's files mean by an end token of 2, which is not theirs.
     Greatest,
@@ -196,7 +195,6 @@ impl Joint {
             .collect()
     }
 
-    /// The tower of pictures.
     pub(crate) fn pictures(&self) -> Result<&dyn PictureTower, ModelError> {
         self.pictures.as_deref().ok_or_else(no_tower)
     }

@@ -42,7 +42,6 @@ impl Shown {
         }
     }
 
-    /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.data.len() / self.width.max(1)
     }

@@ -15,7 +15,6 @@ use crate::transformer::{Watch, Workspace};
 /// Rows of a pass, unless one view alone has more.
 const ROWS: usize = 4096;
 
-/// A tower with its weights.
 pub(crate) struct Tower<B: Backend> {
     parts: TowerParts<B>,
     pub(crate) config: TowerConfig,

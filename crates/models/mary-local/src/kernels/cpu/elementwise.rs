@@ -23,9 +23,8 @@ pub fn norm(x: &[f32], weight: &[f32], bias: Option<&[f32]>, how: Norm, out: &mu
             norm_row(x, weight, bias, how, y);
         }
     };
-    x.par_chunks(rows)
-        .zip(out.par_chunks_mut(rows))
-        .for_each(work);
+    let both = x.par_chunks(rows).zip(out.par_chunks_mut(rows));
+    both.for_each(work);
 }
 
 /// Normalises spans of every row in place, each with its own part of the weights.
@@ -77,24 +76,19 @@ fn norm_row_inner<const FMA: bool>(
                 *y = madd::<FMA>(*y * scale, *w, *b);
             }
         }
-        None => out
-            .iter_mut()
-            .zip(weight)
-            .for_each(|(y, w)| *y = *y * scale * w),
+        None => {
+            let both = out.iter_mut().zip(weight);
+            both.for_each(|(y, w)| *y = *y * scale * w);
+        }
     }
 }
 
 /// Adds a bias to every row.
 pub fn add_bias(x: &mut [f32], bias: &[f32]) {
-    let width = bias.len();
-    x.par_chunks_mut(grain(width) * width).for_each(|rows| {
-        for row in rows.chunks_exact_mut(width) {
-            add_row(row, bias);
-        }
-    });
+    let rows = x.par_chunks_mut(grain(bias.len()) * bias.len());
+    rows.for_each(|rows| add_bias_rows(rows, bias));
 }
 
-/// The same on this thread.
 pub fn add_bias_rows(x: &mut [f32], bias: &[f32]) {
     for row in x.chunks_exact_mut(bias.len()) {
         add_row(row, bias);
@@ -103,9 +97,8 @@ pub fn add_bias_rows(x: &mut [f32], bias: &[f32]) {
 
 /// `x += y`.
 pub fn add(x: &mut [f32], y: &[f32]) {
-    x.par_chunks_mut(GRAIN)
-        .zip(y.par_chunks(GRAIN))
-        .for_each(|(x, y)| add_row(x, y));
+    let both = x.par_chunks_mut(GRAIN).zip(y.par_chunks(GRAIN));
+    both.for_each(|(x, y)| add_row(x, y));
 }
 
 widest! {
@@ -125,9 +118,8 @@ pub fn activate(x: &[f32], kind: Activation, out: &mut [f32]) {
         out.copy_from_slice(x);
         apply(kind, out);
     };
-    x.par_chunks(GRAIN)
-        .zip(out.par_chunks_mut(GRAIN))
-        .for_each(work);
+    let both = x.par_chunks(GRAIN).zip(out.par_chunks_mut(GRAIN));
+    both.for_each(work);
 }
 
 /// `out = act(gate) * up`, where a row of `x` holds `width` gates and then `width` ups.
@@ -218,13 +210,9 @@ fn apply_inner<const FMA: bool>(kind: Activation, x: &mut [f32]) {
     }
 }
 
-/// `x = cap · tanh(x / cap)`.
-pub fn soft_cap(x: &mut [f32], cap: f32) {
-    cap_inner_dispatch(x, cap);
-}
-
 widest! {
-    fn cap_inner_dispatch(x: &mut [f32], cap: f32) = cap_inner
+    /// `x = cap · tanh(x / cap)`.
+    pub fn soft_cap(x: &mut [f32], cap: f32) = cap_inner
 }
 
 #[inline(always)]
@@ -274,12 +262,8 @@ pub fn rotate_rows(
         }
         if let Some(rotary) = rotary {
             let (cos, sin) = rotary.at(first + i);
-            rotate_heads(
-                &mut row[..turned * heads.head_dim],
-                heads.head_dim,
-                cos,
-                sin,
-            );
+            let heads_of_row = &mut row[..turned * heads.head_dim];
+            rotate_heads(heads_of_row, heads.head_dim, cos, sin);
         }
     }
 }

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::elementwise::soft_cap;
 use super::matmul::{Linear, Rows};
-use super::simd::{exp, madd, max, total, widest};
+use super::simd::{self, exp, madd, max, total, widest};
 use super::slab::Slab;
 use crate::kernels::{Look, Looked, TokenStatistics, WantedToken};
 
@@ -94,11 +94,8 @@ impl<'a> Walk<'a> {
             let part = |group| self.block(group, rows.clone(), logits, &see);
             (group..last).map(part).collect::<Vec<_>>()
         };
-        let parts: Vec<Vec<Part<S>>> = tasks
-            .into_par_iter()
-            .with_max_len(1)
-            .map_init(Vec::new, work)
-            .collect();
+        let parts = tasks.into_par_iter().with_max_len(1);
+        let parts: Vec<Vec<Part<S>>> = parts.map_init(Vec::new, work).collect();
         parts.into_iter().flatten().collect()
     }
 
@@ -124,9 +121,8 @@ impl<'a> Walk<'a> {
             weights(row, rows, block);
             for (row, line) in (row..).zip(block.chunks_exact_mut(columns)) {
                 if let Some(bias) = &self.head.bias {
-                    line.iter_mut()
-                        .zip(&bias[first..])
-                        .for_each(|(x, b)| *x += b);
+                    let both = line.iter_mut().zip(&bias[first..]);
+                    both.for_each(|(x, b)| *x += b);
                 }
                 if let Some(cap) = self.cap {
                     soft_cap(line, cap);
@@ -187,10 +183,8 @@ pub fn log_probs(
     let parts = walk.each(|_, _, line| share(line));
     let nothing = (f32::NEG_INFINITY, 0.0f64);
     let whole = together(&parts, nothing, |sum, share| join(sum, *share));
-    let normalisers: Vec<f64> = whole
-        .into_iter()
-        .map(|(most, sum)| f64::from(most) + sum.ln())
-        .collect();
+    let normaliser = |(most, sum): (f32, f64)| f64::from(most) + sum.ln();
+    let normalisers: Vec<f64> = whole.into_iter().map(normaliser).collect();
     let mut answer = vec![f32::NAN; wanted.len()];
     for (i, logit) in parts.into_iter().flat_map(|part| part.picked) {
         answer[i] = (f64::from(logit) - normalisers[wanted[i].row as usize]) as f32;
@@ -209,13 +203,10 @@ pub fn distributions(
     look: Look<'_>,
 ) -> Looked {
     let Some(walk) = Walk::new(rows, count, head, cap, wanted) else {
-        return (
-            vec![f32::NAN; wanted.len()],
-            vec![TokenStatistics::default(); wanted.len()],
-        );
+        let nothing = (f32::NAN, TokenStatistics::default());
+        return wanted.iter().map(|_| nothing).unzip();
     };
-    let parts =
-        walk.each(|_, first, line| Distribution::block(line, look.block(first, line.len())));
+    let parts = walk.each(|_, first, line| sums(line, look.block(first, line.len())));
     let whole = together(&parts, Distribution::NOTHING, |sum, block| sum.join(*block));
     let mut own = vec![f32::NAN; wanted.len()];
     for (place, logit) in parts.into_iter().flat_map(|part| part.picked) {
@@ -274,18 +265,8 @@ impl Distribution {
     pub fn of(logits: &[f32], look: Look<'_>) -> Self {
         let blocks = logits.chunks(COLUMNS).enumerate();
         blocks.fold(Self::NOTHING, |whole, (i, block)| {
-            whole.join(Self::block(block, look.block(i * COLUMNS, block.len())))
+            whole.join(sums(block, look.block(i * COLUMNS, block.len())))
         })
-    }
-
-    fn block(logits: &[f32], marks: &[f32]) -> Self {
-        let (most, sum, weighted, marked) = sums(logits, marks);
-        Self {
-            most,
-            sum,
-            weighted,
-            marked,
-        }
     }
 
     fn join(self, other: Self) -> Self {
@@ -344,20 +325,17 @@ fn share_inner<const FMA: bool>(logits: &[f32]) -> (f32, f64) {
         }
     }
     let tail: f64 = rest.iter().map(|&x| f64::from(exp::<FMA>(x - most))).sum();
-    (
-        most,
-        lanes.iter().map(|&x| f64::from(x)).sum::<f64>() + tail,
-    )
+    (most, exact(lanes) + tail)
 }
 
 widest! {
     /// What `share` gives; relative to the largest logit, also the sum of exponentials times their
     /// logits and the sum of those that are marked.
-    fn sums(logits: &[f32], marks: &[f32]) -> (f32, f64, f64, f64) = sums_inner
+    fn sums(logits: &[f32], marks: &[f32]) -> Distribution = sums_inner
 }
 
 #[inline(always)]
-fn sums_inner<const FMA: bool>(logits: &[f32], marks: &[f32]) -> (f32, f64, f64, f64) {
+fn sums_inner<const FMA: bool>(logits: &[f32], marks: &[f32]) -> Distribution {
     let most = max(logits);
     let (mut sum, mut weighted, mut marked) = ([0.0f32; 16], [0.0f32; 16], [0.0f32; 16]);
     let (chunks, rest) = logits.as_chunks::<16>();
@@ -377,12 +355,18 @@ fn sums_inner<const FMA: bool>(logits: &[f32], marks: &[f32]) -> (f32, f64, f64,
         tail[1] += f64::from(share * floor(logit - most));
         tail[2] += f64::from(share * mark);
     }
-    (
+    Distribution {
         most,
-        sum.iter().map(|&x| f64::from(x)).sum::<f64>() + tail[0],
-        f64::from(total(weighted)) + tail[1],
-        f64::from(total(marked)) + tail[2],
-    )
+        sum: exact(sum) + tail[0],
+        weighted: f64::from(total(weighted)) + tail[1],
+        marked: f64::from(total(marked)) + tail[2],
+    }
+}
+
+/// Lanes added up in 64 bits, one after the other.
+#[inline(always)]
+fn exact(lanes: [f32; 16]) -> f64 {
+    lanes.iter().map(|&x| f64::from(x)).sum()
 }
 
 /// What lies far below has a share of zero, and zero times anything finite is zero.
@@ -391,14 +375,12 @@ fn floor(above: f32) -> f32 {
     if above < -100.0 { -100.0 } else { above }
 }
 
-widest! {
-    /// How many numbers are larger.
-    pub fn above(logits: &[f32], own: f32) -> u32 = above_inner
-}
-
-#[inline(always)]
-fn above_inner<const FMA: bool>(logits: &[f32], own: f32) -> u32 {
-    logits.iter().map(|&other| u32::from(other > own)).sum()
+/// How many numbers are larger.
+pub fn above(logits: &[f32], own: f32) -> u32 {
+    simd::dispatch(
+        #[inline(always)]
+        || logits.iter().map(|&other| u32::from(other > own)).sum(),
+    )
 }
 
 fn join(a: (f32, f64), b: (f32, f64)) -> (f32, f64) {

@@ -85,7 +85,6 @@ pub enum Multiplier {
 }
 
 impl Multiplier {
-    /// The best the processor has.
     pub fn best() -> Self {
         match amx::available() {
             true => Self::Tiles,
@@ -140,7 +139,6 @@ impl Matrix {
 pub struct Linear {
     /// One matrix, or several that were stored in different forms.
     pub parts: Vec<Matrix>,
-    /// Added to every row.
     pub bias: Option<Vec<f32>>,
 }
 

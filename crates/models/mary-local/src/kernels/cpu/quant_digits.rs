@@ -42,7 +42,6 @@ pub struct Digits {
 }
 
 impl Digits {
-    /// No digits.
     pub const NONE: Self = Self {
         tiles: [0; 2 * CHUNK * TILE_LEN],
         heads: [[0.0; 16]; TILE],

@@ -82,10 +82,8 @@ pub fn linear(x: &Planes, parts: &[&Blocks], out: &mut [f32], add: bool) {
     });
 }
 
-/// Some outputs of some rows.
 #[derive(Clone, Copy)]
 pub struct Area {
-    /// First output.
     pub first: usize,
     pub outputs: usize,
     /// First row; a multiple of sixteen.

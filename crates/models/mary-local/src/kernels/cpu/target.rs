@@ -30,6 +30,5 @@ pub struct Target {
     pub at: Shared,
     /// Numbers from one row to the next.
     pub stride: usize,
-    /// Add to what is there.
     pub add: bool,
 }

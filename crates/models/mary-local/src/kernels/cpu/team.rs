@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 /// Looks before a helper goes to sleep: some hundreds of microseconds.
 const PATIENCE: u32 = 20_000;
@@ -22,6 +22,7 @@ struct Piece {
 // SAFETY: the leader keeps the closure alive until every helper has left it.
 unsafe impl Send for Piece {}
 
+#[derive(Default)]
 struct Board {
     /// Raised for every piece; helpers wait for it to change.
     round: AtomicU64,
@@ -33,6 +34,11 @@ struct Board {
     bed: (Mutex<()>, Condvar),
 }
 
+/// A panic elsewhere leaves nothing half done here.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 struct Team {
     board: Arc<Board>,
     helpers: usize,
@@ -41,29 +47,17 @@ struct Team {
 }
 
 impl Team {
-    fn of(threads: usize) -> Option<Arc<Self>> {
+    fn with(threads: usize) -> Option<Arc<Self>> {
         static TEAMS: OnceLock<Mutex<HashMap<usize, Arc<Team>>>> = OnceLock::new();
-        let mut teams = TEAMS
-            .get_or_init(Mutex::default)
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut teams = lock(TEAMS.get_or_init(Mutex::default));
         if let Some(team) = teams.get(&threads) {
             return Some(Arc::clone(team));
         }
-        let board = Arc::new(Board {
-            round: AtomicU64::new(0),
-            piece: Mutex::new(None),
-            next: AtomicUsize::new(0),
-            inside: AtomicUsize::new(0),
-            sleeping: AtomicBool::new(false),
-            bed: (Mutex::new(()), Condvar::new()),
-        });
+        let board: Arc<Board> = Arc::default();
         for i in 1..threads {
             let board = Arc::clone(&board);
-            std::thread::Builder::new()
-                .name(format!("mary-team-{i}"))
-                .spawn(move || help(&board))
-                .ok()?;
+            let helper = std::thread::Builder::new().name(format!("mary-team-{i}"));
+            helper.spawn(move || help(&board)).ok()?;
         }
         let team = Arc::new(Self {
             board,
@@ -79,12 +73,8 @@ impl Team {
 /// one of them. Numbers are taken in runs of `share`.
 pub fn each(count: usize, share: usize, work: impl Fn(usize) + Sync) {
     let threads = rayon::current_num_threads();
-    let team = if threads > 1 && count > share {
-        Team::of(threads)
-    } else {
-        None
-    };
-    let Some(team) = team else {
+    let worth_it = threads > 1 && count > share;
+    let Some(team) = worth_it.then(|| Team::with(threads)).flatten() else {
         return (0..count).for_each(work);
     };
     // Another model's leader has the helpers: go without.
@@ -99,13 +89,13 @@ pub fn each(count: usize, share: usize, work: impl Fn(usize) + Sync) {
     let work: *const (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(shared) };
     let piece = Piece { work, count, share };
     let board = &*team.board;
-    *board.piece.lock().unwrap_or_else(PoisonError::into_inner) = Some(piece);
+    *lock(&board.piece) = Some(piece);
     board.next.store(0, Ordering::Relaxed);
     board.inside.store(team.helpers, Ordering::Relaxed);
     let _leave = Leave(board);
     board.round.fetch_add(1, Ordering::SeqCst);
     if board.sleeping.swap(false, Ordering::SeqCst) {
-        let _bed = board.bed.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let _bed = lock(&board.bed.0);
         board.bed.1.notify_all();
     }
     take_part(board, piece);
@@ -146,7 +136,7 @@ fn help(board: &Board) {
     let mut seen = 0;
     loop {
         seen = wait(board, seen);
-        let piece = *board.piece.lock().unwrap_or_else(PoisonError::into_inner);
+        let piece = *lock(&board.piece);
         // A panic inside would leave the leader waiting: it is printed, and the piece goes on.
         let part = std::panic::AssertUnwindSafe(|| {
             if let Some(piece) = piece {
@@ -167,18 +157,15 @@ fn wait(board: &Board, seen: u64) -> u64 {
         }
         std::hint::spin_loop();
     }
-    let mut bed = board.bed.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut bed = lock(&board.bed.0);
     loop {
         board.sleeping.store(true, Ordering::SeqCst);
         let round = board.round.load(Ordering::SeqCst);
         if round != seen {
             return round;
         }
-        bed = board
-            .bed
-            .1
-            .wait(bed)
-            .unwrap_or_else(PoisonError::into_inner);
+        let awake = board.bed.1.wait(bed);
+        bed = awake.unwrap_or_else(PoisonError::into_inner);
     }
 }
 

@@ -12,7 +12,6 @@ use crate::kernels::{Stored, Weights};
 enum Matrix {
     /// Two bytes a number, in the type of the products.
     Ready(Stored),
-    /// Four bytes a number.
     Single(Vec<f32>),
 }
 

@@ -25,7 +25,6 @@ struct Shape {
     activation: i32,
 }
 
-/// What becomes of a product.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Store(NumberType),
