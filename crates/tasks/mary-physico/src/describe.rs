@@ -11,9 +11,10 @@ use mary_contract::{
 };
 use serde_json::json;
 
+use crate::choice_task::said;
 use crate::grid_task::described;
 use crate::judging;
-use crate::low_level::{planned_instances, said, words_for};
+use crate::low_level::{planned_instances, words_for};
 use crate::masking::{Masked, masked};
 use crate::parse;
 use crate::prompt;
@@ -42,7 +43,6 @@ static DESCRIBE_CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// `physico/describe`.
 #[derive(Debug)]
 pub struct Describe;
 
@@ -100,7 +100,7 @@ impl Task for Describe {
         else {
             return Ok(vec![]);
         };
-        let judge = |asked: &prompt::Asked, tokens: u32| {
+        let judge = |asked: &prompt::PromptContent, tokens: u32| {
             Ask::judge(Request::Generate(Generate {
                 prompt: prompt::prompt(setup.form, &[], asked, false),
                 sampling: Sampling::greedy(tokens),

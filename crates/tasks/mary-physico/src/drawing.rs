@@ -11,7 +11,6 @@ use crate::picture::ARC_COLOURS;
 const CELL: usize = 7;
 const GAP: usize = 10;
 
-/// One instance.
 pub fn drawn(instance: &Instance) -> Picture {
     let widest = |p: &crate::grid::Pair| p.input.cols().max(p.output.cols());
     let width: usize = instance.pairs.iter().map(|p| widest(p) * CELL + GAP).sum();

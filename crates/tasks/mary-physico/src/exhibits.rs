@@ -2,11 +2,8 @@
 //! Only what the runs contain is shown.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
-use mary_contract::{
-    Cell, Declarations, Exhibits, Figure, Picture, Point, RunSummary, Series, Table,
-};
+use mary_contract::{Cell, Exhibits, Figure, Picture, Point, RunSummary, Series, Table};
 
 use mary_stats::{LEVEL, intervals};
 
@@ -16,25 +13,20 @@ use crate::gap::{
     overall_table, parrot_gaps, scatter, short,
 };
 use crate::instances::{Level, Split, planned};
-use crate::perception::Kind;
-use crate::published::{Printed, published};
+use crate::perception::QuestionKind;
+use crate::published::{DECLARED, Printed, published};
 use crate::results::{Outcome, cell, outcomes, printed};
-use crate::setup::{Icl, Source};
-
-/// Titles, captions, heads and axes.
-pub(crate) static DECLARED: LazyLock<Declarations> =
-    LazyLock::new(|| Declarations::read(include_str!("exhibits.json")));
+use crate::setup::{Icl, InstanceSource};
 
 /// Pictures of instances in a report.
 const PICTURES: usize = 6;
 
-/// Everything the runs have to show.
 pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     let all = outcomes(runs);
     if all.is_empty() {
         return Exhibits::default();
     }
-    let high: Vec<&Outcome<'_>> = all.iter().filter(|o| is_high(o)).collect();
+    let high: Vec<&Outcome<'_>> = all.iter().filter(|o| o.is_high()).collect();
     let groups = groups(&high);
     let gaps = parrot_gaps(runs);
     let tables = [
@@ -55,11 +47,6 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     }
     .with_tables(tables)
     .with_figures(figures)
-}
-
-pub(crate) fn is_high(outcome: &Outcome<'_>) -> bool {
-    let task = outcome.task();
-    task.starts_with("physico/core-") || task.starts_with("physico/associative-")
 }
 
 /// Core and associative results of one model under the same conditions.
@@ -328,17 +315,17 @@ fn perception(all: &[Outcome<'_>]) -> Option<Table> {
     let measured = perceived(all);
     let rows = measured.iter().map(|o| {
         let mut row = vec![o.model().into(), o.how().into()];
-        row.extend(Kind::ALL.map(|k| cell(o.part("kind", k.name()))));
+        row.extend(QuestionKind::ALL.map(|k| cell(o.part("kind", k.name()))));
         row.push(cell(o.whole()));
         row
     });
     let paper = &published().perception;
     let mut printed_row: Vec<Cell> = vec![paper.model.clone().into(), "free answers".into()];
-    printed_row.extend(Kind::ALL.map(|_| Cell::none()));
+    printed_row.extend(QuestionKind::ALL.map(|_| Cell::none()));
     printed_row.push(Cell::printed(printed(paper.accuracy, None)));
     DECLARED
         .table("physico-perception")
-        .with_heads("kinds", Kind::ALL.map(|k| k.name()))
+        .with_heads("kinds", QuestionKind::ALL.map(|k| k.name()))
         .with_rows(rows)
         .with_published([printed_row])
         .if_measured()
@@ -379,7 +366,7 @@ fn bars(groups: &[Group<'_>]) -> Option<Figure> {
 fn perception_bars(all: &[Outcome<'_>]) -> Option<Figure> {
     let measured = perceived(all);
     let series = measured.iter().map(|o| {
-        let points = part_points(o, "kind", Kind::ALL.map(|k| k.name()));
+        let points = part_points(o, "kind", QuestionKind::ALL.map(|k| k.name()));
         Series::measured(format!("{} ({})", o.model(), o.how()), points)
     });
     let figure = DECLARED.figure("physico-perception-kinds");
@@ -388,7 +375,10 @@ fn perception_bars(all: &[Outcome<'_>]) -> Option<Figure> {
 
 /// The first instances of the first fresh run.
 fn pictures(high: &[&Outcome<'_>]) -> Vec<Picture> {
-    let Some(first) = high.iter().find(|o| o.setup.source == Source::Fresh) else {
+    let Some(first) = high
+        .iter()
+        .find(|o| o.setup.source == InstanceSource::Fresh)
+    else {
         return vec![];
     };
     let level = if first.task().contains("core") {

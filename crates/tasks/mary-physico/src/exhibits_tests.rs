@@ -225,7 +225,7 @@ fn tuned_models_stand_below_what_they_were_made_from() {
     // The tasks of both models are the same two.
     runs[0].manifest.tasks.truncate(2);
     let pairs = [("hf/tuned".to_owned(), "hf/base".to_owned())];
-    let table = crate::tuned_rows(&runs, &pairs).unwrap();
+    let table = crate::tuned::tuned_rows(&runs, &pairs).unwrap();
     let own: Vec<Vec<&str>> = table.rows[..2]
         .iter()
         .map(|row| row.iter().map(|c| &**c).collect())
@@ -243,5 +243,5 @@ fn tuned_models_stand_below_what_they_were_made_from() {
     assert!(table.rows[2..].iter().all(|row| !row[0].contains("GPT-4")));
     assert!(table.bare().is_empty(), "{:?}", table.bare());
     let others = [("hf/other".to_owned(), "hf/base".to_owned())];
-    assert!(crate::tuned_rows(&runs, &others).is_none());
+    assert!(crate::tuned::tuned_rows(&runs, &others).is_none());
 }

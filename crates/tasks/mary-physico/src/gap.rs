@@ -4,12 +4,11 @@
 use mary_contract::{Cell, Estimate, Figure, Point, RunSummary, Series, Table};
 use mary_stats::{Interval, difference, score_interval};
 
-use crate::exhibits::{DECLARED, is_high};
-use crate::instances::Split;
+use crate::instance::Split;
+use crate::published::DECLARED;
 use crate::results::{Outcome, outcomes, printed};
-use crate::setup::Source;
+use crate::setup::InstanceSource;
 
-/// One concept, low against high.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConceptGap {
     /// `core: gravity`.
@@ -30,9 +29,7 @@ pub struct Gap {
     /// The low-level task it is held against: definitions or photographs.
     pub against: String,
     pub concepts: Vec<ConceptGap>,
-    /// Mean over concepts, low level.
     pub low: f64,
-    /// Mean over concepts, high level.
     pub high: f64,
     /// Mean of the concepts' differences, with its interval over concepts where there are enough.
     pub overall: (f64, Option<Estimate>),
@@ -46,7 +43,7 @@ const LOW: [&str; 2] = ["physico/definition", "physico/photo"];
 fn low_and_high<'o, 'r>(
     all: &'o [Outcome<'r>],
 ) -> impl Iterator<Item = (&'o Outcome<'r>, &'static str, Vec<&'o Outcome<'r>>)> {
-    let fresh = |o: &&Outcome<'_>| is_high(o) && o.setup.source == Source::Fresh;
+    let fresh = |o: &&Outcome<'_>| o.is_high() && o.setup.source == InstanceSource::Fresh;
     let pairs = all
         .iter()
         .filter(fresh)
@@ -183,7 +180,6 @@ pub fn overall_table(gaps: &[Gap]) -> Option<Table> {
         .if_measured()
 }
 
-/// The gaps concept by concept.
 pub fn concept_table(gaps: &[Gap]) -> Option<Table> {
     let mut rows = Vec::new();
     for gap in gaps {

@@ -32,27 +32,16 @@ pub struct Grid {
 /// Why rows of numbers are not a grid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GridError {
-    /// No rows, or rows without cells.
     #[error("a grid needs at least one row and one column, found none")]
     Empty,
     #[error("row {row} has {found} cells, the rows above it have {expected}")]
     Ragged {
-        /// Which row, from 0.
         row: usize,
-        /// The length of the first row.
         expected: usize,
-        /// The length of this row.
         found: usize,
     },
-    /// A number that is no colour.
     #[error("cell ({row}, {col}) is {found}; colours are the numbers 0 to 9")]
-    Colour {
-        /// Which row, from 0.
-        row: usize,
-        /// Which column, from 0.
-        col: usize,
-        found: u8,
-    },
+    Colour { row: usize, col: usize, found: u8 },
 }
 
 impl Grid {
@@ -113,7 +102,6 @@ impl Grid {
         (row < self.rows && col < self.cols).then_some(row * self.cols + col)
     }
 
-    /// Whether a cell is there.
     pub fn holds(&self, row: i32, col: i32) -> bool {
         self.index(row, col).is_some()
     }
@@ -172,7 +160,6 @@ impl Grid {
             .collect()
     }
 
-    /// How many cells have each colour.
     pub fn counts(&self) -> [usize; 10] {
         let mut counts = [0; 10];
         for &cell in &self.cells {
@@ -183,7 +170,6 @@ impl Grid {
         counts
     }
 
-    /// How many cells have this colour.
     pub fn count(&self, colour: u8) -> usize {
         self.counts().get(usize::from(colour)).copied().unwrap_or(0)
     }
@@ -346,9 +332,7 @@ impl From<Grid> for Vec<Vec<u8>> {
 /// A grid before and after the concept was at work.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Pair {
-    /// Before.
     pub input: Grid,
-    /// After.
     pub output: Grid,
 }
 
@@ -357,7 +341,6 @@ impl Pair {
         self.input.differing(&self.output)
     }
 
-    /// The same change in both grids.
     pub fn map(&self, change: impl Fn(&Grid) -> Grid) -> Self {
         Self {
             input: change(&self.input),

@@ -11,103 +11,12 @@ use mary_contract::{DataSource, TaskError};
 use mary_generators::{Stream, below, shuffle, stream};
 
 use crate::grid::Pair;
+pub use crate::instance::{Instance, Level, Split};
 use crate::likeness::{self, BLOCK as OPTIONS, Showing, apart};
 use crate::matching;
-use crate::setup::{Part, PhysicoSettings, Source};
+use crate::setup::{InstanceSource, Part, PhysicoSettings};
 use crate::upstream;
-use crate::worlds::{self, Aspect, Concept, Mode, Set};
-
-/// The paper's three sets of instances.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Split {
-    /// Core, the 25 concepts of Table 6.
-    CoreDev,
-    /// Core, the 27 concepts of Table 7.
-    CoreTest,
-    Associative,
-}
-
-impl Split {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::CoreDev => "core-dev",
-            Self::CoreTest => "core-test",
-            Self::Associative => "associative",
-        }
-    }
-
-    /// The core split of a concept, named by the paper's tables because the public release swapped
-    /// the two; `None` for concepts that core does not have.
-    pub fn of_core(concept: &str) -> Option<Self> {
-        match worlds::concept(concept)?.set {
-            Set::CoreDev => Some(Self::CoreDev),
-            Set::CoreTest => Some(Self::CoreTest),
-            Set::Associative => None,
-        }
-    }
-}
-
-/// Which of the two kinds of instances a task asks about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Level {
-    /// One aspect, clearly.
-    Core,
-    Associative,
-}
-
-impl Level {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Core => "core",
-            Self::Associative => "associative",
-        }
-    }
-
-    pub(crate) fn mode(self) -> Mode {
-        match self {
-            Self::Core => Mode::Clear,
-            Self::Associative => Mode::Analogy,
-        }
-    }
-
-    pub fn concepts(self) -> Vec<&'static Concept> {
-        let wanted = |c: &&'static Concept| match self {
-            Self::Core => c.set != Set::Associative,
-            Self::Associative => c.associative,
-        };
-        worlds::concepts().iter().copied().filter(wanted).collect()
-    }
-
-    fn split(self, concept: &Concept) -> Split {
-        match (self, concept.set) {
-            (Self::Core, Set::CoreDev) => Split::CoreDev,
-            (Self::Core, Set::CoreTest) => Split::CoreTest,
-            _ => Split::Associative,
-        }
-    }
-}
-
-/// One instance, whatever its source.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Instance {
-    /// The same in text, in pictures and at the low level.
-    pub id: String,
-    /// The concept's name, as it stands among the options.
-    pub concept: String,
-    pub split: Split,
-    /// The aspect shown, where known.
-    pub aspect: Option<String>,
-    /// Three pairs.
-    pub pairs: Vec<Pair>,
-    /// Four labels in the order shown.
-    pub options: Vec<String>,
-    /// Index of the right one.
-    pub correct: usize,
-    /// The block that shares the option set.
-    pub block: Option<String>,
-    /// How often the concept came before, from 0.
-    pub turn: usize,
-}
+use crate::worlds::{self, Aspect, Concept, Mode};
 
 /// Four showings that share an option set and a surface.
 #[derive(Debug)]
@@ -150,7 +59,6 @@ impl Planned {
         self.showing.concept
     }
 
-    /// The aspect that it shows.
     pub fn aspect(&self) -> Option<&'static Aspect> {
         self.showing.concept.aspects.get(self.showing.aspect)
     }
@@ -245,7 +153,7 @@ pub fn instances(
 ) -> Result<Instances, TaskError> {
     let mut chosen = Chosen::new(setup.part);
     let loaded = match setup.source {
-        Source::Fresh => {
+        InstanceSource::Fresh => {
             let most = O1_INSTANCES.iter().map(|o| o.1).max().unwrap_or(1);
             let times = match setup.part {
                 Part::O1 => setup.per_concept.max(most),
@@ -259,9 +167,9 @@ pub fn instances(
                     .map(|p| p.draw()),
             ));
         }
-        Source::Published => upstream::published(data, level)?,
-        Source::ConceptArc => upstream::concept_arc(data, setup.seed)?,
-        Source::Arc => upstream::arc(data, &setup.file, setup.seed)?,
+        InstanceSource::Published => upstream::published(data, level)?,
+        InstanceSource::ConceptArc => upstream::concept_arc(data, setup.seed)?,
+        InstanceSource::Arc => upstream::arc(data, &setup.file, setup.seed)?,
     };
     Ok(Box::new(
         loaded

@@ -13,11 +13,16 @@ use mary_stats::score_interval;
 use serde_json::json;
 
 use crate::parse;
-use crate::prompt::{Asked, Shot, prompt};
+use crate::prompt::{PromptContent, Shot, prompt};
 use crate::setup::{Mode, PhysicoSettings};
 
 /// The question to the model under study, by mode.
-pub fn ask(setup: &PhysicoSettings, shots: &[Shot], asked: &Asked, options: &[String]) -> Ask {
+pub fn ask(
+    setup: &PhysicoSettings,
+    shots: &[Shot],
+    asked: &PromptContent,
+    options: &[String],
+) -> Ask {
     let (asked, said) = match setup.mode {
         Mode::Letters => lettered(asked, options),
         Mode::Score | Mode::Generate => (asked.clone(), options.to_vec()),
@@ -42,7 +47,7 @@ pub fn ask(setup: &PhysicoSettings, shots: &[Shot], asked: &Asked, options: &[St
 
 /// The question with its options once more behind letters, and the letters. All have one length, so that no
 /// option is more probable for being short.
-fn lettered(asked: &Asked, options: &[String]) -> (Asked, Vec<String>) {
+fn lettered(asked: &PromptContent, options: &[String]) -> (PromptContent, Vec<String>) {
     let letters: Vec<String> = ('A'..='Z').map(String::from).take(options.len()).collect();
     let mut asked = asked.clone();
     asked.words.push_str("\n\n");
@@ -53,7 +58,6 @@ fn lettered(asked: &Asked, options: &[String]) -> (Asked, Vec<String>) {
     (asked, letters)
 }
 
-/// A written answer under these settings.
 pub fn generate(setup: &PhysicoSettings, prompt: Prompt) -> Generate {
     Generate {
         prompt,
@@ -199,7 +203,7 @@ pub fn part_name(measure: &str, tag: &str, value: &str) -> String {
 pub const SD: &str = "sd_over_runs";
 
 /// One sample's part in the figures.
-struct Seen {
+struct ScoredSample {
     trial: u32,
     cluster: String,
     accuracy: f64,
@@ -210,14 +214,14 @@ struct Seen {
 /// standard deviation over the runs (trials) where there are several.
 pub fn by_run(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
     const TAGS: [&str; 4] = ["split", "concept", "pair", "kind"];
-    let seen: Vec<Seen> = samples
+    let seen: Vec<ScoredSample> = samples
         .filter_map(|sample| {
             let accuracy = *sample.judgement.measures.get("accuracy")?;
             let tags = TAGS
                 .into_iter()
                 .filter_map(|tag| Some((tag, sample.item.tags.get(tag)?.clone())))
                 .collect();
-            Some(Seen {
+            Some(ScoredSample {
                 trial: sample.id.trial,
                 cluster: sample.item.cluster.unwrap_or(sample.id.item),
                 accuracy,
@@ -225,13 +229,13 @@ pub fn by_run(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
             })
         })
         .collect();
-    let mut parts: BTreeMap<(&str, String), Vec<&Seen>> = BTreeMap::new();
+    let mut parts: BTreeMap<(&str, String), Vec<&ScoredSample>> = BTreeMap::new();
     for one in &seen {
         for (tag, value) in &one.tags {
             parts.entry((tag, value.clone())).or_default().push(one);
         }
     }
-    let all: Vec<&Seen> = seen.iter().collect();
+    let all: Vec<&ScoredSample> = seen.iter().collect();
     let mut measures: Vec<Measure> = sd_over_runs(&all)
         .map(|estimate| Measure {
             name: SD.to_owned(),
@@ -256,9 +260,9 @@ pub fn by_run(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
     measures
 }
 
-fn accuracy(of: &[&Seen]) -> Option<Estimate> {
+fn accuracy(of: &[&ScoredSample]) -> Option<Estimate> {
     // Samples come in the order of the log; a fixed order keeps the last bit the same.
-    let mut sorted: Vec<&&Seen> = of.iter().collect();
+    let mut sorted: Vec<&&ScoredSample> = of.iter().collect();
     sorted.sort_by(|a, b| (&a.cluster, a.trial).cmp(&(&b.cluster, b.trial)));
     let mut ids: BTreeMap<&str, usize> = BTreeMap::new();
     let clusters: Vec<usize> = sorted
@@ -284,7 +288,7 @@ fn accuracy(of: &[&Seen]) -> Option<Estimate> {
 
 /// The standard deviation of the runs' accuracies, dividing by their number as the paper's own
 /// figures do (runs of 0, 0 and 50 % are printed as 16.7 ± 23.6); `None` for a single run.
-fn sd_over_runs(of: &[&Seen]) -> Option<Estimate> {
+fn sd_over_runs(of: &[&ScoredSample]) -> Option<Estimate> {
     let mut runs: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     for one in of {
         let run = runs.entry(one.trial).or_default();
@@ -354,7 +358,7 @@ mod tests {
 
     #[test]
     fn letters_are_scored_in_place_of_phrases() {
-        let card = mary_contract::Task::card(&crate::low_level::Definition);
+        let card = crate::low_level::DEFINITION_TASK.card;
         let mut settings = TaskSettings::default();
         settings.params.insert("mode".into(), "letters".into());
         let setup = PhysicoSettings::read(card, &settings).unwrap();

@@ -5,6 +5,7 @@
 //! definition, a photograph, or the model's own description. What a model can say and cannot see is
 //! the parrot gap. A perception probe tells a failure to understand from a failure to see.
 
+mod choice_task;
 mod describe;
 mod drawing;
 mod exhibits;
@@ -12,38 +13,27 @@ mod forms;
 mod gap;
 pub mod grid;
 mod grid_task;
+mod instance;
 pub mod instances;
 mod judging;
 mod likeness;
 mod low_level;
-pub mod masking;
+mod masking;
 mod matching;
 mod offers;
-pub mod parse;
-pub mod perception;
+mod parse;
+mod perception;
 mod photo;
 pub mod picture;
-pub mod prompt;
-pub mod published;
+mod prompt;
+mod published;
 mod results;
 mod setup;
 mod surface;
 mod tuned;
-pub mod tuning;
-pub mod upstream;
+mod tuning;
+mod upstream;
 pub mod worlds;
-
-pub use describe::Describe;
-pub use exhibits::exhibits;
-pub use forms::{judgement_form, recall_form};
-pub use gap::{ConceptGap, Gap, parrot_gaps};
-pub use grid_task::{GRID_TASKS, GridTask, image};
-pub use low_level::Definition;
-pub use perception::Perception;
-pub use photo::{Photo, Photograph, manifest};
-pub use setup::{Icl, Mode, Part, PhysicoSettings, Source};
-pub use surface::{Reached, surface};
-pub use tuned::tuned_rows;
 
 use std::sync::Arc;
 
@@ -64,9 +54,9 @@ pub(crate) static TASKS: [&dyn Task; 9] = [
     &grid_task::CORE_VISUAL_TASK,
     &grid_task::ASSOCIATIVE_TEXT_TASK,
     &grid_task::ASSOCIATIVE_VISUAL_TASK,
-    &Definition,
-    &Photo,
-    &Describe,
+    &low_level::DEFINITION_TASK,
+    &photo::PHOTO_TASK,
+    &describe::Describe,
     &perception::PERCEPTION_TEXT_TASK,
     &perception::PERCEPTION_VISUAL_TASK,
 ];
@@ -85,7 +75,7 @@ impl Family for Physico {
     }
 
     fn exhibits(&self, runs: &[RunSummary]) -> Exhibits {
-        exhibits(runs)
+        exhibits::exhibits(runs)
     }
 
     fn tuning_sets(&self) -> Vec<Text> {
@@ -102,7 +92,7 @@ impl Family for Physico {
     }
 
     fn pair_tables(&self, runs: &[RunSummary], pairs: &[(String, String)]) -> Vec<Table> {
-        tuned_rows(runs, pairs).into_iter().collect()
+        tuned::tuned_rows(runs, pairs).into_iter().collect()
     }
 
     fn audit_expectations(&self, task: &TaskCard) -> AuditExpectations {

@@ -8,7 +8,7 @@ use mary_contract::TaskError;
 use mary_generators::{Stream, below, shuffle, stream};
 
 use crate::grid::Pair;
-use crate::instances::Level;
+use crate::instance::Level;
 use crate::worlds::{self, Concept, Setting};
 
 /// What can be counted in a pair without understanding it.
@@ -53,7 +53,6 @@ struct Group {
     filled: (u16, u16),
 }
 
-/// How an aspect's counts are spread.
 #[derive(Debug)]
 pub struct Spread {
     /// Which numbers of changed cells come at all, a bit each.
@@ -229,7 +228,6 @@ impl Showing {
     }
 }
 
-/// Concepts in a block.
 pub const BLOCK: usize = 4;
 /// More than any likeness can make up for.
 const NEVER: f32 = 1000.0;

@@ -2,18 +2,14 @@
 //! that what a model can say is held against what it can see, concept by concept; and what the other
 //! low-level tasks (photographs, descriptions) share with it.
 
-use std::collections::BTreeMap;
+use mary_contract::{DataSource, Items, Param, TaskCard, TaskError, text};
 
-use mary_contract::{
-    DataSource, ForPeople, Item, Items, Judgement, Measure, Needs, Param, Reply, Sample, Scoring,
-    Task, TaskCard, TaskError, TaskSettings, text,
-};
-
-use crate::grid_task::{described, judge_choice};
+use crate::choice_task::{ChoiceTask, said};
+use crate::grid_task::described;
 use crate::instances::{Instance, Level, planned};
 use crate::judging;
 use crate::prompt;
-use crate::setup::{CITATION, DEFINITION, Mode, Part, PhysicoSettings};
+use crate::setup::{CITATION, DEFINITION, Part, PhysicoSettings};
 use crate::worlds::{self, Words};
 
 static DEFINITION_CARD: TaskCard = TaskCard {
@@ -56,71 +52,33 @@ pub(crate) fn words_for(concept: &str) -> Result<&'static Words, TaskError> {
         .ok_or_else(|| TaskError::Generator(format!("physico: `{concept}` has no definition")))
 }
 
-/// `physico/definition`.
-#[derive(Debug)]
-pub struct Definition;
-
-impl Task for Definition {
-    fn card(&self) -> &TaskCard {
-        &DEFINITION_CARD
-    }
-
-    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
-        Some(ForPeople::of(item)?.told(
+pub(crate) static DEFINITION_TASK: ChoiceTask = ChoiceTask {
+    card: &DEFINITION_CARD,
+    seen: false,
+    source: None,
+    items: definitions,
+    for_people: |shown| {
+        shown.told(
             "A physical concept is described, and [PHENOMENON] stands for its name. Which concept is it?",
-        ))
-    }
-
-    fn needs(&self, settings: &TaskSettings) -> Needs {
-        let mode =
-            PhysicoSettings::read(&DEFINITION_CARD, settings).map_or(Mode::Score, |s| s.mode);
-        mode.needs(false)
-    }
-
-    fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
-        let setup = PhysicoSettings::read(&DEFINITION_CARD, settings)?;
-        let instances = planned_instances(&setup)?;
-        Ok(Box::new(instances.into_iter().map(move |instance| {
-            let all = words_for(&instance.concept)?.definitions;
-            let which = instance.turn % all.len().max(1);
-            let text = all.get(which).copied().unwrap_or_default();
-            let asked = prompt::guess(text, &instance.options);
-            let ask = judging::ask(&setup, &[], &asked, &instance.options);
-            Ok(described(&instance, text.to_owned(), vec![ask])
-                .tagged("definition", format!("{}", which + 1)))
-        })))
-    }
-
-    fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        judge_choice(item, answers)
-    }
-
-    fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
-        judging::by_run(samples)
-    }
-
-    fn scoring(&self, settings: &TaskSettings) -> Scoring {
-        PhysicoSettings::read(&DEFINITION_CARD, settings)
-            .map_or(Scoring::WRITTEN, |setup| judging::scoring(&setup))
-    }
-
-    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = PhysicoSettings::read(&DEFINITION_CARD, settings) else {
-            return BTreeMap::new();
-        };
-        let mut conventions = said(
+        )
+    },
+    conventions: |_| {
+        said(
             "Yu et al. 2025, Figure 5; options parted by commas",
             "our own masked definitions; options of the high-level instances of the same seed",
-        );
-        judging::conventions(&setup, &mut |name, text| {
-            conventions.insert(name.to_owned(), text);
-        });
-        conventions
-    }
-}
+        )
+    },
+};
 
-pub(crate) fn said(template: &str, source: &str) -> BTreeMap<String, String> {
-    [("template", template), ("source", source)]
-        .map(|(name, text)| (name.to_owned(), text.to_owned()))
-        .into()
+fn definitions(setup: PhysicoSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
+    let instances = planned_instances(&setup)?;
+    Ok(Box::new(instances.into_iter().map(move |instance| {
+        let all = words_for(&instance.concept)?.definitions;
+        let which = instance.turn % all.len().max(1);
+        let text = all.get(which).copied().unwrap_or_default();
+        let asked = prompt::guess(text, &instance.options);
+        let ask = judging::ask(&setup, &[], &asked, &instance.options);
+        Ok(described(&instance, text.to_owned(), vec![ask])
+            .tagged("definition", format!("{}", which + 1)))
+    })))
 }

@@ -11,9 +11,7 @@ pub const MASK: &str = "[MASK]";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Masked {
     pub text: String,
-    /// How many names were masked.
     pub names: usize,
-    /// How many give-aways were masked.
     pub giveaways: usize,
 }
 
@@ -71,6 +69,7 @@ fn longest(patterns: &[&str], text: &[Word], at: usize) -> usize {
 }
 
 /// The names of a concept that stand unmasked in a text.
+#[cfg(test)]
 pub fn names_in(concept: &Concept, text: &str) -> Vec<String> {
     let bare = text.replace(PHENOMENON, "").replace(MASK, "");
     let words = words(&bare);

@@ -5,13 +5,14 @@
 //! from a pool of draws; distractors then make up what is missing, up to a modest number of cells. Where
 //! the pools have nothing in common, the nearest is taken.
 
+use std::sync::LazyLock;
+
 use mary_generators::Stream;
 
 use crate::grid::Pair;
 use crate::likeness::{Counts, Showing};
-use crate::worlds::{self, Aspect, Dress, Mode, Pose, SMALL, Setting, Wanted, readings};
+use crate::worlds::{self, Aspect, Dress, Mode, Pose, SMALL, Setting, TargetCounts, readings};
 
-/// Pairs in an instance.
 const PAIRS: usize = 3;
 /// Draws of each showing in a round.
 const DRAWS: usize = 144;
@@ -140,7 +141,6 @@ impl<'a> Drawing<'a> {
     }
 }
 
-/// One draw of a showing.
 type Draw = (Counts, Pair);
 
 /// Draws of all four at one size.
@@ -205,7 +205,7 @@ impl Round {
         for (drawing, ((pool, pose), &pick)) in drawings.iter_mut().zip(parts) {
             let plain = (pick < pool.len()).then(|| pool.swap_remove(pick).1)?;
             let posed = plain.map(|g| pose.of(g));
-            let own = Wanted {
+            let own = TargetCounts {
                 filled: carried(best.wanted.filled, -drawing.over.1),
                 ..best.wanted
             };
@@ -227,7 +227,7 @@ struct Choice {
     picks: Vec<usize>,
     /// Changed cells that all four come nearest to.
     changed: usize,
-    wanted: Wanted,
+    wanted: TargetCounts,
     cost: f32,
 }
 
@@ -235,7 +235,11 @@ struct Choice {
 const OFF: f32 = 100.0;
 
 fn apart(a: usize, b: usize) -> f32 {
-    ((a as f32).ln_1p() - (b as f32).ln_1p()).abs()
+    /// Logarithms of the counts a grid can have: a tenth of a first run went into computing them.
+    static LOGS: LazyLock<Vec<f32>> =
+        LazyLock::new(|| (0..1024).map(|n| (n as f32).ln_1p()).collect());
+    let log = |n: usize| LOGS.get(n).copied().unwrap_or_else(|| (n as f32).ln_1p());
+    (log(a) - log(b)).abs()
 }
 
 /// A draw of a pool: its number, its counts, and how far its changed cells are from the target.
@@ -308,7 +312,7 @@ fn fill_up(lists: &[Vec<Candidate>], changed: usize, most: usize, best: &mut Opt
         levels.sort_unstable();
         levels.dedup();
         for filled in levels {
-            let wanted = Wanted {
+            let wanted = TargetCounts {
                 colours,
                 filled,
                 come,
@@ -341,7 +345,7 @@ fn fill_up(lists: &[Vec<Candidate>], changed: usize, most: usize, best: &mut Opt
     }
 }
 
-impl Wanted {
+impl TargetCounts {
     /// What it costs to bring a pair with these counts here; `None` where colours stand against it.
     fn cost(&self, c: &Counts) -> Option<f32> {
         let (stay, keep) = (c.come.checked_sub(self.come)?, c.go.checked_sub(self.go)?);

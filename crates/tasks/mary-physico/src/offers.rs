@@ -9,12 +9,14 @@ use mary_contract::{
     TaskSettings, Text, TuningForm, TuningRequest, TuningSet, Twin, source_word, text,
 };
 
+use crate::forms::{judgement_form, recall_form};
 use crate::instances::sample_pairs;
+use crate::picture;
+use crate::surface::surface;
 use crate::tuning::{
-    Kind, MATRIX_PAIRS, chat_jsonl, instruction_json, released_core, tuning_examples,
+    MATRIX_PAIRS, TuningKind, chat_jsonl, instruction_json, released_core, tuning_examples,
 };
 use crate::worlds::{self, Concept};
-use crate::{judgement_form, picture, recall_form, surface};
 
 /// Concepts on one page of a contact sheet.
 const PER_PAGE: usize = 10;
@@ -50,7 +52,7 @@ pub(crate) fn tuning_set(
     wanted: &TuningRequest,
     data: &dyn DataSource,
 ) -> Result<TuningSet, FamilyError> {
-    let kind = Kind::named(name)
+    let kind = TuningKind::named(name)
         .ok_or_else(|| FamilyError::Usage(format!("{name} has no fine-tuning set")))?;
     let other = wanted.params.iter().find(|(name, _)| *name != "source");
     if let Some((setting, value)) = other {
@@ -64,8 +66,8 @@ pub(crate) fn tuning_set(
     ) {
         (_, None | Some("fresh")) => false,
         // ARC is somebody's release whatever is said.
-        (Kind::Core | Kind::Arc, Some("published")) => true,
-        (Kind::Matrix, Some("published")) => {
+        (TuningKind::Core | TuningKind::Arc, Some("published")) => true,
+        (TuningKind::Matrix, Some("published")) => {
             return Err(FamilyError::Usage(
                 "the authors released no synthetic matrices\nhint: leave --set source=published out: \
                  fresh ones follow Appendix E"
@@ -86,11 +88,11 @@ pub(crate) fn tuning_set(
         ));
     }
     let n = wanted.n.unwrap_or(match kind {
-        Kind::Matrix => MATRIX_PAIRS,
-        Kind::Arc | Kind::Core => PER_CONCEPT,
+        TuningKind::Matrix => MATRIX_PAIRS,
+        TuningKind::Arc | TuningKind::Core => PER_CONCEPT,
     });
     let examples = match (kind, released) {
-        (Kind::Core, true) => released_core(data)?,
+        (TuningKind::Core, true) => released_core(data)?,
         _ => tuning_examples(kind, wanted.seed, n, data)?,
     };
     Ok(TuningSet {

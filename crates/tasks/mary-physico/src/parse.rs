@@ -4,6 +4,34 @@
 //! a sentence denies ("not gravity", "gravity does not fit", "rather than gravity") are no choice. An
 //! answer that names no option, or several without settling on one, stays unread.
 
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+/// The words and phrases of `parse_words.json`, plurals without their `s` as in [`Word`].
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Phrases {
+    /// Words that begin a new thought: a denial before them does not reach past them.
+    turns: Vec<String>,
+    /// Phrases after which the choice comes.
+    leads: Vec<String>,
+    /// Headings before a colon after which the choice comes.
+    headings: Vec<String>,
+    /// Phrases that make what stands before them the choice.
+    trails: Vec<String>,
+    /// Words that may stand beside an option that stands alone.
+    fillers: Vec<String>,
+}
+
+/// A test reads the file, so that a slip is found there and not here.
+static PHRASES: LazyLock<Phrases> =
+    LazyLock::new(|| serde_json::from_str(include_str!("parse_words.json")).unwrap_or_default());
+
+fn among(word: &str, words: &[String]) -> bool {
+    words.iter().any(|w| w == word)
+}
+
 /// A word of an answer: lower-case, a plural's `s` dropped, so that "Optical filter" is the option
 /// "optical filters".
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,25 +161,6 @@ fn says_no(words: &[Word], at: usize) -> bool {
     }
 }
 
-/// Words that begin a new thought: a denial before them does not reach past them.
-const TURNS: [&str; 15] = [
-    "but",
-    "because",
-    "although",
-    "though",
-    "so",
-    "therefore",
-    "hence",
-    "thus",
-    "which",
-    "mean",
-    "and",
-    "while",
-    "since",
-    "however",
-    "instead",
-];
-
 /// Whether a sentence denies a mention before it comes to it.
 fn denied_before(words: &[Word], all: &[Mention], i: usize) -> bool {
     const REACH: usize = 7;
@@ -188,7 +197,7 @@ fn denied_before(words: &[Word], all: &[Mention], i: usize) -> bool {
         if says_no(words, at) {
             return true;
         }
-        if TURNS.contains(&text) {
+        if among(text, &PHRASES.turns) {
             return false;
         }
         if leads(words, at) {
@@ -217,7 +226,7 @@ fn denied_after(words: &[Word], all: &[Mention], i: usize) -> bool {
             return false;
         };
         let text = word.text.as_str();
-        if word.comma || word.colon || TURNS.contains(&text) {
+        if word.comma || word.colon || among(text, &PHRASES.turns) {
             return false;
         }
         let no = match text {
@@ -239,105 +248,8 @@ fn denied_after(words: &[Word], all: &[Mention], i: usize) -> bool {
     false
 }
 
-/// Phrases after which the choice comes.
-const LEAD: [&str; 55] = [
-    "answer is",
-    "answer would be",
-    "answer should be",
-    "answer must be",
-    "answer has to be",
-    "answer seems to be",
-    "choice is",
-    "choice would be",
-    "option is",
-    "option would be",
-    "concept is",
-    "phenomenon is",
-    "pattern is",
-    "i choose",
-    "i select",
-    "i pick",
-    "i chose",
-    "i would choose",
-    "i would select",
-    "i would pick",
-    "i would say",
-    "i say",
-    "i d say",
-    "i ll say",
-    "go with",
-    "going with",
-    "settle on",
-    "settle for",
-    "opt for",
-    "fit is",
-    "match is",
-    "best fit",
-    "best match",
-    "best described by",
-    "best described as",
-    "best explained by",
-    "explained by",
-    "closest to",
-    "must be",
-    "conclude",
-    "conclusion",
-    "therefore",
-    "thus",
-    "hence",
-    "so it is",
-    "so it s",
-    "so this is",
-    "it is",
-    "it s",
-    "this is",
-    "that is",
-    "correspond to",
-    "illustrate",
-    "demonstrate",
-    "represent",
-];
-
-/// Headings before a colon after which the choice comes.
-const HEADINGS: [&str; 8] = [
-    "answer",
-    "choice",
-    "option",
-    "conclusion",
-    "decision",
-    "verdict",
-    "result",
-    "selection",
-];
-
-/// Phrases that make what stands before them the choice.
-const TRAIL: [&str; 22] = [
-    "is the answer",
-    "is my answer",
-    "is my final answer",
-    "is my choice",
-    "is the correct",
-    "is correct",
-    "is right",
-    "is the right",
-    "is the best",
-    "is the closest",
-    "is the most",
-    "is shown",
-    "is what",
-    "it is",
-    "fit best",
-    "fit better",
-    "fit well",
-    "fit perfectly",
-    "fit all",
-    "fit here",
-    "matche best",
-    "explain all",
-];
-
 /// The place after a phrase that ends here, if one of these does.
-fn phrase_at(words: &[Word], at: usize, phrases: &[&str]) -> Option<usize> {
+fn phrase_at(words: &[Word], at: usize, phrases: &[String]) -> Option<usize> {
     let longest = phrases
         .iter()
         .map(|p| name(p))
@@ -354,16 +266,15 @@ fn leads(words: &[Word], at: usize) -> bool {
 
 /// Where an announcement that begins at this word ends.
 fn lead_end(words: &[Word], at: usize) -> Option<usize> {
-    let heading =
-        HEADINGS.contains(&text_at(words, Some(at))) && words.get(at + 1).is_none_or(|w| w.colon);
+    let heading = among(text_at(words, Some(at)), &PHRASES.headings)
+        && words.get(at + 1).is_none_or(|w| w.colon);
     heading
         .then_some(at + 1)
-        .or_else(|| phrase_at(words, at, &LEAD))
+        .or_else(|| phrase_at(words, at, &PHRASES.leads))
 }
 
 /// What one sentence says about the choice.
 enum Says {
-    /// This one.
     Settles(usize),
     /// Several, and not which.
     Several,
@@ -371,36 +282,6 @@ enum Says {
     Elsewhere,
     Nothing,
 }
-
-/// Words that may stand beside an option that stands alone.
-const FILLERS: [&str; 26] = [
-    "actually",
-    "so",
-    "then",
-    "ok",
-    "okay",
-    "yes",
-    "no",
-    "wait",
-    "the",
-    "a",
-    "an",
-    "my",
-    "final",
-    "finally",
-    "option",
-    "concept",
-    "of",
-    "is",
-    "it",
-    "effect",
-    "definitely",
-    "clearly",
-    "probably",
-    "simply",
-    "correction",
-    "rather",
-];
 
 fn says(words: &[Word], mentions: &[Mention], listed: bool) -> Says {
     let affirmed: Vec<&Mention> = mentions.iter().filter(|m| !m.denied).collect();
@@ -430,7 +311,8 @@ fn says(words: &[Word], mentions: &[Mention], listed: bool) -> Says {
         .iter()
         .copied()
         .filter(|m| {
-            (m.to..words.len().min(m.to + 3)).any(|at| phrase_at(words, at, &TRAIL).is_some())
+            (m.to..words.len().min(m.to + 3))
+                .any(|at| phrase_at(words, at, &PHRASES.trails).is_some())
         })
         .collect();
     if !trailed.is_empty() {
@@ -440,7 +322,7 @@ fn says(words: &[Word], mentions: &[Mention], listed: bool) -> Says {
     let alone = words
         .iter()
         .enumerate()
-        .all(|(i, w)| covered(i) || FILLERS.contains(&w.text.as_str()));
+        .all(|(i, w)| covered(i) || among(&w.text, &PHRASES.fillers));
     // An affirmed option beside denied ones: "gravity, not reflection".
     let against = mentions.iter().any(|m| m.denied);
     if !listed && !affirmed.is_empty() && (alone || against) {
@@ -449,7 +331,6 @@ fn says(words: &[Word], mentions: &[Mention], listed: bool) -> Says {
     Says::Nothing
 }
 
-/// The sentences of a line.
 fn sentences(line: &str) -> impl Iterator<Item = &str> {
     line.split_inclusive(['!', '?', ';', '.'])
         .filter(|s| s.chars().any(char::is_alphanumeric))

@@ -381,3 +381,16 @@ proptest! {
         prop_assert_eq!(choice(&answer, &options()), Some(which));
     }
 }
+
+#[test]
+fn the_phrases_can_be_read() {
+    let read: Phrases = serde_json::from_str(include_str!("parse_words.json")).unwrap();
+    let lists = [
+        read.turns,
+        read.leads,
+        read.headings,
+        read.trails,
+        read.fillers,
+    ];
+    assert_eq!(lists.map(|list| list.len()), [15, 55, 8, 22, 26]);
+}

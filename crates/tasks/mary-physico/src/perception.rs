@@ -4,21 +4,19 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{
-    DataSource, ForPeople, Item, Items, Judgement, Measure, Needs, Param, Part, Reference, Reply,
-    Sample, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, text,
-};
+use mary_contract::{ForPeople, Item, Items, Param, Part, Target, TaskCard, TaskError, text};
 use mary_generators::{Stream, below, shuffle, stream};
 
+use crate::choice_task::{ChoiceTask, said};
 use crate::grid::{COLOURS, Pair};
-use crate::grid_task::{image, judge_choice, question};
+use crate::grid_task::{image, question};
 use crate::judging;
 use crate::prompt;
-use crate::setup::{CITATION, Mode, PERCEPTION_TEXT, PERCEPTION_VISUAL, PhysicoSettings};
-use crate::worlds::{self, Change, Object, Seen, objects};
+use crate::setup::{CITATION, PERCEPTION_TEXT, PERCEPTION_VISUAL, PhysicoSettings};
+use crate::worlds::{self, Change, Object, PairObjects, objects};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum QuestionKind {
     Count,
     Colour,
     Shape,
@@ -26,7 +24,7 @@ pub enum Kind {
     Change,
 }
 
-impl Kind {
+impl QuestionKind {
     pub const ALL: [Self; 5] = [
         Self::Count,
         Self::Colour,
@@ -46,16 +44,12 @@ impl Kind {
     }
 }
 
-/// One question about one pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    pub kind: Kind,
-    /// In words.
+    pub kind: QuestionKind,
     pub words: String,
     pub options: Vec<String>,
-    /// Index of the right one.
     pub correct: usize,
-    /// The concept that made the pair.
     pub concept: &'static str,
     pub pair: Pair,
 }
@@ -73,8 +67,8 @@ const FATES: [&str; 4] = [
 /// each of them is right once, so that nothing is gained without looking.
 pub fn questions(seed: u64, n: usize) -> Result<Vec<Question>, TaskError> {
     let mut rng = stream(seed, "physico/perception");
-    let mut asked = Vec::with_capacity(n * Kind::ALL.len());
-    for kind in Kind::ALL {
+    let mut asked = Vec::with_capacity(n * QuestionKind::ALL.len());
+    for kind in QuestionKind::ALL {
         let mut places = [0, 1, 2, 3];
         for index in 0..n {
             if index % 4 == 0 {
@@ -88,7 +82,12 @@ pub fn questions(seed: u64, n: usize) -> Result<Vec<Question>, TaskError> {
     Ok(asked)
 }
 
-fn one(rng: &mut Stream, kind: Kind, index: usize, place: usize) -> Result<Question, TaskError> {
+fn one(
+    rng: &mut Stream,
+    kind: QuestionKind,
+    index: usize,
+    place: usize,
+) -> Result<Question, TaskError> {
     const ATTEMPTS: usize = 4000;
     let all = worlds::concepts();
     for _ in 0..ATTEMPTS {
@@ -108,11 +107,11 @@ fn one(rng: &mut Stream, kind: Kind, index: usize, place: usize) -> Result<Quest
             continue;
         }
         let found = match kind {
-            Kind::Count => count(rng, &seen, index),
-            Kind::Colour => colour(rng, &seen),
-            Kind::Shape => shape(rng, &seen, index),
-            Kind::Place => whereabouts(rng, &seen, &pair),
-            Kind::Change => change(rng, &seen, index),
+            QuestionKind::Count => count(rng, &seen, index),
+            QuestionKind::Colour => colour(rng, &seen),
+            QuestionKind::Shape => shape(rng, &seen, index),
+            QuestionKind::Place => whereabouts(rng, &seen, &pair),
+            QuestionKind::Change => change(rng, &seen, index),
         };
         let Some((words, right, mut wrong)) = found else {
             continue;
@@ -141,7 +140,7 @@ fn one(rng: &mut Stream, kind: Kind, index: usize, place: usize) -> Result<Quest
 /// A question in words, its answer, and at least three wrong answers.
 type Drawn = (String, String, Vec<String>);
 
-fn count(rng: &mut Stream, seen: &Seen, index: usize) -> Option<Drawn> {
+fn count(rng: &mut Stream, seen: &PairObjects, index: usize) -> Option<Drawn> {
     let (side, objects) = if below(rng, 2) == 0 {
         ("input", &seen.input)
     } else {
@@ -177,7 +176,7 @@ fn only<T>(mut found: impl Iterator<Item = T>) -> Option<T> {
 }
 
 /// Colours seen in the pair come first among the wrong options, so that presence gives nothing away.
-fn colour(rng: &mut Stream, seen: &Seen) -> Option<Drawn> {
+fn colour(rng: &mut Stream, seen: &PairObjects) -> Option<Drawn> {
     let object = largest(&seen.input)?;
     let right = colour_name(object.colour)?;
     let present = |c: &u8| {
@@ -212,7 +211,7 @@ fn colour(rng: &mut Stream, seen: &Seen) -> Option<Drawn> {
 }
 
 /// An object that its colour names: the only one of its colour in the input.
-fn named<'a>(rng: &mut Stream, seen: &'a Seen) -> Option<&'a Object> {
+fn named<'a>(rng: &mut Stream, seen: &'a PairObjects) -> Option<&'a Object> {
     let alone: Vec<&Object> = seen
         .input
         .iter()
@@ -221,7 +220,7 @@ fn named<'a>(rng: &mut Stream, seen: &'a Seen) -> Option<&'a Object> {
     alone.get(below(rng, alone.len())).copied()
 }
 
-fn shape(rng: &mut Stream, seen: &Seen, index: usize) -> Option<Drawn> {
+fn shape(rng: &mut Stream, seen: &PairObjects, index: usize) -> Option<Drawn> {
     const SHAPES: [&str; 6] = [
         "single cell",
         "horizontal line",
@@ -247,7 +246,7 @@ fn shape(rng: &mut Stream, seen: &Seen, index: usize) -> Option<Drawn> {
 }
 
 /// Two rows and two columns give the four options, so that none of them is the odd one.
-fn whereabouts(rng: &mut Stream, seen: &Seen, pair: &Pair) -> Option<Drawn> {
+fn whereabouts(rng: &mut Stream, seen: &PairObjects, pair: &Pair) -> Option<Drawn> {
     let object = named(rng, seen)?;
     let [top, left, ..] = object.bounds;
     let mut beside = |at: i32, length: usize| {
@@ -274,7 +273,7 @@ fn whereabouts(rng: &mut Stream, seen: &Seen, pair: &Pair) -> Option<Drawn> {
     ))
 }
 
-fn change(rng: &mut Stream, seen: &Seen, index: usize) -> Option<Drawn> {
+fn change(rng: &mut Stream, seen: &PairObjects, index: usize) -> Option<Drawn> {
     let object = named(rng, seen)?;
     // A second object of its colour in the output would leave open which is meant.
     let after = seen
@@ -311,13 +310,6 @@ fn change(rng: &mut Stream, seen: &Seen, index: usize) -> Option<Drawn> {
 const ABOUT: &str = "Questions about the objects of one input/output pair (how many, which color, which \
     shape, where, what became of it) with four options; answers are known from the cells. Whoever fails \
     here cannot be said to misunderstand the concept: it was not seen.";
-const PAPER: Option<Reference> = None;
-
-#[derive(Debug)]
-pub struct Perception {
-    card: &'static TaskCard,
-    seen: bool,
-}
 
 const fn card(
     id: &'static str,
@@ -332,7 +324,7 @@ const fn card(
         title: text(title),
         about: text(ABOUT),
         chance: Some(0.25),
-        human: PAPER,
+        human: None,
         params: Param::list(params),
         dataset: None,
         citation: CITATION,
@@ -341,8 +333,7 @@ const fn card(
     }
 }
 
-/// `physico/perception-text`.
-pub static PERCEPTION_TEXT_TASK: Perception = Perception {
+pub(crate) static PERCEPTION_TEXT_TASK: ChoiceTask = ChoiceTask {
     card: &card(
         "physico/perception-text",
         "Perception, numbers",
@@ -350,9 +341,12 @@ pub static PERCEPTION_TEXT_TASK: Perception = Perception {
         2,
     ),
     seen: false,
+    source: None,
+    items: |setup, _| items(false, setup),
+    for_people: |shown| told(shown, "before the arrow"),
+    conventions,
 };
-/// `physico/perception-visual`.
-pub static PERCEPTION_VISUAL_TASK: Perception = Perception {
+pub(crate) static PERCEPTION_VISUAL_TASK: ChoiceTask = ChoiceTask {
     card: &card(
         "physico/perception-visual",
         "Perception, picture",
@@ -360,103 +354,58 @@ pub static PERCEPTION_VISUAL_TASK: Perception = Perception {
         3,
     ),
     seen: true,
+    items: |setup, _| items(true, setup),
+    for_people: for_viewers,
+    source: None,
+    conventions,
 };
 
-impl Task for Perception {
-    fn card(&self) -> &TaskCard {
-        self.card
+/// The question over the picture alone.
+fn for_viewers(mut shown: ForPeople) -> ForPeople {
+    for part in &mut shown.parts {
+        if let Part::Text(text) = part {
+            text.truncate(text.find("\n\n").unwrap_or(text.len()));
+        }
     }
+    told(shown, "on the left")
+}
 
-    /// The question over the picture alone, or over the grids as numbers.
-    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
-        let mut shown = ForPeople::of(item)?;
-        let side = if self.seen {
-            for part in &mut shown.parts {
-                if let Part::Text(text) = part {
-                    text.truncate(text.find("\n\n").unwrap_or(text.len()));
-                }
-            }
-            "on the left"
+fn told(shown: ForPeople, side: &str) -> ForPeople {
+    shown.told(format!(
+        "The grid {side} is the input, the other one the output. Answer the question about them."
+    ))
+}
+
+fn items(seen: bool, setup: PhysicoSettings) -> Result<Items, TaskError> {
+    let asked = questions(setup.seed, setup.n)?;
+    let items = asked.into_iter().enumerate().map(move |(index, q)| {
+        let asked = if seen {
+            let picture = image(std::slice::from_ref(&q.pair))?;
+            prompt::perception_picture(picture, &q.words, &q.options)
         } else {
-            "before the arrow"
+            prompt::perception(&q.pair, &q.words, &q.options, setup.grid)
         };
-        Some(shown.told(format!(
-            "The grid {side} is the input, the other one the output. Answer the question about them."
-        )))
-    }
-
-    fn needs(&self, settings: &TaskSettings) -> Needs {
-        let default = if self.seen {
-            Mode::Generate
-        } else {
-            Mode::Score
+        let ask = judging::ask(&setup, &[], &asked, &q.options);
+        let target = Target::Choice {
+            question: format!("{}\n\n{}", q.words, question(std::slice::from_ref(&q.pair))),
+            options: q.options,
+            correct: q.correct,
         };
-        let mode = PhysicoSettings::read(self.card, settings).map_or(default, |s| s.mode);
-        mode.needs(self.seen)
-    }
+        let id = format!("{}-{}-{index:04}", setup.seed, q.kind.name());
+        Ok(Item::new(id, target, vec![ask])
+            .in_stratum(q.kind.name())
+            .tagged("kind", q.kind.name())
+            .tagged("concept", q.concept))
+    });
+    Ok(Box::new(items))
+}
 
-    fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
-        let setup = PhysicoSettings::read(self.card, settings)?;
-        let seen = self.seen;
-        let asked = questions(setup.seed, setup.n)?;
-        Ok(Box::new(asked.into_iter().enumerate().map(
-            move |(index, q)| {
-                let asked = if seen {
-                    let picture = image(std::slice::from_ref(&q.pair))?;
-                    prompt::perception_picture(picture, &q.words, &q.options)
-                } else {
-                    prompt::perception(&q.pair, &q.words, &q.options, setup.grid)
-                };
-                let ask = judging::ask(&setup, &[], &asked, &q.options);
-                let target = Target::Choice {
-                    question: format!("{}\n\n{}", q.words, question(std::slice::from_ref(&q.pair))),
-                    options: q.options,
-                    correct: q.correct,
-                };
-                let id = format!("{}-{}-{index:04}", setup.seed, q.kind.name());
-                Ok(Item::new(id, target, vec![ask])
-                    .in_stratum(q.kind.name())
-                    .tagged("kind", q.kind.name())
-                    .tagged("concept", q.concept))
-            },
-        )))
-    }
-
-    fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        judge_choice(item, answers)
-    }
-
-    fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
-        judging::by_run(samples)
-    }
-
-    fn scoring(&self, settings: &TaskSettings) -> Scoring {
-        PhysicoSettings::read(self.card, settings)
-            .map_or(Scoring::WRITTEN, |setup| judging::scoring(&setup))
-    }
-
-    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = PhysicoSettings::read(self.card, settings) else {
-            return BTreeMap::new();
-        };
-        let mut conventions = BTreeMap::new();
-        let mut say = |name: &str, text: String| {
-            conventions.insert(name.to_owned(), text);
-        };
-        say(
-            "template",
-            "our words; the paper's study had free answers read by people".into(),
-        );
-        say(
-            "source",
-            format!(
-                "{} questions of each kind, fresh pairs of seed {}",
-                setup.n, setup.seed
-            ),
-        );
-        judging::conventions(&setup, &mut say);
-        conventions
-    }
+fn conventions(setup: &PhysicoSettings) -> BTreeMap<String, String> {
+    let (n, seed) = (setup.n, setup.seed);
+    said(
+        "our words; the paper's study had free answers read by people",
+        &format!("{n} questions of each kind, fresh pairs of seed {seed}"),
+    )
 }
 
 #[cfg(test)]
@@ -469,14 +418,14 @@ mod tests {
     fn places_and_fates_are_balanced() {
         let all = questions(5, 16).unwrap();
         assert_eq!(all.len(), 80);
-        let mut places: BTreeMap<(Kind, usize), usize> = BTreeMap::new();
+        let mut places: BTreeMap<(QuestionKind, usize), usize> = BTreeMap::new();
         let mut fates: BTreeMap<&str, usize> = BTreeMap::new();
         for q in &all {
             assert_eq!(q.options.len(), 4);
             let distinct: std::collections::BTreeSet<&String> = q.options.iter().collect();
             assert_eq!(distinct.len(), 4, "{:?}", q.options);
             *places.entry((q.kind, q.correct)).or_default() += 1;
-            if q.kind == Kind::Change {
+            if q.kind == QuestionKind::Change {
                 *fates.entry(&q.options[q.correct]).or_default() += 1;
             }
         }
@@ -490,7 +439,7 @@ mod tests {
             let grid = &q.pair.input;
             let right = &q.options[q.correct];
             match q.kind {
-                Kind::Count => {
+                QuestionKind::Count => {
                     let side = if q.words.contains("input") {
                         grid
                     } else {
@@ -498,7 +447,7 @@ mod tests {
                     };
                     assert_eq!(side.parts(0).len().to_string(), *right);
                 }
-                Kind::Colour => {
+                QuestionKind::Colour => {
                     let colour = COLOURS.iter().position(|c| c == right).unwrap() as u8;
                     let of = |c: u8| {
                         let parts = grid.parts(0);
@@ -507,7 +456,7 @@ mod tests {
                     };
                     assert!((1..10).all(|c| c == colour || of(c) < of(colour)));
                 }
-                Kind::Place => {
+                QuestionKind::Place => {
                     let name = COLOURS
                         .iter()
                         .position(|c| q.words.contains(&format!("the {c} object")));
@@ -516,14 +465,14 @@ mod tests {
                     let left = cells.iter().map(|p| p.1).min().unwrap() + 1;
                     assert_eq!(*right, format!("row {top}, column {left}"));
                 }
-                Kind::Shape => {
+                QuestionKind::Shape => {
                     let name = COLOURS
                         .iter()
                         .position(|c| q.words.contains(&format!("the {c} object")));
                     let cells = grid.places_of(name.unwrap() as u8);
                     assert_eq!(cells.len() == 1, right == "single cell");
                 }
-                Kind::Change => {
+                QuestionKind::Change => {
                     let name = COLOURS
                         .iter()
                         .position(|c| q.words.contains(&format!("the {c} object")));

@@ -2,22 +2,21 @@
 //! four options of its own. Those that take the options of a grid instance have their part in the
 //! parrot gap.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use mary_contract::{
-    DataSource, ForPeople, Image, Item, ItemSource, Items, Judgement, Measure, Needs, Param,
-    Part as Shown, Reply, Sample, Scoring, Task, TaskCard, TaskError, TaskSettings, text,
+    DataSource, Image, ItemSource, Items, Param, Part as Shown, TaskCard, TaskError, text,
 };
 use mary_generators::{below, shuffle, stream};
 use serde::Deserialize;
 
-use crate::grid_task::{described, judge_choice};
+use crate::choice_task::{ChoiceTask, said};
+use crate::grid_task::described;
 use crate::instances::{Instance, Split};
 use crate::judging;
-use crate::low_level::{planned_instances, said};
+use crate::low_level::planned_instances;
 use crate::prompt;
-use crate::setup::{CITATION, Mode, PHOTO, Part, PhysicoSettings};
+use crate::setup::{CITATION, PHOTO, Part, PhysicoSettings};
 use crate::worlds;
 
 static PHOTO_CARD: TaskCard = TaskCard {
@@ -38,9 +37,23 @@ static PHOTO_CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// `physico/photo`.
-#[derive(Debug)]
-pub struct Photo;
+pub(crate) static PHOTO_TASK: ChoiceTask = ChoiceTask {
+    card: &PHOTO_CARD,
+    seen: true,
+    source: Some(ItemSource::File),
+    items,
+    for_people: |mut shown| {
+        shown.parts.retain(|part| matches!(part, Shown::Image(_)));
+        shown.told("Which physical concept does the photograph show?")
+    },
+    conventions: |_| {
+        said(
+            "our words (the paper prints none for photographs)",
+            "the user's photographs; option sets of the high-level instances of the same seed, or the user's \
+             own",
+        )
+    },
+};
 
 /// One line of the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -204,87 +217,36 @@ fn photo_instance(
     Ok(instance)
 }
 
-impl Task for Photo {
-    fn card(&self) -> &TaskCard {
-        &PHOTO_CARD
+fn items(setup: PhysicoSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
+    if setup.file.is_empty() {
+        return Err(TaskError::Setting(
+            "physico/photo needs your photographs: add --set manifest=FILE with lines `image,label` or JSON lines"
+                .into(),
+        ));
     }
-
-    fn source(&self, _: &TaskSettings) -> ItemSource {
-        ItemSource::File
-    }
-
-    /// The photograph alone: the name of its file, by which results are found, may tell the answer.
-    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
-        let mut shown = ForPeople::of(item)?;
-        shown.parts.retain(|part| matches!(part, Shown::Image(_)));
-        Some(shown.told("Which physical concept does the photograph show?"))
-    }
-
-    fn needs(&self, settings: &TaskSettings) -> Needs {
-        let mode = PhysicoSettings::read(&PHOTO_CARD, settings).map_or(Mode::Generate, |s| s.mode);
-        mode.needs(true)
-    }
-
-    fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
-        let setup = PhysicoSettings::read(&PHOTO_CARD, settings)?;
-        if setup.file.is_empty() {
-            return Err(TaskError::Setting(
-                "physico/photo needs your photographs: add --set manifest=FILE with lines `image,label` or JSON lines"
-                    .into(),
-            ));
-        }
-        let shown = manifest(Path::new(&setup.file))?;
-        let pool = planned_instances(&PhysicoSettings {
-            part: Part::All,
-            per_concept: 4,
-            ..setup.clone()
-        })?;
-        Ok(Box::new(shown.into_iter().enumerate().map(
-            move |(index, shown)| {
-                let instance = photo_instance(&setup, &pool, index, &shown)?;
-                let asked = prompt::photograph(photograph(&shown.path)?, &instance.options);
-                let ask = judging::ask(&setup, &[], &asked, &instance.options);
-                let name = shown
-                    .path
-                    .file_name()
-                    .map(|n| n.to_string_lossy().into_owned());
-                let mut item = described(&instance, name.unwrap_or_default(), vec![ask]);
-                item.tags.remove("split");
-                if !shown.options.is_empty() {
-                    // Other options than any grid has: no part in the parrot gap.
-                    item.tags.remove("pair");
-                }
-                item.stratum = String::new();
-                Ok(item)
-            },
-        )))
-    }
-
-    fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        judge_choice(item, answers)
-    }
-
-    fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
-        judging::by_run(samples)
-    }
-
-    fn scoring(&self, settings: &TaskSettings) -> Scoring {
-        PhysicoSettings::read(&PHOTO_CARD, settings)
-            .map_or(Scoring::WRITTEN, |setup| judging::scoring(&setup))
-    }
-
-    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = PhysicoSettings::read(&PHOTO_CARD, settings) else {
-            return BTreeMap::new();
-        };
-        let mut conventions = said(
-            "our words (the paper prints none for photographs)",
-            "the user's photographs; option sets of the high-level instances of the same seed, or the user's \
-             own",
-        );
-        judging::conventions(&setup, &mut |name, text| {
-            conventions.insert(name.to_owned(), text);
-        });
-        conventions
-    }
+    let shown = manifest(Path::new(&setup.file))?;
+    let pool = planned_instances(&PhysicoSettings {
+        part: Part::All,
+        per_concept: 4,
+        ..setup.clone()
+    })?;
+    Ok(Box::new(shown.into_iter().enumerate().map(
+        move |(index, shown)| {
+            let instance = photo_instance(&setup, &pool, index, &shown)?;
+            let asked = prompt::photograph(photograph(&shown.path)?, &instance.options);
+            let ask = judging::ask(&setup, &[], &asked, &instance.options);
+            let name = shown
+                .path
+                .file_name()
+                .map(|n| n.to_string_lossy().into_owned());
+            let mut item = described(&instance, name.unwrap_or_default(), vec![ask]);
+            item.tags.remove("split");
+            if !shown.options.is_empty() {
+                // Other options than any grid has: no part in the parrot gap.
+                item.tags.remove("pair");
+            }
+            item.stratum = String::new();
+            Ok(item)
+        },
+    )))
 }

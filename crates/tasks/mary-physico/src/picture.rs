@@ -42,7 +42,6 @@ pub const SMALLEST_CELL: u32 = 14;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Resizing {
     pub models: &'static str,
-    /// The longest side that is kept.
     pub longest: u32,
     /// The shorter side is brought down to this.
     pub shorter: u32,

@@ -75,7 +75,6 @@ pub enum GridText {
     Json,
 }
 
-/// A grid in words.
 pub fn grid_text(grid: &Grid, how: GridText) -> String {
     match how {
         GridText::Rows => grid.to_string(),
@@ -97,15 +96,19 @@ pub fn candidate_answers(options: &[String]) -> String {
 
 /// A question to a model as system text, what is seen, and words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct PromptContent {
     pub system: Option<&'static str>,
-    /// The picture before the words.
     pub picture: Option<Image>,
     pub words: String,
 }
 
 /// Figure 7: grids as numbers.
-pub fn grids(pairs: &[Pair], options: &[String], how: GridText, describe_first: bool) -> Asked {
+pub fn grids(
+    pairs: &[Pair],
+    options: &[String],
+    how: GridText,
+    describe_first: bool,
+) -> PromptContent {
     let mut words = GRID_OPENING.to_owned();
     for pair in pairs {
         words.push_str(&format!(
@@ -123,7 +126,7 @@ pub fn grids(pairs: &[Pair], options: &[String], how: GridText, describe_first: 
             ""
         },
     ));
-    Asked {
+    PromptContent {
         system: Some(GRID_SYSTEM),
         picture: None,
         words,
@@ -131,8 +134,8 @@ pub fn grids(pairs: &[Pair], options: &[String], how: GridText, describe_first: 
 }
 
 /// Figure 8: grids as one picture.
-pub fn picture(picture: Image, options: &[String], describe_first: bool) -> Asked {
-    Asked {
+pub fn picture(picture: Image, options: &[String], describe_first: bool) -> PromptContent {
+    PromptContent {
         system: None,
         picture: Some(picture),
         words: format!(
@@ -149,8 +152,8 @@ pub fn picture(picture: Image, options: &[String], describe_first: bool) -> Aske
 
 /// The photograph of a phenomenon. The paper shows such pictures with the same four options and does
 /// not print the prompt; the words are ours.
-pub fn photograph(picture: Image, options: &[String]) -> Asked {
-    Asked {
+pub fn photograph(picture: Image, options: &[String]) -> PromptContent {
+    PromptContent {
         system: None,
         picture: Some(picture),
         words: format!(
@@ -162,8 +165,8 @@ pub fn photograph(picture: Image, options: &[String]) -> Asked {
 }
 
 /// Figure 4: describe a concept.
-pub fn describe(concept: &str) -> Asked {
-    Asked {
+pub fn describe(concept: &str) -> PromptContent {
+    PromptContent {
         system: Some(DESCRIBE_SYSTEM),
         picture: None,
         words: format!(
@@ -174,8 +177,8 @@ pub fn describe(concept: &str) -> Asked {
 }
 
 /// Figure 5: guess a concept from a masked definition.
-pub fn guess(masked: &str, options: &[String]) -> Asked {
-    Asked {
+pub fn guess(masked: &str, options: &[String]) -> PromptContent {
+    PromptContent {
         system: Some(GUESS_SYSTEM),
         picture: None,
         words: format!(
@@ -189,8 +192,8 @@ pub fn guess(masked: &str, options: &[String]) -> Asked {
 
 /// What the judge is asked about a description, in our words after the paper's rule for its human
 /// judges (§5.2): 0 for any factual error about the concept or any unfaithful example, else 1.
-pub fn judge(concept: &str, description: &str) -> Asked {
-    Asked {
+pub fn judge(concept: &str, description: &str) -> PromptContent {
+    PromptContent {
         system: None,
         picture: None,
         words: format!(
@@ -205,8 +208,8 @@ pub fn judge(concept: &str, description: &str) -> Asked {
 }
 
 /// The paper's second turn after a description (§5.2).
-pub fn any_more() -> Asked {
-    Asked {
+pub fn any_more() -> PromptContent {
+    PromptContent {
         system: Some(DESCRIBE_SYSTEM),
         picture: None,
         words: "Any more core properties or examples?".to_owned(),
@@ -214,13 +217,13 @@ pub fn any_more() -> Asked {
 }
 
 /// Which core properties a description names, in our words: the paper's annotators did this by hand.
-pub fn coverage(concept: &str, aspects: &[&str], description: &str) -> Asked {
+pub fn coverage(concept: &str, aspects: &[&str], description: &str) -> PromptContent {
     let list: Vec<String> = aspects
         .iter()
         .enumerate()
         .map(|(i, rule)| format!("{}. {rule}", i + 1))
         .collect();
-    Asked {
+    PromptContent {
         system: None,
         picture: None,
         words: format!(
@@ -237,8 +240,8 @@ pub fn coverage(concept: &str, aspects: &[&str], description: &str) -> Asked {
 
 /// A question about what a grid shows, in our words: the paper's study of grid perception (RQ 5) was
 /// made by people reading the model's free descriptions.
-pub fn perception(pair: &Pair, question: &str, options: &[String], how: GridText) -> Asked {
-    Asked {
+pub fn perception(pair: &Pair, question: &str, options: &[String], how: GridText) -> PromptContent {
+    PromptContent {
         system: None,
         picture: None,
         words: format!(
@@ -252,9 +255,8 @@ pub fn perception(pair: &Pair, question: &str, options: &[String], how: GridText
     }
 }
 
-/// The same question about a picture.
-pub fn perception_picture(picture: Image, question: &str, options: &[String]) -> Asked {
-    Asked {
+pub fn perception_picture(picture: Image, question: &str, options: &[String]) -> PromptContent {
+    PromptContent {
         system: None,
         picture: Some(picture),
         words: format!(
@@ -274,10 +276,9 @@ fn perception_question(question: &str, options: &[String]) -> String {
     )
 }
 
-/// An earlier question with its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shot {
-    pub asked: Asked,
+    pub asked: PromptContent,
     pub answer: String,
 }
 
@@ -286,7 +287,12 @@ pub const ANSWER: &str = "\n\nAnswer:";
 
 /// The whole prompt. In plain form the system text stands first, shots and question follow one another,
 /// and a picture stands before its words; a model without a chat template is shown pictures this way.
-pub fn prompt(form: PromptForm, shots: &[Shot], asked: &Asked, up_to_answer: bool) -> Prompt {
+pub fn prompt(
+    form: PromptForm,
+    shots: &[Shot],
+    asked: &PromptContent,
+    up_to_answer: bool,
+) -> Prompt {
     if form == PromptForm::Chat {
         let mut turns = Vec::with_capacity(2 * shots.len() + 1);
         for shot in shots {
@@ -327,7 +333,6 @@ pub fn prompt(form: PromptForm, shots: &[Shot], asked: &Asked, up_to_answer: boo
     }
 }
 
-/// Adds words to a plain text.
 fn say(parts: &mut Vec<Part>, words: &str) {
     match parts.last_mut() {
         Some(Part::Text(text)) => text.push_str(words),
@@ -335,7 +340,7 @@ fn say(parts: &mut Vec<Part>, words: &str) {
     }
 }
 
-fn turn(speaker: Speaker, asked: &Asked) -> Turn {
+fn turn(speaker: Speaker, asked: &PromptContent) -> Turn {
     let picture = asked.picture.clone().map(Part::Image);
     Turn {
         speaker,

@@ -1,8 +1,13 @@
 //! The paper's printed results, as reference rows: accuracies in per cent on the authors' own grids.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
+use mary_contract::Declarations;
 use serde::Deserialize;
+
+/// Titles, captions, heads and axes of our tables and figures.
+pub static DECLARED: LazyLock<Declarations> =
+    LazyLock::new(|| Declarations::read(include_str!("exhibits.json")));
 
 /// A mean with the deviation over runs, as printed.
 pub type Printed = (f64, Option<f64>);
@@ -10,7 +15,6 @@ pub type Printed = (f64, Option<f64>);
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Published {
     pub citation: String,
-    /// How to read the figures.
     pub notes: Vec<String>,
     pub table_3: Vec<PublishedRow>,
     pub table_4: Vec<PublishedShots>,
@@ -82,10 +86,10 @@ pub struct PublishedConcept {
 }
 
 pub fn published() -> &'static Published {
-    static PUBLISHED: OnceLock<Published> = OnceLock::new();
     // The file is compiled in; a test reads it, so that a slip is found there and not here.
-    PUBLISHED
-        .get_or_init(|| serde_json::from_str(include_str!("published.json")).unwrap_or_default())
+    static PUBLISHED: LazyLock<Published> =
+        LazyLock::new(|| serde_json::from_str(include_str!("published.json")).unwrap_or_default());
+    &PUBLISHED
 }
 
 #[cfg(test)]

@@ -6,12 +6,11 @@ use mary_contract::{
 };
 
 use crate::judging::{SD, part_name};
-use crate::setup::{Icl, Mode, PhysicoSettings, Source};
+use crate::setup::{Icl, InstanceSource, Mode, PhysicoSettings};
 
 /// One model on one task as it was run.
 #[derive(Debug, Clone)]
 pub struct Outcome<'a> {
-    /// Its row of the summary.
     pub row: &'a SummaryRow,
     pub setup: PhysicoSettings,
     /// What was asked and how it was judged.
@@ -47,7 +46,6 @@ pub fn printed(value: f64, sd: Option<f64>) -> String {
     }
 }
 
-/// A cell that may be empty.
 pub fn cell(accuracy: Option<Accuracy>) -> Cell {
     accuracy.map(|a| a.cell()).into()
 }
@@ -61,7 +59,6 @@ impl<'a> Outcome<'a> {
         &self.row.model
     }
 
-    /// The accuracy of the whole.
     pub fn whole(&self) -> Option<Accuracy> {
         let estimate = self.row.measure("accuracy").or(self.row.score.as_ref())?;
         Some(Accuracy {
@@ -94,6 +91,12 @@ impl<'a> Outcome<'a> {
             .unwrap_or_default()
     }
 
+    /// Whether it was asked about grids.
+    pub fn is_high(&self) -> bool {
+        let task = self.task();
+        task.starts_with("physico/core-") || task.starts_with("physico/associative-")
+    }
+
     /// Whether grids were shown as a picture.
     pub fn seen(&self) -> bool {
         self.row.task.ends_with("-visual") || self.row.task == "physico/photo"
@@ -122,10 +125,10 @@ impl<'a> Outcome<'a> {
             Icl::Same(n) => words.push(format!("{n} shots, same concepts")),
         }
         match self.setup.source {
-            Source::Fresh => {}
-            Source::Published => words.push("released".into()),
-            Source::ConceptArc => words.push("ConceptARC".into()),
-            Source::Arc => words.push("ARC".into()),
+            InstanceSource::Fresh => {}
+            InstanceSource::Published => words.push("released".into()),
+            InstanceSource::ConceptArc => words.push("ConceptARC".into()),
+            InstanceSource::Arc => words.push("ARC".into()),
         }
         if !self.variant.is_empty() {
             words.push(self.variant.clone());
@@ -142,7 +145,6 @@ impl<'a> Outcome<'a> {
     }
 }
 
-/// Every PHYSICO result of the runs.
 pub fn outcomes(runs: &[RunSummary]) -> Vec<Outcome<'_>> {
     let mut found = Vec::new();
     for run in runs {

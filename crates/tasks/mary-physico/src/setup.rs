@@ -83,7 +83,6 @@ const SET: Param = Param::new(
     "Definitions with the options of the core instances, of the associative ones, or both.",
 );
 
-/// `physico/core-text`.
 pub static CORE_TEXT: [Param; 10] = [
     MODE,
     COT,
@@ -96,7 +95,6 @@ pub static CORE_TEXT: [Param; 10] = [
     TEMPERATURE,
     MAX_TOKENS,
 ];
-/// `physico/core-visual`.
 pub static CORE_VISUAL: [Param; 9] = [
     MODE_SEEN,
     COT,
@@ -108,7 +106,6 @@ pub static CORE_VISUAL: [Param; 9] = [
     TEMPERATURE,
     MAX_TOKENS,
 ];
-/// `physico/associative-text`.
 pub static ASSOCIATIVE_TEXT: [Param; 9] = [
     MODE,
     COT,
@@ -120,7 +117,6 @@ pub static ASSOCIATIVE_TEXT: [Param; 9] = [
     TEMPERATURE,
     MAX_TOKENS,
 ];
-/// `physico/associative-visual`.
 pub static ASSOCIATIVE_VISUAL: [Param; 8] = [
     MODE_SEEN,
     COT,
@@ -131,9 +127,7 @@ pub static ASSOCIATIVE_VISUAL: [Param; 8] = [
     TEMPERATURE,
     MAX_TOKENS,
 ];
-/// `physico/definition`.
 pub static DEFINITION: [Param; 5] = [MODE, SET, PER_CONCEPT, TEMPERATURE, MAX_TOKENS];
-/// `physico/photo`.
 pub static PHOTO: [Param; 4] = [
     MODE_SEEN,
     Param::new(
@@ -146,7 +140,6 @@ pub static PHOTO: [Param; 4] = [
     TEMPERATURE,
     MAX_TOKENS,
 ];
-/// `physico/describe`.
 pub static DESCRIBE: [Param; 6] = [
     SET,
     Param::new(
@@ -171,9 +164,7 @@ pub static DESCRIBE: [Param; 6] = [
     TEMPERATURE,
     MAX_TOKENS,
 ];
-/// `physico/perception-text`.
 pub static PERCEPTION_TEXT: [Param; 5] = [MODE, PERCEPTION_N, GRID, TEMPERATURE, MAX_TOKENS];
-/// `physico/perception-visual`.
 pub static PERCEPTION_VISUAL: [Param; 4] = [MODE_SEEN, PERCEPTION_N, TEMPERATURE, MAX_TOKENS];
 
 const PERCEPTION_N: Param = Param::new(
@@ -183,9 +174,8 @@ const PERCEPTION_N: Param = Param::new(
     "Questions of each of the five kinds.",
 );
 
-/// Where the instances come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum InstanceSource {
     Fresh,
     /// The authors' files, hub export or supplement.
     Published,
@@ -195,14 +185,12 @@ pub enum Source {
     Arc,
 }
 
-/// How a model is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// By the log-probabilities of the options, which are phrases of different length.
     Score,
     /// By the log-probabilities of the letters that stand before the options in the prompt.
     Letters,
-    /// In words.
     Generate,
 }
 
@@ -222,7 +210,6 @@ impl Mode {
 /// Shots before the question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Icl {
-    /// None.
     None,
     /// This many, from concepts that are no option of the item.
     Other(usize),
@@ -240,10 +227,8 @@ impl Icl {
     }
 }
 
-/// Which concepts are asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// Every one.
     All,
     /// Core, Table 6.
     Dev,
@@ -252,7 +237,6 @@ pub enum Part {
     /// The 50 instances of Table 7 that o1-preview was asked.
     O1,
     Core,
-    /// Those of the associative set.
     Associative,
 }
 
@@ -260,12 +244,9 @@ pub enum Part {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhysicoSettings {
     pub seed: u64,
-    /// Plain or chat.
     pub form: PromptForm,
-    /// How the model is asked.
     pub mode: Mode,
-    /// Where the instances come from.
-    pub source: Source,
+    pub source: InstanceSource,
     /// File with the user's labels or photographs.
     pub file: String,
     /// Describe each option first.
@@ -297,10 +278,10 @@ impl PhysicoSettings {
             _ => return unknown("mode"),
         };
         let source = match get("source") {
-            "fresh" | "" => Source::Fresh,
-            "published" => Source::Published,
-            "concept-arc" => Source::ConceptArc,
-            "arc" => Source::Arc,
+            "fresh" | "" => InstanceSource::Fresh,
+            "published" => InstanceSource::Published,
+            "concept-arc" => InstanceSource::ConceptArc,
+            "arc" => InstanceSource::Arc,
             _ => return unknown("source"),
         };
         let icl = match get("icl") {
@@ -356,7 +337,7 @@ impl PhysicoSettings {
             "cot=on needs written answers: add --set mode=generate"
         } else if self.icl != Icl::None && self.mode == Mode::Letters {
             "mode=letters has no shots, whose answers are phrases: leave icl at 0, or add --set mode=score"
-        } else if self.source == Source::Arc && self.file.is_empty() {
+        } else if self.source == InstanceSource::Arc && self.file.is_empty() {
             "source=arc needs your labels: add --set labels=FILE with lines `task,concept`"
         } else if !self.n.is_multiple_of(4) {
             "n must be a multiple of 4, since each option is right equally often"

@@ -15,13 +15,11 @@ use crate::grid::Pair;
 use crate::grid_task::GRID_TASKS;
 use crate::instances::{Instance, Level, instances, planned};
 use crate::likeness::Counts;
-use crate::setup::{PhysicoSettings, Source};
+use crate::setup::{InstanceSource, PhysicoSettings};
 
-/// What one surface feature reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reached {
     pub feature: &'static str,
-    /// What the learner sees, in words.
     pub sees: &'static str,
     /// Whether the concept itself decides it in part (a vessel is full, a beam of light adds cells and a
     /// fall does not), so that it cannot be at chance without ceasing to be the concept. What is left of
@@ -45,10 +43,10 @@ enum Tie {
 
 impl Tie {
     /// Whether what a learner makes of it comes from the concept.
-    fn implied(self, source: Source) -> bool {
+    fn implied(self, source: InstanceSource) -> bool {
         match self {
             Self::Free => false,
-            Self::Matched => source != Source::Fresh,
+            Self::Matched => source != InstanceSource::Fresh,
             Self::Kept => true,
         }
     }
@@ -226,14 +224,13 @@ pub fn surface(
     settings: &TaskSettings,
     data: &dyn DataSource,
 ) -> Result<Option<Vec<Reached>>, TaskError> {
-    use mary_contract::Task as _;
-    let Some(task) = GRID_TASKS.iter().find(|t| t.card().id == task) else {
+    let Some(&(task, level)) = GRID_TASKS.iter().find(|(t, _)| t.card.id == task) else {
         return Ok(None);
     };
     let setup = task.setup(settings)?;
-    let asked: Vec<Instance> = instances(task.level(), &setup, data)?.collect::<Result<_, _>>()?;
+    let asked: Vec<Instance> = instances(level, &setup, data)?.collect::<Result<_, _>>()?;
     let other = match setup.source {
-        Source::Fresh => lessons(task.level(), &setup)?,
+        InstanceSource::Fresh => lessons(level, &setup)?,
         _ => vec![],
     };
     // Of loaded grids there are no others: each is then left out of its own lesson.
@@ -257,7 +254,7 @@ fn lessons(level: Level, setup: &PhysicoSettings) -> Result<Vec<Instance>, TaskE
 
 fn reached(
     (feature, sees, tie, of): Feature,
-    source: Source,
+    source: InstanceSource,
     lessons: &[Instance],
     asked: &[Instance],
 ) -> Result<Reached, TaskError> {

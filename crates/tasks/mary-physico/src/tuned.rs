@@ -2,15 +2,15 @@
 
 use mary_contract::{Cell, RunSummary, Table};
 
-use crate::exhibits::{DECLARED, Group, SPLITS, groups, is_high, on, printed_cell};
-use crate::published::{PublishedShots, published};
+use crate::exhibits::{Group, SPLITS, groups, on, printed_cell};
+use crate::published::{DECLARED, PublishedShots, published};
 use crate::results::{Outcome, cell, outcomes};
 
 /// Tables 4 and 5 of tuned models, given as pairs (tuned, base): each before and after, where both were
 /// asked the same, with what the paper prints of tuning.
 pub fn tuned_rows(runs: &[RunSummary], pairs: &[(String, String)]) -> Option<Table> {
     let all = outcomes(runs);
-    let high: Vec<&Outcome<'_>> = all.iter().filter(|o| is_high(o)).collect();
+    let high: Vec<&Outcome<'_>> = all.iter().filter(|o| o.is_high()).collect();
     let groups = groups(&high);
     let row = |group: &Group<'_>, first: &Outcome<'_>, tuned: bool| {
         let how = match tuned {

@@ -10,7 +10,6 @@ use crate::instances::{Instance, Level, planned};
 use crate::prompt::{self, GridText, grid_text};
 use crate::upstream;
 
-/// One question with its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
     /// The system message, where the prompt has one.
@@ -20,7 +19,7 @@ pub struct Example {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum TuningKind {
     /// Size, transpose, corners of a subgrid, a moved and a copied subgrid.
     Matrix,
     /// ARC's 800 tasks, training and evaluation: the paper tunes on "the original ARC", so that all
@@ -30,7 +29,7 @@ pub enum Kind {
     Core,
 }
 
-impl Kind {
+impl TuningKind {
     /// The kind of a name (`physico/matrix`, `matrix`; core's tasks count as core).
     pub fn named(name: &str) -> Option<Self> {
         match name.strip_prefix("physico/").unwrap_or(name) {
@@ -51,15 +50,15 @@ const APART: u64 = 0x7475_6e69_6e67;
 /// A tuning set. `n` is the number of grid pairs (matrix) or of instances of each concept (core); ARC
 /// has as many as it has.
 pub fn tuning_examples(
-    kind: Kind,
+    kind: TuningKind,
     seed: u64,
     n: usize,
     data: &dyn DataSource,
 ) -> Result<Vec<Example>, TaskError> {
     match kind {
-        Kind::Matrix => Ok(matrix(seed, n)),
-        Kind::Arc => arc(data),
-        Kind::Core => core(seed, n),
+        TuningKind::Matrix => Ok(matrix(seed, n)),
+        TuningKind::Arc => arc(data),
+        TuningKind::Core => core(seed, n),
     }
 }
 
@@ -269,7 +268,7 @@ mod tests {
 
     #[test]
     fn matrix_answers_are_right() {
-        let examples = tuning_examples(Kind::Matrix, 3, 20, &NoData).unwrap();
+        let examples = tuning_examples(TuningKind::Matrix, 3, 20, &NoData).unwrap();
         assert_eq!(examples.len(), 100);
         for e in &examples {
             let grid = |text: &str| -> Vec<Vec<u8>> {
@@ -329,7 +328,7 @@ mod tests {
 
     #[test]
     fn core_tuning_shares_no_grid_with_the_test() {
-        let tuning = tuning_examples(Kind::Core, 5, 1, &NoData).unwrap();
+        let tuning = tuning_examples(TuningKind::Core, 5, 1, &NoData).unwrap();
         let shown: HashSet<&str> = tuning.iter().map(|e| e.user.as_str()).collect();
         for p in planned(Level::Core, 5, 1).unwrap() {
             let instance = p.draw().unwrap();
@@ -340,7 +339,7 @@ mod tests {
 
     #[test]
     fn both_forms_hold_every_example() {
-        let examples = tuning_examples(Kind::Core, 1, 1, &NoData).unwrap();
+        let examples = tuning_examples(TuningKind::Core, 1, 1, &NoData).unwrap();
         let chat = chat_jsonl(&examples);
         assert_eq!(chat.lines().count(), examples.len());
         let first: serde_json::Value = serde_json::from_str(chat.lines().next().unwrap()).unwrap();

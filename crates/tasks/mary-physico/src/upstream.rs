@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::grid::{Grid, Pair};
-use crate::instances::{Instance, Level, Split};
+use crate::instance::{Instance, Level, Split};
 
 pub const DATASET: &str = "physico";
 /// Moskvichev, Odouard & Mitchell 2023.
@@ -248,7 +248,6 @@ fn supplement_file(path: &Path) -> Result<Instance, TaskError> {
     Ok(loaded(id.unwrap_or_default(), pairs, file.choices, correct))
 }
 
-/// Reads a file of ARC's form.
 pub fn arc_task(path: &Path) -> Result<ArcTask, TaskError> {
     let text = mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA)
         .map_err(|e| damaged(path, e.to_string()))?;

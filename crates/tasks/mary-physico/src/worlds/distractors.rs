@@ -4,7 +4,7 @@
 //! so that the number of colours says little. They keep one empty cell between themselves and all
 //! that is at work; in clear instances they stand at the edge.
 //!
-//! In a block they bring all four instances to the same counts ([`Wanted`]): strangers of new colours,
+//! In a block they bring all four instances to the same counts ([`TargetCounts`]): strangers of new colours,
 //! and where a colour comes or goes in this pair only, one of that colour that was there all along.
 
 use mary_generators::{Stream, below, coin, shuffle};
@@ -18,7 +18,7 @@ pub(crate) const SMALL: usize = 2;
 
 /// The counts that distractors bring a pair to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct TargetCounts {
     pub(crate) colours: usize,
     /// Filled cells of the input.
     pub(crate) filled: usize,
@@ -86,7 +86,7 @@ impl Dress {
     }
 
     /// Brings a pair to the counts that are wanted, as far as there is room.
-    pub(crate) fn match_to(&self, pair: &Pair, wanted: &Wanted, rng: &mut Stream) -> Pair {
+    pub(crate) fn match_to(&self, pair: &Pair, wanted: &TargetCounts, rng: &mut Stream) -> Pair {
         const TRIES: usize = 6;
         let mut best: Option<(usize, Pair)> = None;
         for _ in 0..TRIES {
@@ -103,7 +103,7 @@ impl Dress {
     }
 
     /// One try; with how many cells and bodies found no room.
-    fn fill(&self, pair: &Pair, wanted: &Wanted, rng: &mut Stream) -> (usize, Pair) {
+    fn fill(&self, pair: &Pair, wanted: &TargetCounts, rng: &mut Stream) -> (usize, Pair) {
         const LARGEST: usize = 5;
         let mut out = pair.clone();
         let (own, strangers) = self.bodies(pair, wanted);
@@ -150,7 +150,7 @@ impl Dress {
     }
 
     /// The colours that distractors have: of what comes and goes, and strange ones.
-    fn bodies(&self, pair: &Pair, wanted: &Wanted) -> (Vec<u8>, Vec<u8>) {
+    fn bodies(&self, pair: &Pair, wanted: &TargetCounts) -> (Vec<u8>, Vec<u8>) {
         let comes = |c: u8| pair.input.count(c) == 0 && pair.output.count(c) > 0;
         let goes = |c: u8| pair.input.count(c) > 0 && pair.output.count(c) == 0;
         let of = |is: &dyn Fn(u8) -> bool| -> Vec<u8> {

@@ -20,7 +20,6 @@ impl Grid {
         self.fill((from.0, to.1), to, colour);
     }
 
-    /// Cells in this colour.
     pub fn paint(&mut self, cells: impl IntoIterator<Item = Place>, colour: u8) {
         for (r, c) in cells {
             self.set(r, c, colour);
@@ -47,7 +46,6 @@ impl Grid {
 }
 
 impl Pair {
-    /// The same drawing on both grids.
     pub fn both(&mut self, draw: impl Fn(&mut Grid)) {
         draw(&mut self.input);
         draw(&mut self.output);
@@ -74,7 +72,6 @@ pub fn line(from: Place, to: Place) -> Vec<Place> {
         .collect()
 }
 
-/// The cells of a filled disc.
 pub fn disc(centre: Place, radius: i32) -> Vec<Place> {
     let reach = radius * radius + radius;
     let mut cells = Vec::new();
@@ -108,7 +105,6 @@ pub fn ring(centre: Place, radius: i32) -> Vec<Place> {
     cells
 }
 
-/// The cells of a square ring.
 pub fn square_ring(centre: Place, radius: i32) -> Vec<Place> {
     let mut cells = Vec::new();
     for r in -radius..=radius {

@@ -22,8 +22,8 @@ use serde::Deserialize;
 use crate::grid::Pair;
 use readings::Reading;
 
-pub(crate) use distractors::{Dress, SMALL, Wanted};
-pub use objects::{Change, Object, Seen, objects};
+pub(crate) use distractors::{Dress, SMALL, TargetCounts};
+pub use objects::{Change, Object, PairObjects, objects};
 pub use setting::{LONGEST_SIDE, SHORTEST_SIDE, Setting};
 
 /// The paper's sets, named by what is in them, because the public release swapped the names of the
@@ -81,7 +81,6 @@ pub struct Aspect {
     pub id: &'static str,
     /// What turns input into output, in one sentence.
     pub rule: &'static str,
-    /// Which ways it may be turned.
     pub turn: Turn,
     pub support: Support,
     /// Whether it is kept for associative instances: whoever was tuned on core ones has never seen it.
@@ -112,7 +111,6 @@ pub struct Concept {
     pub id: &'static str,
     /// Its name as an option (the paper's spelling).
     pub name: &'static str,
-    /// The set it comes from.
     pub set: Set,
     /// Whether the paper's associative set has it.
     pub associative: bool,
@@ -185,7 +183,6 @@ pub fn instance(concept: &'static Concept, rng: &mut Stream, mode: Mode) -> Opti
     instance_of(concept, aspect, rng, mode)
 }
 
-/// Three pairs of this aspect.
 pub fn instance_of(
     concept: &'static Concept,
     aspect: &'static Aspect,

@@ -7,13 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::grid::{Grid, Pair, Place};
 
-/// One object of a grid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Object {
     pub colour: u8,
-    /// Its cells, row by row.
     pub cells: Vec<Place>,
-    /// The name of its shape.
     pub shape: String,
     /// Where it lies: the ninth of the grid that holds the middle of its bounding box.
     pub place: String,
@@ -28,28 +25,16 @@ pub enum Change {
     /// The same cells in the same colour.
     Still(Object),
     /// The same cells in another colour.
-    Recoloured {
-        /// Before.
-        from: Object,
-        /// After.
-        to: Object,
-    },
+    Recoloured { from: Object, to: Object },
     /// The same colour and form at another place.
     Moved {
-        /// Before.
         from: Object,
-        /// After.
         to: Object,
         /// Rows down and columns to the right.
         by: Place,
     },
     /// The same colour, in part the same cells, another form.
-    Reshaped {
-        /// Before.
-        from: Object,
-        /// After.
-        to: Object,
-    },
+    Reshaped { from: Object, to: Object },
     /// Only in the output.
     Appeared(Object),
     /// Only in the input.
@@ -58,23 +43,21 @@ pub enum Change {
 
 /// All there is to see in a pair.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct PairObjects {
     pub background: u8,
-    /// The objects of the input.
     pub input: Vec<Object>,
-    /// The objects of the output.
     pub output: Vec<Object>,
     /// What became of them; every object of both grids is in exactly one change.
     pub changes: Vec<Change>,
 }
 
 /// The objects of a pair and what became of them.
-pub fn objects(pair: &Pair) -> Seen {
+pub fn objects(pair: &Pair) -> PairObjects {
     let background = pair.background();
     let input = seen(&pair.input, background);
     let output = seen(&pair.output, background);
     let changes = changes(&input, &output);
-    Seen {
+    PairObjects {
         background,
         input,
         output,

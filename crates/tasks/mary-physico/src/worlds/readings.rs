@@ -14,12 +14,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{Concept, Turn, concepts};
-use crate::grid::{Grid, Pair, Place, around};
+use crate::grid::Pair;
 
 use serde::Deserialize;
 
 pub use look::Look;
-pub(crate) use look::{Move, Part, edge_or};
 
 /// A concept's rule as a question about any pair.
 #[derive(Debug)]
@@ -34,24 +33,6 @@ pub struct Reading {
     /// A question that comes first because its answer is the same whichever way the pair is turned.
     pub(crate) may: Option<fn(&Look) -> bool>,
     pub(crate) fits: fn(&Look) -> bool,
-}
-
-/// The answer to a question about a pair. A question that takes the pair apart step by step with `?` may
-/// find nothing to ask about: that is a no.
-pub(crate) trait Answer {
-    fn yes(self) -> bool;
-}
-
-impl Answer for bool {
-    fn yes(self) -> bool {
-        self
-    }
-}
-
-impl Answer for Option<bool> {
-    fn yes(self) -> bool {
-        self == Some(true)
-    }
 }
 
 /// What a reading asks first of any pair, however it is turned: it costs next to nothing and is most
@@ -122,7 +103,6 @@ pub fn readings() -> impl Iterator<Item = &'static Reading> {
     concepts().iter().flat_map(|c| c.readings)
 }
 
-/// The readings of one concept's rivals.
 type Rivals = Arc<Vec<&'static Reading>>;
 
 /// The readings of concepts that may stand beside this one as options.
@@ -157,69 +137,4 @@ pub fn elsewhere(concept: &'static Concept, pair: &Pair) -> Option<&'static str>
             }
         })
         .map(|r| r.concept)
-}
-
-/// The bounds of cells: first row, first column, last row, last column.
-pub(crate) fn bounds(cells: &[Place]) -> Option<[i32; 4]> {
-    let (&first, rest) = cells.split_first()?;
-    let start = [first.0, first.1, first.0, first.1];
-    Some(rest.iter().fold(start, |[t, l, b, r], &(y, x)| {
-        [t.min(y), l.min(x), b.max(y), r.max(x)]
-    }))
-}
-
-/// The cells of the box around these cells.
-pub(crate) fn area(cells: &[Place]) -> i32 {
-    bounds(cells).map_or(0, |[t, l, b, r]| (b - t + 1) * (r - l + 1))
-}
-
-/// Whether these cells hang together, by sides or corners.
-pub(crate) fn connected(cells: &[Place]) -> bool {
-    let mut left: Vec<Place> = cells.to_vec();
-    let mut open: Vec<Place> = left.pop().into_iter().collect();
-    while let Some((r, c)) = open.pop() {
-        left.retain(|&(y, x)| {
-            let near = (y - r).abs() <= 1 && (x - c).abs() <= 1;
-            if near {
-                open.push((y, x));
-            }
-            !near
-        });
-    }
-    left.is_empty()
-}
-
-/// How many sides of cells face another colour.
-pub(crate) fn skin(grid: &Grid, cells: &[Place]) -> usize {
-    let faces = |&(r, c): &Place| {
-        let own = grid.get(r, c);
-        around(false)
-            .filter(|(dr, dc)| grid.get(r + dr, c + dc) != own)
-            .count()
-    };
-    cells.iter().map(faces).sum()
-}
-
-/// The places from which the edge can be reached without crossing this colour, as ones.
-pub(crate) fn outside(grid: &Grid, wall: u8) -> Grid {
-    let mut seen = Grid::new(grid.rows(), grid.cols());
-    let (last_row, last_col) = (grid.rows() as i32 - 1, grid.cols() as i32 - 1);
-    let at_edge = |r: i32, c: i32| r == 0 || c == 0 || r == last_row || c == last_col;
-    let mut open: Vec<Place> = grid
-        .places()
-        .filter(|&(r, c)| at_edge(r, c) && grid.at(r, c) != wall)
-        .collect();
-    for &(r, c) in &open {
-        seen.set(r, c, 1);
-    }
-    while let Some((r, c)) = open.pop() {
-        for (dr, dc) in around(false) {
-            let (r, c) = (r + dr, c + dc);
-            if grid.get(r, c).is_some_and(|v| v != wall) && seen.at(r, c) == 0 {
-                seen.set(r, c, 1);
-                open.push((r, c));
-            }
-        }
-    }
-    seen
 }

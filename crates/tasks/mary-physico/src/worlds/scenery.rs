@@ -10,7 +10,6 @@ pub(crate) fn room(from: Place, to: Place) -> Vec<Place> {
         .collect()
 }
 
-/// A bar of two halves.
 pub(crate) fn bar(g: &mut Grid, at: Place, half: i32, tall: i32, colours: (u8, u8)) {
     let (r, c) = at;
     g.fill((r, c), (r + tall - 1, c + half - 1), colours.0);
@@ -142,9 +141,7 @@ pub(crate) fn foot(g: &mut Grid, top: Place, ground: i32, colour: u8) {
 }
 
 pub(crate) fn block(at: Place, tall: i32, wide: i32) -> Vec<Place> {
-    (0..tall)
-        .flat_map(|r| (0..wide).map(move |c| (at.0 + r, at.1 + c)))
-        .collect()
+    room(at, (at.0 + tall - 1, at.1 + wide - 1))
 }
 
 /// The height of a wave at a step, with crests of two or three cells.

@@ -7,9 +7,7 @@ use mary_generators::{Stream, below, coin, shuffle};
 
 use crate::grid::{Grid, Pair, Place};
 
-/// The shortest side that is drawn.
 pub const SHORTEST_SIDE: i32 = 12;
-/// The longest side that is drawn.
 pub const LONGEST_SIDE: i32 = 18;
 
 /// The size of a pair's grids, the colours of its roles, and the draws for everything else.
@@ -47,7 +45,6 @@ impl Setting {
         palette
     }
 
-    /// An empty grid of this size.
     pub fn canvas(&self) -> Grid {
         Grid::new(self.rows as usize, self.cols as usize)
     }
@@ -68,17 +65,19 @@ impl Setting {
         low + below(&mut self.rng, (high - low + 1).max(1) as usize) as i32
     }
 
-    /// Heads or tails.
     pub fn coin(&mut self) -> bool {
         coin(&mut self.rng)
     }
 
-    /// One of several.
+    /// One of two, by a coin.
+    pub fn either<T>(&mut self, heads: T, tails: T) -> T {
+        if self.coin() { heads } else { tails }
+    }
+
     pub fn choose<T: Copy>(&mut self, from: &[T]) -> Option<T> {
         from.get(below(&mut self.rng, from.len())).copied()
     }
 
-    /// In a random order.
     pub fn shuffled<T>(&mut self, mut items: Vec<T>) -> Vec<T> {
         shuffle(&mut self.rng, &mut items);
         items

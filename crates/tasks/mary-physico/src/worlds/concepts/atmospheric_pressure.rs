@@ -18,9 +18,7 @@ fn barometer(s: &mut Setting) -> Option<Pair> {
     let deep = s.between(4, 5);
     let rim = floor - deep - 1;
     p.both(|g| {
-        g.fill((rim, left), (floor, left), glass);
-        g.fill((rim, right), (floor, right), glass);
-        g.fill((floor, left), (floor, right), glass);
+        vessel(g, rim, floor, (left, right), glass);
         g.fill((0, mid - 1), (floor - 2, mid - 1), glass);
         g.fill((0, mid + 1), (floor - 2, mid + 1), glass);
         g.fill((0, mid), (0, mid), glass);
@@ -120,14 +118,10 @@ fn crushed_can(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn rose_in_a_tube(look: &Look) -> bool {
-    look.touched.iter().any(|&liquid| {
-        if !look.kept(liquid, 8) {
-            return false;
-        }
+    exists(&look.touched, |&liquid| {
+        given(look.kept(liquid, 8))?;
         let (came, gone) = (look.came(liquid), look.gone(liquid));
-        let Some(&(top, col)) = came.first() else {
-            return false;
-        };
+        let &(top, col) = came.first()?;
         let in_tube = came.iter().enumerate().all(|(i, &(r, c))| {
             let glass = look.was((r, c - 1));
             c == col
@@ -148,25 +142,21 @@ fn rose_in_a_tube(look: &Look) -> bool {
             .changed
             .iter()
             .all(|p| p.1 >= left - 1 && p.1 <= right + 1);
-        over_the_dish
+        let fits = over_the_dish
             && came.len() >= 3
             && in_tube
             && shut
             && fell(-1)
             && fell(1)
-            && gone.iter().all(|&(r, c)| c != col && r > top)
+            && gone.iter().all(|&(r, c)| c != col && r > top);
+        Some(fits)
     })
 }
 
 fn pushed_in(look: &Look) -> bool {
-    look.touched.iter().any(|&tin| {
-        let (before, after) = (look.before_of(tin), look.after_of(tin));
-        let ([can], [bent]) = (before.as_slice(), after.as_slice()) else {
-            return false;
-        };
-        if !can.is_frame() || can.bounds != bent.bounds {
-            return false;
-        }
+    exists(&look.touched, |&tin| {
+        let (can, bent) = look.one_part(tin)?;
+        given(can.is_frame() && can.bounds == bent.bounds)?;
         let [t, l, b, r] = can.bounds;
         let corners = [(t, l), (t, r), (b, l), (b, r)];
         let (y, x) = ((t + b) / 2, (l + r) / 2);
@@ -181,8 +171,9 @@ fn pushed_in(look: &Look) -> bool {
         };
         let depths = sides.map(deep);
         let air = |p: &Place| look.is(*p) == tin || (p.0 >= t && p.0 <= b && p.1 >= l && p.1 <= r);
-        look.changed.iter().all(air)
+        let fits = look.changed.iter().all(air)
             && corners.iter().all(|&p| look.stays(p))
-            && depths.iter().all(|d| d.is_some_and(|d| d > 0))
+            && depths.iter().all(|d| d.is_some_and(|d| d > 0));
+        Some(fits)
     })
 }

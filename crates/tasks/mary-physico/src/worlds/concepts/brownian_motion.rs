@@ -107,9 +107,7 @@ fn straight(cells: &[Place]) -> bool {
 
 fn staggered(look: &Look) -> Option<bool> {
     let path = look.one_fresh()?;
-    if look.has(path) < 5 {
-        return None;
-    }
+    given(look.has(path) >= 5)?;
     let way = look.output.places_of(path);
     Some(exists(
         look.touched.iter().filter(|c| **c != path),
@@ -139,9 +137,7 @@ fn all_staggered(look: &Look) -> Option<bool> {
     let grain = if a == path { b } else { a };
     let starts = look.input.places_of(grain);
     let ways = look.bodies_after();
-    if !look.kept(grain, 2) || ways.len() != starts.len() {
-        return None;
-    }
+    given(look.kept(grain, 2) && ways.len() == starts.len())?;
     let mut steps = Vec::new();
     let each = ways.iter().all(|way| {
         let ends: Vec<Place> = cells_of(look, &way.cells, grain);

@@ -71,13 +71,9 @@ fn loaded_boat(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn rose_and_sank(look: &Look) -> bool {
-    look.touched.iter().any(|&water| {
-        if look.had(water) < 20 {
-            return false;
-        }
-        let Some(all) = look.moves_but(&[water]) else {
-            return false;
-        };
+    exists(&look.touched, |&water| {
+        given(look.had(water) >= 20)?;
+        let all = look.moves_but(&[water])?;
         let wet = |part: &Part, colour: &dyn Fn(Place) -> u8| {
             let [t, l, b, r] = part.bounds;
             [(t, l - 1), (b, r + 1)].iter().any(|&p| colour(p) == water)
@@ -85,7 +81,7 @@ fn rose_and_sank(look: &Look) -> bool {
         let (was, is) = (|p| look.was(p), |p| look.is(p));
         let ups = all.iter().filter(|m| m.by.0 < 0).count();
         let splash = look.before_of(water).iter().any(|p| p.len() == 1);
-        ups >= 1
+        let fits = ups >= 1
             && !splash
             && ups < all.len()
             && all.iter().all(|m| {
@@ -96,7 +92,8 @@ fn rose_and_sank(look: &Look) -> bool {
                     && wet(m.from, &was)
                     && wet(m.to, &is)
                     && (if m.by.0 < 0 { at_surface } else { on_floor })
-            })
+            });
+        Some(fits)
     })
 }
 

@@ -72,16 +72,12 @@ fn molecules(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn shared(look: &Look) -> bool {
-    if look.bodies_after().is_empty() {
-        return false;
-    }
-    look.lying_or_upright(|look| {
-        look.touched.iter().any(|&core| {
+fn shared(look: &Look) -> Option<bool> {
+    given(!look.bodies_after().is_empty())?;
+    Some(look.lying_or_upright(|look| {
+        exists(&look.touched, |&core| {
             let (a, b) = (look.input.places_of(core), look.output.places_of(core));
-            let ([a, c], [b, d]) = (a.as_slice(), b.as_slice()) else {
-                return false;
-            };
+            let ([a, c], [b, d]) = (exactly(&a)?, exactly(&b)?);
             let nearer = a.0 == c.0
                 && b.0 == d.0
                 && a.0 == b.0
@@ -106,9 +102,12 @@ fn shared(look: &Look) -> bool {
                     || electron(c)
                     || (look.before_of(**c).len() == 2 && look.after_of(**c).len() <= 3)
             };
-            nearer && look.touched.iter().any(electron) && look.touched.iter().all(|c| shell(&c))
+            let fits = nearer
+                && look.touched.iter().any(electron)
+                && look.touched.iter().all(|c| shell(&c));
+            Some(fits)
         })
-    })
+    }))
 }
 
 fn bound_two_each(look: &Look) -> bool {

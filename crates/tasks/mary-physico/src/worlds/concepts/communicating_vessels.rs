@@ -20,9 +20,7 @@ fn some_levels(s: &mut Setting, widths: &[i32], most: i32) -> Option<(Vec<i32>, 
     for (i, &w) in widths.iter().enumerate() {
         let last = i + 1 == widths.len();
         let level = if last { left / w } else { s.between(0, most) };
-        if level * w > left || (last && level * w != left) || level > most {
-            return None;
-        }
+        given(level * w <= left && !(last && level * w != left) && level <= most)?;
         left -= level * w;
         at.push(level);
     }
@@ -36,9 +34,7 @@ fn open_below(s: &mut Setting) -> Option<Pair> {
     let many = if s.cols >= 14 { s.between(2, 3) } else { 2 };
     let widths: Vec<i32> = (0..many).map(|_| s.between(1, 4)).collect();
     let whole: i32 = widths.iter().sum::<i32>() + many + 1;
-    if whole > s.cols {
-        return None;
-    }
+    given(whole <= s.cols)?;
     let left = s.between(0, s.cols - whole);
     let top = s.between(1, 3);
     let floor = s.rows - 1;
@@ -68,9 +64,7 @@ fn valve(s: &mut Setting) -> Option<Pair> {
     let widths = [s.between(2, 4), s.between(2, 4)];
     let pipe = 3;
     let whole = widths[0] + widths[1] + 4 + pipe;
-    if whole > s.cols {
-        return None;
-    }
+    given(whole <= s.cols)?;
     let left = s.between(0, s.cols - whole);
     let top = s.between(1, 3);
     let floor = s.rows - 1;
@@ -79,9 +73,7 @@ fn valve(s: &mut Setting) -> Option<Pair> {
     for i in 0..2 {
         let (a, b) = (starts[i], starts[i] + widths[i] + 1);
         p.both(|g| {
-            g.fill((top, a), (floor, a), wall);
-            g.fill((top, b), (floor, b), wall);
-            g.fill((floor, a), (floor, b), wall);
+            vessel(g, top, floor, (a, b), wall);
             g.fill((floor - 1, a + 1), (floor - 1, b - 1), water);
         });
         for (g, level) in [(&mut p.input, at[i]), (&mut p.output, even)] {
@@ -122,14 +114,10 @@ fn surfaces(grid: &Grid, liquid: &[Place], colour: u8) -> Vec<i32> {
 }
 
 fn levelled(look: &Look) -> bool {
-    look.touched.iter().any(|&colour| {
-        if !look.kept(colour, 4) {
-            return false;
-        }
+    exists(&look.touched, |&colour| {
+        given(look.kept(colour, 4))?;
         let (before, after) = (look.input.places_of(colour), look.output.places_of(colour));
-        if !held(&look.input, &before) || !held(&look.output, &after) {
-            return false;
-        }
+        given(held(&look.input, &before) && held(&look.output, &after))?;
         let level = |t: &[i32]| t.iter().all(|r| Some(r) == t.first());
         let was = surfaces(&look.input, &before, colour);
         let is = surfaces(&look.output, &after, colour);
@@ -138,6 +126,8 @@ fn levelled(look: &Look) -> bool {
             let went = look.moves_of(&[**c]).is_some_and(|all| all.len() == 1);
             **c == colour || went || look.came(**c).len() + look.gone(**c).len() == 1
         };
-        is.len() >= 2 && level(&is) && !level(&was) && look.touched.iter().all(|c| valve(&c))
+        let fits =
+            is.len() >= 2 && level(&is) && !level(&was) && look.touched.iter().all(|c| valve(&c));
+        Some(fits)
     })
 }

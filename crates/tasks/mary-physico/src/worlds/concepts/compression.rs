@@ -15,11 +15,7 @@ fn piston(s: &mut Setting) -> Option<Pair> {
     let right = left + wide + 1;
     let floor = s.rows - 1;
     let lip = s.between(1, 2);
-    p.both(|g| {
-        g.fill((lip, left), (floor, left), wall);
-        g.fill((lip, right), (floor, right), wall);
-        g.fill((floor, left), (floor, right), wall);
-    });
+    p.both(|g| vessel(g, lip, floor, (left, right), wall));
     let start = lip + 1;
     let small = s.between(3, 4);
     let end = floor - small - 1;
@@ -27,9 +23,7 @@ fn piston(s: &mut Setting) -> Option<Pair> {
     for (g, at) in [(&mut p.input, start), (&mut p.output, end)] {
         g.fill((at, left + 1), (at, right - 1), plate);
         g.fill((0, (left + right) / 2), (at - 1, (left + right) / 2), plate);
-        let room: Vec<Place> = (at + 1..floor)
-            .flat_map(|r| (left + 1..right).map(move |c| (r, c)))
-            .collect();
+        let room = room((at + 1, left + 1), (floor - 1, right - 1));
         g.paint(s.shuffled(room).into_iter().take(many as usize), gas);
     }
     (end - start >= 3).then_some(p)
@@ -110,38 +104,36 @@ fn pressed_stripes(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn crowded(look: &Look) -> bool {
-    look.touched.iter().any(|&colour| {
-        if !look.kept(colour, 6) {
-            return false;
-        }
+    exists(&look.touched, |&colour| {
+        given(look.kept(colour, 6))?;
         let (before, after) = (look.input.places_of(colour), look.output.places_of(colour));
         let (was, is) = (look.before_of(colour).len(), look.after_of(colour).len());
         // Fewer clumps, or a piston of another colour that came in.
         let plate = |c: &&u8| **c != colour && look.has(**c) > look.had(**c);
         let pushed = look.touched.len() == 2 && look.touched.iter().any(|c| plate(&c));
         let whole = |c: &&u8| **c == colour || look.has_parts(**c, 1, 1);
-        3 * area(&after) <= 2 * area(&before)
+        let fits = 3 * area(&after) <= 2 * area(&before)
             && 3 * after.len() as i32 >= area(&after)
             && (pushed || 2 * is <= was + 1)
             && look.touched.iter().all(|c| whole(&c))
             && 2 * skin(&look.input, &before) >= 3 * before.len()
-            && was > 1
+            && was > 1;
+        Some(fits)
     })
 }
 
 fn holes_closed(look: &Look) -> bool {
-    look.touched.iter().any(|&foam| {
+    exists(&look.touched, |&foam| {
         let after = look.after_of(foam);
-        let [block] = after.as_slice() else {
-            return false;
-        };
+        let [block] = exactly(&after)?;
         let loose = look.input.places_of(foam);
         let plate = |c: &&u8| **c == foam || look.has_parts(**c, 1, 1);
-        look.kept(foam, 6)
+        let fits = look.kept(foam, 6)
             && look.touched.iter().all(|c| plate(&c))
             && block.is_box()
             && skin(&look.input, &loose) == 4 * loose.len()
-            && area(&loose) == 2 * area(&block.cells)
+            && area(&loose) == 2 * area(&block.cells);
+        Some(fits)
     })
 }
 

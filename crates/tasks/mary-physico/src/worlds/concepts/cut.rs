@@ -38,9 +38,7 @@ fn along_marks(s: &mut Setting) -> Option<Pair> {
     let lengths: Vec<i32> = (0..pieces).map(|_| s.between(2, 4)).collect();
     let whole: i32 = lengths.iter().sum();
     let room = whole + 2 * (pieces - 1);
-    if room > s.cols {
-        return None;
-    }
+    given(room <= s.cols)?;
     let left = s.between(0, s.cols - room);
     let mut c = left + pieces - 1;
     let mut out = left;
@@ -64,10 +62,8 @@ fn along_marks(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn cut(look: &Look) -> bool {
-    look.touched.iter().any(|&colour| {
-        if !look.kept(colour, 4) {
-            return false;
-        }
+    exists(&look.touched, |&colour| {
+        given(look.kept(colour, 4))?;
         let (before, after) = (look.before_of(colour), look.after_of(colour));
         let solid = |p: &&&Part| p.is_box() && p.tall() > 1 && p.wide() > 1;
         // What cut it only went somewhere.
@@ -76,10 +72,11 @@ fn cut(look: &Look) -> bool {
             || look
                 .moves_of(&tools)
                 .is_some_and(|all| all.iter().all(|m| m.by.0 * m.by.1 == 0));
-        before.len() == 1
+        let fits = before.len() == 1
             && went
             && after.len() >= 2
             && before.iter().all(|p| solid(&p))
-            && after.iter().all(|p| solid(&p))
+            && after.iter().all(|p| solid(&p));
+        Some(fits)
     })
 }

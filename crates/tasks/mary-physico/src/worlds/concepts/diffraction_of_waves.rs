@@ -59,9 +59,7 @@ fn fronts(look: &Look, colour: u8, before: i32) -> bool {
 
 fn spread_behind_a_gap(look: &Look) -> Option<bool> {
     let water = look.one_added()?;
-    if look.had(water) < 10 {
-        return None;
-    }
+    given(look.had(water) >= 10)?;
     Some(look.some_way(|look| {
         // A wall from edge to edge with one gap.
         let gap = (1..look.cols() - 1).find_map(|c| {
@@ -92,20 +90,16 @@ fn spread_behind_a_gap(look: &Look) -> Option<bool> {
 
 fn curled_around(look: &Look) -> Option<bool> {
     let water = look.one_added()?;
-    if look.had(water) < 10 {
-        return None;
-    }
+    given(look.had(water) >= 10)?;
     Some(look.some_way(|look| {
-        (1..look.cols() - 1).any(|c| {
+        exists(1..look.cols() - 1, |c| {
             let wall = look.was((0, c)).max(look.was((look.rows() - 1, c)));
             let built = |r: i32| look.was((r, c)) == wall;
             let ends = built(0) != built(look.rows() - 1);
             let breaks = (1..look.rows())
                 .filter(|&r| built(r) != built(r - 1))
                 .count();
-            if wall == 0 || wall == water || !ends || breaks != 1 {
-                return false;
-            }
+            given(wall != 0 && wall != water && ends && breaks == 1)?;
             // In the open the same columns in every row; behind the wall, round its end.
             let columns = |r: i32| -> Vec<i32> {
                 look.changed
@@ -128,14 +122,15 @@ fn curled_around(look: &Look) -> Option<bool> {
                     || far > f64::from(look.cols() - 1 - c)
             };
             let shadow: Vec<&Place> = look.changed.iter().filter(|q| built(q.0)).collect();
-            fronts(look, water, c)
+            let fits = fronts(look, water, c)
                 && open.len() >= 2
                 && open.iter().all(|x| *x > c + 1)
                 && (0..look.rows())
                     .filter(|&r| !built(r))
                     .all(|r| columns(r) == open)
                 && shadow.len() >= open.len()
-                && shadow.iter().all(|q| q.1 > c && round(q))
+                && shadow.iter().all(|q| q.1 > c && round(q));
+            Some(fits)
         })
     }))
 }

@@ -83,13 +83,9 @@ fn fan(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn scattered(look: &Look) -> bool {
-    let Some(back) = look.one_added() else {
-        return false;
-    };
-    if look.had(back) > 0 {
-        return false;
-    }
+fn scattered(look: &Look) -> Option<bool> {
+    let back = look.one_added()?;
+    given(look.had(back) == 0)?;
     // The ground: coloured from its rough top down to the lower edge in every column.
     let bottom = look.rows() - 1;
     let ground = look.was((bottom, 0));
@@ -99,9 +95,7 @@ fn scattered(look: &Look) -> bool {
     };
     let tops: Vec<i32> = (0..look.cols()).map(top).collect();
     let rough = tops.windows(2).filter(|w| w[0] != w[1]).count();
-    if ground == 0 || 3 * rough < tops.len() || tops.iter().any(|&t| t > bottom) {
-        return false;
-    }
+    given(ground != 0 && 3 * rough >= tops.len() && tops.iter().all(|&t| t <= bottom))?;
     let hits = those(
         tops.iter().enumerate().map(|(c, &t)| (t - 1, c as i32)),
         |&p| look.stays(p) && look.was(p) != ground,
@@ -112,5 +106,6 @@ fn scattered(look: &Look) -> bool {
     let left = hits.iter().filter(|p| leaves(p)).count();
     let starts = |part: &Part| part.cells.iter().any(|p| hits.iter().any(|q| near(q, p)));
     let thrown = |part: &Part| starts(part) || look.attached(part, &look.output);
-    left >= 1 && 2 * left >= hits.len() && look.new_parts().iter().all(thrown)
+    let fits = left >= 1 && 2 * left >= hits.len() && look.new_parts().iter().all(thrown);
+    Some(fits)
 }

@@ -62,9 +62,7 @@ fn mixed_halves(s: &mut Setting) -> Option<Pair> {
     let (one, two) = (s.colour(0), s.colour(1));
     let (tall, half) = (2 * s.between(2, 4), 2 * s.between(1, 3));
     let wide = 2 * half;
-    if tall > s.rows || wide > s.cols {
-        return None;
-    }
+    given(tall <= s.rows && wide <= s.cols)?;
     let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));
     p.input
         .fill((top, left), (top + tall - 1, left + half - 1), one);
@@ -72,9 +70,7 @@ fn mixed_halves(s: &mut Setting) -> Option<Pair> {
         .fill((top, left + half), (top + tall - 1, left + wide - 1), two);
     // In each half half of the cells, at random.
     for start in [left, left + half] {
-        let cells: Vec<Place> = (top..top + tall)
-            .flat_map(|r| (start..start + half).map(move |c| (r, c)))
-            .collect();
+        let cells = room((top, start), (top + tall - 1, start + half - 1));
         let n = cells.len() / 2;
         for (i, (r, c)) in s.shuffled(cells).into_iter().enumerate() {
             p.output.set(r, c, if i < n { one } else { two });
@@ -121,24 +117,21 @@ fn out_of_the_corner(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn spread(look: &Look) -> bool {
-    look.touched.iter().any(|&colour| {
-        if !look.kept(colour, 4) || look.touched.len() > 2 {
-            return false;
-        }
+    exists(&look.touched, |&colour| {
+        given(look.kept(colour, 4) && look.touched.len() <= 2)?;
         let (before, after) = (look.input.places_of(colour), look.output.places_of(colour));
-        area(&after) >= 3 * area(&before)
+        let fits = area(&after) >= 3 * area(&before)
             && 3 * area(&before) <= 4 * before.len() as i32
             && look.before_of(colour).len() == 1
-            && 3 * look.after_of(colour).len() >= before.len()
+            && 3 * look.after_of(colour).len() >= before.len();
+        Some(fits)
     })
 }
 
 fn mixed(look: &Look) -> bool {
-    look.touched.iter().any(|&wall| {
-        if look.has(wall) >= look.had(wall) || look.gone(wall).len() < 4 {
-            return false;
-        }
-        look.lying_or_upright(|l| parted_then_mixed(l, wall))
+    exists(&look.touched, |&wall| {
+        given(look.has(wall) < look.had(wall) && look.gone(wall).len() >= 4)?;
+        Some(look.lying_or_upright(|l| parted_then_mixed(l, wall)))
     })
 }
 
@@ -187,7 +180,7 @@ fn mixed_evenly(look: &Look) -> Option<bool> {
 fn filled_the_room(look: &Look) -> Option<bool> {
     let [gas] = *exactly(&look.touched)?;
     let frame = |p: &&Part| p.is_frame() && !look.restless(p) && p.colour != gas;
-    Some(look.parts_before().iter().filter(frame).any(|room| {
+    Some(exists(look.parts_before().iter().filter(frame), |room| {
         let [t, l, b, r] = room.bounds;
         let inside = |p: &&Place| p.0 > t && p.0 < b && p.1 > l && p.1 < r;
         let was: Vec<Place> = look
@@ -204,22 +197,21 @@ fn filled_the_room(look: &Look) -> Option<bool> {
             .filter(inside)
             .copied()
             .collect();
-        let Some([bt, bl, bb, br]) = bounds(&was) else {
-            return false;
-        };
+        let [bt, bl, bb, br] = bounds(&was)?;
         let corner = (bt == t + 1 || bb == b - 1) && (bl == l + 1 || br == r - 1);
         let crowded = ((bb - bt + 1) * (br - bl + 1)) as usize == was.len();
         let quarters = |low_row: bool, low_col: bool| {
             is.iter()
                 .any(|p| (2 * p.0 > t + b) == low_row && (2 * p.1 > l + r) == low_col)
         };
-        corner
+        let fits = corner
             && crowded
             && was.len() == is.len()
             && was.len() >= 4
             && look.changed.iter().all(|p| inside(&p))
             && [(true, true), (true, false), (false, true), (false, false)]
                 .into_iter()
-                .all(|(y, x)| quarters(y, x))
+                .all(|(y, x)| quarters(y, x));
+        Some(fits)
     }))
 }

@@ -72,9 +72,7 @@ fn crowded_ahead(look: &Look) -> Option<bool> {
     Some(look.lying_or_upright(|look| {
         exists([(x, y), (y, x)], |(source, sound)| {
             let one = look.one_move(source)?;
-            if one.by.0 != 0 || look.had(sound) < 4 {
-                return None;
-            }
+            given(one.by.0 == 0 && look.had(sound) >= 4)?;
             let row = one.from.bounds[2];
             let way = one.by.1.signum();
             let ahead = |part: &Part, was: bool| gaps(look, (sound, was), part, (row, way));
@@ -108,11 +106,7 @@ fn crowded_ahead(look: &Look) -> Option<bool> {
 
 /// The distances between fronts of a colour along a row, going one way from the edge of a part.
 fn gaps(look: &Look, (colour, was): (u8, bool), from: &Part, (row, way): (i32, i32)) -> Vec<i32> {
-    let edge = if way > 0 {
-        from.bounds[3]
-    } else {
-        from.bounds[1]
-    };
+    let edge = from.side(way);
     let here = |c: i32| {
         if was {
             look.was((row, c)) == colour

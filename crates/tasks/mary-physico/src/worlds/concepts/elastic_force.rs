@@ -28,9 +28,7 @@ fn spring(s: &mut Setting) -> Option<Pair> {
     let strokes = s.between(3, 5);
     let long = |open: i32| strokes + (strokes - 1) * open;
     let big = s.between(2, 3);
-    if 1 + long(2) + big > s.cols {
-        return None;
-    }
+    given(1 + long(2) + big <= s.cols)?;
     let open = if 1 + long(3) + big <= s.cols && s.coin() {
         3
     } else {
@@ -81,9 +79,7 @@ fn pushed_sideways(look: &Look) -> Option<bool> {
     let t = &look.touched;
     let (&x, &y) = (t.first()?, t.get(1)?);
     Some(exists([(x, y), (y, x)], |(block, wire)| {
-        if !look.kept(block, 2) || look.has(wire) <= look.had(wire) {
-            return None;
-        }
+        given(look.kept(block, 2) && look.has(wire) > look.had(wire))?;
         let (short, long) = look.one_part(wire)?;
         let one = look.one_move(block)?;
         let by = one.by.1;

@@ -89,9 +89,7 @@ fn closed_and_live(look: &Look) -> Option<bool> {
     let (live, wire) = (look.one_fresh()?, look.one_lost()?);
     let closed = those(look.came(live), |&p| look.was(p) == 0);
     let lifted = those(look.gone(wire), |&p| look.is(p) == 0);
-    if !(1..=4).contains(&closed.len()) || lifted.len() > 4 {
-        return None;
-    }
+    given((1..=4).contains(&closed.len()) && lifted.len() <= 4)?;
     // Shut off from the edge by anything coloured.
     let shut = |grid: &Grid| {
         let mut mask = grid.clone();
@@ -109,9 +107,7 @@ fn closed_and_live(look: &Look) -> Option<bool> {
 
 fn flashed(look: &Look) -> Option<bool> {
     let flash = look.one_added()?;
-    if look.had(flash) > 0 {
-        return None;
-    }
+    given(look.had(flash) == 0)?;
     let after = look.after_of(flash);
     let [bolt] = exactly(&after)?;
     let [t, _, b, _] = bolt.bounds;

@@ -57,9 +57,7 @@ fn radio(s: &mut Setting) -> Option<Pair> {
 fn two_crossed_waves(look: &Look) -> Option<bool> {
     let [one, two] = *exactly(&look.fresh)?;
     Some(look.lying_or_upright(|look| {
-        let Some([t, l, b, r]) = bounds(&look.changed) else {
-            return false;
-        };
+        let [t, l, b, r] = bounds(&look.changed)?;
         let axis = t + b;
         let mirrored = |p: &Place| {
             let other = look.is((axis - p.0, p.1));
@@ -76,14 +74,15 @@ fn two_crossed_waves(look: &Look) -> Option<bool> {
             on(-1) && on(1)
         };
         let every = (l..=r).all(|c| look.changed.iter().any(|p| p.1 == c));
-        axis % 2 == 0
+        let fits = axis % 2 == 0
             && r - l >= 6
             && b - t >= 2
             && every
             && look.changed.iter().all(mirrored)
             && 10 * off_axis.iter().filter(|p| swapped(p)).count() >= 9 * off_axis.len()
             && sides(one)
-            && sides(two)
+            && sides(two);
+        Some(fits)
     }))
 }
 

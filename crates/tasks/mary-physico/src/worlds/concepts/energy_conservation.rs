@@ -81,9 +81,7 @@ fn bouncing(s: &mut Setting) -> Option<Pair> {
     let top = ground - high;
     let wide = 2 * (high - 1);
     let peaks = s.between(1, ((s.cols - 1) / wide).max(1));
-    if peaks * wide >= s.cols {
-        return None;
-    }
+    given(peaks * wide < s.cols)?;
     let left = s.between(0, s.cols - 1 - peaks * wide);
     p.both(|g| {
         g.fill((ground, 0), (g.rows() as i32, g.cols() as i32), earth);
@@ -104,34 +102,29 @@ fn bouncing(s: &mut Setting) -> Option<Pair> {
 
 fn swung_to_the_far_side(look: &Look) -> Option<bool> {
     let [x, y] = *exactly(&look.touched)?;
-    Some([(x, y), (y, x)].into_iter().any(|(ball, thread)| {
+    Some(exists([(x, y), (y, x)], |(ball, thread)| {
         let cells = |g: &Grid| g.places_where(|c| c == x || c == y);
         let (a, b) = (cells(&look.input), cells(&look.output));
-        let (Some(p), Some(q)) = (bounds(&a), bounds(&b)) else {
-            return false;
-        };
+        let (p, q) = (bounds(&a)?, bounds(&b)?);
         // All hangs on something still above.
         let hooks: Vec<&Place> = a.iter().filter(|h| h.0 == p[0]).collect();
         let hangs = hooks.iter().all(|h| look.was(**h) == thread)
             && hooks.iter().any(|h| look.stays((h.0 - 1, h.1)));
         let axis = p[1] + q[3];
-        p[3] + q[1] == axis
+        let fits = p[3] + q[1] == axis
             && p[1] != q[1]
             && hangs
             && look.had(ball) >= 3
             && look.before_of(ball).iter().all(|b| b.len() <= 2)
             && a.iter()
-                .all(|&(r, c)| look.is((r, axis - c)) == look.was((r, c)))
+                .all(|&(r, c)| look.is((r, axis - c)) == look.was((r, c)));
+        Some(fits)
     }))
 }
 
-fn just_as_high(look: &Look) -> bool {
-    let [ball] = *look.touched.as_slice() else {
-        return false;
-    };
-    if !look.kept(ball, 1) || look.changed.len() > 14 {
-        return false;
-    }
+fn just_as_high(look: &Look) -> Option<bool> {
+    let [ball] = *exactly(&look.touched)?;
+    given(look.kept(ball, 1) && look.changed.len() <= 14)?;
     let (gone, came) = (look.gone(ball), look.came(ball));
     // How far down from this row it is to the ground in a column.
     let deep = |r: i32, c: i32| {
@@ -153,10 +146,12 @@ fn just_as_high(look: &Look) -> bool {
         .is_some_and(|(p, q)| (p.1 - q.1).abs() >= 4);
     let one_way = |(p, q): (&Place, &Place)| (q.1 - p.1).signum();
     let way = gone.iter().zip(&came).map(one_way).next();
-    far && gone
-        .iter()
-        .zip(&came)
-        .all(|x| crossed(x) && Some(one_way(x)) == way)
+    let fits = far
+        && gone
+            .iter()
+            .zip(&came)
+            .all(|x| crossed(x) && Some(one_way(x)) == way);
+    Some(fits)
 }
 
 fn bounced_as_high(look: &Look) -> Option<bool> {

@@ -86,14 +86,10 @@ fn wider_lattice(s: &mut Setting) -> Option<Pair> {
     let (tall, wide) = (s.between(2, 4), s.between(2, 4));
     let step = s.between(1, 2);
     let reach = |n: i32| 2 * step * (n - 1);
-    if reach(tall) > s.rows - 1 || reach(wide) > s.cols - 1 {
-        return None;
-    }
+    given(reach(tall) < s.rows && reach(wide) < s.cols)?;
     // The middle stays: twice the offset from it, in half cells.
     let (r0, c0) = s.place((0, s.rows - 1 - reach(tall)), (0, s.cols - 1 - reach(wide)));
-    if (reach(tall) / 2) % 2 != 0 || (reach(wide) / 2) % 2 != 0 {
-        return None;
-    }
+    given((reach(tall) / 2) % 2 == 0 && (reach(wide) / 2) % 2 == 0)?;
     for i in 0..tall {
         for j in 0..wide {
             p.output.set(r0 + 2 * step * i, c0 + 2 * step * j, colour);
@@ -132,14 +128,9 @@ fn swelled(look: &Look) -> bool {
     let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
         return false;
     };
-    [(x, y), (y, x)].into_iter().any(|(skin, gas)| {
-        if !look.kept(gas, 3) || look.has(skin) <= look.had(skin) {
-            return false;
-        }
-        let (before, after) = (look.before_of(skin), look.after_of(skin));
-        let ([small], [large]) = (before.as_slice(), after.as_slice()) else {
-            return false;
-        };
+    exists([(x, y), (y, x)], |(skin, gas)| {
+        given(look.kept(gas, 3) && look.has(skin) > look.had(skin))?;
+        let (small, large) = look.one_part(skin)?;
         let by: Vec<i32> = small
             .bounds
             .iter()
@@ -150,10 +141,11 @@ fn swelled(look: &Look) -> bool {
             let out = outside(grid, skin);
             grid.places_of(gas).iter().all(|&(r, c)| out.at(r, c) == 0)
         };
-        by.iter().all(|d| *d > 0 && Some(d) == by.first())
+        let fits = by.iter().all(|d| *d > 0 && Some(d) == by.first())
             && large.bounds[0] < small.bounds[0]
             && inside(&look.input)
-            && inside(&look.output)
+            && inside(&look.output);
+        Some(fits)
     })
 }
 
@@ -186,17 +178,13 @@ fn twice_as_far(look: &Look) -> Option<bool> {
     let within = |p: &&Place| p.0 >= t && p.0 <= b && p.1 >= l && p.1 <= r;
     let inner: Vec<Place> = was.iter().filter(within).copied().collect();
     let (y, x) = (t + b, l + r);
-    if inner.len() < 4 {
-        return None;
-    }
+    given(inner.len() >= 4)?;
     // Twice the offsets from the middle of the bounds, doubled.
     let mut image: Vec<Place> = inner
         .iter()
         .map(|p| ((2 * (2 * p.0 - y) + y), (2 * (2 * p.1 - x) + x)))
         .collect();
-    if image.iter().any(|p| p.0 % 2 != 0 || p.1 % 2 != 0) {
-        return None;
-    }
+    given(!image.iter().any(|p| p.0 % 2 != 0 || p.1 % 2 != 0))?;
     for p in &mut image {
         *p = (p.0 / 2, p.1 / 2);
     }

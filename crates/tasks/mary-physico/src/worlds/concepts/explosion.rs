@@ -65,14 +65,10 @@ fn blast(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn burst(look: &Look) -> bool {
-    look.touched.iter().any(|&colour| {
-        if !look.kept(colour, 6) {
-            return false;
-        }
+    exists(&look.touched, |&colour| {
+        given(look.kept(colour, 6))?;
         let (a, b) = (look.input.places_of(colour), look.output.places_of(colour));
-        let Some([t, l, bottom, r]) = bounds(&a) else {
-            return false;
-        };
+        let [t, l, bottom, r] = bounds(&a)?;
         let (y, x) = (t + bottom, l + r);
         let mut ways: Vec<Place> = b
             .iter()
@@ -85,13 +81,14 @@ fn burst(look: &Look) -> bool {
         let edge = b.iter().map(far).max().unwrap_or(0);
         let (was, is) = (look.before_of(colour).len(), look.after_of(colour).len());
         let flash = |c: &&u8| **c == colour || look.has_parts(**c, 1, 1);
-        was == 1
+        let fits = was == 1
             && look.touched.iter().all(|c| flash(&c))
             && is + 1 >= b.len()
             && area(&a) <= 30
             && area(&a) <= a.len() as i32 + 2
             && ways.len() >= 8
-            && 2 * edge >= 3 * rim
+            && 2 * edge >= 3 * rim;
+        Some(fits)
     })
 }
 

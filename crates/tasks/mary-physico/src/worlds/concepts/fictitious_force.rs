@@ -93,16 +93,10 @@ fn a_hollow_went(look: &Look) -> bool {
 }
 
 fn pressed_back(look: &Look) -> bool {
-    look.touched.iter().any(|&bus| {
-        if look.had(bus) < 14 {
-            return false;
-        }
-        let Some((from, to, by)) = single(look, bus) else {
-            return false;
-        };
-        if by.0 != 0 || from.len() as i32 + 4 > from.tall() * from.wide() {
-            return false;
-        }
+    exists(&look.touched, |&bus| {
+        given(look.had(bus) >= 14)?;
+        let (from, to, by) = single(look, bus)?;
+        given(by.0 == 0 && from.len() as i32 + 4 <= from.tall() * from.wide())?;
         let inside = |part: &Part, cells: &[Place]| {
             let [t, l, b, r] = part.bounds;
             cells
@@ -139,17 +133,16 @@ fn pressed_back(look: &Look) -> bool {
                         .filter(|p| p.colour == **c)
                         .all(|p| p.is_run() && p.len() == 2))
         };
-        at_back
+        let fits = at_back
             && look.touched.iter().all(|c| streaks(&c))
             && slides.iter().all(|s| *s <= 0)
-            && slides.iter().any(|s| *s < 0)
+            && slides.iter().any(|s| *s < 0);
+        Some(fits)
     })
 }
 
-fn swung_outwards(look: &Look) -> bool {
-    let Some(roof) = striped_roof(look) else {
-        return false;
-    };
+fn swung_outwards(look: &Look) -> Option<bool> {
+    let roof = striped_roof(look)?;
     let (row, left, right) = roof;
     let middle = left + right;
     let under = |p: &&Part| p.bounds[0] > row && look.restless(p);
@@ -189,14 +182,15 @@ fn swung_outwards(look: &Look) -> bool {
         .zip(&sit)
         .all(|(a, b)| b.1 < a.1 && (b.0 - middle).abs() > (a.0 - middle).abs());
     let explained = |p: &Place| p.0 == row || before.iter().chain(&after).any(|part| part.has(*p));
-    even(&before)
+    let fits = even(&before)
         && even(&after)
         && sat.len() == sit.len()
         && sat.len() == chains.len()
         && straight
         && slanted
         && lifted
-        && look.changed.iter().all(explained)
+        && look.changed.iter().all(explained);
+    Some(fits)
 }
 
 /// The row and the ends of a stretch in which two colours by turns have changed places.

@@ -107,9 +107,7 @@ fn sprang_out(look: &Look) -> bool {
 fn pushed_out(look: &Look) -> bool {
     exists(&look.touched, |&slug| {
         let &water = look.touched.iter().find(|c| **c != slug)?;
-        if !look.kept(slug, 3) || look.has(water) <= look.had(water) {
-            return None;
-        }
+        given(look.kept(slug, 3) && look.has(water) > look.had(water))?;
         let mut all = look.moves_of(&[slug])?;
         all.sort_by_key(|m| m.from.bounds[0]);
         let far: Vec<i32> = all.iter().map(|m| m.by.1.abs()).collect();

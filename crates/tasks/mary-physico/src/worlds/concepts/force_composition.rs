@@ -89,9 +89,7 @@ fn end_of(look: &Look, colour: u8, from: Place) -> Option<Place> {
 
 fn diagonal(look: &Look) -> Option<bool> {
     let sum = look.one_fresh()?;
-    if look.has(sum) < 3 {
-        return None;
-    }
+    given(look.has(sum) >= 3)?;
     // The body grows dashes of its own colour along the far sides.
     let bodies = look
         .touched

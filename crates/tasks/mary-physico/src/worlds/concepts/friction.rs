@@ -13,11 +13,7 @@ fn rough_and_smooth(s: &mut Setting) -> Option<Pair> {
     let big = s.between(2, 3);
     let first = big + s.between(0, s.rows - 2 * big - 5) + 1;
     let second = s.between(first + big + 2, s.rows - 1);
-    let (smooth, rough) = if s.coin() {
-        (first, second)
-    } else {
-        (second, first)
-    };
+    let (smooth, rough) = s.either((first, second), (second, first));
     p.both(|g| {
         let cols = g.cols() as i32;
         for row in [smooth, rough] {
@@ -69,14 +65,8 @@ fn worn_and_hot(s: &mut Setting) -> Option<Pair> {
 fn slid_unequally(look: &Look) -> Option<bool> {
     let all = look.moves()?;
     let [a, b] = exactly(&all)?;
-    if a.by.0 != 0 || b.by.0 != 0 || a.by.1 * b.by.1 <= 0 || a.by.1 == b.by.1 {
-        return None;
-    }
-    let (slow, fast) = if a.by.1.abs() < b.by.1.abs() {
-        (a, b)
-    } else {
-        (b, a)
-    };
+    given(a.by.0 == 0 && b.by.0 == 0 && a.by.1 * b.by.1 > 0 && a.by.1 != b.by.1)?;
+    let [slow, fast] = ordered([a, b], |m| m.by.1.abs());
     let floor = |part: &Part| {
         let row = part.bounds[2] + 1;
         let mut kinds: Vec<u8> = (0..look.cols()).map(|c| look.was((row, c))).collect();
@@ -84,11 +74,7 @@ fn slid_unequally(look: &Look) -> Option<bool> {
         kinds.dedup();
         kinds
     };
-    let front = if fast.by.1 > 0 {
-        fast.to.bounds[3] + 1
-    } else {
-        fast.to.bounds[1] - 1
-    };
+    let front = fast.to.beyond(fast.by.1);
     let (rough, smooth) = (floor(slow.from), floor(fast.from));
     let fits = a.from.alike(b.from)
         && a.from.is_box()

@@ -14,11 +14,7 @@ fn falling(s: &mut Setting) -> Option<Pair> {
     p.both(|g| g.fill((ground, 0), (g.rows() as i32, g.cols() as i32), earth));
     // Room on the ground beside them, for distractors: what hung in the air would fall too.
     let room = s.between(4, 6);
-    let (first, end) = if s.coin() {
-        (room, s.cols)
-    } else {
-        (0, s.cols - room)
-    };
+    let (first, end) = s.either((room, s.cols), (0, s.cols - room));
     let mut col = first + s.between(0, 1);
     let mut bodies = 0;
     while col < end - 1 {
@@ -132,9 +128,7 @@ fn towards_the_mass(s: &mut Setting) -> Option<Pair> {
     for _ in 0..40 {
         let (tall, wide) = (s.between(1, 3), s.between(1, 3));
         let (r, c) = s.place((0, top - tall - 2), (room, s.cols - wide));
-        let cells: Vec<Place> = (r..r + tall)
-            .flat_map(|y| (c..c + wide).map(move |x| (y, x)))
-            .collect();
+        let cells = block((r, c), tall, wide);
         let under = heights
             .get(c as usize..(c + wide) as usize)
             .and_then(|h| h.iter().min().copied());
@@ -193,17 +187,13 @@ fn fell(look: &Look) -> bool {
 
 fn drawn_to_the_middle(look: &Look) -> Option<bool> {
     let [stone] = *exactly(&look.touched)?;
-    if !look.kept(stone, 3) {
-        return None;
-    }
+    given(look.kept(stone, 3))?;
     let ways = |cells: Vec<Place>, middle: Place| -> Option<Vec<(Place, i32)>> {
         let mut found = Vec::new();
         for (r, c) in cells {
             let (dr, dc) = (r - middle.0, c - middle.1);
             let far = dr.abs().max(dc.abs());
-            if dr * dc != 0 && dr.abs() != dc.abs() {
-                return None;
-            }
+            given(dr * dc == 0 || dr.abs() == dc.abs())?;
             found.push(((dr.signum(), dc.signum()), far));
         }
         found.sort_unstable();
@@ -212,9 +202,7 @@ fn drawn_to_the_middle(look: &Look) -> Option<bool> {
     let big = |p: &&Part| p.colour != stone && p.len() >= 5 && !look.restless(p);
     Some(exists(look.parts_before().iter().filter(big), |planet| {
         let (r, c) = planet.middle();
-        if r % 2 != 0 || c % 2 != 0 {
-            return None;
-        }
+        given(r % 2 == 0 && c % 2 == 0)?;
         let middle = (r / 2, c / 2);
         let now = look.output.places_of(stone);
         let lie_on_it = now.iter().all(|&p| planet.touches(&[p]));
@@ -230,14 +218,10 @@ fn thrown(look: &Look) -> Option<bool> {
     let ball = look.one_added()?;
     let before = look.before_of(ball);
     let [trail] = exactly(&before)?;
-    if trail.tall() != 1 || look.after_of(ball).len() != 1 {
-        return None;
-    }
+    given(trail.tall() == 1 && look.after_of(ball).len() == 1)?;
     let [row, left, _, right] = trail.bounds;
-    Some([(left, -1), (right, 1)].into_iter().any(|(edge, way)| {
-        if look.changed.iter().any(|p| (p.1 - edge) * way < 1) {
-            return false;
-        }
+    Some(exists([(left, -1), (right, 1)], |(edge, way)| {
+        given(look.changed.iter().all(|p| (p.1 - edge) * way >= 1))?;
         // The lowest row that the curve reaches in each column.
         let mut low = Vec::new();
         for k in 1.. {
@@ -257,16 +241,15 @@ fn thrown(look: &Look) -> Option<bool> {
             })
             .collect();
         let n = drops.len();
-        if n < 4 || drops.iter().any(|&d| d < 0) {
-            return false;
-        }
+        given(n >= 4 && drops.iter().all(|&d| d >= 0))?;
         let first: i32 = drops.iter().take(n / 2).sum();
         let second: i32 = drops.iter().skip(n - n / 2).sum();
         let ends_on = (last + 1, edge + way * n as i32);
-        second > first
+        let fits = second > first
             && drops.windows(2).take(n - 2).all(|w| w[1] >= w[0] - 1)
             && last - row >= 4
-            && edge_or(&look.output, ends_on, |v| v != 0)
+            && edge_or(&look.output, ends_on, |v| v != 0);
+        Some(fits)
     }))
 }
 

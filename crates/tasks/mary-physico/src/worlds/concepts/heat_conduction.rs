@@ -88,11 +88,9 @@ fn warmed_from_an_end(look: &Look) -> bool {
     inside && along.len() == 3 && (along.first() == Some(&cold)) != (along.last() == Some(&cold))
 }
 
-fn warm_at_the_contact(look: &Look) -> bool {
+fn warm_at_the_contact(look: &Look) -> Option<bool> {
     let changed = those(look.parts_before(), |p| look.restless(p));
-    let ([a, b], Some(warm)) = (changed.as_slice(), look.one_fresh()) else {
-        return false;
-    };
+    let ([a, b], warm) = (exactly(&changed)?, look.one_fresh()?);
     let twin = |part: &Part| {
         look.parts_before()
             .iter()
@@ -100,12 +98,13 @@ fn warm_at_the_contact(look: &Look) -> bool {
     };
     let half = |part: &Part| part.cells.iter().filter(|&&p| look.is(p) == warm).count();
     let spot = Part::new(warm, look.changed.clone());
-    a.is_box()
+    let fits = a.is_box()
         && a.alike(b)
         && a.touches(&b.cells)
         && spot.is_box()
         && half(a) == half(b)
         && half(a) < a.len()
         && twin(a)
-        && twin(b)
+        && twin(b);
+    Some(fits)
 }

@@ -55,9 +55,7 @@ fn pushing_up(s: &mut Setting) -> Option<Pair> {
     let high = s.between(3, 4);
     let flat = s.between(2, 4);
     let foot = flat + high * step;
-    if foot + 3 > s.cols {
-        return None;
-    }
+    given(foot + 3 <= s.cols)?;
     p.both(|g| {
         g.fill((ground, 0), (ground, g.cols() as i32), earth);
         slope(g, ground, foot, high, step, ramp);
@@ -92,9 +90,7 @@ fn staircase(look: &Look, ramp: u8) -> Option<(Vec<(i32, i32)>, i32)> {
             .map(|p| p.0)
             .collect();
         let top = *rows.first()?;
-        if rows.len() as i32 != b - top + 1 {
-            return None;
-        }
+        given(rows.len() as i32 == b - top + 1)?;
         tops.push((c, top));
     }
     let falls = tops

@@ -44,9 +44,7 @@ fn coin_and_card(s: &mut Setting) -> Option<Pair> {
     let top = ground - tall;
     p.both(|g| {
         g.fill((ground, 0), (ground, g.cols() as i32), table);
-        g.fill((top, left), (ground - 1, left), glass);
-        g.fill((top, right), (ground - 1, right), glass);
-        g.fill((ground - 1, left), (ground - 1, right), glass);
+        vessel(g, top, ground - 1, (left, right), glass);
     });
     p.input
         .fill((top - 1, left - 1), (top - 1, right + 1), card);
@@ -66,16 +64,10 @@ fn flew_on(look: &Look) -> bool {
         let t = &look.touched;
         t.iter().flat_map(move |&a| t.iter().map(move |&b| (a, b)))
     };
-    pairs().filter(|(a, b)| a != b).any(|(cart, load)| {
-        let (Some(cart), Some(load)) = (single(look, cart), single(look, load)) else {
-            return false;
-        };
+    exists(pairs().filter(|(a, b)| a != b), |(cart, load)| {
+        let (cart, load) = (single(look, cart)?, single(look, load)?);
         let way = cart.2.1.signum();
-        let front = if way > 0 {
-            cart.1.bounds[3] + 1
-        } else {
-            cart.1.bounds[1] - 1
-        };
+        let front = cart.1.beyond(way);
         let stopped = (cart.1.bounds[0]..=cart.1.bounds[2]).any(|r| look.stays((r, front)));
         let lay_on = load.0.bounds[2] + 1 == cart.0.bounds[0]
             && load.0.bounds[1] >= cart.0.bounds[1]
@@ -90,7 +82,9 @@ fn flew_on(look: &Look) -> bool {
             let part = |c: u8| c == 0 || c == cart.0.colour || c == load.0.colour;
             (part(look.was(*p)) && part(look.is(*p))) || p.0 == cart.0.bounds[2] + 1
         });
-        wheels && cart.2.0 == 0 && load.2.0 == 0 && way != 0 && stopped && lay_on && beyond
+        let fits =
+            wheels && cart.2.0 == 0 && load.2.0 == 0 && way != 0 && stopped && lay_on && beyond;
+        Some(fits)
     })
 }
 

@@ -27,11 +27,7 @@ fn seesaw(s: &mut Setting) -> Option<Pair> {
     });
     let heavy = s.between(3, 6);
     let light = s.between(1, heavy - 2);
-    let (left, right) = if s.coin() {
-        (heavy, light)
-    } else {
-        (light, heavy)
-    };
+    let (left, right) = s.either((heavy, light), (light, heavy));
     let tilt = 2;
     let dip = if left > right { tilt } else { -tilt };
     for (g, t) in [(&mut p.input, 0), (&mut p.output, dip)] {
@@ -86,11 +82,7 @@ fn tipped(look: &Look) -> bool {
     exists(apart(&look.touched), |(wood, loads)| {
         let all = look.moves_of(&loads)?;
         let [x, y] = exactly(&all)?;
-        let (l, r) = if x.from.bounds[1] < y.from.bounds[1] {
-            (x, y)
-        } else {
-            (y, x)
-        };
+        let [l, r] = ordered([x, y], |m| m.from.bounds[1]);
         let (before, after) = look.one_part(wood)?;
         let [_, left, _, right] = before.bounds;
         let lie_on = |m: &Move<'_>| {

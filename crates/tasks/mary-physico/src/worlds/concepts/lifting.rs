@@ -65,14 +65,10 @@ fn all_alike(look: &Look) -> bool {
 }
 
 fn lifted(look: &Look) -> bool {
-    apart(&look.touched).any(|(line, _)| {
+    exists(apart(&look.touched), |(line, _)| {
         let grew = look.has(line) as i32 - look.had(line) as i32;
-        if grew == 0 {
-            return false;
-        }
-        let Some(all) = look.moves_but(&[line]) else {
-            return false;
-        };
+        given(grew != 0)?;
+        let all = look.moves_but(&[line])?;
         let up = -all.first().map_or(0, |m| m.by.0);
         let mut cells = look.came(line);
         cells.extend(look.gone(line));
@@ -85,9 +81,10 @@ fn lifted(look: &Look) -> bool {
                     && beside(m.to, over, |p| look.is(p) == line)
             })
         };
-        up > 1
+        let fits = up > 1
             && all.iter().all(|m| m.by == (-up, 0))
             && one_column
-            && ((grew == -up && held(true)) || (grew == up && held(false)))
+            && ((grew == -up && held(true)) || (grew == up && held(false)));
+        Some(fits)
     })
 }

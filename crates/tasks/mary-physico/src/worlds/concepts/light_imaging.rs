@@ -104,9 +104,7 @@ fn through_the_hole(look: &Look) -> bool {
         && look.changed.len() >= 4
         && look.fresh.is_empty()
         && look.lying_or_upright(|look| {
-            let Some(((r, c), _)) = hole(look) else {
-                return false;
-            };
+            let ((r, c), _) = hole(look)?;
             let image = |p: &Place| (2 * r - p.0, 2 * c - p.1);
             let side = look.changed.first().map_or(0, |p| (p.1 - c).signum());
             let from: Vec<Place> = look.changed.iter().map(image).collect();
@@ -114,12 +112,13 @@ fn through_the_hole(look: &Look) -> bool {
                 let some = part.cells.iter().any(|p| from.contains(p));
                 !some || part.cells.iter().all(|p| from.contains(p))
             };
-            side != 0
+            let fits = side != 0
                 && look
                     .changed
                     .iter()
                     .all(|p| (p.1 - c).signum() == side && look.was(image(p)) == look.is(*p))
-                && look.parts_before().iter().all(whole)
+                && look.parts_before().iter().all(whole);
+            Some(fits)
         })
 }
 

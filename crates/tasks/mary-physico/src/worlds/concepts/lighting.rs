@@ -42,17 +42,11 @@ fn candle(s: &mut Setting) -> Option<Pair> {
         let q = s.place((at.0 - 3, at.0 + 3), (at.1 - 3, at.1 + 3));
         let away = (q.0 - at.0).abs().max((q.1 - at.1).abs());
         if away >= 2 {
-            let end = if s.coin() {
-                (q.0 + 1, q.1)
-            } else {
-                (q.0, q.1 + 1)
-            };
+            let end = s.either((q.0 + 1, q.1), (q.0, q.1 + 1));
             p.both(|g| g.fill(q, end, post));
         }
     }
-    if p.input.count(post) < 4 || p.input.at(at.0, at.1) == post {
-        return None;
-    }
+    given(p.input.count(post) >= 4 && p.input.at(at.0, at.1) != post)?;
     let reach = s.between(3, 7);
     for (r, c) in disc(at, reach) {
         if p.output.free(r, c) && sees(&p.output, at, (r, c), post) {
@@ -67,9 +61,7 @@ fn candle(s: &mut Setting) -> Option<Pair> {
 
 fn lit_the_floor(look: &Look) -> Option<bool> {
     let (on, off) = (look.one_fresh()?, look.one_lost()?);
-    if look.gone(off).iter().any(|&p| look.is(p) != on) {
-        return None;
-    }
+    given(!look.gone(off).iter().any(|&p| look.is(p) != on))?;
     let after = look.after_of(on);
     let [light] = exactly(&after)?;
     let lamp = look.input.places_of(off);
@@ -112,9 +104,7 @@ fn between(from: Place, to: Place) -> impl Iterator<Item = Place> {
 
 fn lit_all_it_sees(look: &Look) -> Option<bool> {
     let light = look.one_added()?;
-    if look.had(light) > 0 {
-        return None;
-    }
+    given(look.had(light) == 0)?;
     let wicks = look.parts_before().iter().filter(|p| p.len() == 1);
     Some(wicks.flat_map(|p| p.cells.first().copied()).any(|wick| {
         let away = |p: Place| {

@@ -94,25 +94,22 @@ fn angle(r: i32, c: i32) -> i32 {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn streaked(look: &Look) -> bool {
-    if look.touched.iter().any(|&c| look.had(c) == 0) {
-        return false;
-    }
+fn streaked(look: &Look) -> Option<bool> {
+    given(look.touched.iter().all(|&c| look.had(c) != 0))?;
     let streaks = look.new_parts();
     let dots = those(look.parts_before(), |p| p.len() == 1);
-    streaks.len() >= 2
+    let fits = streaks.len() >= 2
         && streaks.iter().all(|s| {
             s.len() >= 2
                 && dots
                     .iter()
                     .any(|d| d.colour == s.colour && s.touches(&d.cells))
-        })
+        });
+    Some(fits)
 }
 
-fn circled(look: &Look) -> bool {
-    if look.touched.iter().any(|&c| look.had(c) == 0) {
-        return false;
-    }
+fn circled(look: &Look) -> Option<bool> {
+    given(look.touched.iter().all(|&c| look.had(c) != 0))?;
     let dots: Vec<(Place, u8)> = look
         .parts_before()
         .iter()
@@ -120,7 +117,7 @@ fn circled(look: &Look) -> bool {
         .flat_map(|p| p.cells.iter().map(|&at| (at, p.colour)))
         .collect();
     let poles = look.parts_before().iter().filter(|p| p.len() == 1);
-    dots.len() >= 3
+    let fits = dots.len() >= 3
         && poles.flat_map(|p| p.cells.first().copied()).any(|pole| {
             let far = |p: Place| f64::from(p.0 - pole.0).hypot(f64::from(p.1 - pole.1));
             let with = |p: Place, colour: u8| {
@@ -139,7 +136,8 @@ fn circled(look: &Look) -> bool {
             let bent = arcs.iter().any(|p| p.tall() > 1 && p.wide() > 1);
             bent && arcs.iter().all(|p| round(p) || rose(p))
                 && 2 * arcs.iter().filter(|p| round(p)).count() > arcs.len()
-        })
+        });
+    Some(fits)
 }
 
 /// Whether part of it may lie outside the grid.

@@ -78,9 +78,7 @@ fn haloed(look: &Look) -> Option<bool> {
 
 fn radiated(look: &Look) -> Option<bool> {
     let light = look.one_added()?;
-    if look.had(light) > 0 || look.new_parts().len() < 4 {
-        return None;
-    }
+    given(look.had(light) == 0 && look.new_parts().len() >= 4)?;
     // A quarter turn about the middle of a still body keeps them.
     let sources = look
         .parts_before()

@@ -56,11 +56,7 @@ fn unlike_poles(s: &mut Setting) -> Option<Pair> {
     let top = s.between(0, s.rows - tall);
     let gap = 2 * s.between(2, (s.cols - 4 * half) / 2);
     let left = s.between(0, s.cols - 4 * half - gap);
-    let ends = if s.coin() {
-        (north, south)
-    } else {
-        (south, north)
-    };
+    let ends = s.either((north, south), (south, north));
     bar(&mut p.input, (top, left), half, tall, ends);
     bar(&mut p.input, (top, left + 2 * half + gap), half, tall, ends);
     bar(&mut p.output, (top, left + gap / 2), half, tall, ends);

@@ -35,9 +35,7 @@ fn cubes_in_a_glass(s: &mut Setting) -> Option<Pair> {
     let floor = s.rows - 4;
     let top = s.between(0, 2);
     p.both(|g| {
-        g.fill((top, left), (floor, left), glass);
-        g.fill((top, right), (floor, right), glass);
-        g.fill((floor, left), (floor, right), glass);
+        vessel(g, top, floor, (left, right), glass);
         flame(g, floor + 3, (left + right) / 2, fire);
     });
     // Cubes stand on one another, none higher than the rim.
@@ -63,13 +61,11 @@ fn cubes_in_a_glass(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn melted(look: &Look) -> bool {
-    if look.fresh.is_empty() {
-        return false;
-    }
+fn melted(look: &Look) -> Option<bool> {
+    given(!look.fresh.is_empty())?;
     let high = |cells: &[Place]| bounds(cells).map_or(0, |[t, _, b, _]| b - t + 1);
-    became(look).into_iter().any(|(ice, water)| {
+    Some(became(look).into_iter().any(|(ice, water)| {
         let (a, b) = (look.input.places_of(ice), look.output.places_of(water));
         a.len() >= 6 && a.len() == b.len() && high(&b) < high(&a)
-    })
+    }))
 }

@@ -12,12 +12,13 @@ use serde::Deserialize;
 
 // What the concepts' files are written in, besides what they use themselves.
 use super::draw::{disc, extent, line, quarter, ring, shifted, square_ring};
+use super::readings::look::{Answer, Look, Move, Part, edge_or};
+use super::readings::part::{area, bounds, connected, outside, skin};
 use super::readings::shared::{
-    apart, became, beside, exactly, exists, facing, filled, halves, heights, humps, profile,
-    scaled, single, sizes, surface, those, view,
+    apart, became, beside, exactly, exists, facing, filled, halves, heights, humps, ordered,
+    profile, scaled, single, sizes, surface, those, view,
 };
-use super::readings::{Answer, First, Look, Move, Part, Reading};
-use super::readings::{area, bounds, connected, edge_or, outside, skin};
+use super::readings::{First, Reading};
 use super::scenery::{
     bar, block, crest, curve, flame, foot, framed_part, larger, puddle, room, sun, vessel,
 };
@@ -42,6 +43,11 @@ pub(super) struct ReadingFunctions {
     pub(super) fits: fn(&Look) -> bool,
     /// Asked before `fits` where down matters; see [`Reading::may`].
     pub(super) may: Option<fn(&Look) -> bool>,
+}
+
+/// Goes on only where this holds, as `?` goes on only where there is something.
+fn given(holds: bool) -> Option<()> {
+    holds.then_some(())
 }
 
 #[derive(Deserialize)]

@@ -62,17 +62,11 @@ fn to_the_mark(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (body, mark) = (s.colour(0), s.colour(1));
     let (tall, wide) = (s.between(2, 4), s.between(2, 4));
-    let box_at = |(r, c): Place| -> Vec<Place> {
-        (r..r + tall)
-            .flat_map(|y| (c..c + wide).map(move |x| (y, x)))
-            .collect()
-    };
+    let box_at = |at: Place| block(at, tall, wide);
     let from = s.place((0, s.rows - tall), (0, s.cols - wide));
     let to = s.place((0, s.rows - tall), (0, s.cols - wide));
     let far = (from.0 - to.0).abs() > tall + 1 || (from.1 - to.1).abs() > wide + 1;
-    if !far || from.0 == to.0 || from.1 == to.1 {
-        return None;
-    }
+    given(far && from.0 != to.0 && from.1 != to.1)?;
     p.input.paint(box_at(from), body);
     p.output.paint(box_at(to), body);
     for (dr, dc) in [(0, 0), (0, wide - 1), (tall - 1, 0), (tall - 1, wide - 1)] {
@@ -91,9 +85,7 @@ fn changed_places(s: &mut Setting) -> Option<Pair> {
     let (tall, wide) = (ha.max(hb), wa.max(wb));
     let x = s.place((0, s.rows - tall), (0, s.cols - wide));
     let y = s.place((0, s.rows - tall), (0, s.cols - wide));
-    if (x.0 - y.0).abs() <= tall && (x.1 - y.1).abs() <= wide {
-        return None;
-    }
+    given((x.0 - y.0).abs() > tall || (x.1 - y.1).abs() > wide)?;
     p.input.stamp(&a, x, one);
     p.input.stamp(&b, y, two);
     p.output.stamp(&a, y, one);

@@ -14,11 +14,7 @@ fn split_nucleus(s: &mut Setting) -> Option<Pair> {
     let (proton, neutron) = (s.colour(0), s.colour(1));
     let (mr, mc) = s.place((5, s.rows - 6), (6, s.cols - 6));
     // The disc of 21 cells: two halves of 9 and the free neutrons; or 9 cells and halves of 4.
-    let (whole, side) = if s.coin() {
-        (disc((mr, mc), 2), 3)
-    } else {
-        (block((mr - 1, mc - 1), 3, 3), 2)
-    };
+    let (whole, side) = s.either((disc((mr, mc), 2), 3), (block((mr - 1, mc - 1), 3, 3), 2));
     for &(r, c) in &whole {
         let even = (r + c - mr - mc).rem_euclid(2) == 0;
         let is_proton = even == (side == 3);
@@ -84,9 +80,7 @@ fn torn_apart(s: &mut Setting) -> Option<Pair> {
     let (tall, half) = (s.between(2, 5), s.between(2, 3));
     let apart = s.between(2, 4);
     let wide = 2 * half;
-    if wide + 2 * apart + 2 > s.cols || tall + 6 > s.rows {
-        return None;
-    }
+    given(wide + 2 * apart + 2 <= s.cols && tall + 6 <= s.rows)?;
     let left = s.between(apart, s.cols - wide - apart);
     let top = s.between(3, s.rows - tall - 3);
     let bottom = top + tall - 1;
@@ -126,9 +120,7 @@ fn avalanche(s: &mut Setting) -> Option<Pair> {
     let reach = 1 << (levels - 1);
     let down = s.between(2, ((s.rows - 2) / levels).min(4));
     let wide = 2 * ((1 << levels) - 1) + 1;
-    if wide > s.cols || levels * down + 2 > s.rows {
-        return None;
-    }
+    given(wide <= s.cols && levels * down + 2 <= s.rows)?;
     let middle = s.between(wide / 2, s.cols - 1 - wide / 2);
     let top = s.between(0, s.rows - 2 - levels * down);
     p.both(|g| g.set(top, middle, particle));
@@ -159,18 +151,19 @@ fn avalanche(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn split(look: &Look) -> bool {
+fn split(look: &Look) -> Option<bool> {
     let (before, after) = (sizes(look.bodies_before()), sizes(look.bodies_after()));
     let ([whole, 1], [a, b, rest @ ..]) = (before.as_slice(), after.as_slice()) else {
-        return false;
+        return None;
     };
     let halves = those(look.bodies_after().iter(), |p| p.len() == *a);
-    a == b
+    let fits = a == b
         && *a >= 4
         && 2 * a < *whole
         && rest.len() >= 2
         && rest.iter().all(|n| *n == 1)
-        && matches!(halves.as_slice(), [x, y] if x.alike(y))
+        && matches!(halves.as_slice(), [x, y] if x.alike(y));
+    Some(fits)
 }
 
 fn all_split(look: &Look) -> bool {
@@ -178,17 +171,15 @@ fn all_split(look: &Look) -> bool {
     let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
         return false;
     };
-    [(x, y), (y, x)].into_iter().any(|(core, neutron)| {
+    exists([(x, y), (y, x)], |(core, neutron)| {
         let (whole, halves) = (look.before_of(core), look.after_of(core));
-        let Some(first) = whole.first() else {
-            return false;
-        };
+        let first = whole.first()?;
         // Set free beside one of the blocks.
         let near = |n: &Part, w: &Part| {
             let gap = |a: usize| (n.bounds[a] - w.bounds[a + 2]).max(w.bounds[a] - n.bounds[a + 2]);
             gap(0) <= 2 && gap(1) <= 2
         };
-        look.kept(core, 8)
+        let fits = look.kept(core, 8)
             && look.had(neutron) == 1
             && look.has(neutron) > whole.len()
             && whole.len() >= 2
@@ -200,13 +191,14 @@ fn all_split(look: &Look) -> bool {
             && look
                 .after_of(neutron)
                 .iter()
-                .all(|n| whole.iter().any(|w| near(n, w)))
+                .all(|n| whole.iter().any(|w| near(n, w)));
+        Some(fits)
     })
 }
 
 fn halves_and_more(look: &Look) -> Option<bool> {
     let [x, y] = *exactly(&look.touched)?;
-    Some([(x, y), (y, x)].into_iter().any(|(nucleus, neutron)| {
+    Some(exists([(x, y), (y, x)], |(nucleus, neutron)| {
         let restless = |all: Vec<&'_ Part>| -> Vec<Vec<Place>> {
             all.into_iter()
                 .filter(|p| look.restless(p))
@@ -217,15 +209,13 @@ fn halves_and_more(look: &Look) -> Option<bool> {
             restless(look.before_of(nucleus)),
             restless(look.after_of(nucleus)),
         );
-        let ([whole], [a, b]) = (was.as_slice(), is.as_slice()) else {
-            return false;
-        };
+        let ([whole], [a, b]) = (exactly(&was)?, exactly(&is)?);
         let boxed = |c: &Vec<Place>| area(c) as usize == c.len();
         let (before, after) = (
             restless(look.before_of(neutron)),
             restless(look.after_of(neutron)),
         );
-        look.kept(nucleus, 8)
+        let fits = look.kept(nucleus, 8)
             && boxed(whole)
             && boxed(a)
             && boxed(b)
@@ -233,7 +223,8 @@ fn halves_and_more(look: &Look) -> Option<bool> {
             && 2 * a.len() == whole.len()
             && before.len() == 1
             && after.len() >= 4
-            && before.iter().chain(&after).all(|c| c.len() == 1)
+            && before.iter().chain(&after).all(|c| c.len() == 1);
+        Some(fits)
     }))
 }
 

@@ -118,9 +118,7 @@ fn added_up(s: &mut Setting) -> Option<Pair> {
     let (tall, a, b) = (s.between(2, 4), s.between(1, 2), s.between(1, 3));
     let wide = a + b;
     let gap = s.between(2, 4);
-    if 2 * gap + 2 * wide > s.cols || tall + 4 > s.rows {
-        return None;
-    }
+    given(2 * gap + 2 * wide <= s.cols && tall + 4 <= s.rows)?;
     let middle = s.between(gap + wide, s.cols - gap - wide);
     let top = s.between(2, s.rows - tall - 2);
     let bottom = top + tall - 1;
@@ -145,19 +143,20 @@ fn added_up(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn joined(look: &Look) -> bool {
+fn joined(look: &Look) -> Option<bool> {
     let (before, after) = (sizes(look.bodies_before()), sizes(look.bodies_after()));
     let ([a, b], [whole, rest @ ..]) = (before.as_slice(), after.as_slice()) else {
-        return false;
+        return None;
     };
     // A particle that flew off may lie where one lay before.
     let free = (a + b).saturating_sub(*whole);
-    a == b
+    let fits = a == b
         && *a >= 3
         && whole > a
         && (1..=2).contains(&free)
         && rest.iter().all(|n| *n == 1)
-        && rest.len() <= free
+        && rest.len() <= free;
+    Some(fits)
 }
 
 fn gathered_and_shone(look: &Look) -> Option<bool> {
@@ -202,14 +201,14 @@ fn met_halfway(look: &Look) -> Option<bool> {
     }))
 }
 
-fn summed(look: &Look) -> bool {
-    let Some(new) = look.one_fresh() else {
-        return false;
-    };
+fn summed(look: &Look) -> Option<bool> {
+    let new = look.one_fresh()?;
     let lost: usize = look.lost.iter().map(|&c| look.had(c)).sum();
     let boxes = look
         .lost
         .iter()
         .all(|&c| look.before_of(c).iter().all(|p| p.is_box()) && look.has_parts(c, 1, 0));
-    look.lost.len() == 2 && boxes && look.has_parts(new, 0, 1) && look.has(new) == lost + 8
+    let fits =
+        look.lost.len() == 2 && boxes && look.has_parts(new, 0, 1) && look.has(new) == lost + 8;
+    Some(fits)
 }

@@ -108,9 +108,7 @@ fn overlapping_panes(s: &mut Setting) -> Option<Pair> {
     let b = s.place((0, s.rows - h), (0, s.cols - w));
     let (top, left) = (a.0.max(b.0), a.1.max(b.1));
     let (bottom, right) = ((a.0 + tall).min(b.0 + h) - 1, (a.1 + wide).min(b.1 + w) - 1);
-    if bottom <= top || right <= left {
-        return None;
-    }
+    given(bottom > top && right > left)?;
     p.both(|g| {
         g.fill(a, (a.0 + tall - 1, a.1 + wide - 1), one);
         g.fill(b, (b.0 + h - 1, b.1 + w - 1), two);
@@ -124,9 +122,7 @@ fn overlapping_panes(s: &mut Setting) -> Option<Pair> {
 
 fn passed_the_plate(look: &Look) -> Option<bool> {
     let own = look.one_added()?;
-    if look.had(own) < 10 {
-        return None;
-    }
+    given(look.had(own) >= 10)?;
     Some(look.lying_or_upright(|look| {
         let plate = (0..look.cols()).find(|&c| (0..look.rows()).all(|r| look.was((r, c)) == own));
         let Some(at) = plate else { return false };
@@ -144,14 +140,13 @@ fn passed_the_plate(look: &Look) -> Option<bool> {
     }))
 }
 
-fn seen_through_glass(look: &Look) -> bool {
+fn seen_through_glass(look: &Look) -> Option<bool> {
     let dark = look.changed.iter().all(|&p| look.is(p) == 0);
-    if !dark {
-        return false;
-    }
-    (1u8..10)
+    given(dark)?;
+    let fits = (1u8..10)
         .filter(|g| !look.touched.contains(g) && look.had(*g) >= 12)
-        .any(|glass| framed(&look.output, glass, &look.changed).yes())
+        .any(|glass| framed(&look.output, glass, &look.changed).yes());
+    Some(fits)
 }
 
 /// Whether some frame of this colour holds all these cells and nothing inside it but its own colour.
@@ -163,25 +158,22 @@ fn framed(grid: &Grid, glass: u8, cells: &[Place]) -> Option<bool> {
     let own = |y: i32, x: i32| [0, glass].contains(&grid.at(y, x));
     // Outwards from the cells to the nearest full line on each side.
     Some((0..l).rev().any(|x0| {
-        (r + 1..cols).any(|x1| {
+        exists(r + 1..cols, |x1| {
             let over = (0..t).rev().find(|&y| row(y, x0, x1));
             let under = (b + 1..rows).find(|&y| row(y, x0, x1));
-            let (Some(y0), Some(y1)) = (over, under) else {
-                return false;
-            };
-            col(x0, y0, y1)
+            let (y0, y1) = (over?, under?);
+            let fits = col(x0, y0, y1)
                 && col(x1, y0, y1)
-                && (y0 + 1..y1).all(|y| (x0 + 1..x1).all(|x| own(y, x)))
+                && (y0 + 1..y1).all(|y| (x0 + 1..x1).all(|x| own(y, x)));
+            Some(fits)
         })
     }))
 }
 
-fn only_its_colour(look: &Look) -> bool {
-    if look.changed.iter().any(|&p| look.is(p) != 0) {
-        return false;
-    }
+fn only_its_colour(look: &Look) -> Option<bool> {
+    given(look.changed.iter().all(|&p| look.is(p) == 0))?;
     let frame = |p: &&Part| p.is_frame() && !look.restless(p);
-    look.parts_before().iter().filter(frame).any(|frame| {
+    Some(look.parts_before().iter().filter(frame).any(|frame| {
         let [t, l, b, r] = frame.bounds;
         let inside = |p: &Place| p.0 > t && p.0 < b && p.1 > l && p.1 < r;
         let within = look.input.places_where(|c| c != 0);
@@ -198,7 +190,7 @@ fn only_its_colour(look: &Look) -> bool {
                 .iter()
                 .all(|p| inside(p) && look.was(*p) != frame.colour)
             && within.all(|&p| (look.is(p) != 0) == (look.was(p) == frame.colour))
-    })
+    }))
 }
 
 fn third_colour(look: &Look) -> Option<bool> {
@@ -206,9 +198,7 @@ fn third_colour(look: &Look) -> Option<bool> {
     let fresh = look.one_fresh()?;
     let &over = look.touched.iter().find(|c| **c != fresh)?;
     let shared = ((b - t + 1) * (r - l + 1)) as usize;
-    if shared != look.changed.len() || shared < 4 {
-        return None;
-    }
+    given(shared == look.changed.len() && shared >= 4)?;
     // The pane on top is a whole rectangle; the one below is one together with what is shared.
     Some(look.before_of(over).iter().any(|top| {
         top.is_box()

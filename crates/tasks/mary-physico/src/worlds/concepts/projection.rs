@@ -83,27 +83,25 @@ fn shadowed(look: &Look) -> bool {
         return false;
     };
     look.some_way(|look| {
-        let Some(&(row, _)) = look.changed.first() else {
-            return false;
-        };
+        let &(row, _) = look.changed.first()?;
         let sun = look.was((0, 0));
         let over = |c: i32| (1..row).any(|r| ![0, ground, sun].contains(&look.was((r, c))));
-        sun != 0
+        let fits = sun != 0
             && (0..look.cols()).all(|c| look.was((0, c)) == sun)
             && look.changed.iter().all(|p| p.0 == row)
             && (0..look.cols()).all(|c| look.was((row, c)) == ground)
-            && (0..look.cols()).all(|c| (look.is((row, c)) == dark) == over(c))
+            && (0..look.cols()).all(|c| (look.is((row, c)) == dark) == over(c));
+        Some(fits)
     })
 }
 
 fn shown_on_a_screen(look: &Look) -> Option<bool> {
     let light = look.one_fresh()?;
     let rays = look.after_of(light);
-    if look.came(light).iter().any(|&p| look.was(p) != 0)
-        || !rays.iter().all(|p| look.attached(p, &look.output))
-    {
-        return None;
-    }
+    given(
+        !look.came(light).iter().any(|&p| look.was(p) != 0)
+            && rays.iter().all(|p| look.attached(p, &look.output)),
+    )?;
     Some(look.lying_or_upright(|look| {
         let shown = those(look.changed.iter().copied(), |&p| look.is(p) != light);
         let (Some(&(first, c)), n) = (shown.first(), shown.len()) else {

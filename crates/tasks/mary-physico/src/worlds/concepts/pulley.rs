@@ -80,9 +80,7 @@ fn went_over_a_wheel(look: &Look) -> bool {
     exists(apart(&look.touched), |(rope, _)| {
         // Strands that only went up or down whole are no rope.
         let whole = |all: Vec<Move<'_>>| all.iter().all(|m| m.by.1 == 0);
-        if look.moves_of(&[rope]).is_some_and(whole) {
-            return None;
-        }
+        given(!look.moves_of(&[rope]).is_some_and(whole))?;
         let all = look.moves_but(&[rope])?;
         let (downs, ups): (Vec<&Move<'_>>, Vec<&Move<'_>>) = all.iter().partition(|m| m.by.0 > 0);
         let ([hand], load) = (exactly(&downs)?, ups.first()?);

@@ -84,9 +84,7 @@ fn centred_view(s: &mut Setting) -> Option<Pair> {
     let (own, frame) = (s.colour(0), s.colour(1));
     let middle = (s.rows / 2, s.cols / 2);
     let by = (s.between(-3, 3), s.between(-3, 3));
-    if by.0.abs() + by.1.abs() < 2 {
-        return None;
-    }
+    given(by.0.abs() + by.1.abs() >= 2)?;
     let at = (middle.0 - by.0, middle.1 - by.1);
     for (g, at) in [(&mut p.input, at), (&mut p.output, middle)] {
         g.set(at.0, at.1, own);
@@ -217,7 +215,7 @@ fn others_go_by(look: &Look) -> Option<bool> {
     }))
 }
 
-fn now_in_the_middle(look: &Look) -> bool {
+fn now_in_the_middle(look: &Look) -> Option<bool> {
     let middle = (look.rows() / 2, look.cols() / 2);
     let own = look.is(middle);
     let framed = |grid: &Grid, (r, c): Place| {
@@ -227,11 +225,9 @@ fn now_in_the_middle(look: &Look) -> bool {
         rim.first()
             .is_some_and(|f| *f != 0 && rim.iter().all(|x| x == f))
     };
-    if own == 0 || !framed(&look.output, middle) {
-        return false;
-    }
+    given(own != 0 && framed(&look.output, middle))?;
     let moved = |parts: &[Part]| parts.iter().filter(|p| look.restless(p)).count();
-    look.input.places_of(own).iter().any(|&at| {
+    Some(look.input.places_of(own).iter().any(|&at| {
         let by = (middle.0 - at.0, middle.1 - at.1);
         let gone = look.parts_before().iter().filter(|p| look.restless(p));
         let mut cells = gone.flat_map(|p| &p.cells);
@@ -239,7 +235,7 @@ fn now_in_the_middle(look: &Look) -> bool {
             && framed(&look.input, at)
             && moved(look.parts_before()) >= 4
             && cells.all(|&(r, c)| look.is((r + by.0, c + by.1)) == look.was((r, c)))
-    })
+    }))
 }
 
 fn turned_about(look: &Look) -> bool {

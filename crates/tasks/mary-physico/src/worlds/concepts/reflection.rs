@@ -98,16 +98,12 @@ fn periscope(s: &mut Setting) -> Option<Pair> {
 
 fn reflected(look: &Look) -> Option<bool> {
     let colour = look.one_added()?;
-    if look.had(colour) < 2 {
-        return None;
-    }
+    given(look.had(colour) >= 2)?;
     // The ray as one row per column, or one column per row.
     Some(look.lying_or_upright(|look| {
         let mut path = look.output.places_of(colour);
         path.sort_unstable_by_key(|p| p.1);
-        if !path.windows(2).all(|w| w[1].1 == w[0].1 + 1) {
-            return None;
-        }
+        given(path.windows(2).all(|w| w[1].1 == w[0].1 + 1))?;
         let slants: Vec<i32> = path.windows(2).map(|w| w[1].0 - w[0].0).collect();
         let solid = |(r, c): Place| {
             let v = look.was((r, c));

@@ -44,9 +44,7 @@ fn bent_stick(s: &mut Setting) -> Option<Pair> {
     let surface = floor - deep;
     let (left, right) = (0, s.cols - 1);
     p.both(|g| {
-        g.fill((surface - 1, left), (floor, left), glass);
-        g.fill((surface - 1, right), (floor, right), glass);
-        g.fill((floor, left), (floor, right), glass);
+        vessel(g, surface - 1, floor, (left, right), glass);
         g.fill((surface, left + 1), (floor - 1, right - 1), water);
     });
     // A stick that slants by one column a row above the water slants by two below it: what is under
@@ -102,9 +100,7 @@ fn steps(columns: &[i32]) -> Vec<i32> {
 
 fn bent_in_a_body(look: &Look) -> Option<bool> {
     let [a, b] = *exactly(&look.touched)?;
-    if look.changed.iter().any(|&p| look.is(p) == 0) {
-        return None;
-    }
+    given(look.changed.iter().all(|&p| look.is(p) != 0))?;
     Some([(a, b), (b, a)].into_iter().any(|(ray, medium)| {
         look.had(ray) >= 3
             && look.gone(ray).is_empty()
@@ -122,9 +118,7 @@ fn enters(look: &Look, ray: u8, medium: u8) -> Option<bool> {
     let slant = steps(&before);
     let &way = slant.first()?;
     let n = before.len();
-    if top != first || way.abs() != 1 || slant.iter().any(|s| *s != way) {
-        return None;
-    }
+    given(top == first && way.abs() == 1 && slant.iter().all(|s| *s == way))?;
     let inside = those(
         after
             .iter()
@@ -144,18 +138,19 @@ fn enters(look: &Look, ray: u8, medium: u8) -> Option<bool> {
 
 fn seems_broken(look: &Look) -> Option<bool> {
     let [x, y] = *exactly(&look.touched)?;
-    Some([(x, y), (y, x)].into_iter().any(|(stick, water)| {
-        if look.before_of(stick).len() != look.after_of(stick).len()
-            || look
-                .changed
-                .iter()
-                .any(|&p| look.was(p) != water || look.is(p) != stick)
-        {
-            return false;
-        }
-        look.before_of(stick)
+    Some(exists([(x, y), (y, x)], |(stick, water)| {
+        given(
+            look.before_of(stick).len() == look.after_of(stick).len()
+                && !look
+                    .changed
+                    .iter()
+                    .any(|&p| look.was(p) != water || look.is(p) != stick),
+        )?;
+        let fits = look
+            .before_of(stick)
             .iter()
-            .all(|dry| !look.restless(dry) && flatter_below(look, dry, water).yes())
+            .all(|dry| !look.restless(dry) && flatter_below(look, dry, water).yes());
+        Some(fits)
     }))
 }
 
@@ -164,9 +159,7 @@ fn flatter_below(look: &Look, dry: &Part, water: u8) -> Option<bool> {
     let (top, cols) = one_a_row(&dry.cells)?;
     let slant = steps(&cols);
     let (&way, &last) = (slant.first()?, cols.last()?);
-    if way.abs() != 1 || slant.iter().any(|s| *s != way) {
-        return None;
-    }
+    given(way.abs() == 1 && slant.iter().all(|s| *s == way))?;
     let mut at = (top + cols.len() as i32, last);
     let (mut rows, mut cells) = (0, 0);
     while look.was(at) == water || look.was((at.0, at.1 + way)) == water {

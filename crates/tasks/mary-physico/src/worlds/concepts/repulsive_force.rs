@@ -14,9 +14,7 @@ fn like_poles(s: &mut Setting) -> Option<Pair> {
     let tall = s.between(1, 2);
     let mid = s.cols / 2;
     let apart = s.between(2, mid - 2 * half);
-    if apart < 2 {
-        return None;
-    }
+    given(apart >= 2)?;
     let top = s.between(0, s.rows / 2 - tall - 1);
     let low = s.between(s.rows / 2 + 1, s.rows - tall);
     let (repel, hold) = if s.coin() { (top, low) } else { (low, top) };
@@ -96,11 +94,7 @@ fn threads_spread(look: &Look) -> bool {
     exists([(x, y), (y, x)], |(ball, thread)| {
         let all = look.moves_of(&[ball])?;
         let [a, b] = exactly(&all)?;
-        let (l, r) = if a.from.bounds[1] < b.from.bounds[1] {
-            (a, b)
-        } else {
-            (b, a)
-        };
+        let [l, r] = ordered([a, b], |m| m.from.bounds[1]);
         let threads = |grid: &Grid| grid.places_of(thread);
         let (was, is) = (threads(&look.input), threads(&look.output));
         let top = was.first().map_or(0, |p| p.0);

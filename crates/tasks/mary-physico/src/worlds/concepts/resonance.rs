@@ -25,15 +25,11 @@ fn tuning_forks(s: &mut Setting) -> Option<Pair> {
         } else {
             s.choose(&[own - 1, own + 1, own - 2, own + 2])?
         };
-        if tall < 2 || tall > s.rows - 5 {
-            return None;
-        }
+        given(tall >= 2 && tall <= s.rows - 5)?;
         let c = left + 4 * slot;
         let top = ground - 1 - tall;
         p.both(|g| {
-            g.fill((top, c), (ground - 2, c), fork);
-            g.fill((top, c + 2), (ground - 2, c + 2), fork);
-            g.fill((ground - 2, c), (ground - 2, c + 2), fork);
+            vessel(g, top, ground - 2, (c, c + 2), fork);
             g.set(ground - 1, c + 1, fork);
         });
         // Sound: waves that leave the tips.
@@ -70,9 +66,7 @@ fn same_pendulums(s: &mut Setting) -> Option<Pair> {
         } else {
             s.choose(&[own - 2, own + 2, own - 3, own + 3])?
         };
-        if long < 3 || long > s.rows - 3 {
-            return None;
-        }
+        given(long >= 3 && long <= s.rows - 3)?;
         let c = 1 + 4 * slot;
         for (g, swings) in [(&mut p.input, slot == struck), (&mut p.output, same)] {
             let end = (long, if swings { c + 2 } else { c });
@@ -121,11 +115,9 @@ fn single_bobs(look: &Look) -> bool {
     })
 }
 
-fn swings_too(look: &Look) -> bool {
-    if look.touched.len() != 2 || !look.same_counts && look.changed.len() < 4 {
-        return false;
-    }
-    exists(&look.touched, |&ball| {
+fn swings_too(look: &Look) -> Option<bool> {
+    given(look.touched.len() == 2 && (look.same_counts || look.changed.len() >= 4))?;
+    Some(exists(&look.touched, |&ball| {
         let (came, gone) = (look.came(ball), look.gone(ball));
         let &(low, _) = gone.first()?;
         // All by the same step to one side; one may have swung out of sight.
@@ -167,5 +159,5 @@ fn swings_too(look: &Look) -> bool {
             && driver
             && others.iter().all(|p| p.bounds[0] != low);
         Some(fits)
-    })
+    }))
 }

@@ -97,10 +97,8 @@ fn hand_of_a_clock(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn turned(look: &Look) -> bool {
-    if !look.same_counts {
-        return false;
-    }
+fn turned(look: &Look) -> Option<bool> {
+    given(look.same_counts)?;
     let forms = |bodies: &[Part], grid: &Grid| -> Vec<Vec<(Place, u8)>> {
         bodies
             .iter()
@@ -113,10 +111,8 @@ fn turned(look: &Look) -> bool {
     };
     let before = forms(look.bodies_before(), &look.input);
     let mut after = forms(look.bodies_after(), &look.output);
-    if before.is_empty() || before.len() != after.len() {
-        return false;
-    }
-    before.into_iter().all(|form| {
+    given(!before.is_empty() && before.len() == after.len())?;
+    Some(before.into_iter().all(|form| {
         if form.len() < 4 {
             return false;
         }
@@ -135,7 +131,7 @@ fn turned(look: &Look) -> bool {
             }
         }
         false
-    })
+    }))
 }
 
 fn turned_inside(look: &Look) -> Option<bool> {

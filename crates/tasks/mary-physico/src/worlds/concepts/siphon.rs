@@ -91,13 +91,11 @@ fn bent_tubes(look: &Look) -> impl Iterator<Item = (&Part, i32, i32)> {
 
 fn siphoned(look: &Look) -> Option<bool> {
     let [water] = *exactly(&look.touched)?;
-    if !look.kept(water, 4) {
-        return None;
-    }
+    given(look.kept(water, 4))?;
     let (came, gone) = (look.came(water), look.gone(water));
     let low =
         |cells: &[Place]| cells.iter().map(|p| p.0).sum::<i32>() * 100 / cells.len().max(1) as i32;
-    Some(bent_tubes(look).any(|(tube, l, r)| {
+    Some(exists(bent_tubes(look), |(tube, l, r)| {
         let middle = (l + r) / 2;
         let side = |cells: &[Place]| -> Option<i32> {
             let first = cells.first().map(|p| (p.1 > middle) as i32)?;
@@ -106,13 +104,12 @@ fn siphoned(look: &Look) -> Option<bool> {
                 .all(|p| (p.1 > middle) as i32 == first)
                 .then_some(first)
         };
-        let (Some(a), Some(b)) = (side(&gone), side(&came)) else {
-            return false;
-        };
-        a != b
+        let (a, b) = (side(&gone)?, side(&came)?);
+        let fits = a != b
             && low(&came) > low(&gone)
             && came.iter().chain(&gone).all(|p| p.0 > tube.bounds[0])
             && tube.touches(&gone)
-            && tube.touches(&came)
+            && tube.touches(&came);
+        Some(fits)
     }))
 }

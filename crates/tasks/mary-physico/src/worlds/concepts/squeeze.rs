@@ -20,9 +20,7 @@ fn soft_body(s: &mut Setting) -> Option<Pair> {
         (8, 2, 2, 8),
         (8, 4, 4, 8),
     ])?;
-    if long + 1 > s.rows || wide + 4 > s.cols {
-        return None;
-    }
+    given(long < s.rows && wide + 4 <= s.cols)?;
     let mid = (s.between(long / 2, s.rows - (long + 1) / 2), s.cols / 2);
     let reach = s.between(0, 1);
     for (g, w, h) in [(&mut p.input, wide, tall), (&mut p.output, thin, long)] {
@@ -83,11 +81,8 @@ fn tube(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn squeezed(look: &Look) -> bool {
-    look.touched.iter().any(|&body| {
-        let (before, after) = (look.before_of(body), look.after_of(body));
-        let ([from], [to]) = (before.as_slice(), after.as_slice()) else {
-            return false;
-        };
+    exists(&look.touched, |&body| {
+        let (from, to) = look.one_part(body)?;
         let jaw = look.touched.iter().find(|c| **c != body).copied();
         // Touched by the same colour on both of two opposite sides.
         let held = |part: &Part, colour: &dyn Fn(Place) -> u8, across: bool| {
@@ -110,11 +105,12 @@ fn squeezed(look: &Look) -> bool {
             a > 0 && b > 0 && held(from, &was, across) && held(to, &is, across)
         };
         let jaws = |parts: Vec<&Part>| parts.len() == 2 && parts.iter().all(|p| p.is_box());
-        look.kept(body, 4)
+        let fits = look.kept(body, 4)
             && from.is_box()
             && to.is_box()
             && (thinner(true) || thinner(false))
-            && jaw.is_some_and(|c| jaws(look.before_of(c)) && jaws(look.after_of(c)))
+            && jaw.is_some_and(|c| jaws(look.before_of(c)) && jaws(look.after_of(c)));
+        Some(fits)
     })
 }
 
@@ -132,20 +128,18 @@ fn pressed_out(look: &Look) -> bool {
             gap(a.to, b.to) < gap(a.from, b.from)
         };
         let fits = together
-            && look.touched.iter().filter(|c| **c != jaw).any(|&paste| {
-                let (before, after) = (look.before_of(paste), look.after_of(paste));
-                let ([from], [to]) = (before.as_slice(), after.as_slice()) else {
-                    return false;
-                };
+            && exists(look.touched.iter().filter(|c| **c != jaw), |&paste| {
+                let (from, to) = look.one_part(paste)?;
                 let longer = |i: usize| {
                     let (f, t) = (from.bounds, to.bounds);
                     (t[i + 2] - t[i]) - (f[i + 2] - f[i])
                 };
                 let skin = look.touched.iter().find(|c| **c != jaw && **c != paste);
-                look.kept(paste, 6)
+                let fits = look.kept(paste, 6)
                     && from.is_box()
                     && longer(axis) >= 2
-                    && skin.is_some_and(|&c| look.has_parts(c, 1, 1))
+                    && skin.is_some_and(|&c| look.has_parts(c, 1, 1));
+                Some(fits)
             });
         Some(fits)
     })

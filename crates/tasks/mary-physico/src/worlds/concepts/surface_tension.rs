@@ -45,17 +45,14 @@ fn round_drop(s: &mut Setting) -> Option<Pair> {
                 }
             }
         }
-        if middles.len() == 2
-            && patch
-                .iter()
-                .any(|q| (q.1 - s.cols / 2).signum() == -dc.signum())
-        {
-            return None;
-        }
+        given(
+            !(middles.len() == 2
+                && patch
+                    .iter()
+                    .any(|q| (q.1 - s.cols / 2).signum() == -dc.signum())),
+        )?;
         let colour = if i == 0 { water } else { s.colour(1) };
-        if !p.input.clear(&patch) || !p.output.clear(&drop) {
-            return None;
-        }
+        given(p.input.clear(&patch) && p.output.clear(&drop))?;
         p.input.paint(patch, colour);
         p.output.paint(drop, colour);
     }

@@ -14,11 +14,7 @@ fn rods(s: &mut Setting) -> Option<Pair> {
     let long = s.between(by + 3, s.cols - by - 2);
     let first = s.between(0, s.rows - 11);
     let second = first + 6;
-    let (hot, cold) = if s.coin() {
-        (first, second)
-    } else {
-        (second, first)
-    };
+    let (hot, cold) = s.either((first, second), (second, first));
     p.both(|g| {
         g.fill((0, 0), (g.rows() as i32, 0), wall);
         flame(g, hot + 4, 3, fire);
@@ -37,11 +33,7 @@ fn thermometers(s: &mut Setting) -> Option<Pair> {
     let floor = s.rows - s.between(4, 5);
     let top = s.between(0, 1);
     let (first, second) = (2 + s.between(0, 1), s.cols - 3 - s.between(0, 1));
-    let (hot, cold) = if s.coin() {
-        (first, second)
-    } else {
-        (second, first)
-    };
+    let (hot, cold) = s.either((first, second), (second, first));
     let room = floor - top - 2;
     let by = s.between(2.max((room - 1) / 3), (room - 1) / 2);
     let level = s.between(by + 1, room - by);
@@ -67,9 +59,7 @@ fn thermometers(s: &mut Setting) -> Option<Pair> {
 
 fn longer_and_shorter(look: &Look) -> Option<bool> {
     let [colour] = *exactly(&look.touched)?;
-    if !look.kept(colour, 6) {
-        return None;
-    }
+    given(look.kept(colour, 6))?;
     let restless = |parts: Vec<&Part>| -> Vec<Part> { parts.into_iter().cloned().collect() };
     let (before, after) = (
         restless(look.before_of(colour)),

@@ -60,38 +60,33 @@ fn bell_jar(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn emptied(look: &Look) -> bool {
-    let [colour] = look.touched.as_slice() else {
-        return false;
-    };
+fn emptied(look: &Look) -> Option<bool> {
+    let [colour] = exactly(&look.touched)?;
     let gone = &look.changed;
-    if gone.len() < 3 || gone.iter().any(|&p| look.is(p) != 0) {
-        return false;
-    }
-    (1..10)
+    given(gone.len() >= 3 && gone.iter().all(|&p| look.is(p) == 0))?;
+    let fits = (1..10)
         .filter(|w| w != colour && look.had(*w) >= 8)
         .any(|wall| {
             let out = outside(&look.input, wall);
             let inside = |&(r, c): &Place| out.at(r, c) == 0;
             gone.iter().all(inside) && !look.output.places_of(*colour).iter().any(inside)
-        })
+        });
+    Some(fits)
 }
 
 fn pumped_out(look: &Look) -> Option<bool> {
     let [x, y] = *exactly(&look.touched)?;
-    Some([(x, y), (y, x)].into_iter().any(|(gas, skin)| {
+    Some(exists([(x, y), (y, x)], |(gas, skin)| {
         let rings = |all: Vec<&Part>| -> Vec<[i32; 4]> {
             let moved = all.into_iter().filter(|p| look.restless(p));
             moved.map(|p| p.bounds).collect()
         };
         let (was, is) = (rings(look.before_of(skin)), rings(look.after_of(skin)));
-        let ([a], [b]) = (was.as_slice(), is.as_slice()) else {
-            return false;
-        };
+        let ([a], [b]) = (exactly(&was)?, exactly(&is)?);
         let by: Vec<i32> = a.iter().zip(b).map(|(x, y)| (x - y).abs()).collect();
         let wider = b[0] < a[0] && by.iter().all(|d| Some(d) == by.first());
         let jar = |p: &&Part| p.is_frame() && !look.restless(p) && p.colour != gas;
-        wider
+        let fits = wider
             && look.came(gas).is_empty()
             && look.parts_before().iter().filter(jar).any(|jar| {
                 let [t, l, b, r] = jar.bounds;
@@ -99,6 +94,7 @@ fn pumped_out(look: &Look) -> Option<bool> {
                 look.changed.iter().all(inside)
                     && !look.output.places_of(gas).iter().any(inside)
                     && look.gone(gas).len() >= 3
-            })
+            });
+        Some(fits)
     }))
 }

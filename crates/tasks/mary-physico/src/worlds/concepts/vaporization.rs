@@ -28,9 +28,7 @@ fn boiling_pot(s: &mut Setting) -> Option<Pair> {
     let floor = s.rows - 4;
     let deep = s.between(3, 4);
     p.both(|g| {
-        g.fill((floor - deep - 1, left), (floor, left), pot);
-        g.fill((floor - deep - 1, right), (floor, right), pot);
-        g.fill((floor, left), (floor, right), pot);
+        vessel(g, floor - deep - 1, floor, (left, right), pot);
         flame(g, floor + 3, (left + right) / 2, fire);
     });
     let lost = s.between(1, 2);
@@ -82,16 +80,14 @@ fn drying_puddle(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn vaporized(look: &Look) -> bool {
-    if look.fresh.is_empty() {
-        return false;
-    }
-    became(look).into_iter().any(|(water, steam)| {
+fn vaporized(look: &Look) -> Option<bool> {
+    given(!look.fresh.is_empty())?;
+    Some(became(look).into_iter().any(|(water, steam)| {
         let cloud = look.output.places_of(steam);
         let rest = look.has(water);
         let surface = look.input.places_of(water).first().map_or(0, |p| p.0);
         rest > 0
             && cloud.iter().all(|p| p.0 < surface)
             && look.output.regions(|c| c == steam, false).len() == cloud.len()
-    })
+    }))
 }

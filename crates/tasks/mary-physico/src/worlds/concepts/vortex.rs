@@ -111,9 +111,7 @@ fn dragged_rings(s: &mut Setting) -> Option<Pair> {
         2
     };
     let reach = rings * step;
-    if reach > most {
-        return None;
-    }
+    given(reach <= most)?;
     let (mr, mc) = s.place((reach, s.rows - 1 - reach), (reach, s.cols - 1 - reach));
     let wide = s.between(0, 1);
     let sides = [(0, 1), (1, 0), (0, -1), (-1, 0)];
@@ -208,15 +206,12 @@ fn wound_up(look: &Look) -> bool {
         && beyond
 }
 
-fn bent_round(look: &Look) -> bool {
-    let Some(arm) = look.one_added() else {
-        return false;
-    };
+fn bent_round(look: &Look) -> Option<bool> {
+    let arm = look.one_added()?;
     let sides = [(-1, 0), (0, 1), (1, 0), (0, -1)];
-    look.input
-        .places_where(|c| c != 0 && c != arm)
-        .into_iter()
-        .any(|(mr, mc)| {
+    let fits = exists(
+        look.input.places_where(|c| c != 0 && c != arm),
+        |(mr, mc)| {
             let long = (1..)
                 .take_while(|k| {
                     sides
@@ -224,10 +219,8 @@ fn bent_round(look: &Look) -> bool {
                         .all(|(dr, dc)| look.was((mr + dr * k, mc + dc * k)) == arm)
                 })
                 .count() as i32;
-            if long < 3 {
-                return false;
-            }
-            [1, -1].into_iter().any(|way| {
+            given(long >= 3)?;
+            Some([1, -1].into_iter().any(|way| {
                 (2..=long).any(|bend| {
                     let mut image = look.input.clone();
                     for (dr, dc) in sides {
@@ -241,16 +234,17 @@ fn bent_round(look: &Look) -> bool {
                     }
                     image == look.output
                 })
-            })
-        })
+            }))
+        },
+    );
+    Some(fits)
 }
 
-fn carried_round(look: &Look) -> bool {
-    let [water] = *look.touched.as_slice() else {
-        return false;
-    };
+fn carried_round(look: &Look) -> Option<bool> {
+    let [water] = *exactly(&look.touched)?;
     let sides = [(0, 1), (1, 0), (0, -1), (-1, 0)];
-    look.input
+    let fits = look
+        .input
         .places_where(|c| c != 0 && c != water)
         .into_iter()
         .any(|(mr, mc)| {
@@ -281,5 +275,6 @@ fn carried_round(look: &Look) -> bool {
                     .all(|(i, t)| *t == (way * (n - i)) % 4)
             };
             n >= 2 && start && (further(1) || further(3))
-        })
+        });
+    Some(fits)
 }

@@ -85,13 +85,9 @@ fn rippled(look: &Look) -> Option<bool> {
     }))
 }
 
-fn ringed_again(look: &Look) -> bool {
-    let Some(water) = look.one_added() else {
-        return false;
-    };
-    if look.had(water) < 8 {
-        return false;
-    }
+fn ringed_again(look: &Look) -> Option<bool> {
+    let water = look.one_added()?;
+    given(look.had(water) >= 8)?;
     let far = |a: Place, b: Place| (a.0 - b.0).abs().max((a.1 - b.1).abs());
     let was = look.input.places_of(water);
     let pebbles = those(
@@ -112,9 +108,10 @@ fn ringed_again(look: &Look) -> bool {
         radii.dedup();
         radii
     };
-    !pebbles.is_empty()
+    let fits = !pebbles.is_empty()
         && pebbles.iter().all(|&p| {
             let (a, b) = (radius(&was, p), radius(&look.changed, p));
             matches!((a.as_slice(), b.as_slice()), ([k], [n]) if n > k)
-        })
+        });
+    Some(fits)
 }

@@ -102,9 +102,7 @@ fn shaken(look: &Look) -> bool {
         exists(&look.touched, |&rope| {
             let before = look.before_of(rope);
             let [line] = exactly(&before)?;
-            if line.tall() != 1 || line.wide() < 8 {
-                return None;
-            }
+            given(line.tall() == 1 && line.wide() >= 8)?;
             let (_, columns) = profile(&look.output, rope)?;
             let rest = line.bounds[0];
             let heights: Vec<i32> = columns

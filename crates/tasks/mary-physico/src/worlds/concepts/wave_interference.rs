@@ -112,9 +112,7 @@ fn beats(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (one, two, sum) = (s.colour(0), s.colour(1), s.colour(2));
     let (a, b) = (s.between(1, 3), s.between(2, 4));
-    if a == b {
-        return None;
-    }
+    given(a != b)?;
     let tall = s.between(1, 3);
     let top = s.between(0, s.rows - 3 * tall - 3);
     let shift = s.between(0, 1);
@@ -232,9 +230,7 @@ fn added_at_crossings(look: &Look) -> bool {
 
 fn where_both_are(look: &Look) -> bool {
     look.some_way(|look| {
-        let Some([t, _, b, _]) = bounds(&look.changed) else {
-            return false;
-        };
+        let [t, _, b, _] = bounds(&look.changed)?;
         let tall = b - t + 1;
         let (upper, middle) = (t - 2 * tall - 2, t - tall - 1);
         let filled = |row: i32, c: i32| {
@@ -244,10 +240,11 @@ fn where_both_are(look: &Look) -> bool {
         let cols: std::collections::BTreeSet<i32> = look.changed.iter().map(|p| p.1).collect();
         let marks = |row: i32| (0..look.cols()).filter(|&c| filled(row, c)).count();
         let both = |c: i32| filled(upper, c) && filled(middle, c);
-        upper >= 0
+        let fits = upper >= 0
             && cols.len() >= 3
             && cols.len() * tall as usize == look.changed.len()
             && (0..look.cols()).all(|c| both(c) == cols.contains(&c))
-            && marks(upper) + marks(middle) > 2 * cols.len()
+            && marks(upper) + marks(middle) > 2 * cols.len();
+        Some(fits)
     })
 }

@@ -13,9 +13,7 @@ fn soaking(s: &mut Setting) -> Option<Pair> {
     let (ground, right) = (s.rows - 1, s.cols - 1);
     let surface = ground - s.between(2, 3);
     p.both(|g| {
-        g.fill((surface - 1, 0), (ground, 0), basin);
-        g.fill((surface - 1, right), (ground, right), basin);
-        g.fill((ground, 0), (ground, right), basin);
+        vessel(g, surface - 1, ground, (0, right), basin);
         g.fill((surface, 1), (ground - 1, right - 1), water);
         g.fill((0, 1), (0, right - 1), basin);
     });
@@ -61,11 +59,7 @@ fn spreading(s: &mut Setting) -> Option<Pair> {
         (2, 0),
         (2, 1),
     ];
-    let ball: Vec<Place> = if s.coin() {
-        ball.to_vec()
-    } else {
-        vec![(0, 0), (0, 1), (1, 0), (1, 1)]
-    };
+    let ball: Vec<Place> = s.either(ball.to_vec(), vec![(0, 0), (0, 1), (1, 0), (1, 1)]);
     let tall = ball.iter().map(|q| q.0).max()? + 1;
     let up = s.between(1, floor - tall - 3);
     for c in [one, other] {

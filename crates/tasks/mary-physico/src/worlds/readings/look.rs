@@ -3,10 +3,27 @@
 
 use std::cell::OnceCell;
 
-use super::Answer;
 pub(crate) use super::part::Part;
 use super::part::hanging_together;
 use crate::grid::{Grid, Pair, Place, around};
+
+/// The answer to a question about a pair. A question that takes the pair apart step by step with `?` may
+/// find nothing to ask about: that is a no.
+pub(crate) trait Answer {
+    fn yes(self) -> bool;
+}
+
+impl Answer for bool {
+    fn yes(self) -> bool {
+        self
+    }
+}
+
+impl Answer for Option<bool> {
+    fn yes(self) -> bool {
+        self == Some(true)
+    }
+}
 
 /// A part that lies elsewhere in the output.
 #[derive(Debug, Clone, Copy)]
@@ -242,12 +259,10 @@ impl Look {
         &self.both_parts()[1]
     }
 
-    /// The input's parts of this colour.
     pub(crate) fn before_of(&self, colour: u8) -> Vec<&Part> {
         of_colour(self.parts_before(), colour)
     }
 
-    /// The output's parts of this colour.
     pub(crate) fn after_of(&self, colour: u8) -> Vec<&Part> {
         of_colour(self.parts_after(), colour)
     }

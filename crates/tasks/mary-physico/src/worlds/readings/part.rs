@@ -1,23 +1,20 @@
 //! Connected cells: parts of one colour, and bodies of any colours.
 
-use crate::grid::{Grid, Place};
+use crate::grid::{Grid, Place, around};
 
 /// Connected cells of one colour, sides or corners touching.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// Its colour in the grid.
     pub(crate) colour: u8,
-    /// Its cells, row by row.
     pub(crate) cells: Vec<Place>,
     /// First row, first column, last row, last column.
     pub(crate) bounds: [i32; 4],
 }
 
 impl Part {
-    /// A part of these cells.
     pub(crate) fn new(colour: u8, mut cells: Vec<Place>) -> Self {
         cells.sort_unstable();
-        let bounds = super::bounds(&cells).unwrap_or([0, 0, -1, -1]);
+        let bounds = bounds(&cells).unwrap_or([0, 0, -1, -1]);
         Self {
             colour,
             cells,
@@ -82,6 +79,16 @@ impl Part {
         )
     }
 
+    /// Its last column, or its first where the way is to the left.
+    pub(crate) fn side(&self, way: i32) -> i32 {
+        self.bounds[if way > 0 { 3 } else { 1 }]
+    }
+
+    /// The column next to that side.
+    pub(crate) fn beyond(&self, way: i32) -> i32 {
+        self.side(way) + if way > 0 { 1 } else { -1 }
+    }
+
     /// Twice the middle of its bounds.
     pub(crate) fn middle(&self) -> Place {
         let [t, l, b, r] = self.bounds;
@@ -141,4 +148,69 @@ pub(crate) fn hanging_together(grid: &Grid, one_colour: bool) -> Vec<Part> {
         found.push(Part::new(if one_colour { kind } else { 0 }, cells));
     }
     found
+}
+
+/// The bounds of cells: first row, first column, last row, last column.
+pub(crate) fn bounds(cells: &[Place]) -> Option<[i32; 4]> {
+    let (&first, rest) = cells.split_first()?;
+    let start = [first.0, first.1, first.0, first.1];
+    Some(rest.iter().fold(start, |[t, l, b, r], &(y, x)| {
+        [t.min(y), l.min(x), b.max(y), r.max(x)]
+    }))
+}
+
+/// The cells of the box around these cells.
+pub(crate) fn area(cells: &[Place]) -> i32 {
+    bounds(cells).map_or(0, |[t, l, b, r]| (b - t + 1) * (r - l + 1))
+}
+
+/// Whether these cells hang together, by sides or corners.
+pub(crate) fn connected(cells: &[Place]) -> bool {
+    let mut left: Vec<Place> = cells.to_vec();
+    let mut open: Vec<Place> = left.pop().into_iter().collect();
+    while let Some((r, c)) = open.pop() {
+        left.retain(|&(y, x)| {
+            let near = (y - r).abs() <= 1 && (x - c).abs() <= 1;
+            if near {
+                open.push((y, x));
+            }
+            !near
+        });
+    }
+    left.is_empty()
+}
+
+/// How many sides of cells face another colour.
+pub(crate) fn skin(grid: &Grid, cells: &[Place]) -> usize {
+    let faces = |&(r, c): &Place| {
+        let own = grid.get(r, c);
+        around(false)
+            .filter(|(dr, dc)| grid.get(r + dr, c + dc) != own)
+            .count()
+    };
+    cells.iter().map(faces).sum()
+}
+
+/// The places from which the edge can be reached without crossing this colour, as ones.
+pub(crate) fn outside(grid: &Grid, wall: u8) -> Grid {
+    let mut seen = Grid::new(grid.rows(), grid.cols());
+    let (last_row, last_col) = (grid.rows() as i32 - 1, grid.cols() as i32 - 1);
+    let at_edge = |r: i32, c: i32| r == 0 || c == 0 || r == last_row || c == last_col;
+    let mut open: Vec<Place> = grid
+        .places()
+        .filter(|&(r, c)| at_edge(r, c) && grid.at(r, c) != wall)
+        .collect();
+    for &(r, c) in &open {
+        seen.set(r, c, 1);
+    }
+    while let Some((r, c)) = open.pop() {
+        for (dr, dc) in around(false) {
+            let (r, c) = (r + dr, c + dc);
+            if grid.get(r, c).is_some_and(|v| v != wall) && seen.at(r, c) == 0 {
+                seen.set(r, c, 1);
+                open.push((r, c));
+            }
+        }
+    }
+    seen
 }

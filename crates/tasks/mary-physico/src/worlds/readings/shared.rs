@@ -1,7 +1,7 @@
 //! What the readings of several concepts ask alike.
 
-use super::look::{Look, Part};
-use super::{Answer, bounds};
+use super::look::{Answer, Look, Part};
+use super::part::bounds;
 use crate::grid::{Grid, Place};
 
 /// Whether the answer is yes for one of several.
@@ -15,6 +15,11 @@ pub(crate) fn exists<T, A: Answer>(
 /// Those of several that are wanted.
 pub(crate) fn those<T>(all: impl IntoIterator<Item = T>, wanted: impl FnMut(&T) -> bool) -> Vec<T> {
     all.into_iter().filter(wanted).collect()
+}
+
+/// Two with the smaller first; the second first where they are equal.
+pub(crate) fn ordered<T, K: PartialOrd>([a, b]: [T; 2], key: impl Fn(&T) -> K) -> [T; 2] {
+    if key(&a) < key(&b) { [a, b] } else { [b, a] }
 }
 
 /// All of several, if they are so many.
