@@ -1,17 +1,20 @@
 //! Errors as providers report them, turned into what happened and what to do.
 
+use std::sync::LazyLock;
+
 use mary_contract::{ErrorKind, ModelError};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::options::OMITTABLE;
 use crate::secret::shortened;
+use crate::wire::text;
 
 /// What an error answer means for the one who asked.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trouble {
+pub struct Diagnosis {
     /// The error, if this was the last attempt.
     pub error: ModelError,
-    /// Whether asking again may help.
     pub remedy: Remedy,
 }
 
@@ -31,7 +34,7 @@ pub enum Remedy {
 
 /// Who was asked, for the remedy's words.
 #[derive(Debug, Clone, Copy)]
-pub struct Service<'a> {
+pub struct AskedService<'a> {
     pub title: &'a str,
     /// Name of the environment variable that holds the key, where there is one.
     pub key_env: &'a str,
@@ -41,18 +44,18 @@ pub struct Service<'a> {
 }
 
 /// What an error body says, in whatever shape.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Complaint {
-    /// In words.
-    pub message: String,
+#[derive(Default)]
+struct Complaint {
+    message: String,
     /// Every code, type or status in it, lower case, joined by spaces.
-    pub codes: String,
-    pub param: Option<String>,
+    codes: String,
+    /// The parameter it is about.
+    param: Option<String>,
 }
 
 /// Reads OpenAI's, Anthropic's, Google's, vLLM's, Mistral's, Ollama's and FastAPI's shapes; anything
 /// else (a proxy's HTML, say) gives its first words.
-pub fn complaint(body: &[u8]) -> Complaint {
+fn complaint(body: &[u8]) -> Complaint {
     let Ok(parsed) = serde_json::from_slice::<Value>(body) else {
         return Complaint {
             message: first_words(&String::from_utf8_lossy(body)),
@@ -65,21 +68,17 @@ pub fn complaint(body: &[u8]) -> Complaint {
         Some(error @ Value::Object(_)) => error,
         _ => root,
     };
-    let message = [
-        inner.get("message").and_then(Value::as_str),
-        root.get("error").and_then(Value::as_str),
-        root.get("detail").and_then(Value::as_str),
-        root.pointer("/detail/0/msg").and_then(Value::as_str),
-        root.pointer("/message/detail/0/msg")
-            .and_then(Value::as_str),
-    ]
-    .into_iter()
-    .flatten()
-    .next()
-    .map_or_else(
-        || first_words(&parsed.to_string()),
-        |text| shortened(text.to_owned()),
-    );
+    let places = [
+        inner.get("message"),
+        root.get("error"),
+        root.get("detail"),
+        root.pointer("/detail/0/msg"),
+        root.pointer("/message/detail/0/msg"),
+    ];
+    let message = match places.into_iter().flatten().find_map(Value::as_str) {
+        Some(text) => shortened(text.to_owned()),
+        None => first_words(&parsed.to_string()),
+    };
     let codes: Vec<String> = ["code", "type", "status"]
         .iter()
         .filter_map(|name| inner.get(*name))
@@ -92,10 +91,7 @@ pub fn complaint(body: &[u8]) -> Complaint {
     Complaint {
         message,
         codes: codes.join(" "),
-        param: inner
-            .get("param")
-            .and_then(Value::as_str)
-            .map(str::to_owned),
+        param: text(inner, "/param"),
     }
 }
 
@@ -108,145 +104,98 @@ fn first_words(text: &str) -> String {
     }
 }
 
-/// What the status and the body together mean.
-pub fn diagnose(service: &Service<'_>, status: u16, body: &[u8]) -> Trouble {
-    let complaint = complaint(body);
-    let lower = complaint.message.to_lowercase();
-    let says = |words: &[&str]| {
-        words
-            .iter()
-            .any(|w| lower.contains(w) || complaint.codes.contains(w))
-    };
-    let title = service.title;
-    let said = format!("{title} answered {status}: {}", complaint.message);
-    let give_up = |kind, hint: String| Trouble {
-        error: ModelError::new(kind, said.clone()).hint(hint),
-        remedy: Remedy::GiveUp,
-    };
-    let bad_key = status == 401
-        || says(&[
-            "invalid_api_key",
-            "api_key_invalid",
-            "authentication_error",
-            "api key not valid",
-        ]);
-    if bad_key {
-        return give_up(ErrorKind::Auth, key_hint(service));
-    }
-    if status == 402
-        || says(&[
-            "insufficient_quota",
-            "credit balance",
-            "insufficient balance",
-            "billing_hard_limit",
-            "insufficient credits",
-        ])
-    {
-        return give_up(
-            ErrorKind::Budget,
-            format!(
-                "the account has no credit left; add some at {} and give the same command again, nothing that was answered is asked twice",
-                service.console
-            ),
-        );
-    }
-    if status == 403 || says(&["permission_error", "permission_denied"]) {
-        return give_up(
-            ErrorKind::Auth,
-            format!(
-                "the key in {} may not use {}; look at its rights (and at the country it is used from) at {}",
-                service.key_env, service.model, service.console
-            ),
-        );
-    }
-    if says(CONTEXT_WORDS) {
-        return give_up(
-            ErrorKind::ContextTooLong,
-            "use fewer shots (--num-fewshot) or a model with a longer context".into(),
-        );
-    }
-    if status == 404
-        || says(&[
-            "model_not_found",
-            "not_found_error",
-            "invalid_model",
-            "unknown model",
-            "is not a valid model",
-        ])
-    {
-        return give_up(
-            ErrorKind::NotFound,
-            format!(
-                "`{}` is not a model {title} has under this key; look at its list of models, or check the base URL",
-                service.model
-            ),
-        );
-    }
-    if status == 413 || says(&["request_too_large", "request too large"]) {
-        return give_up(
-            ErrorKind::BadRequest,
-            "the request is larger than the provider takes at once; use fewer shots or smaller pictures".into(),
-        );
-    }
-    by_status(service, status, &complaint, said)
+/// A request of a batch that the provider refused, in its words.
+pub(crate) fn refused_in_batch(body: &Value) -> ModelError {
+    let complaint = complaint(body.to_string().as_bytes());
+    let message = complaint.message;
+    ModelError::new(
+        ErrorKind::BadRequest,
+        format!("the provider refused this request of the batch: {message}"),
+    )
 }
 
-/// How providers say that a prompt is too long.
-const CONTEXT_WORDS: &[&str] = &[
-    "context_length_exceeded",
-    "maximum context length",
-    "context window",
-    "exceed_context_size",
-    "exceeds the available context",
-    "prompt is too long",
-    "input token count",
-    "longer than the model's context length",
-    "exceeds the context length",
-    "too large for model with",
-];
+/// How providers put errors into words and codes, in `data/errors.json`.
+#[derive(Default, Deserialize)]
+struct Wordings {
+    /// What no attempt will change. The first that fits counts.
+    r#final: Vec<FinalError>,
+    /// That a parameter is not taken.
+    #[serde(borrow)]
+    unsupported: Vec<&'static str>,
+}
 
-fn by_status(service: &Service<'_>, status: u16, complaint: &Complaint, said: String) -> Trouble {
-    let error = |kind| ModelError::new(kind, said.clone());
+#[derive(Deserialize)]
+struct FinalError {
+    /// The status that says so, where there is one.
+    #[serde(default)]
+    status: Option<u16>,
+    #[serde(borrow)]
+    says: Vec<&'static str>,
+    kind: ErrorKind,
+    /// What to do, with places for the fields of [`AskedService`].
+    hint: &'static str,
+    /// What to do where no key was sent.
+    #[serde(default)]
+    without_key: Option<&'static str>,
+}
+
+const FILE: &str = include_str!("../data/errors.json");
+static WORDINGS: LazyLock<Wordings> =
+    // A test reads the file; nothing else can make it unreadable.
+    LazyLock::new(|| serde_json::from_str(FILE).unwrap_or_default());
+
+impl FinalError {
+    fn hint(&self, service: &AskedService<'_>) -> String {
+        match self.without_key {
+            Some(hint) if service.key_env.is_empty() => hint.to_owned(),
+            _ => self
+                .hint
+                .replace("{key_env}", service.key_env)
+                .replace("{console}", service.console)
+                .replace("{title}", service.title)
+                .replace("{model}", service.model),
+        }
+    }
+}
+
+/// What the status and the body together mean.
+pub fn diagnose(service: &AskedService<'_>, status: u16, body: &[u8]) -> Diagnosis {
+    let complaint = complaint(body);
+    let lower = complaint.message.to_lowercase();
+    let says = |words: &&str| lower.contains(words) || complaint.codes.contains(words);
+    let told = format!("{} answered {status}: {}", service.title, complaint.message);
+    let with = |kind, hint: String, remedy| Diagnosis {
+        error: ModelError::new(kind, told.as_str()).hint(hint),
+        remedy,
+    };
+    let fits = |e: &&FinalError| e.status == Some(status) || e.says.iter().any(says);
+    if let Some(found) = WORDINGS.r#final.iter().find(fits) {
+        return with(found.kind, found.hint(service), Remedy::GiveUp);
+    }
     match status {
-        408 | 504 => Trouble {
-            error: error(ErrorKind::Timeout).hint(format!("{} was too slow again and again; try later", service.title)),
-            remedy: Remedy::Again,
-        },
-        429 | 503 | 529 => Trouble {
-            error: error(ErrorKind::Overloaded).hint(
-                "it stayed overloaded through all retries; go on later with `mary resume`, or set a rate with --model-arg rpm=… tpm=…",
-            ),
-            remedy: Remedy::Slower,
-        },
-        409 | 425 | 500.. => Trouble {
-            error: error(ErrorKind::Transport).hint("a fault of the server; go on later with `mary resume`"),
-            remedy: Remedy::Again,
-        },
-        _ => Trouble {
-            error: error(ErrorKind::BadRequest)
-                .hint("the provider does not take this request; its words say why"),
-            remedy: learn(complaint),
-        },
+        408 | 504 => {
+            let hint = format!("{} was too slow again and again; try later", service.title);
+            with(ErrorKind::Timeout, hint, Remedy::Again)
+        }
+        429 | 503 | 529 => {
+            let hint = "it stayed overloaded through all retries; go on later with `mary resume`, or set a rate with --model-arg rpm=… tpm=…";
+            with(ErrorKind::Overloaded, hint.into(), Remedy::Slower)
+        }
+        409 | 425 | 500.. => {
+            let hint = "a fault of the server; go on later with `mary resume`";
+            with(ErrorKind::Transport, hint.into(), Remedy::Again)
+        }
+        _ => {
+            let hint = "the provider does not take this request; its words say why";
+            with(ErrorKind::BadRequest, hint.into(), learn(&complaint))
+        }
     }
 }
 
 /// What a complaint about a parameter teaches.
 fn learn(complaint: &Complaint) -> Remedy {
     let lower = complaint.message.to_lowercase();
-    let about_support = [
-        "unsupported",
-        "not supported",
-        "does not support",
-        "not permitted",
-        "cannot both be specified",
-        "deprecated",
-        "unrecognized",
-        "unknown name",
-        "unexpected keyword",
-        "only the default",
-    ]
-    .iter()
-    .any(|words| lower.contains(words))
+    let about_support = WORDINGS.unsupported.iter().any(|w| lower.contains(w))
         || complaint.codes.contains("unsupported_");
     if !about_support {
         return Remedy::GiveUp;
@@ -276,12 +225,13 @@ fn names_word(text: &str, name: &str) -> bool {
     })
 }
 
-fn key_hint(service: &Service<'_>) -> String {
-    if service.key_env.is_empty() {
-        return "the server asks for a key; name the variable that holds it with --model-arg key_env=NAME".into();
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_read() {
+        let wordings: Wordings = serde_json::from_str(FILE).unwrap();
+        assert!(wordings.r#final.len() == 6 && wordings.unsupported.len() == 10);
     }
-    format!(
-        "the key in {} (environment or .env) is not accepted; make a new one at {}",
-        service.key_env, service.console
-    )
 }

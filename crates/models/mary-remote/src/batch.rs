@@ -1,117 +1,31 @@
 //! Batches: submit everything at once, leave, and come back for the answers at half the price.
 //!
-//! A state file remembers what was submitted under which name; it holds no keys, no prompts and no
-//! answers. Coming back with the same run asks the same questions, whose names are found in the
-//! file, so nothing is submitted twice. The file is written *before* a batch is created: a process
-//! killed in between finds its batch again by looking through the provider's list.
+//! A state file ([`BatchState`]) remembers what was submitted under which name. Coming back with the same run
+//! asks the same questions, whose names are found in the file, so nothing is submitted twice. The file is
+//! written *before* a batch is created: a process killed in between finds its batch again by looking through
+//! the provider's list.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use mary_contract::{ErrorKind, Generate, Generated, ModelError, Reply, Ticket, WorkQueue};
-use serde::{Deserialize, Serialize};
+use mary_contract::{
+    Account as _, ErrorKind, Generate, Generated, ModelError, Reply, Ticket, WorkQueue,
+};
 use serde_json::Value;
 
-use crate::batch_api::{Entrance, Found, Progress, Submission};
+use crate::batch_api::{BatchApi, Creation, Listed};
 use crate::batch_results::Results;
-use crate::model::Remote;
+use crate::batch_state::{BatchPart, BatchState};
+use crate::format::{BatchFormat, Progress};
 use crate::queue::wait;
+use crate::remote::Remote;
 
 /// Most requests in one batch; both providers take more.
 const MOST_REQUESTS: usize = 20_000;
 /// Most bytes in one batch; both providers take more.
 const MOST_BYTES: usize = 100 << 20;
-
-/// Largest state file that is read; a million requests have a tenth of it.
-const LARGEST_STATE: u64 = 1 << 30;
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct BatchState {
-    pub schema: u32,
-    /// The model's fingerprint; another model's batches are not mistaken for this one's.
-    pub fingerprint: String,
-    /// One for each batch.
-    pub parts: Vec<BatchPart>,
-}
-
-/// One batch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct BatchPart {
-    /// Our name for it, told to the provider where it keeps one.
-    pub name: String,
-    /// The provider's name for it; absent while it is not known whether it was created.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// Seconds since 1970 when it was submitted.
-    pub submitted: u64,
-    /// The provider's names for the batches it had before, where it keeps no name of ours.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub known: Vec<String>,
-    /// Names of the requests in it.
-    pub requests: Vec<String>,
-    /// Dollars it may cost, at most; they stay set aside until its answers are fetched.
-    #[serde(default)]
-    pub estimate: f64,
-    /// Its answers have been fetched, and count as what they really cost.
-    #[serde(default)]
-    pub fetched: bool,
-}
-
-impl BatchState {
-    /// Dollars that batches under way may cost.
-    pub fn outstanding(&self) -> f64 {
-        let open = self.parts.iter().filter(|p| !p.fetched);
-        open.map(|p| p.estimate).sum()
-    }
-
-    /// Reads a state file; an absent one is an empty state.
-    pub fn load(path: &Path, fingerprint: &str) -> Result<Self, ModelError> {
-        let text = match mary_platform::read_plain(path, LARGEST_STATE) {
-            Ok(text) => text,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Self {
-                    schema: 1,
-                    fingerprint: fingerprint.to_owned(),
-                    parts: Vec::new(),
-                });
-            }
-            Err(e) => return Err(file_error(path, &e.to_string())),
-        };
-        let state: Self =
-            serde_json::from_slice(&text).map_err(|e| file_error(path, &e.to_string()))?;
-        if state.fingerprint != fingerprint {
-            return Err(file_error(
-                path,
-                "it belongs to another model or other settings",
-            ));
-        }
-        Ok(state)
-    }
-
-    /// Writes the state file so that it is whole whenever the process dies.
-    pub fn save(&self, path: &Path) -> Result<(), ModelError> {
-        let write = || -> std::io::Result<()> {
-            let text = serde_json::to_string_pretty(self)?;
-            if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
-                std::fs::create_dir_all(folder)?;
-            }
-            mary_platform::replace_file(path, text.as_bytes())
-        };
-        write().map_err(|e| file_error(path, &e.to_string()))
-    }
-}
-
-pub(crate) fn file_error(path: &Path, what: &str) -> ModelError {
-    ModelError::new(
-        ErrorKind::Internal,
-        format!("the batch state {} cannot be used: {what}", path.display()),
-    )
-    .hint("if it is no longer needed, move it away; answers of batches already paid for are then not found again")
-}
 
 /// A question taken from the queue.
 struct Taken {
@@ -120,10 +34,21 @@ struct Taken {
     name: String,
 }
 
+/// What is submitted as one batch.
+#[derive(Default)]
+struct Submission {
+    requests: Vec<(String, Value)>,
+    /// About how large it is.
+    bytes: usize,
+    /// Dollars it may cost.
+    estimate: f64,
+}
+
 /// Serves a queue by batches.
 pub(crate) struct BatchQueue<'a> {
-    remote: &'a Arc<Remote>,
-    path: PathBuf,
+    remote: &'a Remote,
+    api: BatchApi<'a>,
+    path: &'a Path,
 }
 
 /// What a look at the batches brought.
@@ -137,10 +62,16 @@ struct Visit {
 }
 
 impl<'a> BatchQueue<'a> {
-    pub(crate) fn new(remote: &'a Arc<Remote>, path: &Path) -> Self {
+    pub(crate) fn new(
+        remote: &'a Remote,
+        format: &'static dyn BatchFormat,
+        path: &'a Path,
+    ) -> Self {
+        let connection = &remote.connection;
         Self {
             remote,
-            path: path.to_owned(),
+            api: BatchApi { connection, format },
+            path,
         }
     }
 
@@ -194,18 +125,17 @@ impl<'a> BatchQueue<'a> {
         let mut left = Vec::new();
         let mut failed = HashSet::new();
         for question in taken {
-            let answer = match visit.results.line(&question.name) {
-                Ok(Some(entry)) => Entrance::new(self.remote)
-                    .outcome(entry)
-                    .and_then(|raw| self.read(&question.generate, &raw)),
-                Ok(None) => match visit.without.remove(&question.name) {
-                    Some(error) => Err(error),
-                    None => {
-                        left.push(question.ticket);
-                        continue;
-                    }
-                },
-                Err(error) => Err(error),
+            let line = visit.results.line(&question.name);
+            let answer = match (line, visit.without.remove(&question.name)) {
+                (Ok(None), None) => {
+                    left.push(question.ticket);
+                    continue;
+                }
+                (Ok(None), Some(error)) | (Err(error), _) => Err(error),
+                (Ok(Some(line)), _) => self
+                    .api
+                    .outcome(line)
+                    .and_then(|raw| self.read(&question.generate, raw)),
             };
             if answer.is_err() {
                 failed.insert(question.name);
@@ -217,7 +147,7 @@ impl<'a> BatchQueue<'a> {
             part.requests.retain(|name| !failed.contains(name));
         }
         visit.state.parts.retain(|p| !p.requests.is_empty());
-        match visit.state.save(&self.path) {
+        match visit.state.save(self.path) {
             Ok(()) => visit.results.delete(),
             Err(error) => visit.progress = error,
         }
@@ -227,14 +157,8 @@ impl<'a> BatchQueue<'a> {
         ControlFlow::Continue(())
     }
 
-    fn read(&self, generate: &Generate, raw: &Value) -> Result<Reply<Generated>, ModelError> {
-        let format = self.remote.format(generate)?;
-        let read = format.read(raw).map_err(|error| match error {
-            crate::wire::ReadError::Final(error) => error,
-            crate::wire::ReadError::Unreadable(what) => {
-                ModelError::new(ErrorKind::Transport, what.to_string())
-            }
-        })?;
+    fn read(&self, generate: &Generate, raw: Value) -> Result<Reply<Generated>, ModelError> {
+        let read = self.remote.format(generate)?.read(&raw)?;
         let estimate = self.remote.estimator.generate(generate).cost;
         let usage = self.remote.priced(
             read.usage,
@@ -243,7 +167,7 @@ impl<'a> BatchQueue<'a> {
             estimate.unwrap_or(0.0),
         );
         self.remote.ledger.add_spent(usage.cost.unwrap_or(0.0));
-        Ok(self.remote.reply(generate, read, usage, raw.clone(), 0))
+        Ok(self.remote.reply(generate, read, usage, raw, 0))
     }
 
     /// Submits what is new, waits as long as the user allows and fetches what is there.
@@ -252,7 +176,7 @@ impl<'a> BatchQueue<'a> {
         taken: &[Taken],
         stopping: &mut dyn FnMut() -> bool,
     ) -> Result<Visit, ModelError> {
-        let mut state = BatchState::load(&self.path, &self.remote.card.fingerprint)?;
+        let mut state = BatchState::load(self.path, &self.remote.card.fingerprint)?;
         self.find_unsure(&mut state)?;
         self.submit_new(&mut state, taken)?;
         let until = Instant::now() + self.remote.options.batch_wait;
@@ -262,9 +186,9 @@ impl<'a> BatchQueue<'a> {
                 return self.collect(state, &ended, &under_way);
             }
             // In small steps, so that a stop is heard.
-            let poll = Instant::now() + self.remote.options.batch_poll;
-            while Instant::now() < poll.min(until) && !stopping() {
-                let left = poll.min(until).saturating_duration_since(Instant::now());
+            let poll = until.min(Instant::now() + self.remote.options.batch_poll);
+            while Instant::now() < poll && !stopping() {
+                let left = poll.saturating_duration_since(Instant::now());
                 std::thread::sleep(left.min(Duration::from_millis(200)));
             }
         }
@@ -273,82 +197,56 @@ impl<'a> BatchQueue<'a> {
     /// Batches of which we do not know whether they were created (the process was killed in between,
     /// or the answer was lost).
     fn find_unsure(&self, state: &mut BatchState) -> Result<(), ModelError> {
-        let unsure: Vec<usize> = (0..state.parts.len())
-            .filter(|i| state.parts.get(*i).is_some_and(|p| p.id.is_none()))
-            .collect();
-        for index in unsure.into_iter().rev() {
-            let Some(part) = state.parts.get(index).cloned() else {
-                continue;
-            };
-            match self.find(&part)? {
-                Found::One(id) => {
-                    if let Some(part) = state.parts.get_mut(index) {
-                        part.id = Some(id);
-                    }
-                }
+        while let Some(index) = state.parts.iter().rposition(|p| p.id.is_none()) {
+            match self.api.find(&state.parts[index])? {
+                Listed::Once(id) => state.parts[index].id = Some(id),
                 // It may still come to be: only the user can say that it never did.
-                Found::None if self.remote.options.batch_again => {
+                Listed::Nowhere if self.remote.options.batch_again => {
                     state.parts.remove(index);
                 }
-                found => return Err(unsure_of(&part, &found)),
+                found => return Err(unsure_of(&state.parts[index], &found)),
             }
-            state.save(&self.path)?;
+            state.save(self.path)?;
         }
         Ok(())
     }
 
-    fn find(&self, part: &BatchPart) -> Result<Found, ModelError> {
-        let remote = Arc::clone(self.remote);
-        let part = part.clone();
-        wait(async move { Entrance::new(&remote).find(&part).await })
-    }
-
     fn submit_new(&self, state: &mut BatchState, taken: &[Taken]) -> Result<(), ModelError> {
-        let known: HashSet<&str> = state
+        let known: HashSet<String> = state
             .parts
             .iter()
-            .flat_map(|p| p.requests.iter().map(String::as_str))
+            .flat_map(|p| &p.requests)
+            .cloned()
             .collect();
-        let new: Vec<&Taken> = taken
-            .iter()
-            .filter(|t| !known.contains(t.name.as_str()))
-            .collect();
-        let before = state.outstanding();
-        let mut cost = 0.0;
         let mut submissions = vec![Submission::default()];
-        for question in new {
-            let estimate = self.remote.estimator.generate(&question.generate);
-            let dollars = estimate.cost.unwrap_or(0.0);
-            cost += dollars;
-            let format = self.remote.format(&question.generate)?;
-            let shape = self.remote.connection.shape();
-            let shared = self.remote.shared_prefix(&question.generate);
-            let body = format.body(&self.remote.asked(&question.generate, &shape, shared));
+        let shape = self.remote.connection.shape();
+        for question in taken.iter().filter(|t| !known.contains(&t.name)) {
+            let generate = &question.generate;
+            let shared = self.remote.shared_prefix(generate);
+            let request = self.remote.wire_request(generate, &shape, shared);
+            let body = self.remote.format(generate)?.body(&request);
             let size = body.to_string().len();
-            let full = submissions.last().is_some_and(|s: &Submission| {
-                s.requests.len() >= MOST_REQUESTS || s.bytes + size > MOST_BYTES
-            });
-            if full {
+            let full =
+                |s: &Submission| s.requests.len() >= MOST_REQUESTS || s.bytes + size > MOST_BYTES;
+            if submissions.last().is_none_or(full) {
                 submissions.push(Submission::default());
             }
             if let Some(last) = submissions.last_mut() {
                 last.bytes += size;
-                last.estimate += dollars;
+                last.estimate += self.remote.estimator.generate(generate).cost.unwrap_or(0.0);
                 last.requests.push((question.name.clone(), body));
             }
         }
+        let cost: f64 = submissions.iter().map(|s| s.estimate).sum();
         if cost > 0.0 {
             // A batch is all or nothing, so its whole cost must fit before it leaves, beside those
             // that are under way.
-            let ledger = self.remote.ledger.clone();
-            wait(async move { ledger.promise(before + cost).await.map(drop) })?;
+            wait(self.remote.ledger.promise(state.outstanding() + cost))?;
         }
-        for submission in submissions {
-            if !submission.requests.is_empty() {
-                self.submit(state, submission)?;
-            }
-        }
-        Ok(())
+        submissions
+            .into_iter()
+            .filter(|submission| !submission.requests.is_empty())
+            .try_for_each(|submission| self.submit(state, submission))
     }
 
     fn submit(&self, state: &mut BatchState, submission: Submission) -> Result<(), ModelError> {
@@ -357,39 +255,30 @@ impl<'a> BatchQueue<'a> {
             .map_or(0, |d| d.as_secs());
         let names: Vec<String> = submission.requests.iter().map(|(n, _)| n.clone()).collect();
         let hash = blake3::hash(format!("{submitted}{}", names.join("")).as_bytes()).to_hex();
+        let name = format!("mary-{}", hash.get(..24).unwrap_or_default());
+        let body = self.api.prepare(&name, submission.requests)?;
         let part = BatchPart {
-            name: format!("mary-{}", hash.get(..24).unwrap_or_default()),
+            name,
             id: None,
             submitted,
-            known: Vec::new(),
+            known: self.api.known()?,
             requests: names,
             estimate: submission.estimate,
             fetched: false,
         };
-        let (remote, name) = (Arc::clone(self.remote), part.name.clone());
-        let (body, known) = wait(async move {
-            let entrance = Entrance::new(&remote);
-            let body = entrance.prepare(&name, submission).await?;
-            Ok((body, entrance.known().await?))
-        })?;
-        let part = BatchPart { known, ..part };
         // From here on a process that dies leaves a batch that it is unsure of.
         state.parts.push(part.clone());
-        state.save(&self.path)?;
-        let remote = Arc::clone(self.remote);
-        let unsure = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&unsure);
-        let created = wait(async move { Entrance::new(&remote).create(&body, &flag).await });
-        let id = match created {
-            Ok(id) => id,
-            Err(error) if !unsure.load(Ordering::Relaxed) => {
+        state.save(self.path)?;
+        let id = match self.api.create(&body) {
+            Creation::Done(id) => id,
+            Creation::Failed(error) => {
                 state.parts.pop();
-                state.save(&self.path)?;
+                state.save(self.path)?;
                 return Err(error);
             }
-            Err(error) => match self.find(&part) {
+            Creation::Unsure(error) => match self.api.find(&part) {
                 // The answer broke, but the batch is there.
-                Ok(Found::One(id)) => id,
+                Ok(Listed::Once(id)) => id,
                 Ok(found) => return Err(unsure_of(&part, &found)),
                 // Still unsure; the state file says so.
                 Err(_) => return Err(error),
@@ -399,7 +288,7 @@ impl<'a> BatchQueue<'a> {
             part.id = Some(id);
             part.known.clear();
         }
-        state.save(&self.path)
+        state.save(self.path)
     }
 
     /// Which batches with these questions have ended, and how far the others are. Batches of other
@@ -411,19 +300,13 @@ impl<'a> BatchQueue<'a> {
     ) -> Result<(Vec<Progress>, Vec<Progress>), ModelError> {
         let asked: HashSet<&str> = taken.iter().map(|t| t.name.as_str()).collect();
         let ours = |part: &&BatchPart| part.requests.iter().any(|n| asked.contains(n.as_str()));
-        let mut ended = Vec::new();
-        let mut under_way = Vec::new();
-        let parts = state.parts.iter().filter(ours);
-        for id in parts.filter_map(|p| p.id.clone()) {
-            let remote = Arc::clone(self.remote);
-            let progress = wait(async move { Entrance::new(&remote).look(&id).await })?;
-            if progress.ended {
-                ended.push(progress);
-            } else {
-                under_way.push(progress);
-            }
-        }
-        Ok((ended, under_way))
+        let ids = state
+            .parts
+            .iter()
+            .filter(ours)
+            .filter_map(|p| p.id.as_deref());
+        let all: Vec<Progress> = ids.map(|id| self.api.look(id)).collect::<Result<_, _>>()?;
+        Ok(all.into_iter().partition(|progress| progress.ended))
     }
 
     fn collect(
@@ -435,21 +318,17 @@ impl<'a> BatchQueue<'a> {
         let mut results = Results::default();
         let mut without = HashMap::new();
         for progress in ended {
-            let part = state
-                .parts
-                .iter_mut()
-                .find(|p| p.id.as_deref() == Some(&progress.id));
+            let id = Some(progress.id.as_str());
+            let part = state.parts.iter_mut().find(|p| p.id.as_deref() == id);
             let Some(part) = part else { continue };
-            let (remote, copy, path) =
-                (Arc::clone(self.remote), progress.clone(), self.path.clone());
-            let fetched = wait(async move { Entrance::new(&remote).fetch(&copy, &path).await })?;
+            self.api.fetch(progress, self.path, &mut results)?;
             let requests = part.requests.len() as u64;
             let expected = if progress.complete {
                 requests
             } else {
                 progress.done.min(requests)
             };
-            let found = fetched.count(&part.requests);
+            let found = results.count(&part.requests);
             if found < expected {
                 return Err(not_final(&progress.id, found, expected));
             }
@@ -457,31 +336,30 @@ impl<'a> BatchQueue<'a> {
             for name in &part.requests {
                 without.insert(name.clone(), no_answer(progress));
             }
-            results.absorb(fetched);
         }
-        state.save(&self.path)?;
+        state.save(self.path)?;
         Ok(Visit {
             state,
             results,
             without,
-            progress: self.come_back(under_way),
+            progress: come_back(under_way),
         })
     }
+}
 
-    fn come_back(&self, under_way: &[Progress]) -> ModelError {
-        let told: Vec<String> = under_way
-            .iter()
-            .map(|p| format!("{} ({}, {} of {} done)", p.id, p.said, p.done, p.total))
-            .collect();
-        ModelError::new(
-            ErrorKind::Interrupted,
-            format!(
-                "submitted as a batch and not finished yet: {}",
-                told.join("; ")
-            ),
-        )
-        .hint("come back with `mary resume`; nothing is submitted or paid twice")
-    }
+fn come_back(under_way: &[Progress]) -> ModelError {
+    let told: Vec<String> = under_way
+        .iter()
+        .map(|p| format!("{} ({}, {} of {} done)", p.id, p.said, p.done, p.total))
+        .collect();
+    ModelError::new(
+        ErrorKind::Interrupted,
+        format!(
+            "submitted as a batch and not finished yet: {}",
+            told.join("; ")
+        ),
+    )
+    .hint("come back with `mary resume`; nothing is submitted or paid twice")
 }
 
 /// The provider's answers are fewer than it counted: they are not all there yet.
@@ -506,10 +384,10 @@ fn no_answer(progress: &Progress) -> ModelError {
 }
 
 /// Nobody knows whether a batch was created. Submitting it again could be paying twice.
-fn unsure_of(part: &BatchPart, found: &Found) -> ModelError {
+fn unsure_of(part: &BatchPart, found: &Listed) -> ModelError {
     let listed = match found {
-        Found::Several(n) => format!("{n} batches in the provider's list could be it"),
-        Found::One(_) | Found::None => "the provider's list does not show it".to_owned(),
+        Listed::Often(n) => format!("{n} batches in the provider's list could be it"),
+        Listed::Once(_) | Listed::Nowhere => "the provider's list does not show it".to_owned(),
     };
     ModelError::new(
         ErrorKind::Interrupted,

@@ -11,7 +11,7 @@ use mary_contract::ModelError;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::batch::file_error;
+use crate::batch_state::file_error;
 use crate::bounds;
 
 /// No honest line is longer.
@@ -67,19 +67,9 @@ impl Results {
         }
     }
 
-    /// Takes another batch's answers in.
-    pub(crate) fn absorb(&mut self, other: Self) {
-        let shift = self.files.len();
-        self.files.extend(other.files);
-        for (name, mut place) in other.places {
-            place.file += shift;
-            self.places.entry(name).or_insert(place);
-        }
-    }
-
     /// How many of these requests have an answer.
-    pub(crate) fn count<'a>(&self, names: impl IntoIterator<Item = &'a String>) -> u64 {
-        let answered = names.into_iter().filter(|n| self.places.contains_key(*n));
+    pub(crate) fn count(&self, names: &[String]) -> u64 {
+        let answered = names.iter().filter(|n| self.places.contains_key(*n));
         answered.count() as u64
     }
 
@@ -88,9 +78,7 @@ impl Results {
         let Some(place) = self.places.get(name) else {
             return Ok(None);
         };
-        let Some(path) = self.files.get(place.file) else {
-            return Ok(None);
-        };
+        let path = &self.files[place.file];
         let read = || -> std::io::Result<Vec<u8>> {
             let mut file = mary_platform::open_plain(path)?;
             file.seek(SeekFrom::Start(place.offset))?;

@@ -138,10 +138,6 @@ impl Flow {
         self.stopping.send_replace(stopping);
     }
 
-    pub fn is_stopping(&self) -> bool {
-        *self.stopping.borrow()
-    }
-
     /// Returns when the run is stopping.
     pub async fn stopped(&self) {
         let (mut ours, mut all) = (self.stopping.subscribe(), STOP_ALL.subscribe());
@@ -208,8 +204,8 @@ impl Flow {
         (window * 1.25 + 4.0 + pausing) as usize
     }
 
-    /// The window now, for reports and tests.
-    pub fn window(&self) -> f64 {
+    #[cfg(test)]
+    fn window(&self) -> f64 {
         self.state().window
     }
 

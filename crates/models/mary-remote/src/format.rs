@@ -1,51 +1,36 @@
-//! What a wire format is: a file of its own behind [`WireFormat`], and a line in [`FORMATS`].
+//! What a wire format is: a file of its own in `formats` behind [`WireFormat`], and a line in the registry there.
 //!
 //! A format turns a request into a body and a body into an answer, and says how its services are
-//! talked to (where the key goes, which headers). It knows nothing of retries, money or files, and
+//! talked to (where the key goes, which headers). What only some can do (answers piece by piece, scores,
+//! batches) is a small trait of its own. A format knows nothing of retries, money or files, and
 //! nothing outside of it asks which format it is.
 
 use std::fmt::Debug;
 
-use mary_contract::{ErrorKind, Generated, ModelError, Scored};
+use mary_contract::{Generated, ModelError, Scored, Start};
 use serde_json::Value;
 
-use crate::batch_api::BatchDialect;
-use crate::http::KeyHeader;
+use crate::batch_state::BatchPart;
 use crate::options::Options;
 use crate::stream::StreamFormat;
-use crate::wire::{Asked, Read, ReadError};
-use crate::{anthropic, google, openai_chat, openai_completions};
-
-/// All formats. A service in the catalogue names the ones it speaks.
-pub static FORMATS: &[&dyn WireFormat] = &[
-    &openai_chat::OpenAiChat,
-    &openai_completions::OpenAiCompletions,
-    &anthropic::Anthropic,
-    &google::Google,
-];
+use crate::wire::{Read, ReadError, WireRequest};
 
 /// One way of asking for words over HTTP.
 pub trait WireFormat: Debug + Send + Sync {
-    /// A short name, for messages and tests.
+    /// By which services in the catalogue name it.
     fn name(&self) -> &'static str;
 
     /// Where requests for a model go, below the base address.
     fn path(&self, model: &str) -> String;
 
-    /// The body of a request for words.
-    fn body(&self, asked: &Asked<'_>) -> Value;
+    fn body(&self, request: &WireRequest<'_>) -> Value;
 
     /// Reads the words out of an answer.
     fn read(&self, raw: &Value) -> Result<Read<Generated>, ReadError>;
 
-    /// How answers come piece by piece, where they can.
-    fn streams(&self) -> Option<&'static dyn StreamFormat> {
-        None
-    }
-
-    /// How the key is shown to the service.
-    fn key_header(&self) -> KeyHeader {
-        KeyHeader::Bearer
+    /// The header that shows the key to the service, and what stands in it before the key.
+    fn key_header(&self) -> (&'static str, &'static str) {
+        ("authorization", "Bearer ")
     }
 
     /// Headers that every request has.
@@ -53,7 +38,6 @@ pub trait WireFormat: Debug + Send + Sync {
         &[]
     }
 
-    /// Whether a request can hold pictures.
     fn takes_images(&self) -> bool {
         true
     }
@@ -69,151 +53,111 @@ pub trait WireFormat: Debug + Send + Sync {
         None
     }
 
-    /// Whether the most probable next tokens can be asked for.
-    fn lists_top_tokens(&self) -> bool {
-        false
+    /// How answers come piece by piece.
+    fn stream(&self) -> Option<&'static dyn StreamFormat> {
+        None
     }
 
-    /// The body of a request for the most probable next tokens.
-    fn top_body(&self, asked: &Asked<'_>) -> Value {
-        self.body(asked)
+    /// How the most probable next tokens are listed.
+    fn top_tokens(&self) -> Option<&'static dyn TopTokens> {
+        None
     }
 
-    /// Reads the log-probabilities of single-token continuations out of the list of the most
-    /// probable first tokens.
-    fn read_top(&self, _raw: &Value, _continuations: &[String]) -> Result<Read<Scored>, ReadError> {
-        Err(ReadError::Final(ModelError::new(
-            ErrorKind::BadRequest,
-            format!("{} lists no log-probabilities", self.name()),
-        )))
+    /// How given text is echoed with its log-probabilities.
+    fn echo(&self) -> Option<&'static dyn EchoFormat> {
+        None
     }
 
-    /// The batch API of services that speak this format, where there is one.
-    fn batches(&self) -> Option<BatchDialect> {
+    /// The batch API of services that speak this format. Not every service that speaks it has one: the
+    /// catalogue says which do.
+    fn batches(&self) -> Option<&'static dyn BatchFormat> {
         None
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-    use std::io::{Read as _, Write as _};
+/// Scores of single-token continuations, from the list of the most probable first tokens.
+pub trait TopTokens: Send + Sync {
+    fn body(&self, request: &WireRequest<'_>) -> Value;
 
-    use mary_contract::{Finish, Generate, Model as _, ModelSettings, Prompt, Sampling, Usage};
-    use serde_json::json;
+    fn read(&self, raw: &Value, continuations: &[String]) -> Result<Read<Scored>, ReadError>;
+}
 
-    use super::*;
-    use crate::catalogue::{Entry, SERVICES};
-    use crate::money::Ledger;
-    use crate::provider::RemoteProvider;
-    use crate::wire::{Unreadable, text, words};
+/// Scores of given text, echoed by the service.
+pub trait EchoFormat: Send + Sync {
+    /// The body, or why the server cannot be asked this.
+    fn body(&self, echo: &Echo<'_>) -> Result<Value, ModelError>;
 
-    #[test]
-    fn every_format_is_spoken_by_a_service_and_every_service_speaks_a_listed_one() {
-        let listed: HashSet<_> = FORMATS.iter().map(|f| f.name()).collect();
-        assert_eq!(listed.len(), FORMATS.len(), "two formats of one name");
-        let spoken: HashSet<_> = SERVICES
-            .iter()
-            .flat_map(|s| [s.chat, s.plain])
-            .flatten()
-            .map(|f| f.name())
-            .collect();
-        assert_eq!(spoken, listed);
+    /// Reads the continuation's log-probabilities out of the echo.
+    fn read(&self, raw: &Value, echo: &Echo<'_>) -> Result<Read<Scored>, ReadError>;
+}
+
+/// One text whose log-probabilities are wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Echo<'a> {
+    /// The provider's name for the model.
+    pub model: &'a str,
+    pub prefix: &'a str,
+    pub continuation: &'a str,
+    /// What stands before the first token.
+    pub start: &'a Start,
+    /// The start token's text, where the user gave it.
+    pub bos: Option<&'a str>,
+    /// The server understands `add_special_tokens`.
+    pub special_tokens_switch: bool,
+}
+
+/// A batch API: requests go in together, and answers are fetched when it has ended.
+pub trait BatchFormat: Send + Sync {
+    /// Where batches are created and listed, below the base address.
+    fn path(&self) -> &'static str;
+
+    /// The parameter that asks for what is listed after a batch.
+    fn after(&self) -> &'static str;
+
+    /// The file of requests, where one is handed over before the batch is created.
+    fn upload(&self, _requests: &[(String, Value)]) -> Option<Upload> {
+        None
     }
 
-    /// A format that nobody speaks: everything a new one takes is this, in a file of its own, a line
-    /// in [`FORMATS`], and the name in a service's entry.
-    #[derive(Debug)]
-    struct Telegram;
+    /// The body that creates a batch of these requests, or of the file that holds them.
+    fn body(&self, name: &str, requests: Vec<(String, Value)>, file: Option<&str>) -> Value;
 
-    impl WireFormat for Telegram {
-        fn name(&self) -> &'static str {
-            "telegram"
-        }
+    /// Whether the service keeps our name for a batch. Otherwise a new one is told from those that were
+    /// listed before.
+    fn keeps_names(&self) -> bool;
 
-        fn path(&self, model: &str) -> String {
-            format!("wire/{model}")
-        }
+    /// Whether a batch in the service's list is this one. No clock is asked.
+    fn is_part(&self, batch: &Value, part: &BatchPart) -> bool;
 
-        fn body(&self, asked: &Asked<'_>) -> Value {
-            let turns = &asked.generate.prompt.turns;
-            let said: String = turns.iter().map(|t| words(&t.parts)).collect();
-            json!({"message": said, "stop": asked.max_tokens()})
-        }
+    /// Reads how far a batch is.
+    fn progress(&self, id: &str, raw: &Value) -> Option<Progress>;
 
-        fn read(&self, raw: &Value) -> Result<Read<Generated>, ReadError> {
-            let said = text(raw, "/said").ok_or_else(|| Unreadable::missing("said"))?;
-            Ok(Read {
-                answer: Generated {
-                    text: said,
-                    finish: Finish::Stop,
-                    reasoning: None,
-                },
-                usage: Usage::default(),
-                usage_told: false,
-                cache_writes: 0,
-                model_version: None,
-            })
-        }
+    /// Where the answers in one of [`Progress::files`] are.
+    fn file_path(&self, file: &str) -> String;
 
-        fn key_header(&self) -> KeyHeader {
-            KeyHeader::XApiKey
-        }
-    }
+    /// The answer in a line of the results.
+    fn outcome(&self, line: &Value) -> Result<Value, ModelError>;
+}
 
-    static OFFICE: Entry = Entry {
-        name: "office",
-        title: "the office",
-        chat: Some(&Telegram),
-        ..crate::catalogue::OWN_SERVER
-    };
+/// A file that is handed over.
+pub struct Upload {
+    pub path: &'static str,
+    pub content_type: &'static str,
+    pub bytes: Vec<u8>,
+}
 
-    #[test]
-    fn a_new_format_is_one_file_and_is_asked_like_the_others() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let server = std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut heard = Vec::new();
-            let mut piece = [0; 4096];
-            while !heard.ends_with(b"}") {
-                let n = stream.read(&mut piece).unwrap();
-                heard.extend_from_slice(&piece[..n]);
-            }
-            let body = r#"{"said":"STOP"}"#;
-            let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 15\r\n\r\n";
-            stream
-                .write_all(format!("{head}{body}").as_bytes())
-                .unwrap();
-            String::from_utf8(heard).unwrap()
-        });
-        let provider = RemoteProvider {
-            entry: &OFFICE,
-            ledger: Ledger::new(),
-            watched: false,
-        };
-        let settings = ModelSettings {
-            base_url: Some(format!("http://{address}/v1")),
-            args: [("check".to_owned(), "false".to_owned())].into(),
-            ..ModelSettings::default()
-        };
-        let model = provider
-            .open_remote(&"office/clerk".parse().unwrap(), &settings)
-            .unwrap();
-        assert!(model.generator().is_some());
-        let asked = Generate {
-            prompt: Prompt::chat("HELLO"),
-            sampling: Sampling::greedy(3),
-        };
-        let remote = std::sync::Arc::clone(&model.remote);
-        let reply =
-            crate::queue::wait(async move { remote.generate_one(asked, 0, None).await }).unwrap();
-        assert_eq!(reply.answer.text, "STOP");
-        let heard = server.join().unwrap();
-        assert!(heard.starts_with("POST /v1/wire/clerk"), "{heard}");
-        assert!(
-            heard.ends_with(r#"{"message":"HELLO","stop":3}"#),
-            "{heard}"
-        );
-    }
+/// How far a batch is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Progress {
+    pub id: String,
+    pub ended: bool,
+    /// In the provider's words.
+    pub said: String,
+    pub done: u64,
+    pub total: u64,
+    /// Every request has been seen to, one way or another; a batch that ended otherwise (expired,
+    /// cancelled) may lack some.
+    pub complete: bool,
+    /// Names of what holds the answers.
+    pub files: Vec<String>,
 }

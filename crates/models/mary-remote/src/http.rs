@@ -11,42 +11,29 @@ use reqwest::{Method, Url};
 
 use crate::options::Timeouts;
 use crate::secret::{Scrubber, Secret};
-use crate::servers::{Seat, Servers};
+use crate::servers::Servers;
 use crate::stream::Teller;
 
 /// No honest answer is larger.
-const LARGEST_BODY: usize = 64 << 20;
+const LARGEST_BODY: u64 = 64 << 20;
 /// No honest file of a batch's answers is larger.
 const LARGEST_DOWNLOAD: u64 = 64 << 30;
 
-/// How a key is shown to a service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyHeader {
-    /// `Authorization: Bearer …`.
-    Bearer,
-    /// `x-api-key`.
-    XApiKey,
-    /// `x-goog-api-key`, so that the key is never part of an address.
-    XGoogApiKey,
-}
-
 /// What a client is made of.
-#[derive(Debug)]
-pub struct HttpSettings {
+pub(crate) struct HttpSettings {
     /// Where the service listens, checked by [`base_urls`]; several where several servers have the
     /// model.
-    pub bases: Vec<Url>,
-    /// The key and how it is shown.
-    pub key: Option<(KeyHeader, Secret)>,
+    pub(crate) bases: Vec<Url>,
+    /// The key, with the header that shows it and what stands before it there.
+    pub(crate) key: Option<((&'static str, &'static str), Secret)>,
     /// Headers that every request has.
-    pub headers: &'static [(&'static str, &'static str)],
-    pub timeouts: Timeouts,
-    pub connections: usize,
+    pub(crate) headers: &'static [(&'static str, &'static str)],
+    pub(crate) timeouts: Timeouts,
+    pub(crate) connections: usize,
 }
 
 /// A client for one service.
-#[derive(Debug)]
-pub struct Http {
+pub(crate) struct Http {
     client: reqwest::Client,
     servers: Servers,
     timeouts: Timeouts,
@@ -54,41 +41,60 @@ pub struct Http {
 }
 
 /// One message to the service.
-#[derive(Debug, Clone)]
-pub struct Message {
-    /// GET or POST.
-    pub method: Method,
+pub(crate) struct Message {
+    pub(crate) method: Method,
     /// Below the base address, or from the root when it begins with a slash.
-    pub path: String,
-    pub body: Vec<u8>,
-    pub content_type: String,
+    pub(crate) path: String,
+    pub(crate) body: Vec<u8>,
+    pub(crate) content_type: String,
     /// The same for all attempts at one request, so that a service can tell a retry from a new one.
-    pub id: String,
+    pub(crate) id: String,
 }
 
 /// How one attempt ended.
+pub(crate) type Attempt = Result<Answer, Broken>;
+
+/// An answer that came in full.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    /// Empty where it went into a file.
+    pub(crate) body: Vec<u8>,
+}
+
+/// No answer came, or only part of one.
 #[derive(Debug)]
-pub enum Attempt {
-    /// An answer came in full.
-    Answer {
-        status: u16,
-        headers: HeaderMap,
-        body: Vec<u8>,
-    },
-    /// None came, or only part of one.
-    Broken {
-        /// Timeout or transport.
-        kind: ErrorKind,
-        /// In words, without address or key.
-        message: String,
-        /// The service may have done (and charged for) the work.
-        maybe_paid: bool,
-    },
+pub(crate) struct Broken {
+    /// Timeout or transport; budget where the disk is full.
+    pub(crate) kind: ErrorKind,
+    /// In words, without address or key.
+    pub(crate) message: String,
+    /// The service may have done (and charged for) the work.
+    pub(crate) maybe_paid: bool,
+}
+
+impl Broken {
+    fn new(kind: ErrorKind, message: impl Into<String>, maybe_paid: bool) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            maybe_paid,
+        }
+    }
+}
+
+/// Where the body of a good answer goes.
+#[derive(Clone, Copy)]
+pub(crate) enum Sink<'a> {
+    /// The teller gets it as it comes.
+    Memory(Option<&'a Teller<'a>>),
+    /// However large. Only the pause between two pieces is limited, not the whole.
+    File(&'a Path),
 }
 
 /// Reads the address of a service. A key in it (as user, password or query) is refused: it would end
 /// up in logs.
-pub fn base_url(text: &str) -> Result<Url, ModelError> {
+pub(crate) fn base_url(text: &str) -> Result<Url, ModelError> {
     let wrong = |what: &str| {
         ModelError::new(ErrorKind::BadRequest, format!("the base URL {what}")).hint(
             "expected an address like http://localhost:8000/v1; keys belong into the environment or .env",
@@ -111,14 +117,14 @@ pub fn base_url(text: &str) -> Result<Url, ModelError> {
 }
 
 /// Reads the addresses of one or more servers, separated by commas.
-pub fn base_urls(text: &str) -> Result<Vec<Url>, ModelError> {
+pub(crate) fn base_urls(text: &str) -> Result<Vec<Url>, ModelError> {
     text.split(',')
         .map(|address| base_url(address.trim()))
         .collect()
 }
 
 /// Whether the address is this machine.
-pub fn is_loopback(url: &Url) -> bool {
+pub(crate) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost"
@@ -128,17 +134,13 @@ pub fn is_loopback(url: &Url) -> bool {
 }
 
 impl Http {
-    pub fn new(settings: HttpSettings) -> Result<Self, ModelError> {
+    pub(crate) fn new(settings: HttpSettings) -> Result<Self, ModelError> {
         let internal =
             |what: String| ModelError::new(ErrorKind::Internal, format!("no HTTP client: {what}"));
         let mut headers = HeaderMap::new();
         let mut secrets = Vec::new();
-        if let Some((how, key)) = settings.key {
-            let (name, text) = match how {
-                KeyHeader::Bearer => ("authorization", format!("Bearer {}", key.reveal())),
-                KeyHeader::XApiKey => ("x-api-key", key.reveal().to_owned()),
-                KeyHeader::XGoogApiKey => ("x-goog-api-key", key.reveal().to_owned()),
-            };
+        if let Some(((name, before), key)) = settings.key {
+            let text = format!("{before}{}", key.reveal());
             let mut value = HeaderValue::from_str(&text).map_err(|_| {
                 ModelError::new(
                     ErrorKind::Auth,
@@ -176,34 +178,17 @@ impl Http {
     }
 
     /// Takes keys out of what is kept.
-    pub fn scrubber(&self) -> &Scrubber {
+    pub(crate) fn scrubber(&self) -> &Scrubber {
         &self.scrubber
     }
 
-    /// A place at a server for one attempt.
-    fn seat(&self) -> Result<Seat<'_>, Attempt> {
-        self.servers.seat().ok_or_else(|| Attempt::Broken {
-            kind: ErrorKind::Internal,
-            message: "no server is named".into(),
-            maybe_paid: false,
-        })
-    }
-
-    fn request(&self, base: &Url, message: &Message) -> Result<reqwest::RequestBuilder, Attempt> {
-        let Ok(url) = base.join(&message.path) else {
-            return Err(Attempt::Broken {
-                kind: ErrorKind::Internal,
-                message: format!("`{}` is no path", message.path),
-                maybe_paid: false,
-            });
-        };
+    fn request(&self, base: &Url, message: &Message) -> Result<reqwest::RequestBuilder, Broken> {
+        let internal = |what: String| Broken::new(ErrorKind::Internal, what, false);
+        let url = base.join(&message.path);
+        let url = url.map_err(|_| internal(format!("`{}` is no path", message.path)))?;
         // A path from a server's words must not lead to another host, where the key would go.
         if url.origin() != base.origin() {
-            return Err(Attempt::Broken {
-                kind: ErrorKind::Internal,
-                message: "a path leads away from the service".into(),
-                maybe_paid: false,
-            });
+            return Err(internal("a path leads away from the service".into()));
         }
         let mut request = self
             .client
@@ -217,193 +202,114 @@ impl Http {
         Ok(request)
     }
 
-    /// Sends one message once and writes the body of a good answer into a file, however large. Only
-    /// the pause between two pieces is limited, not the whole. The body of a bad answer comes back.
-    pub async fn download(&self, message: &Message, to: &Path) -> Attempt {
-        let seat = match self.seat() {
-            Ok(seat) => seat,
-            Err(broken) => return broken,
+    /// Sends one message once.
+    pub(crate) async fn send(&self, message: &Message, sink: Sink<'_>) -> Attempt {
+        let no_server = || Broken::new(ErrorKind::Internal, "no server is named", false);
+        let seat = self.servers.seat().ok_or_else(no_server)?;
+        let request = self.request(seat.base(), message)?;
+        let exchange = self.exchange(request, sink);
+        let attempt = match sink {
+            Sink::File(_) => exchange.await,
+            Sink::Memory(_) => in_time("complete", self.timeouts.total, exchange)
+                .await
+                .flatten(),
         };
-        let request = match self.request(seat.base(), message) {
-            Ok(request) => request,
-            Err(broken) => return broken,
-        };
-        let attempt = self.received(request, to).await;
-        self.located(seat.base(), message, attempt)
-    }
-
-    async fn received(&self, request: reqwest::RequestBuilder, to: &Path) -> Attempt {
-        let began = tokio::time::timeout(self.timeouts.first_byte, request.send()).await;
-        let mut response = match began {
-            Err(_) => return late("beginning", self.timeouts.first_byte),
-            Ok(Err(error)) => return self.broken(error),
-            Ok(Ok(response)) => response,
-        };
-        let good = response.status().is_success();
-        let mut file = match (good, std::fs::File::create(to)) {
-            (true, Ok(file)) => Some(file),
-            (true, Err(error)) => return no_file(to, &error),
-            (false, _) => None,
-        };
-        let mut body = Vec::new();
-        let mut written = 0u64;
-        loop {
-            let chunk = match tokio::time::timeout(self.timeouts.first_byte, response.chunk()).await
-            {
-                Err(_) => return late("further", self.timeouts.first_byte),
-                Ok(Err(error)) => return self.broken(error),
-                Ok(Ok(chunk)) => chunk,
-            };
-            let Some(chunk) = chunk else { break };
-            written = written.saturating_add(chunk.len() as u64);
-            if written > LARGEST_DOWNLOAD || (!good && written > LARGEST_BODY as u64) {
-                return too_large(if good {
-                    LARGEST_DOWNLOAD
-                } else {
-                    LARGEST_BODY as u64
-                });
-            }
-            match &mut file {
-                Some(file) => {
-                    if let Err(error) = file.write_all(&chunk) {
-                        return no_file(to, &error);
-                    }
-                }
-                None => body.extend_from_slice(&chunk),
-            }
-        }
-        Attempt::Answer {
-            status: response.status().as_u16(),
-            headers: std::mem::take(response.headers_mut()),
-            body,
-        }
-    }
-
-    /// Sends one message once. The teller, where there is one, gets the body of a good answer as it comes.
-    pub async fn send(&self, message: &Message, teller: Option<&Teller<'_>>) -> Attempt {
-        let seat = match self.seat() {
-            Ok(seat) => seat,
-            Err(broken) => return broken,
-        };
-        let request = match self.request(seat.base(), message) {
-            Ok(request) => request,
-            Err(broken) => return broken,
-        };
-        let ended = tokio::time::timeout(self.timeouts.total, self.exchange(request, teller)).await;
-        let attempt = ended.unwrap_or_else(|_| late("complete", self.timeouts.total));
         seat.ended(&attempt);
-        self.located(seat.base(), message, attempt)
+        attempt.map_err(|broken| self.located(seat.base(), message, broken))
     }
 
     /// A break of the connection with the address it happened at: a wrong port or a proxy is seen there
     /// first. Only scheme, host and path, which hold no key.
-    fn located(&self, base: &Url, message: &Message, attempt: Attempt) -> Attempt {
-        let (kind, words, maybe_paid) = match attempt {
-            Attempt::Broken {
-                kind: kind @ (ErrorKind::Timeout | ErrorKind::Transport),
-                message,
-                maybe_paid,
-            } => (kind, message, maybe_paid),
-            other => return other,
-        };
+    fn located(&self, base: &Url, message: &Message, mut broken: Broken) -> Broken {
+        if !matches!(broken.kind, ErrorKind::Timeout | ErrorKind::Transport) {
+            return broken;
+        }
         let place = base.join(&message.path).unwrap_or_else(|_| base.clone());
         let port = place.port().map_or_else(String::new, |p| format!(":{p}"));
         let host = place.host_str().unwrap_or_default();
         let address = format!("{}://{host}{port}{}", place.scheme(), place.path());
-        Attempt::Broken {
-            kind,
-            message: self.scrubber.text(&format!("{words} (at {address})")),
-            maybe_paid,
-        }
+        let words = format!("{} (at {address})", broken.message);
+        broken.message = self.scrubber.text(&words);
+        broken
     }
 
-    async fn exchange(
-        &self,
-        request: reqwest::RequestBuilder,
-        teller: Option<&Teller<'_>>,
-    ) -> Attempt {
-        let began = tokio::time::timeout(self.timeouts.first_byte, request.send()).await;
-        let mut response = match began {
-            Err(_) => return late("beginning", self.timeouts.first_byte),
-            Ok(Err(error)) => return self.broken(error),
-            Ok(Ok(response)) => response,
+    async fn exchange(&self, request: reqwest::RequestBuilder, sink: Sink<'_>) -> Attempt {
+        let Timeouts {
+            first_byte, total, ..
+        } = self.timeouts;
+        let transport = |error| self.broken(error);
+        let began = in_time("beginning", first_byte, request.send()).await?;
+        let mut response = began.map_err(transport)?;
+        let good = response.status().is_success();
+        let no_file = |path: &Path, error: std::io::Error| {
+            let message = format!("{} cannot be written: {error}", path.display());
+            Broken::new(ErrorKind::Budget, message, false)
         };
-        let teller =
-            teller.filter(|_| response.status().is_success() && is_stream(response.headers()));
-        let mut body = Vec::with_capacity(
-            response
-                .content_length()
-                .and_then(|n| usize::try_from(n).ok())
-                .unwrap_or(0)
-                .min(1 << 20),
-        );
-        loop {
-            match response.chunk().await {
-                Ok(Some(chunk)) if body.len() + chunk.len() <= LARGEST_BODY => {
-                    body.extend_from_slice(&chunk);
-                    if let Some(teller) = teller {
-                        teller.take(&chunk);
-                    }
-                }
-                Ok(Some(_)) => return too_large(LARGEST_BODY as u64),
-                Ok(None) => break,
-                Err(error) => return self.broken(error),
+        let (mut file, mut teller, mut most, mut pause) = (None, None, LARGEST_BODY, total);
+        match sink {
+            Sink::File(path) if good => {
+                let made = std::fs::File::create(path).map_err(|e| no_file(path, e))?;
+                file = Some((path, made));
+                (most, pause) = (LARGEST_DOWNLOAD, first_byte);
+            }
+            Sink::Memory(watching) if good && is_stream(response.headers()) => teller = watching,
+            _ => {}
+        }
+        let (mut body, mut size) = (Vec::new(), 0);
+        while let Some(chunk) = in_time("further", pause, response.chunk())
+            .await?
+            .map_err(transport)?
+        {
+            size += chunk.len() as u64;
+            if size > most {
+                let message = format!("the answer is larger than {most} bytes");
+                return Err(Broken::new(ErrorKind::Transport, message, true));
+            }
+            match &mut file {
+                Some((path, file)) => file.write_all(&chunk).map_err(|e| no_file(path, e))?,
+                None => body.extend_from_slice(&chunk),
+            }
+            if let Some(teller) = teller {
+                teller.take(&chunk);
             }
         }
-        Attempt::Answer {
+        Ok(Answer {
             status: response.status().as_u16(),
             headers: std::mem::take(response.headers_mut()),
             body,
-        }
+        })
     }
 
-    fn broken(&self, error: reqwest::Error) -> Attempt {
+    fn broken(&self, error: reqwest::Error) -> Broken {
         let kind = if error.is_timeout() {
             ErrorKind::Timeout
         } else {
             ErrorKind::Transport
         };
         let maybe_paid = !error.is_connect();
-        Attempt::Broken {
-            kind,
-            message: self.scrubber.text(&explain(error)),
-            maybe_paid,
-        }
+        Broken::new(kind, self.scrubber.text(&explain(error)), maybe_paid)
     }
 }
 
+async fn in_time<T>(
+    what: &str,
+    limit: Duration,
+    future: impl Future<Output = T>,
+) -> Result<T, Broken> {
+    tokio::time::timeout(limit, future).await.map_err(|_| {
+        let message = format!("no {what} answer within {} s", limit.as_secs_f64());
+        Broken::new(ErrorKind::Timeout, message, true)
+    })
+}
+
 /// Whether a body is one of server-sent events.
-pub fn is_stream(headers: &HeaderMap) -> bool {
+pub(crate) fn is_stream(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
     kind.is_some_and(|k| {
         k.trim_start()
             .to_ascii_lowercase()
             .starts_with("text/event-stream")
     })
-}
-
-fn too_large(limit: u64) -> Attempt {
-    Attempt::Broken {
-        kind: ErrorKind::Transport,
-        message: format!("the answer is larger than {limit} bytes"),
-        maybe_paid: true,
-    }
-}
-
-fn no_file(path: &Path, error: &std::io::Error) -> Attempt {
-    Attempt::Broken {
-        kind: ErrorKind::Budget,
-        message: format!("{} cannot be written: {error}", path.display()),
-        maybe_paid: false,
-    }
-}
-
-fn late(what: &str, limit: Duration) -> Attempt {
-    Attempt::Broken {
-        kind: ErrorKind::Timeout,
-        message: format!("no {what} answer within {} s", limit.as_secs_f64()),
-        maybe_paid: true,
-    }
 }
 
 /// The error and its causes, without the address, which may hold more than its host and path.

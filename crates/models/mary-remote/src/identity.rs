@@ -4,51 +4,40 @@
 use mary_contract::{ErrorKind, ModelError, NamedToken, StartTokens, TEXT_ENDS};
 use serde_json::{Value, json};
 
-use crate::catalogue::Entry;
-use crate::connection::{Connection, Question};
-use crate::llamacpp::{Token, read_tokens, tokenize_body};
+use crate::catalogue::Introduction;
+use crate::connection::Connection;
+use crate::llamacpp::{LlamaServer, Token, tokenize};
 use crate::wire::{count, text};
 
 /// What a server tells about itself.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Identity {
+pub(crate) struct Identity {
     /// Goes into the fingerprint: two weights under one name are two models.
-    pub described: Value,
-    pub context_length: Option<usize>,
-    /// Requests it works on at once.
-    pub slots: Option<usize>,
-    pub pictures: Option<bool>,
-    /// Size of the vocabulary (llama.cpp).
-    pub vocabulary: u64,
-    /// A token it can always emit (llama.cpp).
-    pub plain_token: u64,
-    /// The start token's number (llama.cpp).
-    pub start_token: Option<u64>,
-    /// The start token's text: begin of sequence, or end of sequence for models without (llama.cpp).
-    pub start_text: Option<String>,
-    /// The token that ends a text in training and is no marker of a role (llama.cpp).
-    pub text_start: Option<String>,
-    pub parameters: Option<u64>,
+    pub(crate) described: Value,
+    pub(crate) context_length: Option<usize>,
+    pub(crate) pictures: Option<bool>,
+    pub(crate) parameters: Option<u64>,
+    pub(crate) llama: LlamaServer,
 }
 
 impl Identity {
     /// Asks. `usual_address` is false when the user gave one, where a proxy may not know all paths.
-    pub async fn probe(
+    pub(crate) async fn probe(
         connection: &Connection,
-        entry: &Entry,
         usual_address: bool,
     ) -> Result<Self, ModelError> {
-        match entry.name {
-            "openai" | "openai-completions" | "anthropic" | "google" | "groq" | "mistral" => {
-                by_name(connection, usual_address).await
-            }
-            "llamacpp" => llamacpp(connection).await,
-            "vllm" | "sglang" | "ollama" | "lmstudio" | "compatible" => {
-                by_list(connection, entry).await
-            }
-            _ => Ok(Self::default()),
+        match connection.entry.introduction {
+            Introduction::None => Ok(Self::default()),
+            Introduction::Name => by_name(connection, usual_address).await,
+            Introduction::List => by_list(connection).await,
+            Introduction::LlamaCpp => llamacpp(connection).await,
         }
     }
+}
+
+/// A number of tokens that is told and not nothing.
+fn size(value: &Value, path: &str) -> Option<usize> {
+    usize::try_from(count(value, path)).ok().filter(|n| *n > 0)
 }
 
 /// Asks a hosted service for one model; this costs nothing and finds a bad key or a wrong name.
@@ -57,17 +46,9 @@ async fn by_name(connection: &Connection, usual_address: bool) -> Result<Identit
         .model
         .strip_prefix("models/")
         .unwrap_or(&connection.model);
-    let path = format!("models/{model}");
-    let asked = connection
-        .ask(Question::get(&path, &|raw| Ok(raw.clone())))
-        .await;
-    match asked {
+    match connection.fetch(&format!("models/{model}")).await {
         Ok(told) => Ok(Identity {
-            context_length: told
-                .answer
-                .get("inputTokenLimit")
-                .and_then(Value::as_u64)
-                .and_then(|n| usize::try_from(n).ok()),
+            context_length: size(&told, "/inputTokenLimit"),
             ..Identity::default()
         }),
         Err(error) if error.kind == ErrorKind::Auth => Err(error),
@@ -78,21 +59,15 @@ async fn by_name(connection: &Connection, usual_address: bool) -> Result<Identit
 }
 
 /// Asks a server of the user's for its list of models.
-async fn by_list(connection: &Connection, entry: &Entry) -> Result<Identity, ModelError> {
-    let asked = connection
-        .ask(Question::get("models", &|raw| Ok(raw.clone())))
-        .await;
-    let told = match asked {
-        Ok(told) => told.answer,
-        Err(error)
-            if matches!(
-                error.kind,
-                ErrorKind::Auth | ErrorKind::Transport | ErrorKind::Timeout
-            ) =>
-        {
-            return Err(error);
+async fn by_list(connection: &Connection) -> Result<Identity, ModelError> {
+    let told = match connection.fetch("models").await {
+        Ok(told) => told,
+        Err(error) => {
+            return match error.kind {
+                ErrorKind::Auth | ErrorKind::Transport | ErrorKind::Timeout => Err(error),
+                _ => Ok(Identity::default()),
+            };
         }
-        Err(_) => return Ok(Identity::default()),
     };
     let models = told.get("data").and_then(Value::as_array);
     let Some(models) = models.filter(|m| !m.is_empty()) else {
@@ -103,23 +78,18 @@ async fn by_list(connection: &Connection, entry: &Entry) -> Result<Identity, Mod
         id == connection.model || id.strip_suffix(":latest") == Some(&connection.model)
     };
     let Some(found) = models.iter().find(named) else {
-        let names: Vec<_> = models
-            .iter()
-            .filter_map(|m| text(m, "/id"))
-            .take(8)
-            .collect();
+        let names = models.iter().filter_map(|m| text(m, "/id"));
+        let names: Vec<_> = names.take(8).collect();
+        let title = connection.entry.title;
         return Err(ModelError::new(
             ErrorKind::NotFound,
-            format!("{} does not serve `{}`", entry.title, connection.model),
+            format!("{title} does not serve `{}`", connection.model),
         )
         .hint(format!("it serves: {}", names.join(", "))));
     };
     Ok(Identity {
         described: json!({"root": found.get("root"), "id": found.get("id")}),
-        context_length: found
-            .get("max_model_len")
-            .and_then(Value::as_u64)
-            .and_then(|n| usize::try_from(n).ok()),
+        context_length: size(found, "/max_model_len"),
         ..Identity::default()
     })
 }
@@ -147,36 +117,16 @@ fn text_start(props: &Value, ends: &[Token]) -> Option<String> {
 /// Asks a llama.cpp server for everything that scoring needs. It serves one model, whatever it is
 /// called.
 async fn llamacpp(connection: &Connection) -> Result<Identity, ModelError> {
-    let models = connection
-        .ask(Question::get("models", &|raw| Ok(raw.clone())))
-        .await?
-        .answer;
-    let props = connection
-        .ask(Question::get("/props", &|raw| Ok(raw.clone())))
-        .await?
-        .answer;
-    let tokens = async |of: &str| {
-        let body = tokenize_body(of, false);
-        connection
-            .ask(Question::post("/tokenize", &|_| body.clone(), &read_tokens))
-            .await
-            .map(|told| told.answer)
-    };
-    let plain = tokens(".").await?;
+    let models = connection.fetch("models").await?;
+    let props = connection.fetch("/props").await?;
+    let plain = tokenize(connection, ".", false).await?;
     let start_text = ["/bos_token", "/eos_token"]
         .iter()
         .filter_map(|path| text(&props, path))
         .find(|name| !name.is_empty());
-    let start_token = match &start_text {
-        Some(name) => match tokens(name).await?.as_slice() {
-            [token] => Some(token.id),
-            _ => None,
-        },
-        None => None,
-    };
+    let start = tokenize(connection, start_text.as_deref().unwrap_or_default(), false).await?;
+    let ends = tokenize(connection, &TEXT_ENDS.concat(), false).await?;
     let meta = models.pointer("/data/0/meta").cloned().unwrap_or_default();
-    let number =
-        |value: &Value, path: &str| usize::try_from(count(value, path)).ok().filter(|n| *n > 0);
     Ok(Identity {
         described: json!({
             "n_params": meta.get("n_params"),
@@ -185,14 +135,18 @@ async fn llamacpp(connection: &Connection) -> Result<Identity, ModelError> {
             "n_vocab": meta.get("n_vocab"),
             "template": props.get("chat_template"),
         }),
-        context_length: number(&props, "/default_generation_settings/n_ctx"),
-        slots: number(&props, "/total_slots"),
+        context_length: size(&props, "/default_generation_settings/n_ctx"),
         pictures: props.pointer("/modalities/vision").and_then(Value::as_bool),
-        vocabulary: count(&meta, "/n_vocab"),
-        plain_token: plain.first().map_or(0, |t| t.id),
-        start_token,
-        text_start: text_start(&props, &tokens(&TEXT_ENDS.concat()).await?),
-        start_text,
         parameters: Some(count(&meta, "/n_params")).filter(|n| *n > 0),
+        llama: LlamaServer {
+            vocabulary: count(&meta, "/n_vocab"),
+            plain_token: plain.first().map_or(0, |t| t.id),
+            start_token: match start.as_slice() {
+                [token] => Some(token.id),
+                _ => None,
+            },
+            text_start: text_start(&props, &ends),
+            start_text,
+        },
     })
 }

@@ -1,56 +1,47 @@
 //! Models behind HTTP: every API people use, without losing a request, a cent or a key.
 //!
 //! [`providers`] lists them. A wire format is one file behind [`WireFormat`] that maps requests to
-//! bodies and bodies to answers, and one line in [`FORMATS`] ([`openai_chat`],
-//! [`openai_completions`], [`anthropic`], [`google`],
-//! [`llamacpp`]). What is common to all of them lives beside: the gate ([`flow`], [`limits`]), trying
-//! again ([`retry`]), keys ([`secret`]), prices, budgets and estimates ([`prices`], [`money`],
-//! [`estimate`]), batches. Suites, the engine and the store are not known here.
+//! bodies and bodies to answers, and one line in [`formats::FORMATS`]; a service is an entry of the catalogue.
+//! What is common to all of them lives beside: the gate (`flow`, `limits`), trying again (`retry`), keys
+//! ([`secret`]), prices, budgets and estimates ([`Prices`], [`Ledger`]), batches.
 
-pub mod anthropic;
 pub mod api_error;
 mod batch;
 mod batch_api;
 mod batch_results;
+mod batch_state;
 mod bounds;
 mod catalogue;
 mod connection;
-pub mod estimate;
-pub mod flow;
+mod estimate;
+mod flow;
 mod format;
-pub mod google;
+pub mod formats;
 mod http;
 mod identity;
-pub mod limits;
-pub mod llamacpp;
+mod limits;
+mod llamacpp;
 mod model;
-pub mod money;
-pub mod openai_chat;
-pub mod openai_completions;
+mod money;
 mod options;
 mod prefix;
-pub mod prices;
+mod prices;
 mod provider;
 mod queue;
-pub mod retry;
+mod remote;
+mod retry;
 mod score;
 pub mod secret;
 mod servers;
 mod stream;
 pub mod wire;
 
-pub use batch::{BatchPart, BatchState};
-pub use batch_api::BatchDialect;
-pub use estimate::{DryRun, Estimate, EstimateRow, Estimator};
+pub use batch_state::{BatchPart, BatchState};
+pub use catalogue::{CatalogueEntry, services};
 pub use flow::stop_waiting;
-pub use format::{FORMATS, WireFormat};
-pub use http::KeyHeader;
-pub use model::RemoteModel;
-pub use money::{Balance, Ledger};
-pub use options::{ARGUMENTS, Logprobs, Options, Timeouts};
-pub use prices::{Price, PriceList, Prices};
-pub use provider::{
-    RemoteProvider, has_batches, is_remote, providers, providers_with, sends_anothers_key,
-    sends_key, watched_providers,
-};
+pub use format::{BatchFormat, Echo, EchoFormat, Progress, TopTokens, Upload, WireFormat};
+pub use money::Ledger;
+pub use options::Options;
+pub use prices::{Price, Prices};
+pub use provider::{RemoteProvider, providers, providers_with, watched_providers};
 pub use stream::StreamFormat;

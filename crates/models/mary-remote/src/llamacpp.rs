@@ -7,10 +7,13 @@
 //! that are half a character cannot be emitted under a grammar; for those the whole distribution of
 //! that one position is asked for (`n_probs` = size of the vocabulary).
 
-use mary_contract::ContinuationScore;
+use mary_contract::{ContinuationScore, ModelError, Prompt, Start, Usage};
 use serde_json::{Value, json};
 
-use crate::wire::{ReadError, Unreadable, finite_score};
+use crate::connection::{Connection, Question};
+use crate::formats::openai_chat::messages;
+use crate::options::bad;
+use crate::wire::{Read, ReadError, RequestShape, Unreadable, count, finite_score, text, told};
 
 /// Fields of the answer we need; without this list it repeats the prompt and all settings.
 const FIELDS: &[&str] = &[
@@ -23,34 +26,98 @@ const FIELDS: &[&str] = &[
     "model",
 ];
 
-/// A token as the server's tokenizer gives it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Token {
-    pub id: u64,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-    /// It is whole characters, so that the server can emit it on its own.
-    pub whole: bool,
+/// What the server tells about itself and scoring needs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct LlamaServer {
+    pub(crate) vocabulary: u64,
+    /// A token it can always emit.
+    pub(crate) plain_token: u64,
+    pub(crate) start_token: Option<u64>,
+    /// The start token's text: begin of sequence, or end of sequence for models without.
+    pub(crate) start_text: Option<String>,
+    /// The token that ends a text in training and is no marker of a role.
+    pub(crate) text_start: Option<String>,
 }
 
-/// The body of a tokenizer request. `special` lets the tokenizer add what it adds by itself; special
-/// tokens spelt out in the text are read as such, as Hugging Face's tokenizers do.
-pub fn tokenize_body(text: &str, special: bool) -> Value {
-    json!({
+/// A token as the server's tokenizer gives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Token {
+    pub(crate) id: u64,
+    pub(crate) bytes: Vec<u8>,
+    /// It is whole characters, so that the server can emit it on its own.
+    whole: bool,
+}
+
+/// The text as the model's template renders it, up to where its answer begins.
+pub(crate) async fn render(connection: &Connection, prompt: &Prompt) -> Result<String, ModelError> {
+    let body = json!({"messages": messages(prompt)});
+    let read = |raw: &Value| {
+        let prompt = text(raw, "/prompt");
+        Ok(prompt.ok_or_else(|| Unreadable::missing("prompt"))?)
+    };
+    let body = |_: &RequestShape| body.clone();
+    let question = Question::post("/apply-template", &body, &read);
+    Ok(connection.ask(question).await?.answer)
+}
+
+/// The tokens of a text. `special` lets the tokenizer add what it adds by itself; special tokens spelt out
+/// in the text are read as such, as Hugging Face's tokenizers do.
+pub(crate) async fn tokenize(
+    connection: &Connection,
+    text: &str,
+    special: bool,
+) -> Result<Vec<Token>, ModelError> {
+    if text.is_empty() && !special {
+        return Ok(Vec::new());
+    }
+    let body = json!({
         "content": text,
         "add_special": special,
         "parse_special": true,
         "with_pieces": true,
-    })
+    });
+    let read = |raw: &Value| {
+        let tokens = raw.get("tokens").and_then(Value::as_array);
+        let tokens = tokens.ok_or_else(|| Unreadable::missing("tokens"))?;
+        let tokens: Option<Vec<Token>> = tokens.iter().map(read_token).collect();
+        Ok(tokens.ok_or_else(|| Unreadable::missing("id and piece for every token"))?)
+    };
+    let body = |_: &RequestShape| body.clone();
+    let question = Question::post("/tokenize", &body, &read);
+    Ok(connection.ask(question).await?.answer)
 }
 
-pub fn read_tokens(raw: &Value) -> Result<Vec<Token>, ReadError> {
-    let tokens = raw
-        .get("tokens")
-        .and_then(Value::as_array)
-        .ok_or_else(|| Unreadable::missing("tokens"))?;
-    let tokens: Option<Vec<Token>> = tokens.iter().map(read_token).collect();
-    Ok(tokens.ok_or_else(|| Unreadable::missing("id and piece for every token"))?)
+impl LlamaServer {
+    /// Cuts prefix and continuation into tokens, after a start token where one is wanted and can be named.
+    /// A text that a template rendered spells its own, and has no `start`.
+    pub(crate) async fn cut(
+        &self,
+        connection: &Connection,
+        (prefix, continuation): (&str, &str),
+        start: Option<(&Start, Option<&str>)>,
+    ) -> Result<Cut, ModelError> {
+        let named = matches!(start, Some((Start::Token(_), _)));
+        let special = start.is_some_and(|(start, _)| *start != Start::Never && !named);
+        let tokens = tokenize(connection, &format!("{prefix}{continuation}"), special).await?;
+        let first = tokens.first().map(|token| token.id);
+        let started = first.is_some() && first == self.start_token;
+        let before = match start {
+            Some((Start::Token(token), _)) => Some(token.as_str()),
+            Some((Start::Text, bos)) if !started => bos.or(self.text_start.as_deref()),
+            Some((Start::Always, bos)) if !started => {
+                let name = bos.or(self.start_text.as_deref());
+                let untold = || {
+                    bad("the server does not tell its start token")
+                        .hint("name it, for example --model-arg bos='<s>'")
+                };
+                Some(name.ok_or_else(untold)?)
+            }
+            _ => None,
+        };
+        // Where every token is the marker of a role, none of them is put first.
+        let before = tokenize(connection, before.unwrap_or_default(), false).await?;
+        Ok(cut(before, tokens, prefix, continuation)?)
+    }
 }
 
 fn read_token(raw: &Value) -> Option<Token> {
@@ -71,20 +138,20 @@ fn read_token(raw: &Value) -> Option<Token> {
 
 /// A text cut into tokens, with the place where the continuation begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cut {
+pub(crate) struct Cut {
     /// All tokens, start token included.
-    pub tokens: Vec<Token>,
+    tokens: Vec<Token>,
     /// The first token to be scored.
-    pub first: usize,
+    first: usize,
     /// That token also holds the end of the prefix.
-    pub merged: bool,
+    merged: bool,
     /// The first token of all would be scored, but has nothing before it.
-    pub first_unscored: bool,
+    first_unscored: bool,
 }
 
 /// Finds the continuation among tokens. `start` are tokens put before the text; they and whatever
 /// the tokenizer added by itself hold none of the text's bytes.
-pub fn cut(
+fn cut(
     start: Vec<Token>,
     tokens: Vec<Token>,
     prefix: &str,
@@ -132,17 +199,17 @@ pub fn cut(
 
 /// One question to the server: the log-probabilities of `count` tokens from `at` on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch {
+pub(crate) struct Stretch {
     /// Index of the first token.
-    pub at: usize,
-    pub count: usize,
+    at: usize,
+    count: usize,
     /// Asked by a grammar; otherwise by the whole distribution.
-    pub forced: bool,
+    pub(crate) forced: bool,
 }
 
 impl Cut {
     /// The questions that together cover all tokens to be scored.
-    pub fn stretches(&self) -> Vec<Stretch> {
+    pub(crate) fn stretches(&self) -> Vec<Stretch> {
         let mut stretches: Vec<Stretch> = Vec::new();
         for (at, token) in self.tokens.iter().enumerate().skip(self.first) {
             match stretches.last_mut() {
@@ -157,50 +224,40 @@ impl Cut {
         stretches
     }
 
-    /// The body of one question. `plain` is a token the server can always emit, which it is made to
-    /// emit where only the distribution matters.
-    pub fn body(&self, stretch: Stretch, vocabulary: u64, plain: u64) -> Value {
-        let ids = |range: std::ops::Range<usize>| -> Vec<u64> {
-            let tokens = self.tokens.get(range).unwrap_or_default();
-            tokens.iter().map(|t| t.id).collect()
-        };
-        let prompt = ids(0..stretch.at);
+    fn asked(&self, stretch: Stretch) -> &[Token] {
+        let range = stretch.at..stretch.at + stretch.count;
+        self.tokens.get(range).unwrap_or_default()
+    }
+
+    /// The body of one question. Where only the distribution matters, the server is made to emit a token
+    /// that it always can.
+    pub(crate) fn body(&self, stretch: Stretch, server: &LlamaServer) -> Value {
+        let before = self.tokens.get(..stretch.at).unwrap_or_default();
         let mut body = json!({
-            "prompt": prompt,
+            "prompt": before.iter().map(|t| t.id).collect::<Vec<_>>(),
             "n_predict": stretch.count,
             "n_probs": 1,
             "temperature": 0.0,
             "cache_prompt": true,
             "response_fields": FIELDS,
         });
-        if let Some(body) = body.as_object_mut() {
-            if stretch.forced {
-                let wanted: Vec<String> = ids(stretch.at..stretch.at + stretch.count)
-                    .iter()
-                    .map(|id| format!("<[{id}]>"))
-                    .collect();
-                body.insert(
-                    "grammar".into(),
-                    format!("root ::= {}", wanted.join(" ")).into(),
-                );
-            } else {
-                body.insert("n_probs".into(), vocabulary.into());
-                body.insert("logit_bias".into(), json!([[plain, 1000.0]]));
-            }
+        if stretch.forced {
+            let wanted = self.asked(stretch).iter().map(|t| format!(" <[{}]>", t.id));
+            body["grammar"] = format!("root ::={}", wanted.collect::<String>()).into();
+        } else {
+            body["n_probs"] = server.vocabulary.into();
+            body["logit_bias"] = json!([[server.plain_token, 1000.0]]);
         }
         body
     }
 
     /// Reads the log-probabilities out of the answer to one question.
-    pub fn read(&self, stretch: Stretch, raw: &Value) -> Result<Vec<f64>, ReadError> {
+    pub(crate) fn read(&self, stretch: Stretch, raw: &Value) -> Result<Read<Vec<f64>>, ReadError> {
         let steps = raw
             .get("completion_probabilities")
             .and_then(Value::as_array)
             .ok_or_else(|| Unreadable::missing("completion_probabilities"))?;
-        let wanted = self
-            .tokens
-            .get(stretch.at..stretch.at + stretch.count)
-            .unwrap_or_default();
+        let wanted = self.asked(stretch);
         if steps.len() != wanted.len() {
             return Err(Unreadable(format!(
                 "{} tokens came back where {} were asked for",
@@ -219,12 +276,23 @@ impl Cut {
                     .and_then(|entry| entry.get("logprob").and_then(Value::as_f64))
             })
             .collect();
-        let missing = || Unreadable("the server emitted other tokens than it was told to".into());
-        Ok(values.ok_or_else(missing)?)
+        let other = || Unreadable("the server emitted other tokens than it was told to".into());
+        Ok(Read {
+            answer: values.ok_or_else(other)?,
+            usage: Usage {
+                prompt_tokens: count(raw, "/tokens_evaluated"),
+                cached_tokens: count(raw, "/timings/cache_n"),
+                completion_tokens: count(raw, "/tokens_predicted"),
+                ..Usage::default()
+            },
+            usage_told: told(raw, "/tokens_evaluated"),
+            cache_writes: 0,
+            model_version: text(raw, "/model"),
+        })
     }
 
     /// The score, once all questions are answered.
-    pub fn score(&self, logprobs: Vec<f64>) -> Result<ContinuationScore, ReadError> {
+    pub(crate) fn score(&self, logprobs: Vec<f64>) -> Result<ContinuationScore, ReadError> {
         let scored = self.tokens.get(self.first..).unwrap_or_default();
         let tokens = scored
             .iter()
@@ -269,7 +337,7 @@ mod tests {
             stretches,
             [(1, 1, true), (2, 1, false), (3, 1, false), (4, 1, true)]
         );
-        insta::assert_json_snapshot!(cut.body(cut.stretches()[0], 9, 1), @r###"
+        insta::assert_json_snapshot!(cut.body(cut.stretches()[0], &LlamaServer::default()), @r###"
         {
           "prompt": [
             1
@@ -328,7 +396,7 @@ mod tests {
         let raw = json!({"completion_probabilities": [
             {"id": 2, "logprob": -7.5, "top_logprobs": [{"id": 9, "logprob": -0.1}]},
         ]});
-        assert_eq!(cut.read(stretch, &raw).unwrap(), [-7.5]);
+        assert_eq!(cut.read(stretch, &raw).unwrap().answer, [-7.5]);
         let other = json!({"completion_probabilities": [{"id": 9, "logprob": -0.1}]});
         assert!(cut.read(stretch, &other).is_err());
     }

@@ -7,22 +7,22 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::{Account, Balance, ErrorKind, ModelError, Watcher};
 use tokio::sync::Notify;
 
 /// One budget, shared by all models that one list of providers opens.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Ledger {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Shared {
     state: Mutex<State>,
     settled: Notify,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     limit: Option<f64>,
     balance: Balance,
@@ -30,39 +30,16 @@ struct State {
     watcher: Option<Watcher>,
 }
 
-/// What a ledger holds, in dollars.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Balance {
-    /// Spent, `lost` included.
-    pub spent: f64,
-    /// Of that, what was paid, or may have been, for answers that did not come: at the estimate where
-    /// nobody said what they cost.
-    pub lost: f64,
-    /// Set aside for what is under way.
-    pub promised: f64,
-}
-
-impl Balance {
-    fn lose(&mut self, dollars: f64) {
-        self.spent += dollars;
-        self.lost += dollars;
-    }
-}
-
-type Watch = dyn Fn(Balance) + Send + Sync;
-
-struct Watcher(Box<Watch>);
-
-impl std::fmt::Debug for Watcher {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Watcher")
-    }
+/// Counts dollars as spent without an answer.
+fn lose(balance: &mut Balance, dollars: f64) {
+    balance.spent += dollars;
+    balance.lost += dollars;
 }
 
 impl State {
     /// Tells the watcher, before the lock is given back: what it writes down is in order.
     fn changed(&self) {
-        if let Some(Watcher(watch)) = &self.watcher {
+        if let Some(watch) = &self.watcher {
             watch(self.balance);
         }
     }
@@ -91,28 +68,6 @@ impl Ledger {
         self.state().balance.spent
     }
 
-    pub fn balance(&self) -> Balance {
-        self.state().balance
-    }
-
-    /// Counts dollars that were spent before (by the run that is resumed).
-    pub fn add_spent(&self, dollars: f64) {
-        let mut state = self.state();
-        state.balance.spent += dollars;
-        state.changed();
-    }
-
-    /// From now on every change is told here. A request leaves only after it was told of. The last
-    /// watcher counts.
-    pub fn watch(&self, watch: impl Fn(Balance) + Send + Sync + 'static) {
-        self.state().watcher = Some(Watcher(Box::new(watch)));
-    }
-
-    /// Nobody is told any more.
-    pub fn unwatch(&self) {
-        self.state().watcher = None;
-    }
-
     /// Sets the likely cost of a request aside, or refuses.
     pub async fn promise(&self, dollars: f64) -> Result<Promise, ModelError> {
         loop {
@@ -139,6 +94,22 @@ impl Ledger {
     }
 }
 
+impl Account for Ledger {
+    fn balance(&self) -> Balance {
+        self.state().balance
+    }
+
+    fn add_spent(&self, dollars: f64) {
+        let mut state = self.state();
+        state.balance.spent += dollars;
+        state.changed();
+    }
+
+    fn watch(&self, watcher: Option<Watcher>) {
+        self.state().watcher = watcher;
+    }
+}
+
 fn exhausted(state: &State, dollars: f64) -> ModelError {
     let limit = state.limit.unwrap_or_default();
     ModelError::new(
@@ -153,7 +124,6 @@ fn exhausted(state: &State, dollars: f64) -> ModelError {
 
 /// Money set aside for one request. Dropping it gives the money back, unless the request is at the
 /// server just then: nobody will know whether it was answered, so it counts as spent.
-#[derive(Debug)]
 pub struct Promise {
     ledger: Ledger,
     dollars: f64,
@@ -183,7 +153,7 @@ impl Promise {
     /// Of several requests for one answer some were answered and paid for, in vain.
     pub fn lost_part(&self, dollars: f64) {
         let mut state = self.ledger.state();
-        state.balance.lose(dollars);
+        lose(&mut state.balance, dollars);
         state.changed();
     }
 
@@ -207,7 +177,7 @@ impl Promise {
 
     fn give_back(&self, state: &mut State) {
         if self.out.load(Ordering::Relaxed) {
-            state.balance.lose(self.dollars);
+            lose(&mut state.balance, self.dollars);
         }
         state.balance.promised = (state.balance.promised - self.dollars).max(0.0);
         state.under_way = state.under_way.saturating_sub(1);
@@ -251,7 +221,7 @@ mod tests {
         first.settle(0.4);
         let second = second.await.unwrap().unwrap();
         second.settle(0.5);
-        let error = ledger.promise(0.2).await.unwrap_err();
+        let error = ledger.promise(0.2).await.err().unwrap();
         assert!(error.is_fatal());
         assert_eq!(error.kind, ErrorKind::Budget);
         assert!(error.message.contains("$0.9000 is spent"), "{error}");
@@ -262,10 +232,10 @@ mod tests {
         let ledger = Ledger::new();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let book = Arc::clone(&seen);
-        ledger.watch(move |now| {
+        ledger.watch(Some(Box::new(move |now| {
             let told = (now.spent, now.lost, now.promised);
             book.lock().unwrap().push(told);
-        });
+        })));
         let first = ledger.promise(0.5).await.unwrap();
         let second = ledger.promise(0.25).await.unwrap();
         first.settle(0.125);

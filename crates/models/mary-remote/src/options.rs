@@ -6,109 +6,44 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use mary_contract::{ErrorKind, ModelError, ModelSettings};
+use serde::Deserialize;
 
 use crate::retry::RetryPolicy;
 
-/// Every argument, with its default and what it does.
-pub const ARGUMENTS: &[(&str, &str, &str)] = &[
-    (
-        "reasoning_effort",
-        "",
-        "minimal, low, medium, high: passed to reasoning models",
-    ),
-    (
-        "reasoning_tokens",
-        "4096",
-        "room for hidden reasoning on top of the task's token limit, reasoning models only",
-    ),
-    (
-        "thinking_budget",
-        "",
-        "tokens of thinking (Anthropic, Gemini 2.5), instead of an effort",
-    ),
-    (
-        "rpm",
-        "",
-        "requests per minute, beside what the headers say",
-    ),
-    ("tpm", "", "tokens per minute, beside what the headers say"),
-    ("retries", "10", "attempts beyond the first"),
-    (
-        "max_wait",
-        "600",
-        "seconds: a provider that asks for a longer wait ends the run, resumable",
-    ),
-    (
-        "stop_wait",
-        "60",
-        "seconds that a stop (Ctrl-C, an error that ends the run) waits for answers under way",
-    ),
-    (
-        "backoff_ms",
-        "500",
-        "first pause after an overload, at most",
-    ),
-    ("connect_timeout", "10", "seconds"),
-    (
-        "first_byte_timeout",
-        "600",
-        "seconds until an answer begins",
-    ),
-    ("timeout", "900", "seconds until an answer is complete"),
-    ("cache", "on", "on or off: explicit cache marks (Anthropic)"),
-    (
-        "images",
-        "",
-        "true or false, where we cannot know whether the model takes pictures",
-    ),
-    (
-        "logprobs",
-        "",
-        "none, top or echo: how log-probabilities are asked for",
-    ),
-    (
-        "bos",
-        "",
-        "text of the start token, where scoring needs one and the server adds none",
-    ),
-    (
-        "omit",
-        "",
-        "comma-separated parameters that are not sent (temperature, top_p, top_k, seed, stop)",
-    ),
-    ("prices", "", "path of a price file that comes before ours"),
-    (
-        "key_env",
-        "",
-        "name of the environment variable that holds the key",
-    ),
-    (
-        "check",
-        "true",
-        "ask the provider for the model by name before anything is spent",
-    ),
-    (
-        "batch",
-        "",
-        "path of a state file: use the provider's batch API",
-    ),
-    (
-        "batch_wait",
-        "0",
-        "seconds to wait for a batch before leaving it",
-    ),
-    ("batch_poll", "30", "seconds between looks at a batch"),
-    (
-        "batch_again",
-        "false",
-        "submit a batch again whose creation was never confirmed and that the provider does not list",
-    ),
+/// Every argument with its default; docs/remote.md says what each does.
+const ARGUMENTS: &[(&str, &str)] = &[
+    ("reasoning_effort", ""),
+    ("reasoning_tokens", "4096"),
+    ("thinking_budget", ""),
+    ("rpm", ""),
+    ("tpm", ""),
+    ("retries", "10"),
+    ("max_wait", "600"),
+    ("stop_wait", "60"),
+    ("backoff_ms", "500"),
+    ("connect_timeout", "10"),
+    ("first_byte_timeout", "600"),
+    ("timeout", "900"),
+    ("cache", "on"),
+    ("images", ""),
+    ("logprobs", ""),
+    ("bos", ""),
+    ("omit", ""),
+    ("prices", ""),
+    ("key_env", ""),
+    ("check", "true"),
+    ("batch", ""),
+    ("batch_wait", "0"),
+    ("batch_poll", "30"),
+    ("batch_again", "false"),
 ];
 
 /// How log-probabilities are asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Logprobs {
     /// Not at all.
+    #[default]
     None,
     /// The most probable next tokens.
     Top,
@@ -119,35 +54,51 @@ pub enum Logprobs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timeouts {
-    pub connect: Duration,
-    pub first_byte: Duration,
+pub(crate) struct Timeouts {
+    pub(crate) connect: Duration,
+    /// Until an answer begins.
+    pub(crate) first_byte: Duration,
     /// Until an answer is complete.
-    pub total: Duration,
+    pub(crate) total: Duration,
 }
 
 /// The arguments of a remote model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    pub(crate) reasoning_effort: Option<String>,
-    pub(crate) reasoning_tokens: u32,
-    pub(crate) thinking_budget: Option<u32>,
+    /// `minimal`, `low`, `medium`, `high`: passed to reasoning models.
+    pub reasoning_effort: Option<String>,
+    /// Room for hidden reasoning on top of the task's token limit, reasoning models only.
+    pub reasoning_tokens: u32,
+    /// Tokens of thinking (Anthropic, Gemini 2.5), instead of an effort.
+    pub thinking_budget: Option<u32>,
+    /// Requests per minute, beside what the headers say.
     pub(crate) rpm: Option<f64>,
+    /// Tokens per minute, beside what the headers say.
     pub(crate) tpm: Option<f64>,
     pub(crate) retry: RetryPolicy,
+    /// How long a stop (Ctrl-C, an error that ends the run) waits for answers under way.
     pub(crate) stop_wait: Duration,
     pub(crate) timeouts: Timeouts,
+    /// Explicit cache marks.
     pub(crate) cache: bool,
+    /// Whether the model takes pictures, where we cannot know.
     pub(crate) images: Option<bool>,
     pub(crate) logprobs: Option<Logprobs>,
+    /// Text of the start token, where scoring needs one and the server adds none.
     pub(crate) bos: Option<String>,
+    /// Parameters that are not sent.
     pub(crate) omit: BTreeSet<String>,
+    /// A price file that comes before ours.
     pub(crate) prices: Option<PathBuf>,
+    /// The variable that holds the key.
     pub(crate) key_env: Option<String>,
+    /// Ask the provider for the model before anything is spent.
     pub(crate) check: bool,
+    /// The state file of batches, where the provider's batch API is used.
     pub(crate) batch: Option<PathBuf>,
     pub(crate) batch_wait: Duration,
     pub(crate) batch_poll: Duration,
+    /// Submit a batch again whose creation was never confirmed and that the provider does not list.
     pub(crate) batch_again: bool,
 }
 
@@ -157,35 +108,32 @@ pub(crate) const OMITTABLE: &[&str] = &["temperature", "top_p", "top_k", "seed",
 impl Options {
     /// Reads the arguments; an unknown one is refused, since it is most likely a slip.
     pub fn read(settings: &ModelSettings) -> Result<Self, ModelError> {
-        let unknown = settings
-            .args
-            .keys()
-            .find(|name| ARGUMENTS.iter().all(|(known, ..)| known != name));
-        if let Some(name) = unknown {
-            let known: Vec<_> = ARGUMENTS.iter().map(|(name, ..)| *name).collect();
+        let known = || ARGUMENTS.iter().map(|(name, _)| *name);
+        if let Some(name) = settings.args.keys().find(|&n| !known().any(|k| k == n)) {
+            let known: Vec<_> = known().collect();
             return Err(bad(format!("a remote model has no argument `{name}`"))
                 .hint(format!("it has: {}", known.join(", "))));
         }
         let args = Args(settings);
-        let backoff = Duration::from_millis(args.number("backoff_ms", 500)?);
+        let backoff = Duration::from_millis(args.number("backoff_ms")?.unwrap_or(500));
         Ok(Self {
             reasoning_effort: args.text("reasoning_effort"),
-            reasoning_tokens: args.number("reasoning_tokens", 4096)?,
-            thinking_budget: args.optional("thinking_budget")?,
+            reasoning_tokens: args.number("reasoning_tokens")?.unwrap_or_default(),
+            thinking_budget: args.number("thinking_budget")?,
             rpm: args.positive("rpm")?,
             tpm: args.positive("tpm")?,
             retry: RetryPolicy {
-                retries: args.number("retries", 10)?,
+                retries: args.number("retries")?.unwrap_or_default(),
                 overload_base: backoff,
                 broken_base: backoff / 10,
-                longest_wait: args.seconds("max_wait", 600.0)?,
+                longest_wait: args.seconds("max_wait")?,
                 ..RetryPolicy::default()
             },
-            stop_wait: args.seconds("stop_wait", 60.0)?,
+            stop_wait: args.seconds("stop_wait")?,
             timeouts: Timeouts {
-                connect: args.seconds("connect_timeout", 10.0)?,
-                first_byte: args.seconds("first_byte_timeout", 600.0)?,
-                total: args.seconds("timeout", 900.0)?,
+                connect: args.seconds("connect_timeout")?,
+                first_byte: args.seconds("first_byte_timeout")?,
+                total: args.seconds("timeout")?,
             },
             cache: args.switch("cache")?.unwrap_or(true),
             images: args.switch("images")?,
@@ -195,12 +143,9 @@ impl Options {
             prices: args.text("prices").map(PathBuf::from),
             key_env: args.text("key_env"),
             check: args.switch("check")?.unwrap_or(true),
-            batch: settings
-                .batches
-                .clone()
-                .or_else(|| args.text("batch").map(PathBuf::from)),
-            batch_wait: args.seconds("batch_wait", 0.0)?,
-            batch_poll: args.seconds("batch_poll", 30.0)?,
+            batch: (settings.batches.clone()).or_else(|| args.text("batch").map(PathBuf::from)),
+            batch_wait: args.seconds("batch_wait")?,
+            batch_poll: args.seconds("batch_poll")?,
             batch_again: args.switch("batch_again")?.unwrap_or(false),
         })
     }
@@ -209,29 +154,27 @@ impl Options {
 struct Args<'a>(&'a ModelSettings);
 
 impl Args<'_> {
+    /// What the user says, or the default of the list; `None` where both are empty.
     fn text(&self, name: &str) -> Option<String> {
-        let value = self.0.args.get(name)?.trim();
+        let said = self.0.args.get(name).map(|value| value.trim());
+        let default = || Some(ARGUMENTS.iter().find(|(known, _)| *known == name)?.1);
+        let value = said.filter(|v| !v.is_empty()).or_else(default)?;
         (!value.is_empty()).then(|| value.to_owned())
     }
 
-    fn optional<T: FromStr>(&self, name: &str) -> Result<Option<T>, ModelError> {
-        let Some(value) = self.text(name) else {
-            return Ok(None);
+    fn number<T: FromStr>(&self, name: &str) -> Result<Option<T>, ModelError> {
+        let wrong = |value| {
+            let message = format!("{name}={value}: expected a number that is not negative");
+            bad(message)
         };
-        match value.parse() {
-            Ok(value) => Ok(Some(value)),
-            Err(_) => Err(bad(format!(
-                "{name}={value}: expected a number that is not negative"
-            ))),
-        }
-    }
-
-    fn number<T: FromStr>(&self, name: &str, default: T) -> Result<T, ModelError> {
-        Ok(self.optional(name)?.unwrap_or(default))
+        let value = self.text(name);
+        value
+            .map(|value| value.parse().map_err(|_| wrong(value)))
+            .transpose()
     }
 
     fn positive(&self, name: &str) -> Result<Option<f64>, ModelError> {
-        match self.optional::<f64>(name)? {
+        match self.number::<f64>(name)? {
             Some(x) if !(x.is_finite() && x > 0.0) => {
                 Err(bad(format!("{name}={x}: expected a number above 0")))
             }
@@ -239,8 +182,8 @@ impl Args<'_> {
         }
     }
 
-    fn seconds(&self, name: &str, default: f64) -> Result<Duration, ModelError> {
-        let seconds = self.number(name, default)?;
+    fn seconds(&self, name: &str) -> Result<Duration, ModelError> {
+        let seconds = self.number(name)?.unwrap_or_default();
         Duration::try_from_secs_f64(seconds)
             .map_err(|_| bad(format!("{name}={seconds}: expected seconds")))
     }
@@ -266,22 +209,18 @@ impl Args<'_> {
 
     fn omitted(&self) -> Result<BTreeSet<String>, ModelError> {
         let text = self.text("omit").unwrap_or_default();
-        let names: BTreeSet<String> = text
-            .split(',')
-            .map(|name| name.trim().to_owned())
-            .filter(|name| !name.is_empty())
-            .collect();
-        match names.iter().find(|n| !OMITTABLE.contains(&n.as_str())) {
-            None => Ok(names),
-            Some(name) => Err(bad(format!(
+        let names = text.split(',').map(str::trim).filter(|n| !n.is_empty());
+        if let Some(name) = names.clone().find(|n| !OMITTABLE.contains(n)) {
+            return Err(bad(format!(
                 "omit={name}: only {} can be left out",
                 OMITTABLE.join(", ")
-            ))),
+            )));
         }
+        Ok(names.map(str::to_owned).collect())
     }
 }
 
-fn bad(message: String) -> ModelError {
+pub(crate) fn bad(message: impl Into<String>) -> ModelError {
     ModelError::new(ErrorKind::BadRequest, message)
 }
 
@@ -304,12 +243,9 @@ mod tests {
     fn defaults_are_those_of_the_list() {
         let options = read(&[]).unwrap();
         assert_eq!(options.retry, RetryPolicy::default());
-        let listed: Vec<_> = ARGUMENTS
-            .iter()
-            .filter(|(.., default, _)| !default.is_empty())
-            .map(|(name, default, _)| (*name, *default))
-            .collect();
-        assert_eq!(read(&listed).unwrap(), options);
+        assert_eq!(options.timeouts.total, Duration::from_secs(900));
+        assert!(options.cache && options.check && !options.batch_again);
+        assert_eq!(read(ARGUMENTS).unwrap(), options);
     }
 
     #[test]

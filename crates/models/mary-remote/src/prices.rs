@@ -20,7 +20,7 @@ pub struct PriceList {
 }
 
 /// The price of a model, in dollars per million tokens.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// The provider's name here (`openai`).

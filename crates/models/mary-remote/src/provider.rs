@@ -3,20 +3,24 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use mary_contract::{ErrorKind, Model, ModelCard, ModelError, ModelRef, ModelSettings, Provider};
+use mary_contract::{
+    Account, ErrorKind, Estimator, Model, ModelCard, ModelError, ModelRef, ModelSettings, Provider,
+    SentKey, Service,
+};
 use serde_json::json;
 
-use crate::catalogue::{Entry, SERVICES};
+use crate::catalogue::{CatalogueEntry, services};
 use crate::connection::Connection;
-use crate::estimate::Estimator;
+use crate::estimate::PriceEstimator;
 use crate::flow::{Flow, FlowSettings};
-use crate::http::{Http, HttpSettings, KeyHeader, base_urls};
+use crate::http::{Http, HttpSettings, base_urls};
 use crate::identity::Identity;
-use crate::model::{Remote, RemoteModel};
+use crate::model::RemoteModel;
 use crate::money::Ledger;
-use crate::options::{Logprobs, Options};
+use crate::options::{Logprobs, Options, bad};
 use crate::prefix::PrefixBook;
 use crate::queue::wait;
+use crate::remote::Remote;
 use crate::secret::{self, Secret};
 use crate::wire::RequestShape;
 
@@ -37,134 +41,73 @@ pub fn watched_providers(ledger: &Ledger) -> Vec<Box<dyn Provider>> {
 }
 
 fn all(ledger: &Ledger, watched: bool) -> Vec<Box<dyn Provider>> {
-    SERVICES
-        .iter()
-        .map(|entry| {
-            Box::new(RemoteProvider {
-                entry,
-                ledger: ledger.clone(),
-                watched,
-            }) as Box<dyn Provider>
-        })
-        .collect()
-}
-
-/// Whether a provider of this name is one of ours.
-pub fn is_remote(provider: &str) -> bool {
-    SERVICES.iter().any(|entry| entry.name == provider)
-}
-
-/// Whether opening any of these models with these settings would send a key to the host that the
-/// settings name. This machine counts as a host: on a shared one, others listen on its ports.
-pub fn sends_key(models: &[ModelRef], settings: &ModelSettings) -> bool {
-    if settings.base_url.is_none() {
-        return false;
-    }
-    models.iter().any(|model| {
-        let Ok(entry) = entry_of(&model.provider) else {
-            return false;
-        };
-        let named = settings.args.get("key_env").map(String::as_str);
-        let names: Vec<&str> = match named {
-            Some(name) => vec![name],
-            None => entry.keys.to_vec(),
-        };
-        secret::find(&names, Path::new(".")).is_some()
-    })
-}
-
-/// Whether opening any of these models with these settings would send a secret that is not among the
-/// service's own variables, to any host.
-pub fn sends_anothers_key(models: &[ModelRef], settings: &ModelSettings) -> bool {
-    let Some(named) = settings.args.get("key_env") else {
-        return false;
+    let provider = |entry| RemoteProvider {
+        watched,
+        ..RemoteProvider::new(entry, ledger)
     };
-    models.iter().any(|model| {
-        let Ok(entry) = entry_of(&model.provider) else {
-            return false;
-        };
-        !entry.keys.contains(&named.as_str()) && secret::find(&[named], Path::new(".")).is_some()
-    })
-}
-
-/// Whether a provider has a batch API that we speak.
-pub fn has_batches(provider: &str) -> bool {
-    matches!(provider, "openai" | "anthropic")
-}
-
-pub(crate) fn entry_of(provider: &str) -> Result<&'static Entry, ModelError> {
-    SERVICES
-        .iter()
-        .find(|entry| entry.name == provider)
-        .ok_or_else(|| {
-            let names: Vec<_> = SERVICES.iter().map(|e| e.name).collect();
-            ModelError::new(
-                ErrorKind::NotFound,
-                format!("`{provider}` is no remote provider"),
-            )
-            .hint(format!("remote providers: {}", names.join(", ")))
-        })
+    let boxed = |entry| Box::new(provider(entry)) as Box<dyn Provider>;
+    services().iter().map(boxed).collect()
 }
 
 /// Opens models of one service.
-#[derive(Debug, Clone)]
 pub struct RemoteProvider {
-    pub(crate) entry: &'static Entry,
-    pub(crate) ledger: Ledger,
+    entry: &'static CatalogueEntry,
+    ledger: Ledger,
     /// Somebody looks on while answers are written.
-    pub(crate) watched: bool,
+    watched: bool,
 }
 
 /// What is known before anything is sent.
 struct Plan {
     options: Options,
     /// The first names the model in fingerprints; the others are taken to serve the same.
-    base: reqwest::Url,
-    others: Vec<reqwest::Url>,
+    bases: Vec<reqwest::Url>,
     usual_address: bool,
     logprobs: Logprobs,
     shape: RequestShape,
+    /// The provider's name for the model.
     name: String,
     card: ModelCard,
 }
 
 impl RemoteProvider {
+    /// The provider of a service, in the catalogue or not; its models spend from this ledger.
+    pub fn new(entry: &'static CatalogueEntry, ledger: &Ledger) -> Self {
+        Self {
+            entry,
+            ledger: ledger.clone(),
+            watched: false,
+        }
+    }
+
     fn plan(&self, model: &ModelRef, settings: &ModelSettings) -> Result<Plan, ModelError> {
         let entry = self.entry;
         let options = Options::read(settings)?;
         let address = settings.base_url.as_deref().unwrap_or(entry.base_url);
         if address.is_empty() {
-            return Err(ModelError::new(
-                ErrorKind::BadRequest,
-                "`compatible` needs to know where the server listens",
-            )
-            .hint("say --base-url http://localhost:8000/v1"));
+            return Err(bad("`compatible` needs to know where the server listens")
+                .hint("say --base-url http://localhost:8000/v1"));
         }
-        let mut others = base_urls(address)?;
-        let base = others.remove(0);
+        let bases = base_urls(address)?;
         let logprobs = options.logprobs.unwrap_or(entry.logprobs_of(&model.name));
         self.check_logprobs(logprobs)?;
         let mut shape = entry.shape(&model.name);
         shape.omit.extend(options.omit.iter().cloned());
-        if options.batch.is_some() && !has_batches(entry.name) {
-            return Err(ModelError::new(
-                ErrorKind::BadRequest,
-                format!("{} has no batch API that we know", entry.title),
-            )
-            .hint("leave --batch out; openai/ and anthropic/ have one"));
+        if options.batch.is_some() && !self.has_batches() {
+            let message = format!("{} has no batch API that we know", entry.title);
+            return Err(bad(message).hint("leave --batch out; openai/ and anthropic/ have one"));
         }
         let capabilities = entry.capabilities(&model.name, logprobs, options.images);
         let mut card = ModelCard::new(model.clone(), capabilities);
         describe(&mut card, entry, &options, logprobs, &shape);
-        let places: Vec<String> = std::iter::once(&base).chain(&others).map(place).collect();
+        let places: Vec<String> = bases.iter().map(place).collect();
         card.conventions
             .insert("endpoint".into(), places.join(", "));
         Ok(Plan {
             usual_address: address == entry.base_url,
             name: sent_name(entry, model),
             options,
-            base,
-            others,
+            bases,
             logprobs,
             shape,
             card,
@@ -173,33 +116,26 @@ impl RemoteProvider {
 
     fn check_logprobs(&self, logprobs: Logprobs) -> Result<(), ModelError> {
         let fits = match logprobs {
-            Logprobs::None => true,
-            Logprobs::Forced => self.entry.name == "llamacpp",
-            Logprobs::Echo => self.entry.plain.is_some(),
-            Logprobs::Top => self.entry.chat.is_some_and(|f| f.lists_top_tokens()),
+            // Nobody can ask for the last: it is the way of the service itself.
+            Logprobs::None | Logprobs::Forced => true,
+            Logprobs::Echo => self.entry.plain.is_some_and(|f| f.echo().is_some()),
+            Logprobs::Top => self.entry.chat.is_some_and(|f| f.top_tokens().is_some()),
         };
         if fits {
             return Ok(());
         }
-        Err(ModelError::new(
-            ErrorKind::BadRequest,
-            format!(
-                "{} gives no log-probabilities in the way asked for by the argument logprobs",
-                self.entry.title
-            ),
-        ))
+        Err(bad(format!(
+            "{} gives no log-probabilities in the way asked for by the argument logprobs",
+            self.entry.title
+        )))
     }
 
     fn key(&self, options: &Options) -> Result<(String, Option<Secret>), ModelError> {
-        let custom: Vec<&str> = options.key_env.iter().map(String::as_str).collect();
-        let names = if custom.is_empty() {
-            self.entry.keys
-        } else {
-            custom.as_slice()
-        };
-        let key = secret::find(names, Path::new("."));
-        if key.is_none() && (self.entry.needs_key || !custom.is_empty()) {
-            return Err(secret::missing(self.entry.title, names));
+        let named = options.key_env.as_deref();
+        let names = named.map_or_else(|| self.entry.keys.clone(), |name| vec![name]);
+        let key = secret::find(&names, Path::new("."));
+        if key.is_none() && (self.entry.needs_key || named.is_some()) {
+            return Err(secret::missing(self.entry.title, &names));
         }
         Ok((names.first().copied().unwrap_or("").to_owned(), key))
     }
@@ -207,16 +143,13 @@ impl RemoteProvider {
     fn connection(&self, plan: &Plan, settings: &ModelSettings) -> Result<Connection, ModelError> {
         let (key_env, key) = self.key(&plan.options)?;
         let max_in_flight = settings.max_connections.unwrap_or(self.entry.max_in_flight);
-        let format = self.entry.main_format();
-        let header = format.map_or(KeyHeader::Bearer, |f| f.key_header());
+        let no_format = || bad(format!("{} speaks no format", self.entry.title));
+        let format = self.entry.main_format().ok_or_else(no_format)?;
         Ok(Connection {
             http: Http::new(HttpSettings {
-                bases: std::iter::once(&plan.base)
-                    .chain(&plan.others)
-                    .cloned()
-                    .collect(),
-                key: key.map(|key| (header, key)),
-                headers: format.map_or(&[], |f| f.headers()),
+                bases: plan.bases.clone(),
+                key: key.map(|key| (format.key_header(), key)),
+                headers: format.headers(),
                 timeouts: plan.options.timeouts,
                 connections: max_in_flight,
             })?,
@@ -229,74 +162,23 @@ impl RemoteProvider {
             }),
             retry: plan.options.retry,
             shape: Mutex::new(plan.shape.clone()),
-            title: self.entry.title,
+            entry: self.entry,
             key_env,
-            console: self.entry.console,
             model: plan.name.clone(),
-            start: self.entry.start,
         })
     }
 
-    /// Opens a model, as [`Provider::open`] does, with its own type.
-    pub fn open_remote(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-    ) -> Result<RemoteModel, ModelError> {
-        let mut plan = self.plan(model, settings)?;
-        let connection = self.connection(&plan, settings)?;
-        let estimator = Estimator::of(self.entry, model, plan.options.clone())?;
-        if let Some(budget) = settings.budget {
-            if estimator.price().is_none() {
-                return Err(ModelError::new(
-                    ErrorKind::Budget,
-                    format!("no price is known for {model}, so a budget cannot be kept"),
-                )
-                .hint("add its price to a file and name it with MARY_PRICES (docs/remote.md shows the form), or leave --budget out"));
-            }
-            self.ledger.limit(budget);
-        }
-        let (connection, identity) = self.identify(connection, &plan)?;
-        plan.card.context_length = identity.context_length;
-        plan.card.parameters = identity.parameters;
-        if let (Some(pictures), None) = (identity.pictures, plan.options.images) {
-            plan.card.capabilities.images = pictures && plan.card.capabilities.chat;
-        }
-        plan.card.fingerprint = fingerprint(&plan, &identity)?;
-        Ok(RemoteModel {
-            remote: Arc::new(Remote {
-                entry: self.entry,
-                card: plan.card,
-                options: plan.options,
-                connection,
-                logprobs: plan.logprobs,
-                estimator,
-                ledger: self.ledger.clone(),
-                watched: self.watched,
-                identity,
-                prefixes: Mutex::new(PrefixBook::default()),
-            }),
-        })
-    }
-
-    fn identify(
-        &self,
-        connection: Connection,
-        plan: &Plan,
-    ) -> Result<(Connection, Identity), ModelError> {
+    fn identify(&self, connection: &Connection, plan: &Plan) -> Result<Identity, ModelError> {
         // Scoring by forced tokens needs to know the vocabulary, courtesy or not.
         if !plan.options.check && plan.logprobs != Logprobs::Forced {
-            return Ok((connection, Identity::default()));
+            return Ok(Identity::default());
         }
-        let entry = self.entry;
-        let usual_address = plan.usual_address;
-        wait(async move {
-            let identity = tokio::select! {
+        wait(async {
+            tokio::select! {
                 biased;
                 () = connection.flow.stopped() => Err(Flow::interrupted()),
-                identity = Identity::probe(&connection, entry, usual_address) => identity,
-            }?;
-            Ok((connection, identity))
+                identity = Identity::probe(connection, plan.usual_address) => identity,
+            }
         })
     }
 }
@@ -314,17 +196,86 @@ impl Provider for RemoteProvider {
         self.plan(model, settings).map(|plan| plan.card)
     }
 
+    fn service(&self) -> Option<&dyn Service> {
+        Some(self)
+    }
+
     fn open(
         &self,
         model: &ModelRef,
         settings: &ModelSettings,
     ) -> Result<Box<dyn Model>, ModelError> {
-        Ok(Box::new(self.open_remote(model, settings)?))
+        let mut plan = self.plan(model, settings)?;
+        let connection = self.connection(&plan, settings)?;
+        let estimator = PriceEstimator::new(self.entry, model, &plan.options)?;
+        if let Some(budget) = settings.budget {
+            if estimator.price().is_none() {
+                return Err(ModelError::new(
+                    ErrorKind::Budget,
+                    format!("no price is known for {model}, so a budget cannot be kept"),
+                )
+                .hint("add its price to a file and name it with MARY_PRICES (docs/remote.md shows the form), or leave --budget out"));
+            }
+            self.ledger.limit(budget);
+        }
+        let identity = self.identify(&connection, &plan)?;
+        plan.card.context_length = identity.context_length;
+        plan.card.parameters = identity.parameters;
+        if let (Some(pictures), None) = (identity.pictures, plan.options.images) {
+            plan.card.capabilities.images = pictures && plan.card.capabilities.chat;
+        }
+        plan.card.fingerprint = fingerprint(&plan, &identity)?;
+        Ok(Box::new(RemoteModel(Arc::new(Remote {
+            entry: self.entry,
+            card: plan.card,
+            options: plan.options,
+            connection,
+            logprobs: plan.logprobs,
+            estimator,
+            ledger: self.ledger.clone(),
+            watched: self.watched,
+            identity,
+            prefixes: Mutex::new(PrefixBook::default()),
+        }))))
+    }
+}
+
+impl Service for RemoteProvider {
+    fn account(&self) -> &dyn Account {
+        &self.ledger
+    }
+
+    fn estimator(
+        &self,
+        model: &ModelRef,
+        settings: &ModelSettings,
+    ) -> Result<Box<dyn Estimator>, ModelError> {
+        let options = Options::read(settings)?;
+        Ok(Box::new(PriceEstimator::new(self.entry, model, &options)?))
+    }
+
+    fn has_batches(&self) -> bool {
+        self.entry.batch_format().is_some()
+    }
+
+    /// This machine counts as a host like any other: on a shared one, others listen on its ports.
+    fn sent_key(&self, settings: &ModelSettings) -> SentKey {
+        let own = &self.entry.keys;
+        let named = settings.args.get("key_env").map(String::as_str);
+        let found = match named {
+            Some(name) => secret::find(&[name], Path::new(".")),
+            None => secret::find(own, Path::new(".")),
+        };
+        match (found, named) {
+            (None, _) => SentKey::None,
+            (Some(_), Some(name)) if !own.contains(&name) => SentKey::Other,
+            (Some(_), _) => SentKey::Own,
+        }
     }
 }
 
 /// The name that is sent: a dated version is part of it where providers write it so.
-fn sent_name(entry: &Entry, model: &ModelRef) -> String {
+fn sent_name(entry: &CatalogueEntry, model: &ModelRef) -> String {
     match &model.revision {
         None => model.name.clone(),
         Some(revision) if entry.needs_key => format!("{}-{revision}", model.name),
@@ -342,19 +293,25 @@ fn place(base: &reqwest::Url) -> String {
 /// What a reader must know to compare.
 fn describe(
     card: &mut ModelCard,
-    entry: &Entry,
+    entry: &CatalogueEntry,
     options: &Options,
     logprobs: Logprobs,
     shape: &RequestShape,
 ) {
     let mut say = |name: &str, value: String| card.conventions.insert(name.into(), value);
     let scores = match logprobs {
-        Logprobs::None => "not given by this API".to_owned(),
-        Logprobs::Top => "single tokens only, from the 20 most probable first tokens of the answer, at temperature 1; matched exactly or without leading space; a continuation outside the list is an error, not a zero".to_owned(),
-        Logprobs::Echo => "of the prompt, echoed by the completions endpoint; start token as the server adds it".to_owned(),
-        Logprobs::Forced => "of tokens forced by a grammar, before sampling; start token under our control".to_owned(),
+        Logprobs::None => "not given by this API",
+        Logprobs::Top => {
+            "single tokens only, from the 20 most probable first tokens of the answer, at temperature 1; matched exactly or without leading space; a continuation outside the list is an error, not a zero"
+        }
+        Logprobs::Echo => {
+            "of the prompt, echoed by the completions endpoint; start token as the server adds it"
+        }
+        Logprobs::Forced => {
+            "of tokens forced by a grammar, before sampling; start token under our control"
+        }
     };
-    say("log-probabilities", scores);
+    say("log-probabilities", scores.to_owned());
     if !entry.extensions.seed {
         say("seed", "not sent; the API has none".into());
     }
@@ -397,7 +354,7 @@ fn fingerprint(plan: &Plan, identity: &Identity) -> Result<String, ModelError> {
     let parts = json!({
         "schema": 1,
         "provider": plan.card.model.provider,
-        "place": place(&plan.base),
+        "place": plan.bases.first().map(place),
         "model": plan.name,
         "reasoning_effort": options.reasoning_effort,
         "reasoning_tokens": plan.shape.reasoning.then_some(options.reasoning_tokens),
@@ -413,15 +370,12 @@ fn fingerprint(plan: &Plan, identity: &Identity) -> Result<String, ModelError> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn provider(name: &str) -> RemoteProvider {
-        RemoteProvider {
-            entry: entry_of(name).unwrap(),
-            ledger: Ledger::new(),
-            watched: false,
-        }
+    pub(crate) fn provider(name: &str) -> RemoteProvider {
+        let entry = services().iter().find(|entry| entry.name == name);
+        RemoteProvider::new(entry.unwrap(), &Ledger::new())
     }
 
     fn settings(pairs: &[(&str, &str)]) -> ModelSettings {
@@ -503,39 +457,26 @@ mod tests {
 
     #[test]
     fn a_key_that_would_be_sent_is_known_beforehand_on_every_host() {
-        let models = ["openai/gpt-4o".parse().unwrap()];
-        let at = |url: &str, key: &str| {
+        let sent = |name: &str, key: &str, url: Option<&str>| {
             let mut settings = settings(&[("key_env", key)]);
-            settings.base_url = Some(url.to_owned());
-            sends_key(&models, &settings)
+            settings.base_url = url.map(str::to_owned);
+            provider(name).sent_key(&settings)
         };
-        assert!(at("http://evil.example/v1", "PATH"));
-        assert!(!at("http://evil.example/v1", "MARY_NO_SUCH_KEY"));
-        for shared in [
-            "http://127.0.0.1:8000/v1",
-            "http://localhost/",
-            "http://[::1]:1/v1",
+        for url in [
+            None,
+            Some("http://evil.example/v1"),
+            Some("http://127.0.0.1:8000/v1"),
+            Some("http://localhost/"),
+            Some("http://[::1]:1/v1"),
         ] {
-            assert!(at(shared, "PATH"), "{shared}: others may listen there");
+            let other = "a secret that is not the service's own";
+            for name in ["openai", "vllm"] {
+                assert_eq!(sent(name, "PATH", url), SentKey::Other, "{other}: {url:?}");
+            }
+            assert_eq!(sent("openai", "MARY_NO_SUCH_KEY", url), SentKey::None);
+            let own = sent("openai", "OPENAI_API_KEY", url);
+            assert!(own != SentKey::Other, "{url:?}");
         }
-        assert!(
-            sends_anothers_key(&models, &settings(&[("key_env", "PATH")])),
-            "a secret that is not the service's own"
-        );
-        assert!(!sends_anothers_key(
-            &models,
-            &settings(&[("key_env", "OPENAI_API_KEY")])
-        ));
-        assert!(!sends_anothers_key(&models, &settings(&[])));
-        let local = ["vllm/m".parse().unwrap()];
-        assert!(sends_anothers_key(
-            &local,
-            &settings(&[("key_env", "PATH")])
-        ));
-        assert!(
-            !sends_key(&models, &settings(&[("key_env", "PATH")])),
-            "the usual host"
-        );
     }
 
     #[test]

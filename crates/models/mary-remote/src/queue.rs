@@ -1,7 +1,6 @@
 //! Serving a queue: the contract's side is a plain thread that takes questions and hands back
 //! answers; the other side is a crowd of requests in a runtime of our own.
 
-use std::future::Future;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -25,7 +24,7 @@ static RUNTIME: LazyLock<Result<Runtime, String>> = LazyLock::new(|| {
         .map_err(|e| e.to_string())
 });
 
-pub fn runtime() -> Result<&'static Handle, ModelError> {
+fn runtime() -> Result<&'static Handle, ModelError> {
     match &*RUNTIME {
         Ok(runtime) => Ok(runtime.handle()),
         Err(error) => Err(ModelError::new(
@@ -35,16 +34,14 @@ pub fn runtime() -> Result<&'static Handle, ModelError> {
     }
 }
 
-/// Runs a future to its end from a plain thread (also from one that belongs to another runtime).
-pub fn wait<T: Send + 'static>(
-    future: impl Future<Output = Result<T, ModelError>> + Send + 'static,
+/// Runs a future to its end. In a thread of its own, since the caller's may belong to another runtime, which
+/// does not let it wait.
+pub(crate) fn wait<T: Send>(
+    future: impl Future<Output = Result<T, ModelError>> + Send,
 ) -> Result<T, ModelError> {
-    let (send, receive) = channel();
-    runtime()?.spawn(async move {
-        // Nobody listening any more is no error.
-        let _ = send.send(future.await);
-    });
-    receive.recv().unwrap_or_else(|_| Err(lost()))
+    let handle = runtime()?;
+    let ended = std::thread::scope(|scope| scope.spawn(|| handle.block_on(future)).join());
+    ended.unwrap_or_else(|_| Err(lost()))
 }
 
 fn lost() -> ModelError {
@@ -65,23 +62,21 @@ type Answered<A> = (Ticket, Said<A>);
 /// Hands in exactly one answer for its ticket, whatever happens to the task that holds it.
 struct Slip<A> {
     ticket: Ticket,
-    send: Option<Sender<Answered<A>>>,
+    send: Sender<Answered<A>>,
+    answer: Option<Result<Reply<A>, ModelError>>,
 }
 
 impl<A> Slip<A> {
     fn hand_in(mut self, answer: Result<Reply<A>, ModelError>) {
-        if let Some(send) = self.send.take() {
-            // Nobody listening any more: the queue broke off.
-            let _ = send.send((self.ticket, Said::Answer(answer)));
-        }
+        self.answer = Some(answer);
     }
 }
 
 impl<A> Drop for Slip<A> {
     fn drop(&mut self) {
-        if let Some(send) = self.send.take() {
-            let _ = send.send((self.ticket, Said::Answer(Err(lost()))));
-        }
+        let answer = self.answer.take().unwrap_or_else(|| Err(lost()));
+        // Nobody listening any more: the queue broke off.
+        let _ = self.send.send((self.ticket, Said::Answer(answer)));
     }
 }
 
@@ -89,12 +84,12 @@ impl<A> Drop for Slip<A> {
 const LOOK: Duration = Duration::from_millis(100);
 
 /// What serving needs to know of the model.
-pub struct Service<'a> {
-    pub flow: &'a Flow,
+pub(crate) struct Serving<'a> {
+    pub(crate) flow: &'a Flow,
     /// Somebody looks on while answers are written.
-    pub watched: bool,
+    pub(crate) watched: bool,
     /// How long answers under way are waited for when the run stops.
-    pub stop_wait: Duration,
+    pub(crate) stop_wait: Duration,
 }
 
 /// Serves the queue until it is empty. `run` answers one question; where somebody watches, it gets a
@@ -102,9 +97,9 @@ pub struct Service<'a> {
 ///
 /// When the run stops, by a signal or by an error that every further request would meet, nothing
 /// more leaves, and what is under way, which is paid for, is waited for and handed in.
-pub fn serve<Q, A, F>(
+pub(crate) fn serve<Q, A, F>(
     queue: &mut dyn WorkQueue<Q, A>,
-    service: &Service<'_>,
+    serving: &Serving<'_>,
     mut run: impl FnMut(Q, Option<Listener>) -> F,
 ) where
     A: Send + 'static,
@@ -115,41 +110,35 @@ pub fn serve<Q, A, F>(
         Err(error) => {
             while let Some(job) = queue.next() {
                 if queue.answer(job.ticket, Err(error.clone())).is_break() {
-                    return;
+                    break;
                 }
             }
             return;
         }
     };
-    service.flow.stop(false);
+    serving.flow.stop(false);
     let (send, receive) = channel::<Answered<A>>();
     // Dropping the set ends what is still under way.
     let mut tasks = JoinSet::new();
     let mut held = 0usize;
     loop {
         let mut empty = false;
-        while held < service.flow.wanted_in_flight().max(1) {
+        while held < serving.flow.wanted_in_flight().max(1) {
             let Some(job) = queue.next() else {
                 empty = true;
                 break;
             };
             let slip = Slip {
                 ticket: job.ticket,
-                send: Some(send.clone()),
+                send: send.clone(),
+                answer: None,
             };
-            let listener = service.watched.then(|| {
+            let listener = serving.watched.then(|| {
                 let (ticket, send) = (job.ticket, send.clone());
                 Listener::new(move |words| drop(send.send((ticket, Said::Words(words)))))
             });
             let answer = run(job.request, listener);
-            tasks.spawn_on(
-                async move {
-                    let slip = slip;
-                    let answer = answer.await;
-                    slip.hand_in(answer);
-                },
-                handle,
-            );
+            tasks.spawn_on(async move { slip.hand_in(answer.await) }, handle);
             held += 1;
         }
         if held == 0 && empty {
@@ -159,7 +148,7 @@ pub fn serve<Q, A, F>(
             match receive.recv_timeout(LOOK) {
                 Ok(first) => break first,
                 Err(RecvTimeoutError::Timeout) if queue.stopping() => {
-                    return drain(queue, service, &receive, held);
+                    return drain(queue, serving, &receive, held);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -175,11 +164,11 @@ pub fn serve<Q, A, F>(
             };
             held -= 1;
             if let ControlFlow::Break(()) = queue.answer(ticket, answer) {
-                return drain(queue, service, &receive, held);
+                return drain(queue, serving, &receive, held);
             }
         }
         if queue.stopping() {
-            return drain(queue, service, &receive, held);
+            return drain(queue, serving, &receive, held);
         }
         while tasks.try_join_next().is_some() {}
     }
@@ -188,12 +177,12 @@ pub fn serve<Q, A, F>(
 /// Lets nothing more out and hands in what is under way, as long as the user allows.
 fn drain<Q, A>(
     queue: &mut dyn WorkQueue<Q, A>,
-    service: &Service<'_>,
+    serving: &Serving<'_>,
     receive: &Receiver<Answered<A>>,
     mut held: usize,
 ) {
-    service.flow.stop(true);
-    let until = Instant::now() + service.stop_wait;
+    serving.flow.stop(true);
+    let until = Instant::now() + serving.stop_wait;
     let mut said = false;
     while held > 0 {
         let left = until.saturating_duration_since(Instant::now());
@@ -211,7 +200,7 @@ fn drain<Q, A>(
             Err(RecvTimeoutError::Timeout) if left.is_zero() => {
                 notice(&format!(
                     "{held} answers under way did not come within {} s; they may be asked and paid for again",
-                    service.stop_wait.as_secs()
+                    serving.stop_wait.as_secs()
                 ));
                 return;
             }
@@ -219,7 +208,7 @@ fn drain<Q, A>(
                 if !std::mem::replace(&mut said, true) {
                     notice(&format!(
                         "waiting up to {} s for {held} answers under way (--model-arg stop_wait=SECONDS)",
-                        service.stop_wait.as_secs()
+                        serving.stop_wait.as_secs()
                     ));
                 }
             }

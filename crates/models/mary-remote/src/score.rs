@@ -2,26 +2,25 @@
 //! most probable next tokens, and llama.cpp's forced tokens.
 
 use mary_contract::{
-    ErrorKind, Generate, ModelError, Prompt, PromptForm, Reply, ReplyMeta, Sampling, Score, Scored,
-    Start, Usage,
+    Generate, ModelError, Prompt, PromptForm, Reply, ReplyMeta, Sampling, Score, Scored, Usage,
+    prompt_tokens, text_tokens,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::connection::{Question, Told};
-use crate::estimate::{tokens_in, tokens_in_prompt};
-use crate::llamacpp::{Cut, Token, cut, read_tokens, tokenize_body};
-use crate::model::Remote;
+use crate::connection::{Question, Received};
+use crate::format::Echo;
+use crate::llamacpp;
 use crate::money::Promise;
-use crate::openai_completions::Echo;
-use crate::options::Logprobs;
+use crate::options::{Logprobs, bad};
+use crate::remote::Remote;
 use crate::wire::{Read, words};
-use crate::{openai_chat, openai_completions};
 
 /// What several requests for one answer add up to.
+#[derive(Default)]
 struct Sum {
     usage: Usage,
-    /// Every one of them was counted.
-    told: bool,
+    /// One of them was not counted by the service.
+    untold: bool,
     cache_writes: u64,
     raw: Vec<Value>,
     retries: u32,
@@ -29,30 +28,17 @@ struct Sum {
     answers: usize,
 }
 
-impl Default for Sum {
-    fn default() -> Self {
-        Self {
-            usage: Usage::default(),
-            told: true,
-            cache_writes: 0,
-            raw: Vec::new(),
-            retries: 0,
-            version: None,
-            answers: 0,
-        }
-    }
-}
-
 impl Sum {
-    fn add<T>(&mut self, told: Told<Read<T>>) -> T {
-        self.usage += told.answer.usage;
-        self.told &= told.answer.usage_told;
-        self.cache_writes += told.answer.cache_writes;
-        self.retries += told.retries;
-        self.raw.push(told.raw);
+    fn add<T>(&mut self, received: Received<Read<T>>) -> T {
+        let read = received.answer;
+        self.usage += read.usage;
+        self.untold |= !read.usage_told;
+        self.cache_writes += read.cache_writes;
+        self.retries += received.retries;
+        self.raw.push(received.raw);
         self.answers += 1;
-        self.version = told.answer.model_version.or(self.version.take());
-        told.answer.answer
+        self.version = read.model_version.or(self.version.take());
+        read.answer
     }
 }
 
@@ -67,8 +53,7 @@ impl Remote {
         if let Some(empty) = score.continuations.iter().position(String::is_empty) {
             return Err(bad(format!("continuation number {empty} is empty")));
         }
-        let estimate = self.estimator.score(&score);
-        let promise = self.set_aside(estimate.cost).await?;
+        let promise = self.set_aside(self.estimator.score(&score).cost).await?;
         let mut sum = Sum::default();
         let scored = match self.logprobs {
             Logprobs::None => Err(bad(format!(
@@ -80,21 +65,17 @@ impl Remote {
             Logprobs::Forced => self.score_by_force(&score, &promise, &mut sum).await,
         };
         let counted = (sum.cache_writes, false);
-        let usage = self.priced(sum.usage, sum.told, counted, promise.dollars());
+        let usage = self.priced(sum.usage, !sum.untold, counted, promise.dollars());
         let cost = usage.cost.unwrap_or(0.0);
-        let scored = match scored {
-            Ok(scored) => scored,
+        let answer = scored.inspect_err(|_| {
             // What was answered before the rest failed was paid for.
-            Err(error) => {
-                if sum.answers > 0 {
-                    promise.lost_part(cost);
-                }
-                return Err(error);
+            if sum.answers > 0 {
+                promise.lost_part(cost);
             }
-        };
+        })?;
         promise.settle(cost);
         Ok(Reply {
-            answer: scored,
+            answer,
             meta: ReplyMeta {
                 usage,
                 model_version: sum.version,
@@ -117,22 +98,21 @@ impl Remote {
                 ..Sampling::greedy(1)
             },
         };
-        let format = self
-            .entry
-            .chat
-            .ok_or_else(|| bad(format!("{} takes no chat messages", self.card.model)))?;
-        let told = self
+        let chat = self.entry.chat.and_then(|f| Some((f, f.top_tokens()?)));
+        let (format, top) =
+            chat.ok_or_else(|| bad(format!("{} takes no chat messages", self.card.model)))?;
+        let received = self
             .connection
             .ask(
                 Question::post(
                     &format.path(&self.connection.model),
-                    &|shape| format.top_body(&self.asked(&generate, shape, 0)),
-                    &|raw| format.read_top(raw, &score.continuations),
+                    &|shape| top.body(&self.wire_request(&generate, shape, 0)),
+                    &|raw| top.read(raw, &score.continuations),
                 )
-                .costing(tokens_in_prompt(&score.prefix), promise),
+                .costing(prompt_tokens(&score.prefix), promise),
             )
             .await?;
-        Ok(sum.add(told))
+        Ok(sum.add(received))
     }
 
     async fn score_by_echo(
@@ -141,6 +121,10 @@ impl Remote {
         promise: &Promise,
         sum: &mut Sum,
     ) -> Result<Scored, ModelError> {
+        let plain = self.entry.plain.and_then(|f| Some((f, f.echo()?)));
+        let (format, echoes) =
+            plain.ok_or_else(|| bad(format!("{} echoes no text", self.card.model)))?;
+        let path = format.path(&self.connection.model);
         let prefix = plain_text(&score.prefix)?;
         let mut continuations = Vec::with_capacity(score.continuations.len());
         for continuation in &score.continuations {
@@ -150,19 +134,17 @@ impl Remote {
                 continuation,
                 start: &score.start,
                 bos: self.options.bos.as_deref(),
-                special_tokens_switch: self.entry.name == "vllm",
+                special_tokens_switch: self.entry.extensions.add_special_tokens,
             };
-            echo.check()?;
-            let told = self
+            let body = echoes.body(&echo)?;
+            let received = self
                 .connection
                 .ask(
-                    Question::post(openai_completions::PATH, &|_| echo.body(), &|raw| {
-                        echo.read(raw)
-                    })
-                    .costing(tokens_in(&prefix) + tokens_in(continuation), promise),
+                    Question::post(&path, &|_| body.clone(), &|raw| echoes.read(raw, &echo))
+                        .costing(text_tokens(&prefix) + text_tokens(continuation), promise),
                 )
                 .await?;
-            continuations.extend(sum.add(told).continuations);
+            continuations.extend(sum.add(received).continuations);
         }
         Ok(Scored { continuations })
     }
@@ -175,146 +157,51 @@ impl Remote {
     ) -> Result<Scored, ModelError> {
         let (prefix, rendered) = match score.prefix.form {
             PromptForm::Plain => (plain_text(&score.prefix)?, false),
-            PromptForm::Chat => (self.render(&score.prefix).await?, true),
+            PromptForm::Chat => (
+                llamacpp::render(&self.connection, &score.prefix).await?,
+                true,
+            ),
         };
+        let (server, bos) = (&self.identity.llama, self.options.bos.as_deref());
         let mut continuations = Vec::with_capacity(score.continuations.len());
         for continuation in &score.continuations {
-            let cut = self
-                .cut(&prefix, continuation, &score.start, rendered)
-                .await?;
+            let text = (prefix.as_str(), continuation.as_str());
+            let start = (!rendered).then_some((&score.start, bos));
+            let cut = server.cut(&self.connection, text, start).await?;
             let mut logprobs = Vec::new();
             for stretch in cut.stretches() {
-                let body = cut.body(stretch, self.identity.vocabulary, self.identity.plain_token);
-                let told = self
+                let body = cut.body(stretch, server);
+                let received = self
                     .connection
                     .ask(
                         Question::post("/completion", &|_| body.clone(), &|raw| {
-                            let answer = cut.read(stretch, raw)?;
-                            Ok(llama_usage(raw, answer))
+                            cut.read(stretch, raw)
                         })
-                        .costing(tokens_in(&prefix), promise),
+                        .costing(text_tokens(&prefix), promise),
                     )
                     .await?;
-                let whole_distribution = !stretch.forced;
-                logprobs.extend(sum.add(told));
-                if whole_distribution {
+                logprobs.extend(sum.add(received));
+                if !stretch.forced {
                     // Megabytes of alternatives nobody asked for.
                     sum.raw.pop();
                 }
             }
-            let scored = cut.score(logprobs).map_err(final_error)?;
-            continuations.push(scored);
+            continuations.push(cut.score(logprobs)?);
         }
         Ok(Scored { continuations })
-    }
-
-    /// The text as the model's template renders it, up to where its answer begins.
-    async fn render(&self, prompt: &Prompt) -> Result<String, ModelError> {
-        let body = json!({"messages": openai_chat::messages(prompt)});
-        let told = self
-            .connection
-            .ask(Question::post(
-                "/apply-template",
-                &|_| body.clone(),
-                &|raw| {
-                    let prompt = crate::wire::text(raw, "/prompt");
-                    Ok(prompt.ok_or_else(|| crate::wire::Unreadable::missing("prompt"))?)
-                },
-            ))
-            .await?;
-        Ok(told.answer)
-    }
-
-    async fn tokenize(&self, text: &str, special: bool) -> Result<Vec<Token>, ModelError> {
-        if text.is_empty() && !special {
-            return Ok(Vec::new());
-        }
-        let body = tokenize_body(text, special);
-        let told = self
-            .connection
-            .ask(Question::post("/tokenize", &|_| body.clone(), &read_tokens))
-            .await?;
-        Ok(told.answer)
-    }
-
-    async fn cut(
-        &self,
-        prefix: &str,
-        continuation: &str,
-        start: &Start,
-        rendered: bool,
-    ) -> Result<Cut, ModelError> {
-        // A rendered template spells its own start token.
-        let named = matches!(start, Start::Token(_));
-        let special = *start != Start::Never && !named && !rendered;
-        let tokens = self
-            .tokenize(&format!("{prefix}{continuation}"), special)
-            .await?;
-        let started = tokens
-            .first()
-            .is_some_and(|t| Some(t.id) == self.identity.start_token);
-        let mut before = Vec::new();
-        let wanted = matches!(start, Start::Always | Start::Text) && !started || named;
-        if wanted && !rendered {
-            let told = match start {
-                Start::Token(token) => Some(token.clone()),
-                Start::Text => self.identity.text_start.clone(),
-                _ => self.identity.start_text.clone(),
-            };
-            let chosen = self.options.bos.clone().filter(|_| !named);
-            before = match chosen.or(told) {
-                Some(name) => self.tokenize(&name, false).await?,
-                // Where every token is the marker of a role, none of them is put first.
-                None if *start == Start::Text => Vec::new(),
-                None => {
-                    return Err(bad("the server does not tell its start token".into())
-                        .hint("name it, for example --model-arg bos='<s>'"));
-                }
-            };
-        }
-        cut(before, tokens, prefix, continuation).map_err(final_error)
-    }
-}
-
-fn llama_usage<A>(raw: &Value, answer: A) -> Read<A> {
-    Read {
-        answer,
-        usage: Usage {
-            prompt_tokens: crate::wire::count(raw, "/tokens_evaluated"),
-            cached_tokens: crate::wire::count(raw, "/timings/cache_n"),
-            completion_tokens: crate::wire::count(raw, "/tokens_predicted"),
-            reasoning_tokens: 0,
-            cost: None,
-        },
-        usage_told: crate::wire::told(raw, "/tokens_evaluated"),
-        cache_writes: 0,
-        model_version: crate::wire::text(raw, "/model"),
-    }
-}
-
-fn final_error(error: crate::wire::ReadError) -> ModelError {
-    match error {
-        crate::wire::ReadError::Final(error) => error,
-        crate::wire::ReadError::Unreadable(what) => {
-            ModelError::new(ErrorKind::Transport, what.to_string())
-        }
     }
 }
 
 /// The prefix as plain text, or why it is none.
 fn plain_text(prompt: &Prompt) -> Result<String, ModelError> {
     if prompt.has_images() {
-        return Err(bad("a scored text cannot hold pictures over HTTP".into()));
+        return Err(bad("a scored text cannot hold pictures over HTTP"));
     }
     if prompt.form == PromptForm::Chat {
         return Err(
-            bad("this server scores plain text only; it cannot be asked to render a chat template for scoring".into())
+            bad("this server scores plain text only; it cannot be asked to render a chat template for scoring")
                 .hint("run the task in its plain form, or serve the model with llama.cpp"),
         );
     }
     Ok(prompt.turns.iter().map(|t| words(&t.parts)).collect())
-}
-
-fn bad(message: String) -> ModelError {
-    ModelError::new(ErrorKind::BadRequest, message)
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::Url;
 
-use crate::http::Attempt;
+use crate::http::{Answer, Attempt};
 
 /// How long a server that failed is left alone at first; twice as long each time it fails again.
 const REST: Duration = Duration::from_secs(1);
@@ -16,45 +16,41 @@ const REST: Duration = Duration::from_secs(1);
 const LONGEST_REST: Duration = Duration::from_secs(60);
 
 /// One server.
-#[derive(Debug)]
 struct Server {
     base: Url,
     under_way: AtomicUsize,
     /// Requests it was ever given: of two that are equally busy, the one that had fewer is asked.
     given: AtomicUsize,
-    trouble: Mutex<Trouble>,
+    failures: Mutex<Failures>,
 }
 
-#[derive(Debug, Default)]
-struct Trouble {
-    /// Failures in a row.
-    failures: u32,
-    until: Option<Instant>,
+#[derive(Default)]
+struct Failures {
+    in_a_row: u32,
+    rest_until: Option<Instant>,
 }
 
 /// The servers of one model.
-#[derive(Debug)]
-pub struct Servers(Vec<Server>);
+pub(crate) struct Servers(Vec<Server>);
 
 /// A request's place at one of them, given back when dropped.
-#[derive(Debug)]
-pub struct Seat<'a>(&'a Server);
+pub(crate) struct Seat<'a>(&'a Server);
 
 impl Servers {
     /// These, of which there is at least one.
-    pub fn new(bases: impl IntoIterator<Item = Url>) -> Self {
+    pub(crate) fn new(bases: impl IntoIterator<Item = Url>) -> Self {
         let server = |base| Server {
             base,
             under_way: AtomicUsize::new(0),
             given: AtomicUsize::new(0),
-            trouble: Mutex::default(),
+            failures: Mutex::default(),
         };
         Self(bases.into_iter().map(server).collect())
     }
 
     /// A place at the server with the fewest requests under way among those that do not rest; where all
     /// do, at the one whose rest ends first.
-    pub fn seat(&self) -> Option<Seat<'_>> {
+    pub(crate) fn seat(&self) -> Option<Seat<'_>> {
         let now = Instant::now();
         let server = self.0.iter().min_by_key(|server| {
             let under_way = server.under_way.load(Ordering::Relaxed);
@@ -73,39 +69,32 @@ impl Servers {
 impl Server {
     /// How long it is still left alone.
     fn resting(&self, now: Instant) -> Duration {
-        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        trouble
-            .until
-            .map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
+        let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = failures.rest_until;
+        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
     }
 }
 
 impl Seat<'_> {
-    pub fn base(&self) -> &Url {
+    pub(crate) fn base(&self) -> &Url {
         &self.0.base
     }
 
     /// What came of the attempt. Refusals for what was asked (a wrong parameter, a missing key) say
     /// nothing about the server.
-    pub fn ended(&self, attempt: &Attempt) {
-        let failed = match attempt {
-            Attempt::Answer { status, .. } => *status == 429 || *status >= 500,
-            Attempt::Broken { .. } => true,
-        };
-        let mut trouble = self
-            .0
-            .trouble
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if !failed {
-            *trouble = Trouble::default();
+    pub(crate) fn ended(&self, attempt: &Attempt) {
+        let refused = |answer: &Answer| answer.status == 429 || answer.status >= 500;
+        let failures = &self.0.failures;
+        let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if attempt.as_ref().is_ok_and(|answer| !refused(answer)) {
+            *failures = Failures::default();
             return;
         }
         let rest = REST
-            .saturating_mul(1 << trouble.failures.min(6))
+            .saturating_mul(1 << failures.in_a_row.min(6))
             .min(LONGEST_REST);
-        trouble.failures = trouble.failures.saturating_add(1);
-        trouble.until = Some(Instant::now() + rest);
+        failures.in_a_row = failures.in_a_row.saturating_add(1);
+        failures.rest_until = Some(Instant::now() + rest);
     }
 }
 
@@ -118,6 +107,7 @@ impl Drop for Seat<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::Broken;
     use mary_contract::ErrorKind;
 
     fn servers() -> Servers {
@@ -126,11 +116,11 @@ mod tests {
     }
 
     fn broken() -> Attempt {
-        Attempt::Broken {
+        Err(Broken {
             kind: ErrorKind::Transport,
             message: String::new(),
             maybe_paid: false,
-        }
+        })
     }
 
     #[test]
@@ -152,11 +142,11 @@ mod tests {
         }
         let seat = servers.seat().unwrap();
         assert_eq!(host(&seat), "a");
-        seat.ended(&Attempt::Answer {
+        seat.ended(&Ok(Answer {
             status: 400,
             headers: Default::default(),
             body: Vec::new(),
-        });
+        }));
         drop(seat);
         assert_eq!(host(&servers.seat().unwrap()), "a");
     }

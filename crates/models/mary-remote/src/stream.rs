@@ -205,8 +205,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::format::WireFormat as _;
+    use crate::formats::anthropic::Anthropic;
+    use crate::formats::google::Google;
+    use crate::formats::openai_chat::OpenAiChat;
+    use crate::formats::openai_completions::OpenAiCompletions;
     use crate::secret::Secret;
-    use crate::{anthropic, google, openai_chat, openai_completions};
 
     fn sse(events: &[Value], end: &str) -> Vec<u8> {
         let lines = events
@@ -227,8 +231,8 @@ mod tests {
 
     #[test]
     fn a_chat_in_pieces_is_the_chat_at_once() {
-        let raw = whole(&openai_chat::Stream, &chat(&["Blue ", "is ", "a colour."])).unwrap();
-        let read = openai_chat::read(&raw).unwrap();
+        let raw = whole(&OpenAiChat, &chat(&["Blue ", "is ", "a colour."])).unwrap();
+        let read = OpenAiChat.read(&raw).unwrap();
         assert_eq!(read.answer.text, "Blue is a colour.");
         assert_eq!(read.answer.finish, mary_contract::Finish::Stop);
         assert_eq!(
@@ -241,8 +245,8 @@ mod tests {
             json!({"choices": [{"text": " once", "finish_reason": null}]}),
             json!({"choices": [{"text": " upon", "finish_reason": "length"}]}),
         ];
-        let raw = whole(&openai_completions::Stream, &sse(&events, "")).unwrap();
-        let read = openai_completions::read(&raw).unwrap();
+        let raw = whole(&OpenAiCompletions, &sse(&events, "")).unwrap();
+        let read = OpenAiCompletions.read(&raw).unwrap();
         assert_eq!(read.answer.text, " once upon");
     }
 
@@ -260,15 +264,15 @@ mod tests {
             json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}}),
             json!({"type": "message_stop"}),
         ];
-        let raw = whole(&anthropic::Stream, &sse(&events, "")).unwrap();
-        let read = anthropic::read(&raw).unwrap();
+        let raw = whole(&Anthropic, &sse(&events, "")).unwrap();
+        let read = Anthropic.read(&raw).unwrap();
         assert_eq!(read.answer.text, "Blue.");
         assert_eq!(read.answer.reasoning.as_deref(), Some("hm"));
         assert_eq!(
             (read.usage.prompt_tokens, read.usage.completion_tokens),
             (9, 5)
         );
-        assert!(whole(&anthropic::Stream, &sse(&events[..7], "")).is_err());
+        assert!(whole(&Anthropic, &sse(&events[..7], "")).is_err());
     }
 
     #[test]
@@ -282,8 +286,8 @@ mod tests {
         let cut = events.clone();
         events.push(json!({"candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": "STOP", "index": 0}],
             "usageMetadata": {"promptTokenCount": 8, "candidatesTokenCount": 3, "thoughtsTokenCount": 2}}));
-        let raw = whole(&google::Stream, &sse(&events, "")).unwrap();
-        let read = google::read(&raw).unwrap();
+        let raw = whole(&Google, &sse(&events, "")).unwrap();
+        let read = Google.read(&raw).unwrap();
         assert_eq!(read.answer.text, "Blue is.");
         assert_eq!(read.answer.reasoning.as_deref(), Some("hm"));
         assert_eq!(
@@ -292,13 +296,13 @@ mod tests {
         );
         assert_eq!(read.model_version.as_deref(), Some("g-1"));
         // Broken off before a reason to end, it is no answer; a prompt that was blocked is one.
-        assert!(whole(&google::Stream, &sse(&cut, "")).is_err());
+        assert!(whole(&Google, &sse(&cut, "")).is_err());
         let blocked = [json!({"promptFeedback": {"blockReason": "SAFETY"}})];
-        let raw = whole(&google::Stream, &sse(&blocked, "")).unwrap();
-        let read = google::read(&raw).unwrap();
+        let raw = whole(&Google, &sse(&blocked, "")).unwrap();
+        let read = Google.read(&raw).unwrap();
         assert_eq!(read.answer.finish, mary_contract::Finish::ContentFilter);
         assert_eq!(
-            google::Stream.path("models/g-1:generateContent"),
+            StreamFormat::path(&Google, "models/g-1:generateContent"),
             "models/g-1:streamGenerateContent?alt=sse"
         );
     }
@@ -306,14 +310,14 @@ mod tests {
     #[test]
     fn what_broke_off_or_is_no_stream_is_no_answer() {
         let bytes = chat(&["Blue"]);
-        assert!(whole(&openai_chat::Stream, &bytes[..bytes.len() / 2]).is_err());
-        assert!(whole(&openai_chat::Stream, b"").is_err());
-        assert!(whole(&openai_chat::Stream, b"data: {\n\n").is_err());
+        assert!(whole(&OpenAiChat, &bytes[..bytes.len() / 2]).is_err());
+        assert!(whole(&OpenAiChat, b"").is_err());
+        assert!(whole(&OpenAiChat, b"data: {\n\n").is_err());
         let error = sse(
             &[json!({"error": {"message": "overloaded", "code": 529}})],
             "",
         );
-        assert!(whole(&openai_chat::Stream, &error).unwrap()["error"].is_object());
+        assert!(whole(&OpenAiChat, &error).unwrap()["error"].is_object());
         // Events that are no objects, or of other kinds, change nothing and break nothing.
         for odd in [
             "[1]",
@@ -326,10 +330,10 @@ mod tests {
             "{\"type\":\"content_block_delta\",\"index\":99999999999,\"delta\":{\"text\":\"x\"}}",
         ] {
             let body = format!("data: {odd}\n\n");
-            let _ = whole(&openai_chat::Stream, body.as_bytes());
-            let _ = whole(&anthropic::Stream, body.as_bytes());
-            let _ = whole(&openai_completions::Stream, body.as_bytes());
-            let _ = whole(&google::Stream, body.as_bytes());
+            let _ = whole(&OpenAiChat, body.as_bytes());
+            let _ = whole(&Anthropic, body.as_bytes());
+            let _ = whole(&OpenAiCompletions, body.as_bytes());
+            let _ = whole(&Google, body.as_bytes());
         }
     }
 
@@ -337,7 +341,7 @@ mod tests {
         let heard = Arc::new(Mutex::new(String::new()));
         let book = Arc::clone(&heard);
         let listener = Listener::new(move |words| book.lock().unwrap().push_str(&words));
-        let teller = Teller::new(&openai_chat::Stream, listener, scrubber);
+        let teller = Teller::new(&OpenAiChat, listener, scrubber);
         for attempt in attempts {
             teller.begin();
             attempt.chunks(step).for_each(|piece| teller.take(piece));

@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use mary_contract::{
-    ContinuationScore, ErrorKind, Finish, Generate, Generated, Image, ModelError, Part, Sampling,
-    Usage,
+    ContinuationScore, ErrorKind, Finish, Generate, Generated, Image, ModelError, Part, Scored,
+    Speaker, Usage,
 };
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::options::Options;
@@ -23,7 +24,6 @@ pub struct RequestShape {
 }
 
 impl RequestShape {
-    /// Whether a parameter is sent.
     pub fn sends(&self, name: &str) -> bool {
         !self.omit.contains(name)
     }
@@ -31,84 +31,89 @@ impl RequestShape {
 
 /// A request on its way into a body.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct WireRequest<'a> {
     /// The provider's name for the model.
     pub model: &'a str,
     pub generate: &'a Generate,
     /// What the model does not accept.
     pub shape: &'a RequestShape,
     pub options: &'a Options,
-    /// Which extensions the service has.
+    /// What the service takes beyond the usual.
     pub extensions: Extensions,
     /// Bytes of the first turn's text that other requests share, where a cache mark makes sense.
     pub shared_prefix: usize,
 }
 
 /// What a service takes beyond the least common denominator.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Extensions {
-    /// `top_k`.
     pub top_k: bool,
-    /// `seed`.
     pub seed: bool,
     /// The name under which a seed is sent, where it is not `seed`.
     pub seed_name: Option<&'static str>,
-    /// `reasoning_effort` as a plain field.
+    /// As a plain field.
     pub reasoning_effort: bool,
+    /// It can be told whether its tokenizer adds a start token.
+    pub add_special_tokens: bool,
 }
 
-impl Asked<'_> {
-    /// How the answer is drawn.
-    pub fn sampling(&self) -> &Sampling {
-        &self.generate.sampling
-    }
-
+impl WireRequest<'_> {
     /// The token limit, with room for hidden reasoning where the model needs it.
     pub fn max_tokens(&self) -> u32 {
-        let room = if self.shape.reasoning {
+        let reasons = self.shape.reasoning;
+        let room = if reasons {
             self.options.reasoning_tokens
         } else {
             0
         };
-        self.sampling().max_tokens.saturating_add(room)
+        self.generate.sampling.max_tokens.saturating_add(room)
     }
 
-    /// The stop strings the service can take; the rest is cut off by us.
-    pub fn stops(&self, most: usize, blank: bool) -> Vec<&str> {
-        if !self.shape.sends("stop") {
-            return Vec::new();
-        }
+    /// Writes the stop strings the service can take; the rest is cut off by us.
+    pub fn put_stops(&self, body: &mut Map<String, Value>, name: &str, most: usize, blank: bool) {
         let usable = |stop: &&str| !stop.is_empty() && (blank || !stop.trim().is_empty());
-        let stops = self.sampling().stop.iter().map(String::as_str);
-        stops.filter(usable).take(most).collect()
+        let stops = self.generate.sampling.stop.iter().map(String::as_str);
+        let stops: Vec<&str> = stops.filter(usable).take(most).collect();
+        if self.shape.sends("stop") && !stops.is_empty() {
+            body.insert(name.into(), stops.into());
+        }
     }
 
-    /// Writes the parameters whose names all OpenAI-like services share.
-    pub fn put_sampling(&self, body: &mut Map<String, Value>) {
-        let sampling = self.sampling();
-        if self.shape.sends("temperature") {
-            body.insert("temperature".into(), sampling.temperature.into());
+    /// Writes how the answer is drawn, under the format's names for temperature, top_p and top_k.
+    pub fn put_sampling(&self, body: &mut Map<String, Value>, names: [&str; 3]) {
+        let sampling = &self.generate.sampling;
+        let [temperature, top_p, top_k] = names;
+        let seed_name = self.extensions.seed_name.unwrap_or("seed");
+        let seed = sampling.seed.filter(|_| self.extensions.seed);
+        for (parameter, name, value) in [
+            (
+                "temperature",
+                temperature,
+                Some(sampling.temperature.into()),
+            ),
+            ("top_p", top_p, sampling.top_p.map(Value::from)),
+            ("top_k", top_k, sampling.top_k.map(Value::from)),
+            ("seed", seed_name, seed.map(|seed| small_seed(seed).into())),
+        ] {
+            if let (Some(value), true) = (value, self.shape.sends(parameter)) {
+                body.insert(name.into(), value);
+            }
         }
-        if let (Some(top_p), true) = (sampling.top_p, self.shape.sends("top_p")) {
-            body.insert("top_p".into(), top_p.into());
-        }
-        if let (Some(top_k), true) = (sampling.top_k, self.shape.sends("top_k")) {
-            body.insert("top_k".into(), top_k.into());
-        }
-        if let (Some(seed), true, true) = (
-            sampling.seed,
-            self.extensions.seed,
-            self.shape.sends("seed"),
-        ) {
-            let name = self.extensions.seed_name.unwrap_or("seed");
-            body.insert(name.into(), small_seed(seed).into());
-        }
+    }
+}
+
+/// How a format calls whoever speaks.
+pub fn speaker(speaker: Speaker, model: &'static str) -> &'static str {
+    match speaker {
+        Speaker::User => "user",
+        Speaker::Assistant => model,
     }
 }
 
 /// Services take 31 or 32 bits of seed; the upper half is folded in so that no two of ours become
 /// the same by being cut.
-pub fn small_seed(seed: u64) -> u64 {
+fn small_seed(seed: u64) -> u64 {
     (seed ^ (seed >> 32)) & 0x7fff_ffff
 }
 
@@ -152,6 +157,16 @@ impl From<Unreadable> for ReadError {
     }
 }
 
+/// Where nobody asks again.
+impl From<ReadError> for ModelError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Final(error) => error,
+            ReadError::Unreadable(what) => Self::new(ErrorKind::Transport, what.to_string()),
+        }
+    }
+}
+
 /// Cuts the answer before the first stop string, as the contract asks, whatever the service did.
 pub fn cut_at_stop(generated: &mut Generated, stops: &[String]) {
     let first = stops
@@ -167,12 +182,11 @@ pub fn cut_at_stop(generated: &mut Generated, stops: &[String]) {
     }
 }
 
-/// The image as `data:` address.
+/// The image as a `data:` address.
 pub fn data_url(image: &Image) -> String {
     format!("data:{};base64,{}", image.media_type, base64_of(image))
 }
 
-/// The image as base64.
 pub fn base64_of(image: &Image) -> String {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     STANDARD.encode(&image.data)
@@ -303,6 +317,9 @@ fn from_the_start(tokens: &[&str], prefix: &str) -> Option<(usize, bool)> {
 /// Certainty comes out of rounded arithmetic as a number just above 0; it counts as 0.
 const ROUNDING: f64 = 1e-3;
 
+/// llama.cpp writes the lowest float for a probability that underflowed to zero.
+const LOWEST: f64 = f32::MIN as f64 / 2.0;
+
 /// Turns token log-probabilities into a score, refusing numbers that are none.
 pub fn finite_score(
     tokens: Vec<String>,
@@ -322,25 +339,19 @@ pub fn finite_score(
             ),
         ));
     }
-    if let Some((token, value)) = tokens.iter().zip(&logprobs).find(|(_, v)| **v > ROUNDING) {
-        return Err(ModelError::new(
-            ErrorKind::NotFinite,
-            format!("the server gave {value} as log-probability of the token {token:?}"),
-        )
-        .hint("a log-probability is never above 0; is this server giving something else under that name?"));
-    }
-    // llama.cpp writes the lowest float for a probability that underflowed to zero.
-    let lowest = f64::from(f32::MIN) / 2.0;
-    if let Some((token, value)) = tokens
-        .iter()
-        .zip(&logprobs)
-        .find(|(_, v)| !v.is_finite() || **v <= lowest)
-    {
-        return Err(ModelError::new(
-            ErrorKind::NotFinite,
-            format!("the server gave {value} as log-probability of the token {token:?}"),
-        )
-        .hint("its probability is too small for the server's arithmetic; the item is left out, not counted as zero"));
+    let bad = |wrong: &dyn Fn(f64) -> bool, hint: &str| {
+        let mut pairs = tokens.iter().zip(&logprobs);
+        let (token, value) = pairs.find(|(_, value)| wrong(**value))?;
+        let message = format!("the server gave {value} as log-probability of the token {token:?}");
+        Some(ModelError::new(ErrorKind::NotFinite, message).hint(hint))
+    };
+    let above =
+        "a log-probability is never above 0; is this server giving something else under that name?";
+    let lost = "its probability is too small for the server's arithmetic; the item is left out, not counted as zero";
+    let found =
+        bad(&|x| x > ROUNDING, above).or_else(|| bad(&|x| !x.is_finite() || x <= LOWEST, lost));
+    if let Some(error) = found {
+        return Err(error);
     }
     Ok(ContinuationScore {
         tokens,
@@ -350,6 +361,55 @@ pub fn finite_score(
         windowed: false,
         details: None,
     })
+}
+
+/// Scores single-token continuations by a list of the most probable tokens.
+pub fn top_scores(
+    listed: Option<&Value>,
+    logprob: &str,
+    continuations: &[String],
+) -> Result<Scored, ReadError> {
+    let listed = listed.and_then(Value::as_array).ok_or_else(|| {
+        ReadError::Final(
+            ModelError::new(
+                ErrorKind::BadRequest,
+                "the answer holds no top log-probabilities",
+            )
+            .hint("this model or server does not give them; choose a task that asks for words, or another model"),
+        )
+    })?;
+    let listed: Vec<(&str, f64)> = listed
+        .iter()
+        .filter_map(|entry| {
+            let token = entry.get("token").and_then(Value::as_str)?;
+            Some((token, entry.get(logprob).and_then(Value::as_f64)?))
+        })
+        .collect();
+    let scores = continuations.iter().map(|c| pick(&listed, c));
+    let continuations = scores.collect::<Result<_, _>>().map_err(ReadError::Final)?;
+    Ok(Scored { continuations })
+}
+
+/// The token that spells the continuation exactly or, since a chat answer begins without the space
+/// that stands before a word in running text, without its leading space.
+fn pick(listed: &[(&str, f64)], continuation: &str) -> Result<ContinuationScore, ModelError> {
+    let find = |text: &str| listed.iter().find(|(token, _)| *token == text);
+    match find(continuation).or_else(|| find(continuation.trim_start())) {
+        Some((token, logprob)) => {
+            finite_score(vec![(*token).to_owned()], vec![*logprob], false, false)
+        }
+        None => {
+            let lowest = listed.iter().map(|(_, p)| *p).fold(f64::INFINITY, f64::min);
+            Err(ModelError::new(
+                ErrorKind::BadRequest,
+                format!(
+                    "{continuation:?} is not one of the {} most probable tokens the API lists (the last has log-probability {lowest:.2})",
+                    listed.len()
+                ),
+            )
+            .hint("it is more than one token or too improbable; a model with full log-probabilities (vllm/, sglang/, llamacpp/, hf/, gguf/) can score it"))
+        }
+    }
 }
 
 #[cfg(test)]

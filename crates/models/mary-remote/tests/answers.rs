@@ -3,8 +3,12 @@
 use crate::room;
 
 use mary_contract::{ErrorKind, Finish, Prompt, Score, Scored, Start};
+use mary_remote::formats::{
+    anthropic::Anthropic, google::Google, openai_chat::OpenAiChat,
+    openai_completions::OpenAiCompletions,
+};
 use mary_remote::wire::ReadError;
-use mary_remote::{anthropic, google, openai_chat, openai_completions};
+use mary_remote::{TopTokens, WireFormat};
 use mary_testkit::faulty_server::{FaultyServer, Script};
 use room::{TestQueue, open, settings};
 use serde_json::{Value, json};
@@ -15,7 +19,7 @@ fn openai_finish_reasons_refusals_and_reasoning() {
         let raw = json!({"model": "gpt-x-2026", "choices": [{"message": message, "finish_reason": reason}],
             "usage": {"prompt_tokens": 100, "completion_tokens": 20, "prompt_tokens_details": {"cached_tokens": 64},
                       "completion_tokens_details": {"reasoning_tokens": 12}}});
-        openai_chat::read(&raw).unwrap()
+        WireFormat::read(&OpenAiChat, &raw).unwrap()
     };
     let good = read(json!({"content": "Yes", "reasoning_content": "hm"}), "stop");
     assert_eq!(good.answer.finish, Finish::Stop);
@@ -50,7 +54,7 @@ fn anthropic_finish_reasons_and_cache_counts() {
         let raw = json!({"model": "claude-x", "stop_reason": reason,
             "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Yes"}],
             "usage": {"input_tokens": 10, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 70, "output_tokens": 5}});
-        anthropic::read(&raw).unwrap()
+        WireFormat::read(&Anthropic, &raw).unwrap()
     };
     let good = read("end_turn");
     assert_eq!(
@@ -79,7 +83,7 @@ fn anthropic_finish_reasons_and_cache_counts() {
 fn google_blocks_thoughts_and_limits() {
     let raw = json!({"modelVersion": "gemini-x", "candidates": [{"finishReason": "MAX_TOKENS", "content": {"parts": [{"text": "hm", "thought": true}, {"text": "Yes"}]}}],
         "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 3, "thoughtsTokenCount": 7, "cachedContentTokenCount": 4}});
-    let good = google::read(&raw).unwrap();
+    let good = WireFormat::read(&Google, &raw).unwrap();
     assert_eq!(
         (good.answer.text.as_str(), good.answer.reasoning.as_deref()),
         ("Yes", Some("hm"))
@@ -91,16 +95,16 @@ fn google_blocks_thoughts_and_limits() {
     );
     let blocked = json!({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 10}});
     assert_eq!(
-        google::read(&blocked).unwrap().answer.finish,
+        WireFormat::read(&Google, &blocked).unwrap().answer.finish,
         Finish::ContentFilter
     );
     let silent = json!({"candidates": [{"finishReason": "SAFETY"}]});
     assert_eq!(
-        google::read(&silent).unwrap().answer.finish,
+        WireFormat::read(&Google, &silent).unwrap().answer.finish,
         Finish::ContentFilter
     );
     assert!(matches!(
-        google::read(&json!({"candidates": []})),
+        WireFormat::read(&Google, &json!({"candidates": []})),
         Err(ReadError::Unreadable(_))
     ));
 }
@@ -116,22 +120,31 @@ fn answers_that_are_none_are_asked_again() {
         json!([1]),
     ] {
         assert!(
-            matches!(openai_chat::read(&raw), Err(ReadError::Unreadable(_))),
-            "{raw}"
-        );
-        assert!(
             matches!(
-                openai_completions::read(&raw),
+                WireFormat::read(&OpenAiChat, &raw),
                 Err(ReadError::Unreadable(_))
             ),
             "{raw}"
         );
         assert!(
-            matches!(anthropic::read(&raw), Err(ReadError::Unreadable(_))),
+            matches!(
+                WireFormat::read(&OpenAiCompletions, &raw),
+                Err(ReadError::Unreadable(_))
+            ),
             "{raw}"
         );
         assert!(
-            matches!(google::read(&raw), Err(ReadError::Unreadable(_))),
+            matches!(
+                WireFormat::read(&Anthropic, &raw),
+                Err(ReadError::Unreadable(_))
+            ),
+            "{raw}"
+        );
+        assert!(
+            matches!(
+                WireFormat::read(&Google, &raw),
+                Err(ReadError::Unreadable(_))
+            ),
             "{raw}"
         );
     }
@@ -143,7 +156,7 @@ fn single_tokens_are_picked_from_the_list_and_strangers_are_errors() {
         {"token": "A", "logprob": -0.2}, {"token": " A", "logprob": -4.0}, {"token": "B", "logprob": -1.9}]}]}}]});
     let read = |texts: &[&str]| {
         let texts: Vec<String> = texts.iter().map(|t| (*t).to_owned()).collect();
-        openai_chat::read_top(&raw, &texts)
+        TopTokens::read(&OpenAiChat, &raw, &texts)
     };
     let scored = read(&["A", "B"]).unwrap().answer;
     assert_eq!(scored.continuations[0].logprobs, [-0.2]);
@@ -166,7 +179,7 @@ fn single_tokens_are_picked_from_the_list_and_strangers_are_errors() {
     assert!(error.message.contains("-4.00"), "{error}");
     let none = json!({"choices": [{"message": {"content": "A"}, "logprobs": null}]});
     assert!(matches!(
-        openai_chat::read_top(&none, &["A".into()]),
+        TopTokens::read(&OpenAiChat, &none, &["A".into()]),
         Err(ReadError::Final(_))
     ));
 }

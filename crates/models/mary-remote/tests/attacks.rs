@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mary_contract::{
-    ErrorKind, Finish, Generate, Generated, Job, ModelError, ModelSettings, Prompt, Reply, Score,
-    Start, Ticket, WorkQueue,
+    Account as _, ErrorKind, Finish, Generate, Generated, Job, ModelError, ModelSettings, Prompt,
+    Reply, Score, Start, Ticket, WorkQueue,
 };
 use mary_remote::Ledger;
 use mary_testkit::raw_server::{RawServer, Say};
@@ -81,11 +81,10 @@ fn no_word_about_usage_makes_a_budget_endless() {
         for model in ["openai/gpt-4o", "openrouter/openai/gpt-4o"] {
             let mut settings_known = model != "openrouter/openai/gpt-4o";
             // A price of the router's is known only where our list has one.
-            settings_known |=
-                mary_remote::Estimator::new(&model.parse().unwrap(), &ModelSettings::default())
-                    .unwrap()
-                    .price()
-                    .is_some();
+            settings_known |= mary_remote::Prices::ours()
+                .unwrap()
+                .of(&model.parse().unwrap())
+                .is_some();
             if !settings_known {
                 continue;
             }

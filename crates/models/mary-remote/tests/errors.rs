@@ -1,24 +1,24 @@
 //! Each provider's error shapes, turned into what happened and what to do.
 
 use mary_contract::ErrorKind;
-use mary_remote::api_error::{Remedy, Service, diagnose};
+use mary_remote::api_error::{AskedService, Remedy, diagnose};
 use serde_json::{Value, json};
 
 fn diagnosed(status: u16, body: &Value) -> (ErrorKind, Remedy, String) {
-    let service = Service {
+    let service = AskedService {
         title: "the provider",
         key_env: "PROVIDER_API_KEY",
         console: "console.provider.test",
         model: "some-model",
     };
-    let trouble = diagnose(&service, status, body.to_string().as_bytes());
-    let error = trouble.error;
+    let found = diagnose(&service, status, body.to_string().as_bytes());
+    let error = found.error;
     let told = format!(
         "{}\nhint: {}",
         error.message,
         error.hint.unwrap_or_default()
     );
-    (error.kind, trouble.remedy, told)
+    (error.kind, found.remedy, told)
 }
 
 /// Shapes as the providers document them; the words are ours where they do not matter.
@@ -316,25 +316,25 @@ fn messages_say_what_to_do() {
 
 #[test]
 fn a_proxys_page_is_shortened_not_repeated() {
-    let service = Service {
+    let service = AskedService {
         title: "the provider",
         key_env: "",
         console: "",
         model: "m",
     };
     let page = format!("<html>\n<body>{}</body></html>", "bad gateway ".repeat(100));
-    let trouble = diagnose(&service, 502, page.as_bytes());
-    assert!(trouble.error.message.len() < 300);
-    assert_eq!(trouble.remedy, Remedy::Again);
-    let trouble = diagnose(&service, 503, b"");
-    assert!(trouble.error.message.ends_with("no words"));
+    let found = diagnose(&service, 502, page.as_bytes());
+    assert!(found.error.message.len() < 300);
+    assert_eq!(found.remedy, Remedy::Again);
+    let found = diagnose(&service, 503, b"");
+    assert!(found.error.message.ends_with("no words"));
 }
 
 proptest::proptest! {
     #[test]
     fn no_body_is_too_odd_to_read(status in 300u16..600, body in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200)) {
-        let service = Service { title: "x", key_env: "K", console: "c", model: "m" };
-        let trouble = diagnose(&service, status, &body);
-        proptest::prop_assert!(!trouble.error.message.is_empty());
+        let service = AskedService { title: "x", key_env: "K", console: "c", model: "m" };
+        let found = diagnose(&service, status, &body);
+        proptest::prop_assert!(!found.error.message.is_empty());
     }
 }

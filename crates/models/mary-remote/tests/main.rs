@@ -14,6 +14,7 @@ mod bodies;
 mod conformance;
 mod errors;
 mod faults;
+mod invented;
 mod llamacpp;
 mod room;
 mod servers;
