@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mary::library::Arrange;
 use mary_contract::{
     ErrorKind, Generator, Model, ModelCard, ModelError, ModelRef, ModelSettings, Observer,
-    Provider, Reply, Request, RequestKind, Scorer, Start,
+    Provider, Reply, Request, RequestKind, Scorer, Service, Start,
 };
 use mary_pymodel::{
     Answering, Answers, Together, card_of, most_together, read_answer, read_answers,
@@ -257,6 +257,10 @@ impl Provider for AlreadyOpen {
 
     fn starts_programs(&self) -> bool {
         self.usual.starts_programs()
+    }
+
+    fn service(&self) -> Option<&dyn Service> {
+        self.usual.service()
     }
 
     fn open(

@@ -8,11 +8,10 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mary_contract::{Event, EventObserver, Outcome, StoreError, UnscoredReason};
-use mary_lab::RunPart;
 use mary_lab::texts::ask::NO_RIGHT_ANSWER;
 use mary_lab::texts::observe::VECTORS_ALONE;
+use mary_lab::{RunPart, duration};
 use mary_platform::{counted, visible_line};
-use mary_remote::estimate::duration;
 
 use crate::terminal;
 

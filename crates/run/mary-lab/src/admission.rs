@@ -122,7 +122,7 @@ impl Laboratory {
             })?;
             found.push((task.as_ref(), choice.settings.clone()));
         }
-        batch::check(spec, &found)?;
+        batch::check(self, spec, &found)?;
         let judge = match &spec.judge {
             JudgeChoice::Model(model) => {
                 Some(self.provider(model)?.card(model, &spec.model_settings())?)
@@ -296,7 +296,7 @@ impl Laboratory {
         foreign::belongs_together(&stored)?;
         self.check_versions(stored.manifest())?;
         let mut spec = RunSpec::of(stored.manifest());
-        foreign::disarm(&mut spec, word)?;
+        foreign::disarm(self, &mut spec, word)?;
         foreign::starts_nothing(self, &spec)?;
         spec.execution.budget = budget.or(spec.execution.budget);
         // Batches that were submitted are paid for: they are fetched, whatever the manifest says.

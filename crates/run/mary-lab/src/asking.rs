@@ -30,7 +30,7 @@ pub(crate) struct Asking<'a> {
     label: Option<Label>,
     /// Where batches are kept, in a run that uses batch APIs.
     batches: Option<PathBuf>,
-    spending: Spending,
+    spending: Spending<'a>,
     finished: FinishedIds,
     answered: Parts,
     judge: Option<Box<dyn Model>>,
@@ -52,13 +52,9 @@ impl<'a> Asking<'a> {
         if let Some(path) = &batches {
             make_folder(path, "the folder of batches cannot be made")?;
         }
-        let remote = |m: &ModelRef| mary_remote::is_remote(&m.provider);
-        let judged = match &prepared.spec.judge {
-            JudgeChoice::Model(judge) => remote(judge),
-            JudgeChoice::None | JudgeChoice::Subject => false,
-        };
-        let remote = judged || prepared.spec.subjects.iter().any(remote);
-        let (spending, mut paid) = Spending::open(folder.path(), prepared.lab.ledger())?;
+        let mut services = prepared.spec.models().map(|m| prepared.lab.service(m));
+        let remote = services.any(|service| service.is_some());
+        let (spending, mut paid) = Spending::open(folder.path(), prepared.lab.account())?;
         pass_over_used(&mut paid, folder)?;
         let cached = prepared.lab.answers_file().filter(|_| execution.cache);
         let answers = Answers::open(cached, paid, spending.book(), remote)?;
@@ -186,7 +182,7 @@ impl<'a> Asking<'a> {
     fn settings(&self, model: &ModelRef) -> ModelSettings {
         let settings = self.prepared.spec.model_settings();
         match &self.batches {
-            Some(folder) => batch::settings(model, &settings, folder),
+            Some(folder) => batch::settings(self.prepared.lab, model, &settings, folder),
             None => settings,
         }
     }

@@ -6,9 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
-use mary_contract::{ModelRef, ModelSettings, Task, TaskSettings};
+use mary_contract::{ModelRef, ModelSettings, Service, Task, TaskSettings};
 
-use crate::{RunError, RunSpec};
+use crate::{Laboratory, RunError, RunSpec};
 
 /// The folder below a run folder.
 const FOLDER: &str = "batch";
@@ -21,37 +21,42 @@ pub fn folder(run: &Path, wanted: bool) -> Option<PathBuf> {
 
 /// A model's settings with the place of its batch state; unchanged where its provider has no batches
 /// (a local judge, say).
-pub fn settings(model: &ModelRef, settings: &ModelSettings, folder: &Path) -> ModelSettings {
+pub fn settings(
+    lab: &Laboratory,
+    model: &ModelRef,
+    settings: &ModelSettings,
+    folder: &Path,
+) -> ModelSettings {
     let mut settings = settings.clone();
-    if mary_remote::has_batches(&model.provider) {
-        let name: String = model
-            .to_string()
-            .chars()
-            .map(|c| {
-                if c.is_ascii_alphanumeric() || "-._".contains(c) {
-                    c
-                } else {
-                    '_'
-                }
-            })
-            .collect();
+    if has_batches(lab, model) {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        let name = model.to_string().replace(|c| !plain(c), "_");
         settings.batches = Some(folder.join(format!("{name}.json")));
     }
     settings
 }
 
+fn has_batches(lab: &Laboratory, model: &ModelRef) -> bool {
+    lab.service(model).is_some_and(Service::has_batches)
+}
+
 /// Refuses batches before anything is asked where they cannot be.
-pub fn check(spec: &RunSpec, tasks: &[(&dyn Task, TaskSettings)]) -> Result<(), RunError> {
+pub fn check(
+    lab: &Laboratory,
+    spec: &RunSpec,
+    tasks: &[(&dyn Task, TaskSettings)],
+) -> Result<(), RunError> {
     if !spec.execution.batch {
         return Ok(());
     }
-    if let Some(model) = spec
-        .subjects
-        .iter()
-        .find(|m| !mary_remote::has_batches(&m.provider))
-    {
+    if let Some(model) = spec.subjects.iter().find(|m| !has_batches(lab, m)) {
+        let have = lab
+            .all_providers()
+            .filter(|p| p.service().is_some_and(Service::has_batches))
+            .map(|p| format!("{}/", p.name()));
         return Err(RunError::Specification(format!(
-            "--batch: `{model}` has no batch API\nhint: openai/ and anthropic/ have one; leave --batch out for the others"
+            "--batch: `{model}` has no batch API\nhint: {} have one; leave --batch out for the others",
+            have.collect::<Vec<_>>().join(" and ")
         )));
     }
     let scores = tasks.iter().find(|(task, settings)| {

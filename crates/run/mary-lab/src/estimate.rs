@@ -4,11 +4,11 @@ use std::fmt;
 use std::path::Path;
 
 use crate::engine::EngineError;
-use mary_contract::{ModelRef, ModelRole};
+use mary_contract::{Estimator, ModelRef, ModelRole, RequestEstimate};
 use mary_platform::counted;
-use mary_remote::{DryRun, Estimate, EstimateRow, Estimator};
 
 use crate::admission::Assignment;
+use crate::dry_run::{DryRun, EstimateRow};
 use crate::part::weights_known;
 use crate::{Execution, PreparedRun, RunError, batch};
 
@@ -38,7 +38,7 @@ impl Speed {
         }
     }
 
-    fn of(execution: &Execution) -> Self {
+    fn from_execution(execution: &Execution) -> Self {
         let device = execution.device.as_deref().unwrap_or_default();
         let all = std::thread::available_parallelism().map_or(1, usize::from);
         Self::new(
@@ -78,18 +78,18 @@ impl PreparedRun<'_> {
     /// and is not in it.
     pub fn estimate(&self) -> Result<DryRun, RunError> {
         let mut dry = DryRun::default();
-        let speed = Speed::of(&self.spec.execution);
-        // Shared beginnings are read once: the layout knows them.
-        let local = |model: &ModelRef| !mary_remote::is_remote(&model.provider);
-        let layout = match self.spec.subjects.iter().any(local) {
-            true => Some(self.layout()?),
-            false => None,
-        };
+        let speed = Speed::from_execution(&self.spec.execution);
+        let mut layout = None;
         for (place, (model, card)) in self.spec.subjects.iter().zip(&self.cards).enumerate() {
-            let mut estimator = self.estimator(model)?;
+            let estimator = self.estimator(model)?;
             for (at, assignment) in self.assignments.iter().enumerate() {
-                let mut estimate = self.of_task(assignment, estimator.as_mut())?;
-                if let (true, Some(layout)) = (local(model), &layout) {
+                let mut estimate = self.task_estimate(assignment, estimator.as_deref())?;
+                if estimator.is_none() {
+                    // Shared beginnings are read once: the layout knows them.
+                    let layout = match &layout {
+                        Some(layout) => layout,
+                        None => layout.insert(self.layout()?),
+                    };
                     let cost = weights_known(card).then(|| layout.cost_of(place, at));
                     estimate.seconds = cost.map(|cost| speed.seconds(cost));
                     dry.speed = speed.to_string();
@@ -97,38 +97,41 @@ impl PreparedRun<'_> {
                 dry.rows.push(EstimateRow {
                     model: model.to_string(),
                     label: card.label.clone(),
-                    local: local(model),
+                    local: estimator.is_none(),
                     task: assignment.id().to_owned(),
                     estimate,
                 });
             }
             if let Some(estimator) = &estimator {
-                dry.prices = estimator.dated().to_owned();
+                dry.prices = estimator.prices().to_owned();
             }
         }
         Ok(dry)
     }
 
-    /// Nothing for local models: they cost time alone.
-    fn estimator(&self, model: &ModelRef) -> Result<Option<Estimator>, RunError> {
-        if !mary_remote::is_remote(&model.provider) {
+    /// Nothing for models of this machine: they cost time alone.
+    fn estimator(&self, model: &ModelRef) -> Result<Option<Box<dyn Estimator>>, RunError> {
+        let Some(service) = self.lab.provider(model)?.service() else {
             return Ok(None);
-        }
+        };
         let settings = self.spec.model_settings();
         // A batch has its own price; the place of its state does not matter here.
         let settings = match self.spec.execution.batch {
-            true => batch::settings(model, &settings, Path::new("batch")),
+            true => batch::settings(self.lab, model, &settings, Path::new("batch")),
             false => settings,
         };
-        Ok(Some(Estimator::new(model, &settings)?))
+        Ok(Some(service.estimator(model, &settings)?))
     }
 
-    fn of_task(
+    fn task_estimate(
         &self,
         assignment: &Assignment<'_>,
-        mut estimator: Option<&mut Estimator>,
-    ) -> Result<Estimate, RunError> {
-        let mut local = Estimate::default();
+        estimator: Option<&dyn Estimator>,
+    ) -> Result<RequestEstimate, RunError> {
+        let mut total = RequestEstimate {
+            cost: estimator.map(|_| 0.0),
+            ..RequestEstimate::default()
+        };
         let wrap = |source| EngineError::Task {
             task: assignment.id().to_owned(),
             source,
@@ -143,18 +146,15 @@ impl PreparedRun<'_> {
                 continue;
             }
             for _ in 0..self.spec.trials {
-                for ask in item
-                    .asks
-                    .iter()
-                    .filter(|ask| ask.role == ModelRole::Subject)
-                {
-                    match &mut estimator {
-                        Some(estimator) => estimator.add(&ask.request),
-                        None => local.add_local(&ask.request),
-                    }
+                let asks = item.asks.iter().filter(|a| a.role == ModelRole::Subject);
+                for ask in asks {
+                    total += match estimator {
+                        Some(estimator) => estimator.estimate(&ask.request),
+                        None => RequestEstimate::local(&ask.request),
+                    };
                 }
             }
         }
-        Ok(estimator.map_or(local, Estimator::take))
+        Ok(total)
     }
 }

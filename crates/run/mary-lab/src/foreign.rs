@@ -5,7 +5,7 @@
 //! secret that is not the service's own is sent when the user names it, and nothing is written where
 //! the folder points.
 
-use mary_contract::{JudgeChoice, ModelRef, RunManifest, StoreError};
+use mary_contract::{RunManifest, SentKey, StoreError};
 use mary_store::RunFolder;
 
 use crate::{Laboratory, RunError, RunSpec};
@@ -20,10 +20,15 @@ pub struct UsersWord<'a> {
 }
 
 /// Takes the orders out of a specification that was read from a folder.
-pub(crate) fn disarm(spec: &mut RunSpec, word: UsersWord) -> Result<(), RunError> {
+pub(crate) fn disarm(
+    lab: &Laboratory,
+    spec: &mut RunSpec,
+    word: UsersWord,
+) -> Result<(), RunError> {
     // Where batches are kept is decided by where the folder lies.
     spec.opening.args.remove("batch");
-    check_key(spec, word.key_env)?;
+    let sent = sent_keys(lab, spec);
+    check_key(spec, word.key_env, &sent)?;
     let named = word.base_url;
     let Some(url) = spec.opening.base_url.clone() else {
         if named.is_some() {
@@ -38,7 +43,7 @@ pub(crate) fn disarm(spec: &mut RunSpec, word: UsersWord) -> Result<(), RunError
         Some(named) => Err(RunError::Specification(format!(
             "this run was begun with {url}, not with {named}; a run asks one host from its beginning to its end\nhint: start a new run to ask another host"
         ))),
-        None if !sends_key(spec) => Ok(()),
+        None if sent.iter().all(|key| *key == SentKey::None) => Ok(()),
         None => Err(RunError::Specification(format!(
             "the run folder says that questions go to {url}, with your key\nhint: if that is where your key belongs, say so: --base-url {url}"
         ))),
@@ -46,7 +51,7 @@ pub(crate) fn disarm(spec: &mut RunSpec, word: UsersWord) -> Result<(), RunError
 }
 
 /// A folder may not pick one of the user's secrets to be sent to a host that has another.
-fn check_key(spec: &RunSpec, named: Option<&str>) -> Result<(), RunError> {
+fn check_key(spec: &RunSpec, named: Option<&str>, sent: &[SentKey]) -> Result<(), RunError> {
     let stored = spec.opening.args.get("key_env").map(String::as_str);
     let message = match (stored, named) {
         (Some(stored), Some(named)) if stored != named => format!(
@@ -55,13 +60,9 @@ fn check_key(spec: &RunSpec, named: Option<&str>) -> Result<(), RunError> {
         (None, Some(named)) => format!(
             "this run was not begun with a key in {named}\nhint: leave --key-env out; the service's own variable is used"
         ),
-        (Some(stored), None)
-            if mary_remote::sends_anothers_key(&models(spec), &spec.model_settings()) =>
-        {
-            format!(
-                "the run folder says that the secret in {stored} is sent\nhint: if that is the key for this service, say so: --key-env {stored}"
-            )
-        }
+        (Some(stored), None) if sent.contains(&SentKey::Other) => format!(
+            "the run folder says that the secret in {stored} is sent\nhint: if that is the key for this service, say so: --key-env {stored}"
+        ),
         _ => return Ok(()),
     };
     Err(RunError::Specification(message))
@@ -69,11 +70,7 @@ fn check_key(spec: &RunSpec, named: Option<&str>) -> Result<(), RunError> {
 
 /// Refuses to start a program because a folder names one.
 pub(crate) fn starts_nothing(lab: &Laboratory, spec: &RunSpec) -> Result<(), RunError> {
-    let judge = match &spec.judge {
-        JudgeChoice::Model(model) => Some(model),
-        JudgeChoice::None | JudgeChoice::Subject => None,
-    };
-    for model in spec.subjects.iter().chain(judge) {
+    for model in spec.models() {
         if lab.provider(model)?.starts_programs() {
             return Err(RunError::Specification(format!(
                 "the run asks {model}, which is a program, and a run folder starts none by itself\nhint: repeat the command that began the run: it finds the same folder and goes on"
@@ -83,17 +80,11 @@ pub(crate) fn starts_nothing(lab: &Laboratory, spec: &RunSpec) -> Result<(), Run
     Ok(())
 }
 
-/// Whether any model of the run would be sent a key over the network.
-fn sends_key(spec: &RunSpec) -> bool {
-    mary_remote::sends_key(&models(spec), &spec.model_settings())
-}
-
-fn models(spec: &RunSpec) -> Vec<ModelRef> {
-    let mut models = spec.subjects.clone();
-    if let JudgeChoice::Model(judge) = &spec.judge {
-        models.push(judge.clone());
-    }
-    models
+/// The secrets that the models of a run would be sent over the network.
+fn sent_keys(lab: &Laboratory, spec: &RunSpec) -> Vec<SentKey> {
+    let settings = spec.model_settings();
+    let services = spec.models().filter_map(|model| lab.service(model));
+    services.map(|s| s.sent_key(&settings)).collect()
 }
 
 fn same_place(one: &str, other: &str) -> bool {

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mary_contract::{DataSource, ModelRef, NoData, Provider, Registry, Task};
-use mary_remote::Ledger;
+use mary_contract::{Account, DataSource, ModelRef, NoData, Provider, Registry, Service, Task};
 
 use crate::RunError;
 
@@ -15,7 +14,6 @@ pub struct Laboratory {
     data: Box<dyn DataSource + Send>,
     runs: PathBuf,
     answers: Option<PathBuf>,
-    spending: Ledger,
     command: Vec<String>,
 }
 
@@ -28,7 +26,6 @@ impl Laboratory {
             data: Box::new(NoData),
             runs: runs.into(),
             answers: None,
-            spending: Ledger::new(),
             command: Vec::new(),
         }
     }
@@ -58,13 +55,6 @@ impl Laboratory {
     #[must_use]
     pub fn answers(mut self, path: impl Into<PathBuf>) -> Self {
         self.answers = Some(path.into());
-        self
-    }
-
-    /// With this account of money; give it to the providers that spend.
-    #[must_use]
-    pub fn spending(mut self, spending: Ledger) -> Self {
-        self.spending = spending;
         self
     }
 
@@ -113,8 +103,15 @@ impl Laboratory {
         })
     }
 
-    pub(crate) fn ledger(&self) -> &Ledger {
-        &self.spending
+    /// The service that a model is asked through, where it is asked over a network.
+    pub(crate) fn service(&self, model: &ModelRef) -> Option<&dyn Service> {
+        self.provider(model).ok()?.service()
+    }
+
+    /// The account of money that all services share, where there are any.
+    pub(crate) fn account(&self) -> Option<&dyn Account> {
+        let mut services = self.all_providers().filter_map(Provider::service);
+        services.next().map(Service::account)
     }
 
     pub(crate) fn answers_file(&self) -> Option<&Path> {

@@ -18,9 +18,8 @@ use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mary_contract::{Event, EventObserver, StoreError};
+use mary_contract::{Account, Balance, Event, EventObserver, StoreError};
 use mary_platform::{read_plain, writable_place};
-use mary_remote::{Balance, Ledger};
 use mary_store::PaidAnswers;
 use serde_json::Value;
 
@@ -29,9 +28,9 @@ const FILE: &str = "spent.json";
 const LARGEST: u64 = 1 << 16;
 
 /// What a run has spent.
-pub struct Spending {
+pub struct Spending<'a> {
     path: PathBuf,
-    ledger: Ledger,
+    account: Option<&'a dyn Account>,
     book: SharedBook,
 }
 
@@ -39,7 +38,7 @@ pub struct Spending {
 struct Book {
     path: PathBuf,
     file: Option<File>,
-    /// What the ledger held for others before this run.
+    /// What the account held for others before this run.
     others: Balance,
     /// What it holds now.
     now: Balance,
@@ -67,25 +66,32 @@ impl SharedBook {
     }
 }
 
-impl Spending {
-    /// Takes what the run spent before into the ledger, and from now on notes every change. The answers
+impl<'a> Spending<'a> {
+    /// Takes what the run spent before into the account, and from now on notes every change. The answers
     /// that were paid for and may not be in the log yet come with it.
-    pub fn open(run: &Path, ledger: &Ledger) -> Result<(Self, PaidAnswers), StoreError> {
+    pub fn open(
+        run: &Path,
+        account: Option<&'a dyn Account>,
+    ) -> Result<(Self, PaidAnswers), StoreError> {
         let path = run.join(FILE);
-        let others = ledger.balance();
+        let others = account.map_or_else(Balance::default, Account::balance);
         let noted = before(&path)?;
         let paid = PaidAnswers::open(run, noted.dollars)?;
         let kept = paid.dollars();
         // An answer that arrived and was not kept is asked again; its price is spent all the same.
         let unsure = noted.unsure + (noted.dollars + noted.in_flight - kept).max(0.0);
-        if kept + unsure > 0.0 {
-            ledger.add_spent(kept + unsure);
+        let spent = kept + unsure;
+        if let Some(account) = account.filter(|_| spent > 0.0) {
+            account.add_spent(spent);
         }
         let mut book = Book {
             path: path.clone(),
             file: None,
             others,
-            now: ledger.balance(),
+            now: Balance {
+                spent: others.spent + spent,
+                ..others
+            },
             kept,
             unsure,
             error: None,
@@ -93,14 +99,16 @@ impl Spending {
         book.note();
         let book = SharedBook(Arc::new(Mutex::new(book)));
         let watching = book.clone();
-        ledger.watch(move |balance| {
-            let mut book = watching.lock();
-            book.now = balance;
-            book.note();
-        });
+        if let Some(account) = account {
+            account.watch(Some(Box::new(move |balance| {
+                let mut book = watching.lock();
+                book.now = balance;
+                book.note();
+            })));
+        }
         let spending = Self {
             path,
-            ledger: ledger.clone(),
+            account,
             book,
         };
         Ok((spending, paid))
@@ -113,7 +121,8 @@ impl Spending {
 
     /// Dollars spent so far, by this command and those before it.
     pub fn spent(&self) -> f64 {
-        self.ledger.spent() - self.book.lock().others.spent
+        let book = self.book.lock();
+        book.now.spent - book.others.spent
     }
 
     /// Says whether every change could be written down.
@@ -126,17 +135,19 @@ impl Spending {
         self.said(|book| book.file.as_ref().map_or(Ok(()), File::sync_data))
     }
 
-    fn said(&self, of: impl Fn(&mut Book) -> io::Result<()>) -> Result<(), StoreError> {
-        of(&mut self.book.lock()).map_err(|source| StoreError::Io {
+    fn said(&self, what: impl Fn(&mut Book) -> io::Result<()>) -> Result<(), StoreError> {
+        what(&mut self.book.lock()).map_err(|source| StoreError::Io {
             path: self.path.clone(),
             source,
         })
     }
 }
 
-impl Drop for Spending {
+impl Drop for Spending<'_> {
     fn drop(&mut self) {
-        self.ledger.unwatch();
+        if let Some(account) = self.account {
+            account.watch(None);
+        }
         // What arrived and was not kept until now never will be.
         let mut book = self.book.lock();
         let arrived = book.arrived();
@@ -237,7 +248,7 @@ fn before(path: &Path) -> Result<Noted, StoreError> {
     })
 }
 
-impl EventObserver for Spending {
+impl EventObserver for Spending<'_> {
     fn observe(&mut self, event: &Event<'_>) -> Result<(), StoreError> {
         match event {
             Event::Answered {
@@ -252,17 +263,18 @@ impl EventObserver for Spending {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use mary_remote::Ledger;
 
     fn read(folder: &Path) -> Value {
         serde_json::from_slice(&std::fs::read(folder.join(FILE)).unwrap()).unwrap()
     }
 
-    fn open(folder: &Path, ledger: &Ledger) -> Spending {
-        Spending::open(folder, ledger).unwrap().0
+    fn open<'a>(folder: &Path, ledger: &'a Ledger) -> Spending<'a> {
+        Spending::open(folder, Some(ledger)).unwrap().0
     }
 
     /// An answer that arrives and is kept.
-    fn answered(ledger: &Ledger, spending: &Spending, cost: f64) {
+    fn answered(ledger: &Ledger, spending: &Spending<'_>, cost: f64) {
         ledger.add_spent(cost);
         spending.book().kept(cost);
     }
@@ -316,7 +328,7 @@ mod tests {
     fn an_answer_that_arrived_and_was_not_kept_is_set_aside() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = Ledger::new();
-        let (spending, mut paid) = Spending::open(folder.path(), &ledger).unwrap();
+        let (spending, mut paid) = Spending::open(folder.path(), Some(&ledger)).unwrap();
         paid.keep(&key("a"), &reply(0.5)).unwrap();
         answered(&ledger, &spending, 0.5);
         ledger.add_spent(0.25);
@@ -324,7 +336,7 @@ mod tests {
         // Killed before it was kept.
         std::mem::forget(spending);
         let ledger = Ledger::new();
-        let (spending, mut paid) = Spending::open(folder.path(), &ledger).unwrap();
+        let (spending, mut paid) = Spending::open(folder.path(), Some(&ledger)).unwrap();
         assert_eq!(
             (ledger.spent(), numbers(folder.path())),
             (0.75, (0.5, 0.0, 0.25))
@@ -335,7 +347,7 @@ mod tests {
         assert_eq!(numbers(folder.path()), (0.5, 0.125, 0.25));
         std::mem::forget(spending);
         let ledger = Ledger::new();
-        let (spending, mut paid) = Spending::open(folder.path(), &ledger).unwrap();
+        let (spending, mut paid) = Spending::open(folder.path(), Some(&ledger)).unwrap();
         assert_eq!(
             (ledger.spent(), numbers(folder.path())),
             (0.875, (0.625, 0.0, 0.25))
@@ -347,8 +359,8 @@ mod tests {
         assert_eq!(numbers(folder.path()), (0.625, 0.0, 1.25));
         // Once everything is in the log, the file of answers goes and the sum stays.
         paid.forget().unwrap();
-        let spending = open(folder.path(), &Ledger::new());
-        assert_eq!(spending.spent(), 1.875);
+        let spending = Spending::open(folder.path(), None).unwrap().0;
+        assert_eq!(spending.spent(), 1.875, "also where nobody spends any more");
     }
 
     #[test]
@@ -411,10 +423,10 @@ mod tests {
     fn old_files_are_read_and_damaged_ones_are_said() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(FILE), "{\"dollars\":  1.5}\n").unwrap();
-        let spending = open(folder.path(), &Ledger::new());
+        let spending = Spending::open(folder.path(), None).unwrap().0;
         assert_eq!(spending.spent(), 1.5);
         std::fs::write(folder.path().join(FILE), "{\"dollars\": }").unwrap();
-        let error = Spending::open(folder.path(), &Ledger::new()).err().unwrap();
+        let error = Spending::open(folder.path(), None).err().unwrap();
         assert!(error.to_string().contains("spent.json"), "{error}");
     }
 }

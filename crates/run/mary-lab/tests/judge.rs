@@ -8,7 +8,6 @@ use std::sync::atomic::AtomicBool;
 use mary_contract::*;
 use mary_lab::engine::EngineError;
 use mary_lab::{Laboratory, RunError, RunSpec, Silent, TaskChoice};
-use mary_remote::Ledger;
 use mary_testkit::faulty_server::{FaultyServer, Script};
 use mary_testkit::scripted::Scripted;
 
@@ -24,13 +23,11 @@ fn server() -> FaultyServer {
 }
 
 fn laboratory(root: &Path) -> Laboratory {
-    let spending = Ledger::new();
     Laboratory::new(root.join("runs"))
         .tasks(registry())
-        .providers(mary_remote::providers_with(&spending))
+        .providers(mary_remote::providers())
         .providers([Box::new(Mute) as Box<dyn Provider>])
         .answers(root.join("answers.sqlite"))
-        .spending(spending)
 }
 
 /// Models `a` and `b` on the server, one question at a time so that a stop falls between them.
