@@ -1,5 +1,6 @@
 //! A table of columns in the layout that Arrow has in memory, so that it is handed over without a copy.
 
+use std::borrow::Cow;
 use std::ffi::CStr;
 use std::sync::Arc;
 
@@ -23,6 +24,15 @@ pub(crate) enum Values {
     Count(Vec<i64>),
     /// Bits.
     Flag(Vec<u8>),
+}
+
+impl Values {
+    pub(crate) fn text() -> Self {
+        Self::Text {
+            offsets: vec![0],
+            bytes: Vec::new(),
+        }
+    }
 }
 
 /// A column, with a bit for each value that is there where some are not.
@@ -49,7 +59,7 @@ fn is_set(bits: &[u8], at: usize) -> bool {
 }
 
 impl Column {
-    fn new(name: &str, values: Values) -> Self {
+    pub(crate) fn new(name: &str, values: Values) -> Self {
         Self {
             name: name.to_owned(),
             values,
@@ -59,40 +69,12 @@ impl Column {
         }
     }
 
-    /// A column of words.
-    pub(crate) fn text(name: &str) -> Self {
-        let offsets = vec![0];
-        Self::new(
-            name,
-            Values::Text {
-                offsets,
-                bytes: Vec::new(),
-            },
-        )
-    }
-
-    /// A column of numbers.
-    pub(crate) fn number(name: &str) -> Self {
-        Self::new(name, Values::Number(Vec::new()))
-    }
-
-    /// A column of whole numbers.
-    pub(crate) fn count(name: &str) -> Self {
-        Self::new(name, Values::Count(Vec::new()))
-    }
-
-    /// A column of true and false.
-    pub(crate) fn flag(name: &str) -> Self {
-        Self::new(name, Values::Flag(Vec::new()))
-    }
-
     fn row(&mut self, there: bool) {
         set(&mut self.valid, self.rows, there);
         self.rows += 1;
         self.missing += usize::from(!there);
     }
 
-    /// Adds words, or none.
     pub(crate) fn push_text(&mut self, value: Option<&str>) {
         if let Values::Text { offsets, bytes } = &mut self.values {
             bytes.extend_from_slice(value.unwrap_or("").as_bytes());
@@ -101,24 +83,21 @@ impl Column {
         }
     }
 
-    /// Adds a number, or none.
-    pub(crate) fn push_number(&mut self, value: Option<f64>) {
+    fn push_number(&mut self, value: Option<f64>) {
         if let Values::Number(values) = &mut self.values {
             values.push(value.unwrap_or(f64::NAN));
             self.row(value.is_some());
         }
     }
 
-    /// Adds a whole number, or none.
-    pub(crate) fn push_count(&mut self, value: Option<usize>) {
+    fn push_count(&mut self, value: Option<usize>) {
         if let Values::Count(values) = &mut self.values {
             values.push(value.map_or(0, |v| i64::try_from(v).unwrap_or(i64::MAX)));
             self.row(value.is_some());
         }
     }
 
-    /// Adds true or false, or none.
-    pub(crate) fn push_flag(&mut self, value: Option<bool>) {
+    fn push_flag(&mut self, value: Option<bool>) {
         let at = self.rows;
         if let Values::Flag(bits) = &mut self.values {
             set(bits, at, value == Some(true));
@@ -148,6 +127,55 @@ impl Column {
     }
 }
 
+/// What a column holds of rows `R`, and where it stands in a row.
+pub(crate) enum Cells<R> {
+    Text(for<'a> fn(&'a R) -> Option<Cow<'a, str>>),
+    Number(fn(&R) -> Option<f64>),
+    Count(fn(&R) -> Option<usize>),
+    Flag(fn(&R) -> Option<bool>),
+}
+
+/// Names and cells of a table's columns.
+pub(crate) type Columns<R> = [(&'static str, Cells<R>)];
+
+/// A table while it grows, row by row.
+pub(crate) struct Rows<'c, R> {
+    cells: &'c Columns<R>,
+    columns: Vec<Column>,
+}
+
+impl<'c, R> Rows<'c, R> {
+    pub(crate) fn new(cells: &'c Columns<R>) -> Self {
+        let column = |(name, cells): &(&str, Cells<R>)| match cells {
+            Cells::Text(_) => Column::new(name, Values::text()),
+            Cells::Number(_) => Column::new(name, Values::Number(Vec::new())),
+            Cells::Count(_) => Column::new(name, Values::Count(Vec::new())),
+            Cells::Flag(_) => Column::new(name, Values::Flag(Vec::new())),
+        };
+        Self {
+            cells,
+            columns: cells.iter().map(column).collect(),
+        }
+    }
+
+    pub(crate) fn push(&mut self, row: &R) {
+        for (column, (_, cells)) in self.columns.iter_mut().zip(self.cells) {
+            match cells {
+                Cells::Text(get) => column.push_text(get(row).as_deref()),
+                Cells::Number(get) => column.push_number(get(row)),
+                Cells::Count(get) => column.push_count(get(row)),
+                Cells::Flag(get) => column.push_flag(get(row)),
+            }
+        }
+    }
+
+    pub(crate) fn finish(self) -> Table {
+        Table {
+            columns: self.columns,
+        }
+    }
+}
+
 /// A table.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -155,6 +183,15 @@ pub(crate) struct Table {
 }
 
 impl Table {
+    /// A table of these rows.
+    pub(crate) fn of<R>(rows: impl IntoIterator<Item = R>, cells: &Columns<R>) -> Self {
+        let mut table = Rows::new(cells);
+        for row in rows {
+            table.push(&row);
+        }
+        table.finish()
+    }
+
     /// For Python.
     pub(crate) fn given(self, py: Python<'_>) -> Given {
         Handle::put(py, Arc::new(self), NAME)

@@ -84,7 +84,6 @@ fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add(c"tasks", results::tasks)?;
     add(c"open_model", models::open)?;
     add(c"model_card", models::card)?;
-    add(c"model_words", models::words)?;
     add(c"score", scoring::score)?;
     add(c"observe", models::observe)?;
     add(c"generate", models::generate)?;

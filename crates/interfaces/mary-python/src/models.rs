@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::sync::Arc;
 
-use mary::library::{Brought, open as open_as_named};
+use mary::library::open as open_as_named;
 use mary_contract::{
     ErrorKind, Finish, Generate, Layers, Model, ModelError, ModelSettings, Observe, Pool, Prompt,
     PromptForm, Sampling,
@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 
 use crate::objects::{self, Object};
 use crate::queue::ListQueue;
+use crate::running::told;
 use crate::watch::watched;
 use crate::{Args, Given, Handle, came, give};
 
@@ -25,7 +26,6 @@ const VECTORS: &CStr = c"mary.vectors";
 pub(crate) struct Opened {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) settings: ModelSettings,
-    words: Vec<String>,
 }
 
 /// The model behind an argument.
@@ -33,23 +33,18 @@ pub(crate) fn opened<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<&'a Opened> {
     Handle::get(object, NAME)
 }
 
-/// Opens a model: words of the command line, and Python objects that may be meant.
+/// Opens a model: places, options, and Python objects that may be meant.
 pub(crate) fn open(args: Args<'_, '_>) -> Given {
     type Objects = Vec<(String, Py<PyAny>, String)>;
-    let (words, objects): (Vec<String>, Objects) = args.extract()?;
+    let (places, options, objects): (String, String, Objects) = args.extract()?;
     let py = args.py();
     let given: Vec<Object> = objects::read(py, objects)?;
-    let said = words.clone();
     let opened = watched(py, move |_| {
-        let brought = Brought {
-            arrange: Some(objects::arrange(given, Vec::new())),
-            ..Brought::default()
-        };
-        let (model, settings) = open_as_named(&said, brought)?;
+        let arrange = objects::arrange(given, Vec::new());
+        let (model, settings) = open_as_named(&told(&places)?, told(&options)?, arrange)?;
         Ok(Opened {
             model: Arc::from(model),
             settings,
-            words: said,
         })
     })?;
     Handle::put(py, opened, NAME)
@@ -60,12 +55,6 @@ pub(crate) fn card(args: Args<'_, '_>) -> Given {
     let first = args.get_item(0)?;
     let card = serde_json::to_string(opened(&first)?.model.card());
     give(args.py(), came(args.py(), card.map_err(Into::into))?)
-}
-
-/// The words a model was opened with.
-pub(crate) fn words(args: Args<'_, '_>) -> Given {
-    let first = args.get_item(0)?;
-    give(args.py(), opened(&first)?.words.clone())
 }
 
 /// What a model cannot do.

@@ -3,49 +3,44 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use mary::library;
+use mary::library::{self, Places};
 use mary_contract::{Outcome, Response, Sample};
 use mary_report::VersusChance;
 use mary_store::RunFolder;
 use pyo3::prelude::*;
 
-use crate::columns::{Column, Table};
+use crate::columns::Cells::{Count, Number, Text};
+use crate::columns::{Column, Columns, Rows, Table, Values};
+use crate::running::told;
 use crate::{Args, Given, came, give};
 
 /// The tasks there are, a row for each.
 pub(crate) fn tasks(args: Args<'_, '_>) -> Given {
-    let (words,): (Vec<String>,) = args.extract()?;
+    let (places,): (String,) = args.extract()?;
     let py = args.py();
-    let registry = came(py, library::registry(&words, &[]))?;
-    let mut columns = vec![
-        Column::text("id"),
-        Column::text("family"),
-        Column::text("title"),
-        Column::number("chance"),
-        Column::number("human"),
-        Column::text("dataset"),
-        Column::text("settings"),
-        Column::text("about"),
-    ];
-    for task in registry.tasks() {
-        let card = task.card();
-        let settings = card
-            .params
-            .iter()
-            .map(|p| format!("{}={}", p.name, p.default));
-        let settings = settings.collect::<Vec<_>>().join(", ");
-        if let [id, family, title, chance, human, dataset, set, about] = columns.as_mut_slice() {
-            id.push_text(Some(&card.id));
-            family.push_text(Some(&card.family));
-            title.push_text(Some(&card.title));
-            chance.push_number(card.chance);
-            human.push_number(card.human.as_ref().map(|h| h.value));
-            dataset.push_text(card.dataset.as_deref());
-            set.push_text(Some(&settings));
-            about.push_text(Some(&card.about));
-        }
-    }
-    Table { columns }.given(py)
+    let registry = came(py, told(&places).and_then(|p| library::registry(&p, &[])))?;
+    let cards = registry.tasks().iter().map(|task| task.card());
+    let table = Table::of(
+        cards,
+        &[
+            ("id", Text(|card| Some((&*card.id).into()))),
+            ("family", Text(|card| Some((&*card.family).into()))),
+            ("title", Text(|card| Some((&*card.title).into()))),
+            ("chance", Number(|card| card.chance)),
+            ("human", Number(|card| Some(card.human.as_ref()?.value))),
+            ("dataset", Text(|card| Some(card.dataset.as_deref()?.into()))),
+            (
+                "settings",
+                Text(|card| {
+                    let set = card.params.iter();
+                    let set = set.map(|p| format!("{}={}", p.name, p.default));
+                    Some(set.collect::<Vec<_>>().join(", ").into())
+                }),
+            ),
+            ("about", Text(|card| Some((&*card.about).into()))),
+        ],
+    );
+    table.given(py)
 }
 
 /// The manifest of a run, as JSON.
@@ -63,6 +58,48 @@ pub(crate) fn samples(args: Args<'_, '_>) -> Given {
     came(py, table)?.given(py)
 }
 
+/// The words of the first answer that has any.
+fn said(sample: &Sample) -> Option<&str> {
+    let mut replies = sample.exchanges.iter().filter_map(|e| e.reply.as_ref().ok());
+    replies.find_map(|reply| match &reply.answer {
+        Response::Generated(generated) => Some(generated.text.as_str()),
+        _ => None,
+    })
+}
+
+const SAMPLES: &Columns<Sample> = &[
+    ("model", Text(|s| Some((&*s.id.model).into()))),
+    ("task", Text(|s| Some((&*s.id.task).into()))),
+    ("item", Text(|s| Some((&*s.id.item).into()))),
+    ("trial", Count(|s| Some(s.id.trial as usize))),
+    (
+        "outcome",
+        Text(|s| match s.judgement.outcome {
+            Outcome::Scored(_) => Some("scored".into()),
+            Outcome::Unscored(_) => Some("unscored".into()),
+            Outcome::Failed(_) => Some("failed".into()),
+        }),
+    ),
+    (
+        "score",
+        Number(|s| match s.judgement.outcome {
+            Outcome::Scored(score) => Some(score),
+            _ => None,
+        }),
+    ),
+    (
+        "reason",
+        Text(|s| match &s.judgement.outcome {
+            Outcome::Scored(_) => None,
+            Outcome::Unscored(reason) => Some(reason.name().into()),
+            Outcome::Failed(failure) => Some((&*failure.message).into()),
+        }),
+    ),
+    ("parsed", Text(|s| Some(s.judgement.parsed.as_deref()?.into()))),
+    ("answer", Text(|s| Some(said(s)?.into()))),
+    ("cluster", Text(|s| Some(s.item.cluster.as_deref()?.into()))),
+];
+
 fn samples_of(folders: &[PathBuf]) -> anyhow::Result<Table> {
     // Which tags there are is known once all were seen.
     let mut tags = BTreeSet::new();
@@ -71,152 +108,68 @@ fn samples_of(folders: &[PathBuf]) -> anyhow::Result<Table> {
             tags.extend(verdict?.item.tags.into_keys());
         }
     }
-    let tags: Vec<String> = tags.into_iter().collect();
-    let mut columns = vec![
-        Column::text("model"),
-        Column::text("task"),
-        Column::text("item"),
-        Column::count("trial"),
-        Column::text("outcome"),
-        Column::number("score"),
-        Column::text("reason"),
-        Column::text("parsed"),
-        Column::text("answer"),
-        Column::text("cluster"),
-    ];
-    let first_tag = columns.len();
-    columns.extend(tags.iter().map(|t| Column::text(t)));
+    let tags = tags.iter().map(|tag| Column::new(tag, Values::text()));
+    let mut tags: Vec<Column> = tags.collect();
+    let mut rows = Rows::new(SAMPLES);
     for folder in folders {
         for sample in RunFolder::open(folder)?.samples()? {
-            add(&mut columns, first_tag, &tags, &sample?);
+            let sample = sample?;
+            rows.push(&sample);
+            for tag in &mut tags {
+                let value = sample.item.tags.get(&tag.name);
+                tag.push_text(value.map(String::as_str));
+            }
         }
     }
-    Ok(Table { columns })
-}
-
-fn add(columns: &mut [Column], first_tag: usize, tags: &[String], sample: &Sample) {
-    let (outcome, score, reason) = match &sample.judgement.outcome {
-        Outcome::Scored(score) => ("scored", Some(*score), None),
-        Outcome::Unscored(reason) => ("unscored", None, Some(reason.name().to_owned())),
-        Outcome::Failed(failure) => ("failed", None, Some(failure.message.clone())),
-    };
-    let said = sample
-        .exchanges
-        .iter()
-        .find_map(|e| match &e.reply.as_ref().ok()?.answer {
-            Response::Generated(generated) => Some(generated.text.as_str()),
-            _ => None,
-        });
-    let (own, tagged) = columns.split_at_mut(first_tag);
-    if let [
-        model,
-        task,
-        item,
-        trial,
-        ended,
-        scores,
-        reasons,
-        parsed,
-        answer,
-        cluster,
-    ] = own
-    {
-        model.push_text(Some(&sample.id.model));
-        task.push_text(Some(&sample.id.task));
-        item.push_text(Some(&sample.id.item));
-        trial.push_count(Some(sample.id.trial as usize));
-        ended.push_text(Some(outcome));
-        scores.push_number(score);
-        reasons.push_text(reason.as_deref());
-        parsed.push_text(sample.judgement.parsed.as_deref());
-        answer.push_text(said);
-        cluster.push_text(sample.item.cluster.as_deref());
-    }
-    for (column, tag) in tagged.iter_mut().zip(tags) {
-        column.push_text(sample.item.tags.get(tag).map(String::as_str));
-    }
+    let mut table = rows.finish();
+    table.columns.extend(tags);
+    Ok(table)
 }
 
 /// A row for each model and task of some runs.
 pub(crate) fn summary(args: Args<'_, '_>) -> Given {
-    let (words, folders): (Vec<String>, Vec<PathBuf>) = args.extract()?;
+    let (places, folders): (String, Vec<PathBuf>) = args.extract()?;
     let py = args.py();
-    let table = py.detach(|| summary_of(&words, &folders));
+    let table = py.detach(|| summary_of(&told(&places)?, &folders));
     came(py, table)?.given(py)
 }
 
-fn summary_of(words: &[String], folders: &[PathBuf]) -> anyhow::Result<Table> {
-    let registry = library::registry(words, folders)?;
-    let mut columns = vec![
-        Column::text("model"),
-        Column::text("task"),
-        Column::number("score"),
-        Column::number("low"),
-        Column::number("high"),
-        Column::text("method"),
-        Column::number("chance"),
-        Column::text("versus_chance"),
-        Column::number("p"),
-        Column::number("p_holm"),
-        Column::number("human"),
-        Column::count("samples"),
-        Column::count("scored"),
-        Column::count("ties"),
-        Column::count("unscored"),
-        Column::count("failed"),
-        Column::text("run"),
-    ];
-    for folder in folders {
-        let summary = library::summary(&registry, folder)?;
-        for row in &summary.rows {
-            let score = row.score.as_ref();
-            if let [
-                model,
-                task,
-                value,
-                low,
-                high,
-                method,
-                chance,
-                versus,
-                p,
-                p_holm,
-                human,
-                samples,
-                scored,
-                ties,
-                unscored,
-                failed,
-                run,
-            ] = columns.as_mut_slice()
-            {
-                model.push_text(Some(&row.model));
-                task.push_text(Some(&row.task));
-                value.push_number(score.map(|s| s.value));
-                low.push_number(score.map(|s| s.low));
-                high.push_number(score.map(|s| s.high));
-                method.push_text(score.map(|s| s.method.as_str()));
-                chance.push_number(row.chance);
-                versus.push_text(Some(VersusChance::of(row).name()));
-                p.push_number(row.chance_test.map(|t| t.p));
-                p_holm.push_number(row.chance_test.map(|t| t.p_holm));
-                human.push_number(row.human);
-                samples.push_count(Some(row.samples));
-                scored.push_count(Some(row.scored));
-                ties.push_count(Some(row.ties));
-                unscored.push_count(Some(row.unscored.values().sum()));
-                failed.push_count(Some(row.failed.values().sum()));
-                run.push_text(Some(&summary.manifest.id));
-            }
-        }
-    }
-    Ok(Table { columns })
+fn summary_of(places: &Places, folders: &[PathBuf]) -> anyhow::Result<Table> {
+    let registry = library::registry(places, folders)?;
+    let summaries = folders.iter().map(|f| library::summary(&registry, f));
+    let summaries = summaries.collect::<anyhow::Result<Vec<_>>>()?;
+    let rows = summaries.iter().flat_map(|run| {
+        let rows = run.rows.iter();
+        rows.map(move |row| (row, run.manifest.id.as_str()))
+    });
+    Ok(Table::of(
+        rows,
+        &[
+            ("model", Text(|(row, _)| Some((&*row.model).into()))),
+            ("task", Text(|(row, _)| Some((&*row.task).into()))),
+            ("score", Number(|(row, _)| Some(row.score.as_ref()?.value))),
+            ("low", Number(|(row, _)| Some(row.score.as_ref()?.low))),
+            ("high", Number(|(row, _)| Some(row.score.as_ref()?.high))),
+            ("method", Text(|(row, _)| Some((&*row.score.as_ref()?.method).into()))),
+            ("chance", Number(|(row, _)| row.chance)),
+            ("versus_chance", Text(|(row, _)| Some(VersusChance::of(row).name().into()))),
+            ("p", Number(|(row, _)| Some(row.chance_test?.p))),
+            ("p_holm", Number(|(row, _)| Some(row.chance_test?.p_holm))),
+            ("human", Number(|(row, _)| row.human)),
+            ("samples", Count(|(row, _)| Some(row.samples))),
+            ("scored", Count(|(row, _)| Some(row.scored))),
+            ("ties", Count(|(row, _)| Some(row.ties))),
+            ("unscored", Count(|(row, _)| Some(row.unscored.values().sum()))),
+            ("failed", Count(|(row, _)| Some(row.failed.values().sum()))),
+            ("run", Text(|(_, run)| Some((*run).into()))),
+        ],
+    ))
 }
 
 /// Models with each other, or all with the first, item by item: a table, and what could not be compared.
 pub(crate) fn compare(args: Args<'_, '_>) -> Given {
-    type Asked = (Vec<String>, Vec<PathBuf>, Vec<String>, Vec<String>, bool);
-    let (words, folders, across, tasks, with_first): Asked = args.extract()?;
+    type Asked = (String, Vec<PathBuf>, Vec<String>, Vec<String>, bool);
+    let (places, folders, across, tasks, with_first): Asked = args.extract()?;
     let py = args.py();
     let wanted = library::Wanted {
         tasks: &tasks,
@@ -224,67 +177,37 @@ pub(crate) fn compare(args: Args<'_, '_>) -> Given {
         with_first,
     };
     let compared = py.detach(|| {
-        let registry = library::registry(&words, &folders)?;
+        let registry = library::registry(&told(&places)?, &folders)?;
         library::compare(&registry, &folders, &wanted)
     });
     let compared = came(py, compared)?;
-    let mut columns = vec![
-        Column::text("task"),
-        Column::text("first"),
-        Column::text("second"),
-        Column::number("first_mean"),
-        Column::number("second_mean"),
-        Column::number("difference"),
-        Column::number("low"),
-        Column::number("high"),
-        Column::number("p"),
-        Column::number("p_holm"),
-        Column::count("paired"),
-        Column::count("units"),
-        Column::text("method"),
-    ];
-    for row in &compared.comparisons {
-        if let [
-            task,
-            first,
-            second,
-            first_mean,
-            second_mean,
-            difference,
-            low,
-            high,
-            p,
-            p_holm,
-            paired,
-            units,
-            method,
-        ] = columns.as_mut_slice()
-        {
-            task.push_text(Some(&row.task));
-            first.push_text(Some(&row.first));
-            second.push_text(Some(&row.second));
-            first_mean.push_number(Some(row.first_mean));
-            second_mean.push_number(Some(row.second_mean));
-            difference.push_number(Some(row.difference));
-            low.push_number(row.low);
-            high.push_number(row.high);
-            p.push_number(row.p);
-            p_holm.push_number(row.p_holm);
-            paired.push_count(Some(row.paired));
-            units.push_count(Some(row.units));
-            method.push_text(Some(&row.method));
-        }
-    }
-    let table = Table { columns }.given(py)?;
-    give(py, (table, compared.warnings))
+    let table = Table::of(
+        compared.comparisons,
+        &[
+            ("task", Text(|row| Some((&*row.task).into()))),
+            ("first", Text(|row| Some((&*row.first).into()))),
+            ("second", Text(|row| Some((&*row.second).into()))),
+            ("first_mean", Number(|row| Some(row.first_mean))),
+            ("second_mean", Number(|row| Some(row.second_mean))),
+            ("difference", Number(|row| Some(row.difference))),
+            ("low", Number(|row| row.low)),
+            ("high", Number(|row| row.high)),
+            ("p", Number(|row| row.p)),
+            ("p_holm", Number(|row| row.p_holm)),
+            ("paired", Count(|row| Some(row.paired))),
+            ("units", Count(|row| Some(row.units))),
+            ("method", Text(|row| Some((&*row.method).into()))),
+        ],
+    );
+    give(py, (table.given(py)?, compared.warnings))
 }
 
 /// Writes the report of some runs.
 pub(crate) fn report(args: Args<'_, '_>) -> Given {
-    let (words, folders, out): (Vec<String>, Vec<PathBuf>, PathBuf) = args.extract()?;
+    let (places, folders, out): (String, Vec<PathBuf>, PathBuf) = args.extract()?;
     let py = args.py();
     let written = py.detach(|| {
-        let registry = library::registry(&words, &folders)?;
+        let registry = library::registry(&told(&places)?, &folders)?;
         library::report(&registry, &folders, &out)
     });
     came(py, written)?;
@@ -293,17 +216,12 @@ pub(crate) fn report(args: Args<'_, '_>) -> Given {
 
 /// Tables and figures of some runs, as JSON.
 pub(crate) fn exhibits(args: Args<'_, '_>) -> Given {
-    let (words, folders, development): (Vec<String>, Vec<PathBuf>, bool) = args.extract()?;
+    let (places, folders, development): (String, Vec<PathBuf>, bool) = args.extract()?;
     let py = args.py();
     let shown = py.detach(|| {
-        let registry = library::registry(&words, &folders)?;
+        let registry = library::registry(&told(&places)?, &folders)?;
         let all = library::exhibits(&registry, &folders, development)?;
-        Ok(serde_json::json!({
-            "tables": all.tables,
-            "figures": all.figures,
-            "pictures": all.pictures,
-        })
-        .to_string())
+        Ok(serde_json::to_string(&all)?)
     });
     give(py, came(py, shown)?)
 }

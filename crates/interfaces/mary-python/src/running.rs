@@ -3,38 +3,55 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mary::library::{self, Brought, Progress};
+use mary::library::{self, Brought, Places, Progress};
 use mary_contract::{Event, EventObserver, Outcome, StoreError, Task};
+use mary_lab::checkpoints::SweepOptions;
+use mary_lab::{RunError, RunOptions};
 use pyo3::prelude::*;
+use serde::de::DeserializeOwned;
 
-use crate::columns::{Column, Table};
+use crate::columns::Cells::{Count, Text};
+use crate::columns::Table;
 use crate::models::opened;
 use crate::objects;
 use crate::task::PythonTask;
 use crate::watch::watched;
-use crate::{Args, Given, give};
+use crate::{Args, Given, came, give};
 
 /// How often Python is told how far a run is.
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
-/// What Python hands over: the words; objects; open models; tasks; who shows progress.
+/// What Python says in JSON. What cannot be read is the caller's mistake.
+pub(crate) fn told<T: DeserializeOwned>(said: &str) -> anyhow::Result<T> {
+    serde_json::from_str(said).map_err(|error| {
+        // Where in the text it stands means nothing to whoever gave keyword arguments.
+        let text = error.to_string();
+        let text = text.rsplit_once(" at line ").map_or(&*text, |(text, _)| text);
+        RunError::Specification(text.to_owned()).into()
+    })
+}
+
+/// What Python hands over: places, options and the command that says the same; objects; open models; tasks;
+/// who shows progress.
 type Handed<'py> = (
-    Vec<String>,
+    (String, String, Vec<String>),
     Vec<(String, Py<PyAny>, String)>,
     Vec<Bound<'py, PyAny>>,
     Vec<(String, Py<PyAny>)>,
     Py<PyAny>,
 );
 
-/// What a run is made of, ready for another thread.
-struct Made {
-    words: Vec<String>,
+/// What a run or a sweep is made of, ready for another thread.
+struct Made<O> {
+    places: Places,
+    options: O,
     brought: Brought,
     shown: Shown,
 }
 
-fn made(args: Args<'_, '_>) -> PyResult<Made> {
-    let (words, objects, open, tasks, progress): Handed<'_> = args.extract()?;
+fn made<O: DeserializeOwned>(args: Args<'_, '_>) -> PyResult<Made<O>> {
+    let ((places, options, command), objects, open, tasks, progress): Handed<'_> =
+        args.extract()?;
     let py = args.py();
     let objects = objects::read(py, objects)?;
     let open = open.iter().map(|o| Ok(opened(o)?.clone()));
@@ -51,10 +68,12 @@ fn made(args: Args<'_, '_>) -> PyResult<Made> {
         Shown::Terminal(Box::new(Progress::new(false)))
     };
     Ok(Made {
-        words,
+        places: came(py, told(&places))?,
+        options: came(py, told(&options))?,
         brought: Brought {
             tasks,
-            arrange: Some(objects::arrange(objects, open)),
+            arrange: objects::arrange(objects, open),
+            command,
         },
         shown,
     })
@@ -62,42 +81,34 @@ fn made(args: Args<'_, '_>) -> PyResult<Made> {
 
 /// Runs, and returns the folder.
 pub(crate) fn run(args: Args<'_, '_>) -> Given {
-    let mut made = made(args)?;
+    let mut made = made::<RunOptions>(args)?;
     library::listen();
     let folder = watched(args.py(), move |stop| {
-        library::run(&made.words, made.brought, &mut made.shown, stop)
+        library::run(&made.places, made.options, made.brought, &mut made.shown, stop)
     })?;
     give(args.py(), folder)
 }
 
 /// Sweeps, and returns the folder, a row for each checkpoint, and the folders of their runs.
 pub(crate) fn sweep(args: Args<'_, '_>) -> Given {
-    let mut made = made(args)?;
+    let mut made = made::<SweepOptions>(args)?;
     library::listen();
     let (folder, swept) = watched(args.py(), move |stop| {
-        library::sweep(&made.words, made.brought, &mut made.shown, stop)
+        library::sweep(&made.places, made.options, made.brought, &mut made.shown, stop)
     })?;
-    let mut columns = vec![
-        Column::text("model"),
-        Column::text("size"),
-        Column::text("revision"),
-        Column::count("tokens"),
-        Column::text("run"),
-    ];
-    let mut runs = Vec::new();
-    for checkpoint in swept {
-        if let [model, size, revision, tokens, run] = columns.as_mut_slice() {
-            model.push_text(Some(&checkpoint.model));
-            size.push_text(Some(&checkpoint.size));
-            revision.push_text(Some(&checkpoint.revision));
-            tokens.push_count(checkpoint.tokens.and_then(|t| usize::try_from(t).ok()));
-            let folder = checkpoint.run.as_ref().map(|r| r.display().to_string());
-            run.push_text(folder.as_deref());
-            runs.extend(folder);
-        }
-    }
-    let table = Table { columns }.given(args.py())?;
-    give(args.py(), (folder, table, runs))
+    let runs = swept.iter().filter_map(|(_, run)| run.clone());
+    let runs: Vec<String> = runs.map(|run| run.display().to_string()).collect();
+    let table = Table::of(
+        swept,
+        &[
+            ("model", Text(|(record, _)| Some((&*record.model).into()))),
+            ("size", Text(|(record, _)| Some((&*record.size).into()))),
+            ("revision", Text(|(record, _)| Some((&*record.revision).into()))),
+            ("tokens", Count(|(record, _)| record.tokens?.try_into().ok())),
+            ("run", Text(|(_, run)| Some(run.as_ref()?.display().to_string().into()))),
+        ],
+    );
+    give(args.py(), (folder, table.given(args.py())?, runs))
 }
 
 /// Who shows how far it is.

@@ -7,19 +7,12 @@ use mary_contract::{ContinuationScore, ErrorKind, ModelError, Prompt, Score, Sta
 use mary_lab::texts::score::{ScoreOptions, words};
 use pyo3::prelude::*;
 
-use crate::columns::{Column, Table};
+use crate::columns::Cells::{Count, Flag, Number, Text};
+use crate::columns::Table;
 use crate::models::{cannot, opened};
 use crate::queue::ListQueue;
 use crate::watch::watched;
 use crate::{Args, Given};
-
-/// What a row is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
-    Text,
-    Word,
-    Token,
-}
 
 /// Scores texts: the model, contexts, texts, what a row is, what stands before the first token.
 pub(crate) fn score(args: Args<'_, '_>) -> Given {
@@ -33,11 +26,6 @@ pub(crate) fn score(args: Args<'_, '_>) -> Given {
     let py = args.py();
     let model = Arc::clone(&opened(&handle)?.model);
     let table = watched(py, move |stop| {
-        let by = match by.as_str() {
-            "word" => By::Word,
-            "token" => By::Token,
-            _ => By::Text,
-        };
         let start: Start = start
             .parse()
             .map_err(|e: StartError| ModelError::new(ErrorKind::BadRequest, e.to_string()))?;
@@ -59,11 +47,13 @@ pub(crate) fn score(args: Args<'_, '_>) -> Given {
         scorer.score(&mut queue);
         let scored = queue.finish()?;
         let scores = scored.iter().map(|s| s.continuations.first());
-        let mut rows = Rows::new(by);
-        for (at, (text, score)) in texts.iter().zip(scores).enumerate() {
-            rows.add(at, text, score);
-        }
-        Ok(rows.finish())
+        let texts = texts.iter().map(String::as_str).zip(scores).enumerate();
+        let texts = texts.map(|(id, (text, score))| ScoredText { id, text, score });
+        Ok(match by.as_str() {
+            "word" => by_word(texts),
+            "token" => by_token(texts),
+            _ => by_text(texts),
+        })
     })?;
     table.given(py)
 }
@@ -72,117 +62,89 @@ fn surprisal(logprob: f64) -> f64 {
     -logprob / std::f64::consts::LN_2
 }
 
-/// A table while it grows.
-struct Rows {
-    by: By,
-    columns: Vec<Column>,
+/// A text with its score, where the model gave one.
+#[derive(Clone, Copy)]
+struct ScoredText<'a> {
+    id: usize,
+    text: &'a str,
+    score: Option<&'a ContinuationScore>,
 }
 
-impl Rows {
-    fn new(by: By) -> Self {
-        let mut columns = match by {
-            By::Text => vec![
-                Column::count("text_id"),
-                Column::text("text"),
-                Column::count("words"),
-                Column::count("tokens"),
-            ],
-            By::Word => vec![
-                Column::count("text_id"),
-                Column::count("position"),
-                Column::text("word"),
-                Column::count("tokens"),
-            ],
-            By::Token => vec![
-                Column::count("text_id"),
-                Column::count("position"),
-                Column::text("token"),
-                Column::count("word"),
-            ],
-        };
-        columns.extend([Column::number("logprob"), Column::number("surprisal")]);
-        if by == By::Word {
-            columns.push(Column::number("logprob_corrected"));
-            columns.push(Column::number("surprisal_corrected"));
-        }
-        if by == By::Text {
-            columns.push(Column::flag("first_unscored"));
-        }
-        Self { by, columns }
-    }
+fn by_text<'a>(texts: impl Iterator<Item = ScoredText<'a>>) -> Table {
+    Table::of(
+        texts,
+        &[
+            ("text_id", Count(|t| Some(t.id))),
+            ("text", Text(|t| Some(t.text.into()))),
+            ("words", Count(|t| Some(words::places(t.text).len()))),
+            ("tokens", Count(|t| Some(t.score?.tokens.len()))),
+            ("logprob", Number(|t| Some(t.score?.sum()))),
+            ("surprisal", Number(|t| Some(surprisal(t.score?.sum())))),
+            ("first_unscored", Flag(|t| Some(t.score?.first_unscored))),
+        ],
+    )
+}
 
-    fn add(&mut self, id: usize, text: &str, score: Option<&ContinuationScore>) {
-        match (self.by, score) {
-            (By::Text, score) => self.text(id, text, score),
-            (_, None) => {}
-            (By::Word, Some(score)) => {
-                let Some(places) = words::token_places(text, score) else {
-                    return;
-                };
-                for (at, word) in words::scored(text, &places, score).iter().enumerate() {
-                    self.word(id, at, text, word);
-                }
-            }
-            (By::Token, Some(score)) => self.tokens(id, text, score),
-        }
-    }
+fn by_word<'a>(texts: impl Iterator<Item = ScoredText<'a>>) -> Table {
+    let rows = texts.flat_map(|text| {
+        let scored = text.score.and_then(|score| {
+            let places = words::token_places(text.text, score)?;
+            Some(words::scored(text.text, &places, score))
+        });
+        let words = scored.unwrap_or_default().into_iter().enumerate();
+        words.map(move |(at, word)| (text, at, word))
+    });
+    Table::of(
+        rows,
+        &[
+            ("text_id", Count(|(text, _, _)| Some(text.id))),
+            ("position", Count(|(_, at, _)| Some(at + 1))),
+            ("word", Text(|(text, _, word)| Some(text.text.get(word.place.clone())?.into()))),
+            ("tokens", Count(|(_, _, word)| Some(word.tokens.len()))),
+            ("logprob", Number(|(_, _, word)| word.plain)),
+            ("surprisal", Number(|(_, _, word)| word.plain.map(surprisal))),
+            ("logprob_corrected", Number(|(_, _, word)| word.corrected)),
+            ("surprisal_corrected", Number(|(_, _, word)| word.corrected.map(surprisal))),
+        ],
+    )
+}
 
-    fn text(&mut self, id: usize, text: &str, score: Option<&ContinuationScore>) {
-        let sum = score.map(ContinuationScore::sum);
-        if let [ids, texts, words, tokens, logprob, bits, first] = self.columns.as_mut_slice() {
-            ids.push_count(Some(id));
-            texts.push_text(Some(text));
-            words.push_count(Some(words::places(text).len()));
-            tokens.push_count(score.map(|s| s.tokens.len()));
-            logprob.push_number(sum);
-            bits.push_number(sum.map(surprisal));
-            first.push_flag(score.map(|s| s.first_unscored));
-        }
-    }
+/// A token of a text: its number, its spelling, its word and its log-probability.
+struct ScoredToken<'a> {
+    text: usize,
+    at: usize,
+    token: &'a str,
+    word: Option<usize>,
+    logprob: f64,
+}
 
-    fn word(&mut self, id: usize, at: usize, text: &str, word: &words::Word) {
-        if let [
-            ids,
-            positions,
-            spelled,
-            tokens,
-            logprob,
-            bits,
-            corrected,
-            corrected_bits,
-        ] = self.columns.as_mut_slice()
-        {
-            ids.push_count(Some(id));
-            positions.push_count(Some(at + 1));
-            spelled.push_text(text.get(word.place.clone()));
-            tokens.push_count(Some(word.tokens.len()));
-            logprob.push_number(word.plain);
-            bits.push_number(word.plain.map(surprisal));
-            corrected.push_number(word.corrected);
-            corrected_bits.push_number(word.corrected.map(surprisal));
-        }
-    }
-
-    fn tokens(&mut self, id: usize, text: &str, score: &ContinuationScore) {
-        let places = words::token_places(text, score).unwrap_or_default();
-        let of = words::of_tokens(&words::places(text), &places);
-        // A first token without a score keeps its number.
-        let before = usize::from(score.first_unscored) + 1;
-        if let [ids, positions, spelled, words, logprob, bits] = self.columns.as_mut_slice() {
-            for (at, (token, &value)) in score.tokens.iter().zip(&score.logprobs).enumerate() {
-                ids.push_count(Some(id));
-                positions.push_count(Some(at + before));
-                spelled.push_text(Some(token));
-                words.push_count(of.get(at).copied().flatten().map(|w| w + 1));
-                logprob.push_number(Some(f64::from(value)));
-                bits.push_number(Some(surprisal(f64::from(value))));
-            }
-        }
-    }
-
-    fn finish(self) -> Table {
-        Table {
-            columns: self.columns,
-        }
-    }
+fn by_token<'a>(texts: impl Iterator<Item = ScoredText<'a>>) -> Table {
+    let rows = texts.flat_map(|text| {
+        let tokens = text.score.map(|score| {
+            let places = words::token_places(text.text, score).unwrap_or_default();
+            let of = words::of_tokens(&words::places(text.text), &places);
+            // A first token without a score keeps its number.
+            let before = usize::from(score.first_unscored) + 1;
+            let tokens = score.tokens.iter().zip(&score.logprobs).enumerate();
+            tokens.map(move |(at, (token, &logprob))| ScoredToken {
+                text: text.id,
+                at: at + before,
+                token,
+                word: of.get(at).copied().flatten().map(|w| w + 1),
+                logprob: f64::from(logprob),
+            })
+        });
+        tokens.into_iter().flatten()
+    });
+    Table::of(
+        rows,
+        &[
+            ("text_id", Count(|t| Some(t.text))),
+            ("position", Count(|t| Some(t.at))),
+            ("token", Text(|t| Some(t.token.into()))),
+            ("word", Count(|t| t.word)),
+            ("logprob", Number(|t| Some(t.logprob))),
+            ("surprisal", Number(|t| Some(surprisal(t.logprob)))),
+        ],
+    )
 }

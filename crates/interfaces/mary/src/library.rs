@@ -1,75 +1,69 @@
-//! What the command does, for programs that link it: the Python package first of all. What a run is, is said
-//! in the words of the command line, so that both mean the same and a run begun by one is continued by the
-//! other; tasks and providers of the caller's own stand beside the usual ones.
+//! The laboratory with the command's providers, places and reports, for programs that link it: the Python
+//! package first of all. A run is said in the types of `mary-lab`, as the command line says it too, so that a
+//! run begun by one is continued by the other; tasks and providers of the caller's own stand beside the usual
+//! ones.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use clap::Parser;
 use mary_contract::{
     EventObserver, Exhibits, Model, ModelSettings, Provider, Registry, RunSummary, Task,
 };
-use mary_lab::{Laboratory, RunError};
+use mary_lab::checkpoints::{Record, SweepOptions};
+use mary_lab::{Laboratory, RunError, RunOptions, find_provider};
 use mary_report::compare::Compared;
 use mary_report::html::ReportOptions;
 use mary_store::RunFolder;
+use serde::Deserialize;
 
 use crate::cli::PlaceArgs;
-use crate::cli::run::RunArgs;
-use crate::cli::sweep::SweepArgs;
 use crate::commands;
-use crate::exit::UsageError;
+use crate::exit::{UsageError, usage_error};
 use crate::settings::Place;
+use crate::words::whole_paths;
 use crate::{laboratory, own, specification};
 
+pub use crate::commands::compare::Wanted;
 pub use crate::exit::{Status, Trouble, trouble};
 pub use crate::progress::Progress;
 
 /// Makes the providers of a laboratory out of the usual ones.
 pub type Arrange = Box<dyn FnOnce(Vec<Box<dyn Provider>>) -> Vec<Box<dyn Provider>> + Send>;
 
-/// What a caller brings besides words.
-#[derive(Default)]
+/// What a caller brings besides the options of a run.
 pub struct Brought {
     /// Tasks of its own, to be named by their ids.
     pub tasks: Vec<Arc<dyn Task>>,
-    /// What becomes of the providers; as they are where this is absent.
-    pub arrange: Option<Arrange>,
+    pub arrange: Arrange,
+    /// The command line that says the same, for the manifest.
+    pub command: Vec<String>,
 }
 
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true)]
-struct RunWords {
-    #[command(flatten)]
-    place: PlaceArgs,
-    #[command(flatten)]
-    run: RunArgs,
+/// Where things are kept. What is absent comes from the environment, `mary.toml` or the usual places.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Places {
+    #[serde(alias = "log_dir")]
+    pub output_path: Option<PathBuf>,
+    pub data_dir: Option<PathBuf>,
+    pub cache_dir: Option<PathBuf>,
 }
 
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true)]
-struct SweepWords {
-    #[command(flatten)]
-    place: PlaceArgs,
-    #[command(flatten)]
-    sweep: SweepArgs,
-}
-
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true)]
-struct PlaceWords {
-    #[command(flatten)]
-    place: PlaceArgs,
-}
-
-fn read<T: Parser>(words: &[String]) -> Result<T, UsageError> {
-    T::try_parse_from(words).map_err(|said| {
-        let text = said.render().to_string();
-        // Below the first paragraph stands how the command is used, which was not typed here.
-        let text = text.split("\n\nUsage").next().unwrap_or(&text);
-        UsageError::new(text.trim_start_matches("error: ").trim_end())
-    })
+impl Places {
+    fn resolve(&self) -> anyhow::Result<Place> {
+        let or_set = |said: &Option<PathBuf>, variable: &str| {
+            let set = || std::env::var_os(variable).map(PathBuf::from);
+            said.clone().or_else(set)
+        };
+        let args = PlaceArgs {
+            output_path: or_set(&self.output_path, "MARY_RUNS"),
+            data_dir: or_set(&self.data_dir, "MARY_DATA_DIR"),
+            cache_dir: or_set(&self.cache_dir, "MARY_CACHE_DIR"),
+            profile: None,
+        };
+        Place::resolve(&args, mary_lab::families::registry())
+    }
 }
 
 /// Lets the libraries' notices reach standard error, as the command does.
@@ -83,95 +77,90 @@ pub fn stop_waiting() {
 }
 
 /// The built-in tasks and families, and the task files with which these stored runs were made.
-pub fn registry(words: &[String], runs: &[PathBuf]) -> anyhow::Result<Registry> {
-    let args = read::<PlaceWords>(words)?;
-    let mut place = Place::resolve(&args.place, mary_lab::families::registry())?;
+pub fn registry(places: &Places, runs: &[PathBuf]) -> anyhow::Result<Registry> {
+    let mut place = places.resolve()?;
     let runs: Vec<String> = runs.iter().map(|r| r.display().to_string()).collect();
     own::stored(&mut place, &runs, false);
     Ok(place.registry)
 }
 
-/// Opens the model that the words name (`-m`), as the command would open it.
-pub fn open(words: &[String], brought: Brought) -> anyhow::Result<(Box<dyn Model>, ModelSettings)> {
-    let args = read::<RunWords>(words)?;
-    let place = Place::resolve(&args.place, mary_lab::families::registry())?;
-    let lab = arranged(&place, brought.arrange, Vec::new());
-    let spec = specification::of(&place, &lab, &args.run)?;
+/// Opens the one model that is named, as a run would.
+pub fn open(
+    places: &Places,
+    options: RunOptions,
+    arrange: Arrange,
+) -> anyhow::Result<(Box<dyn Model>, ModelSettings)> {
+    let place = places.resolve()?;
+    let lab = laboratory::laboratory_with(&place, arrange, Vec::new());
+    let options = specification::with_adapter(&place, options)?;
+    let spec = options.specify_tasks(&lab, Vec::new())?;
     let settings = spec.model_settings();
     let [model] = spec.subjects.as_slice() else {
-        return Err(UsageError::new("one model is opened at a time").into());
+        return usage_error("one model is opened at a time");
     };
-    let opened = laboratory::provider(&lab, model)?.open(model, &settings)?;
+    let opened = find_provider(&lab, model)?.open(model, &settings)?;
     Ok((opened, settings))
 }
 
-/// Runs what the words say, or what is left of it, and returns the run's folder.
+/// The place and the laboratory of a run, with what the caller brought, and the command that says the same.
+fn begin(
+    places: &Places,
+    brought: Brought,
+    name: &str,
+    tasks: &mut Vec<String>,
+) -> anyhow::Result<(Place, Laboratory, Vec<String>)> {
+    let mut place = places.resolve()?;
+    for task in brought.tasks {
+        let added = place.registry.add_task(task);
+        added.map_err(|e| UsageError::new(e.to_string()))?;
+    }
+    own::named(&mut place, tasks)?;
+    let mut command = vec![name.to_owned()];
+    command.extend(whole_paths(&brought.command));
+    let lab = laboratory::laboratory_with(&place, brought.arrange, command.clone());
+    Ok((place, lab, command))
+}
+
+/// Runs what is asked for, or what is left of it, and returns the run's folder.
 pub fn run(
-    words: &[String],
+    places: &Places,
+    mut options: RunOptions,
     brought: Brought,
     events: &mut dyn EventObserver,
     stop: &AtomicBool,
 ) -> anyhow::Result<PathBuf> {
-    let mut args = read::<RunWords>(words)?;
-    let mut place = Place::resolve(&args.place, mary_lab::families::registry())?;
-    take_in(&mut place.registry, brought.tasks)?;
-    own::named(&mut place, &mut args.run.tasks)?;
-    let lab = arranged(&place, brought.arrange, command("run", words));
-    let spec = specification::of(&place, &lab, &args.run)?;
+    let (place, lab, _) = begin(places, brought, "run", &mut options.tasks)?;
+    let spec = specification::specify(&place, &lab, options)?;
     let mut run = lab.prepare(&spec)?.open()?;
     run.go(events, stop)?;
     Ok(run.path().to_owned())
 }
 
-/// A checkpoint of a sweep and what came of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SweptCheckpoint {
-    /// The checkpoint's name.
-    pub model: String,
-    /// The model it is a checkpoint of.
-    pub size: String,
-    /// Its revision.
-    pub revision: String,
-    /// Tokens of training seen, where known.
-    pub tokens: Option<u64>,
-    /// The folder of its run; none where it could not be read.
-    pub run: Option<PathBuf>,
-}
-
-/// Runs every checkpoint of the models that the words name, or what is left, and returns the sweep's folder
-/// with what came of each.
+/// Runs every checkpoint that is asked for, or what is left, and returns the sweep's folder with what came of
+/// each checkpoint and the folder of its run, where it could be read.
 pub fn sweep(
-    words: &[String],
+    places: &Places,
+    mut options: SweepOptions,
     brought: Brought,
     events: &mut dyn EventObserver,
     stop: &AtomicBool,
-) -> anyhow::Result<(PathBuf, Vec<SweptCheckpoint>)> {
-    let mut args = read::<SweepWords>(words)?;
-    let mut place = Place::resolve(&args.place, mary_lab::families::registry())?;
-    take_in(&mut place.registry, brought.tasks)?;
-    own::named(&mut place, &mut args.sweep.run.tasks)?;
-    let said = command("sweep", words);
-    let lab = arranged(&place, brought.arrange, said.clone());
-    let sweep = commands::sweep::asked(&place, &lab, &args.sweep)?;
-    let mut state = sweep.open_state(&place.runs, &said)?;
+) -> anyhow::Result<(PathBuf, Vec<(Record, Option<PathBuf>)>)> {
+    let (place, lab, command) = begin(places, brought, "sweep", &mut options.run.tasks)?;
+    let (sweep, left) = options.specify(&lab)?;
+    specification::tell_left_out(&sweep.spec, &left);
+    let mut state = sweep.open_state(&place.runs, &command)?;
     sweep.go(&mut state, events, stop)?;
-    let records = state.records(&sweep.members);
-    let swept = records.iter().map(|record| SweptCheckpoint {
-        model: record.model.clone(),
-        size: record.size.clone(),
-        revision: record.revision.clone(),
-        tokens: record.tokens,
-        run: record.run().map(|folder| state.runs().join(folder)),
+    let records = state.records(&sweep.members).into_iter().map(|record| {
+        let run = record.run().map(|folder| state.runs().join(folder));
+        (record, run)
     });
-    Ok((state.path().to_owned(), swept.collect()))
+    Ok((state.path().to_owned(), records.collect()))
 }
 
 /// The summary of a stored run.
 pub fn summary(registry: &Registry, run: &Path) -> anyhow::Result<RunSummary> {
-    commands::report::load_summary(registry, &RunFolder::open(run)?)
+    Ok(mary_lab::load_summary(registry, &RunFolder::open(run)?)?)
 }
-
-pub use crate::commands::compare::Wanted;
 
 /// The models of these runs with each other, item by item.
 pub fn compare(
@@ -194,18 +183,17 @@ pub fn exhibits(
     runs: &[PathBuf],
     development: bool,
 ) -> anyhow::Result<Exhibits> {
-    let mut summaries = Vec::new();
-    for run in runs {
-        summaries.push(summary(registry, run)?);
-    }
+    let summaries = runs.iter().map(|run| summary(registry, run));
+    let summaries = summaries.collect::<anyhow::Result<Vec<_>>>()?;
     if development {
         return Ok(commands::development::exhibits(registry, &summaries));
     }
     let mut all = Exhibits::default();
-    for chapter in commands::report::chapters(registry, &summaries) {
-        all.tables.extend(chapter.exhibits.tables);
-        all.figures.extend(chapter.exhibits.figures);
-        all.pictures.extend(chapter.exhibits.pictures);
+    for chapter in commands::report::family_chapters(registry, &summaries)? {
+        let shown = chapter.contents.exhibits;
+        all.tables.extend(shown.tables);
+        all.figures.extend(shown.figures);
+        all.pictures.extend(shown.pictures);
     }
     Ok(all)
 }
@@ -216,38 +204,4 @@ pub fn stopped_run(error: &anyhow::Error) -> Option<&Path> {
         RunError::Stopped { folder, .. } => Some(folder.as_path()),
         _ => None,
     })
-}
-
-fn arranged(place: &Place, arrange: Option<Arrange>, words: Vec<String>) -> Laboratory {
-    let arrange = arrange.unwrap_or_else(|| Box::new(|usual| usual));
-    laboratory::laboratory_with(place, arrange, words)
-}
-
-fn take_in(registry: &mut Registry, tasks: Vec<Arc<dyn Task>>) -> Result<(), UsageError> {
-    for task in tasks {
-        registry
-            .add_task(task)
-            .map_err(|e| UsageError::new(e.to_string()))?;
-    }
-    Ok(())
-}
-
-/// The command line that says the same.
-fn command(name: &str, words: &[String]) -> Vec<String> {
-    let mut said = vec![name.to_owned()];
-    said.extend(own::whole_paths(words));
-    said
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_that_means_nothing_is_a_usage_error_without_the_commands_help() {
-        let words = ["--limit", "0"].map(String::from);
-        let error = read::<RunWords>(&words).unwrap_err().to_string();
-        assert!(error.contains("a limit of 0"), "{error}");
-        assert!(!error.contains("Usage"), "{error}");
-    }
 }

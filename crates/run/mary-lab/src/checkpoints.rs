@@ -12,11 +12,13 @@ mod faults;
 mod hub;
 mod inspect;
 mod members;
+mod options;
 mod state;
 mod sweep;
 
 pub use faults::{Fault, faults};
 pub use inspect::{Inspection, inspect};
 pub use members::{Member, members};
+pub use options::{SweepOptions, read_bytes};
 pub use state::{Ending, Record, State};
 pub use sweep::Sweep;

@@ -1,9 +1,11 @@
-//! Why a run could not be specified, started or carried on.
+//! Errors of runs.
 
 use std::path::PathBuf;
 
 use crate::engine::EngineError;
 use mary_contract::{ModelError, StoreError};
+use mary_taskfile::TaskFileError;
+use mary_taskfile::lm_eval::HarnessError;
 use thiserror::Error;
 
 /// Why a run could not be specified, started or carried on.
@@ -14,51 +16,38 @@ pub enum RunError {
     Specification(String),
     /// The engine refused or stopped.
     #[error("{0}")]
-    Engine(#[source] EngineError),
+    Engine(#[from] EngineError),
     /// A model could not be described or opened.
     #[error("{0}")]
-    Model(#[source] ModelError),
+    Model(#[from] ModelError),
     /// A run folder or the cache could not be read or written.
     #[error("{0}")]
-    Store(#[source] StoreError),
+    Store(#[from] StoreError),
+    /// A task file cannot be read.
+    #[error("{0}")]
+    TaskFile(#[from] TaskFileError),
+    /// A task file of lm-evaluation-harness cannot be read.
+    #[error("{0}")]
+    Harness(#[from] HarnessError),
     /// A folder cannot be made.
     #[error("{}: {message}", path.display())]
+    #[allow(missing_docs)]
     Folder {
-        /// Which.
         path: PathBuf,
         /// What the system said, and what to do.
         message: String,
-        /// The system's error.
         #[source]
         source: std::io::Error,
     },
     /// The run stopped before its end; what was answered is kept in its folder.
     #[error("run {} stopped", folder.display())]
     Stopped {
-        /// The run folder.
+        /// The run folder, from which the run can be continued.
         folder: PathBuf,
-        /// Why.
+        /// What stopped it.
         #[source]
         source: Box<RunError>,
     },
-}
-
-impl From<EngineError> for RunError {
-    fn from(error: EngineError) -> Self {
-        Self::Engine(error)
-    }
-}
-
-impl From<ModelError> for RunError {
-    fn from(error: ModelError) -> Self {
-        Self::Model(error)
-    }
-}
-
-impl From<StoreError> for RunError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
 }
 
 impl RunError {

@@ -35,6 +35,21 @@ pub struct RunSpec {
     pub execution: Execution,
 }
 
+impl Default for RunSpec {
+    /// Nothing yet, once.
+    fn default() -> Self {
+        Self {
+            subjects: Vec::new(),
+            judge: JudgeChoice::None,
+            tasks: Vec::new(),
+            trials: 1,
+            seed: 0,
+            opening: Opening::default(),
+            execution: Execution::default(),
+        }
+    }
+}
+
 fn once() -> u32 {
     1
 }
@@ -131,13 +146,18 @@ impl RunSpec {
     pub fn new(subject: ModelRef, tasks: impl IntoIterator<Item = TaskChoice>) -> Self {
         Self {
             subjects: vec![subject],
-            judge: JudgeChoice::None,
             tasks: tasks.into_iter().collect(),
-            trials: 1,
-            seed: 0,
-            opening: Opening::default(),
-            execution: Execution::default(),
+            ..Self::default()
         }
+    }
+
+    /// The models that are asked: the subjects, and a judge that is another model.
+    pub(crate) fn models(&self) -> impl Iterator<Item = &ModelRef> {
+        let judge = match &self.judge {
+            JudgeChoice::Model(model) => Some(model),
+            JudgeChoice::None | JudgeChoice::Subject => None,
+        };
+        self.subjects.iter().chain(judge)
     }
 
     /// The specification of a stored run, whole: what it was begun with is what it goes on with.

@@ -33,7 +33,8 @@ class Model:
             self._object = as_object(source, name, set())
             reference = self._object[0]
             objects = [self._object]
-        self._handle = _mary.open_model(["-m", reference, *_words.words(options)], objects)
+        asked = _words.told(_words.options(options, models=[reference]))
+        self._handle = _mary.open_model(_words.places(options), asked, objects)
         self.name = reference
 
     @property

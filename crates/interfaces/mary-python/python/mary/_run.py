@@ -21,9 +21,9 @@ def tasks(**options: Any) -> Table:
 class Run:
     """A run in its folder. The same call finds the same folder, and asks only what is not answered yet."""
 
-    def __init__(self, folder: str | os.PathLike[str], *, _places: Iterable[str] = ()) -> None:
+    def __init__(self, folder: str | os.PathLike[str], *, _places: str = "{}") -> None:
         self.folder = os.fspath(folder)
-        self._places = list(_places)
+        self._places = _places
         # Said at once when there is no run here.
         self._manifest = _mary.manifest(self.folder)
 
@@ -103,33 +103,28 @@ def run(
     any, the starter selection. `limit` is a count or a share of each task's items. Everything else is an
     option of `mary run`: shots, judge, device, dtype, threads, budget, no_cache, output_path, cache_dir …
     """
-    words, objects, handles, own = _specified(models, tasks, limit, seed, trials, set, options)
-    folder = _mary.run(words, objects, handles, own, _progress.chosen(progress))
+    names, objects, handles, opened = gather(models)
+    asked, words, own = _asked(tasks, {"limit": limit, "seed": seed, "trials": trials, "set": set, **opened, **options})
+    places = _words.places({**opened, **options})
+    command = [*(word for name in names for word in ("-m", name)), *words]
+    said = (places, _words.told({"models": names, **asked}), command)
+    folder = _mary.run(said, objects, handles, own, _progress.chosen(progress))
     return Run(folder, _places=_words.places(options))
 
 
-def _specified(
-    models: Any,
-    tasks: Any,
-    limit: int | float | None,
-    seed: int,
-    trials: int,
-    set: Mapping[str, Any] | None,
-    options: dict[str, Any],
-) -> tuple[list[str], list[tuple[str, Any, str]], list[object], list[tuple[str, Any]]]:
-    names, objects, handles, opened = gather(models)
-    own = [task for task in _words.listed(tasks) if isinstance(task, Task)]
-    named = [task.id if isinstance(task, Task) else _words.name(task, "the task") for task in _words.listed(tasks)]
-    words = [word for name in names for word in ("-m", name)]
-    words += [word for name in named for word in ("-t", name)]
-    words += _words.words({"limit": limit, "seed": seed, "trials": trials, "set": set, **{**opened, **options}})
-    return words, objects, handles, [(task._described(), task._judged) for task in own]
+def _asked(tasks: Any, options: Mapping[str, Any]) -> tuple[dict[str, Any], list[str], list[tuple[str, Any]]]:
+    """What is asked: as options, as words of the command line, and the tasks made of Python."""
+    listed = _words.listed(tasks)
+    named = [task.id if isinstance(task, Task) else _words.name(task, "the task") for task in listed]
+    words = [word for name in named for word in ("-t", name)] + _words.words(options)
+    own = [(task._described(), task._judged) for task in listed if isinstance(task, Task)]
+    return _words.options(options, tasks=named), words, own
 
 
 class Sweep:
     """The checkpoints of one or more models, each a run of its own."""
 
-    def __init__(self, folder: str, checkpoints: Table, runs: list[str], places: list[str]) -> None:
+    def __init__(self, folder: str, checkpoints: Table, runs: list[str], places: str) -> None:
         self.folder = folder
         self._checkpoints = checkpoints
         self._runs = runs
@@ -186,9 +181,14 @@ def sweep(
     `revisions` are names or ranges (`step1..step512`). Everything else is as in :func:`run`, or an option of
     `mary sweep`: tokens_per_step, checkpoints, disk_limit.
     """
-    words, objects, handles, own = _specified((), tasks, limit, seed, trials, set, options)
+    asked, words, own = _asked(tasks, {"limit": limit, "seed": seed, "trials": trials, "set": set, **options})
     names = [m.name if isinstance(m, Model) else _words.name(m, "the model") for m in _words.listed(models)]
     chosen = revisions if isinstance(revisions, str) else ",".join(revisions)
-    words = [*names, "--revisions", chosen, *words]
-    folder, table, runs = _mary.sweep(words, objects, handles, own, _progress.chosen(progress))
+    which = {key: asked.pop(key) for key in ("checkpoints", "tokens_per_step", "disk_limit") if key in asked}
+    said = (
+        _words.places(options),
+        _words.told({"models": names, "revisions": chosen.split(","), "run": asked, **which}),
+        [*names, "--revisions", chosen, *words],
+    )
+    folder, table, runs = _mary.sweep(said, [], [], own, _progress.chosen(progress))
     return Sweep(folder, Table(table, "checkpoints"), runs, _words.places(options))

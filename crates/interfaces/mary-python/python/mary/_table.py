@@ -261,6 +261,6 @@ class Figure:
         return "".join(out) + "</svg>"
 
 
-def figures(words: list[str], folders: list[str], development: bool) -> list[Figure]:
+def figures(places: str, folders: list[str], development: bool) -> list[Figure]:
     """The figures of some runs."""
-    return [Figure(f) for f in json.loads(_mary.exhibits(words, folders, development))["figures"]]
+    return [Figure(f) for f in json.loads(_mary.exhibits(places, folders, development))["figures"]]

@@ -3,20 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use mary_contract::{Exhibits, JudgeChoice, ModelRef, Table};
-use mary_lab::{Execution, Opening, RunSpec};
+use mary_contract::{Exhibits, JudgeChoice, ModelRef, RunSummary, Table};
+use mary_lab::{Execution, RunSpec, TaskOptions};
 use mary_report::compare::{Side, comparison, table};
-use mary_report::html::{Chapter, ReportOptions};
+use mary_report::html::{Chapter, Contents, ReportOptions};
 use mary_report::terminal;
 use mary_store::RunFolder;
 use mary_weights::Checkpoint;
 
 use super::{carry_out, report, summary};
-use crate::cli::run::{LoraArgs, TestingArgs};
+use crate::cli::{LoraArgs, TestingArgs};
 use crate::laboratory::laboratory;
 use crate::settings::Place;
-use crate::specification;
-use crate::suite::TaskOptions;
 
 /// What models are tested on.
 pub struct Tests<'a> {
@@ -37,25 +35,20 @@ impl Tests<'_> {
             chat: self.testing.apply_chat_template,
             set: TaskOptions::pairs(&self.testing.set)?,
         };
-        let mut subjects = Vec::new();
-        for model in models {
-            subjects.push(name(model).parse::<ModelRef>()?);
-        }
         let limit = self.testing.limit;
-        let mut tasks = specification::choose(&place.registry, self.tasks, &task_options, limit)?;
-        specification::fit_to_models(&place.registry, &mut tasks, false);
+        let mut tasks = task_options.choose(&place.registry, self.tasks, limit)?;
+        mary_lab::fit_to_models(&place.registry, &mut tasks, false);
+        let subjects = models.iter().map(|model| name(model).parse::<ModelRef>());
         let spec = RunSpec {
-            subjects,
-            judge: JudgeChoice::None,
+            subjects: subjects.collect::<Result<_, _>>()?,
             tasks,
-            trials: 1,
             seed: self.lora.seed,
-            opening: Opening::default(),
             execution: Execution {
                 device: Some(self.lora.device.clone()),
                 threads: self.lora.threads,
                 ..Execution::default()
             },
+            ..RunSpec::default()
         };
         self.say_form(models);
         let lab = laboratory(place);
@@ -63,9 +56,7 @@ impl Tests<'_> {
         carry_out::go(&mut run, false)?;
         Ok(run.path().to_owned())
     }
-}
 
-impl Tests<'_> {
     /// Conversations are learned through a model's chat template, tests are plain text unless they are asked
     /// for otherwise: what was learned may then not show.
     fn say_form(&self, models: &[&Path]) {
@@ -144,25 +135,32 @@ pub fn show(tables: &[Table], csv: Option<&Path>) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What tuned models and the one they were made from were asked.
+struct TunedChapter(Vec<Table>);
+
+impl Chapter for TunedChapter {
+    type Error = anyhow::Error;
+
+    fn id(&self) -> &str {
+        "tuned"
+    }
+
+    fn title(&self) -> &str {
+        "Before and after tuning"
+    }
+
+    fn build(&self, _: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
+        let tables = self.0.iter().cloned().map(Some);
+        Ok(Some(Exhibits::default().with_tables(tables).into()))
+    }
+}
+
 /// Writes the report of a test of tuned models, with these tables before those of the families.
 pub fn write_report(place: &Place, run: &Path, tables: Vec<Table>) -> anyhow::Result<()> {
-    let chapter = Chapter {
-        id: "tuned".into(),
-        title: "Before and after tuning".into(),
-        exhibits: Exhibits {
-            tables,
-            ..Exhibits::default()
-        },
-    };
     let path = summary::report_path(run);
-    let runs = [run.to_owned()];
-    report::write_with(
-        &place.registry,
-        &runs,
-        vec![chapter],
-        &path,
-        &ReportOptions::default(),
-    )?;
+    let first: Vec<report::AnyChapter<'_>> = vec![Box::new(TunedChapter(tables))];
+    let (runs, options) = ([run.to_owned()], ReportOptions::default());
+    report::write_with(&place.registry, &runs, first, &path, &options)?;
     super::tell(&format!(
         "report: {}\nrun:    {}",
         path.display(),

@@ -13,29 +13,16 @@ pub enum InstrumentError {
     Usage(String),
     /// The file of texts is not there, or a line of it is wrong.
     #[error("{0}")]
-    Task(#[source] TaskError),
+    Task(#[from] TaskError),
     /// The run folder cannot be read.
     #[error("{0}")]
-    Store(#[source] StoreError),
+    Store(#[from] StoreError),
     /// A table or an array cannot be written.
     #[error("{}: {source}", path.display())]
+    #[allow(missing_docs)]
     Write {
-        /// Which file.
         path: PathBuf,
-        /// What the system said.
         #[source]
         source: std::io::Error,
     },
-}
-
-impl From<TaskError> for InstrumentError {
-    fn from(error: TaskError) -> Self {
-        Self::Task(error)
-    }
-}
-
-impl From<StoreError> for InstrumentError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
 }

@@ -204,7 +204,6 @@ fn even() -> Scripted {
             .unwrap_or(1);
         Ok(if n.is_multiple_of(2) { "yes" } else { "no" }.to_owned())
     })
-    .counting()
     .window(5)
 }
 
@@ -212,7 +211,7 @@ fn even() -> Scripted {
 fn every_item_and_trial_ends_once_with_its_follow_ups() {
     let mut room = Room::new(100);
     room.trials = 3;
-    let (subject, judge) = (even(), Scripted::saying("fine").counting());
+    let (subject, judge) = (even(), Scripted::saying("fine"));
     let mut log = Log::default();
     room.run(&subject, &judge, &mut Memory::default(), &mut log)
         .unwrap();

@@ -1,0 +1,197 @@
+//! Tasks of one's own: files that a user or a stored run names are read into a registry, where they stand
+//! beside the built-in tasks.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mary_contract::{Registry, RunManifest, Task};
+use mary_taskfile::OwnTask;
+use mary_taskfile::lm_eval::{self, HarnessTask, Places};
+
+use crate::RunError;
+
+fn ending(path: &Path) -> String {
+    let ending = path.extension().unwrap_or_default().to_string_lossy();
+    ending.to_ascii_lowercase()
+}
+
+/// Whether a word names a task file: one of Mary's own, of lm-evaluation-harness, or a dataset as Inspect
+/// has them, which is a task by itself.
+///
+/// ```
+/// assert!(mary_lab::is_task_file("./mine.toml") && mary_lab::is_task_file("rows.jsonl"));
+/// assert!(!mary_lab::is_task_file("htest/rhyme"));
+/// ```
+pub fn is_task_file(word: &str) -> bool {
+    let path = Path::new(word.trim());
+    matches!(ending(path).as_str(), "toml" | "yaml" | "yml") || is_dataset(path)
+}
+
+fn is_dataset(path: &Path) -> bool {
+    matches!(ending(path).as_str(), "jsonl" | "json" | "csv")
+}
+
+/// The task files that a command line names.
+pub fn files_named(command: &[String]) -> Vec<PathBuf> {
+    let parts = command.iter().flat_map(|word| {
+        let value = match word.split_once('=') {
+            Some((name, value)) if name.starts_with('-') => value,
+            _ => word,
+        };
+        value.split(',')
+    });
+    let files = parts.filter(|part| is_task_file(part));
+    files.map(PathBuf::from).collect()
+}
+
+/// Reads task files into a registry.
+pub struct TaskFiles<'a> {
+    /// Where the tasks go.
+    pub registry: &'a mut Registry,
+    /// Where datasets of lm-evaluation-harness are looked for.
+    pub places: Places,
+    /// What a user should know and what stops nothing: tasks of a group that were left out, files of a
+    /// stored run that are gone.
+    pub notes: Vec<String>,
+}
+
+impl TaskFiles<'_> {
+    /// Reads the files among these names of tasks; each is replaced by the id of its task, or the ids of a
+    /// group's.
+    pub fn take_in(&mut self, names: &mut Vec<String>) -> Result<(), RunError> {
+        for name in std::mem::take(names) {
+            if !is_task_file(&name) {
+                names.push(name);
+                continue;
+            }
+            names.extend(self.add_file(Path::new(name.trim()))?);
+        }
+        Ok(())
+    }
+
+    /// Adds the tasks of a file and returns their ids.
+    pub fn add_file(&mut self, file: &Path) -> Result<Vec<String>, RunError> {
+        let mut ids = Vec::new();
+        for task in self.read(file)? {
+            ids.push(task.card().id.to_string());
+            self.add(task, file)?;
+        }
+        Ok(ids)
+    }
+
+    fn read(&mut self, file: &Path) -> Result<Vec<Arc<dyn Task>>, RunError> {
+        if is_dataset(file) {
+            return Ok(vec![Arc::new(OwnTask::of_dataset(file)?)]);
+        }
+        if ending(file) == "toml" {
+            return Ok(vec![Arc::new(OwnTask::read(file)?)]);
+        }
+        let mut tasks: Vec<Arc<dyn Task>> = Vec::new();
+        let mut refused = Vec::new();
+        for config in lm_eval::read(file)? {
+            match config {
+                Ok(config) => tasks.push(Arc::new(HarnessTask::new(config, &self.places)?)),
+                Err(error) => refused.push(error),
+            }
+        }
+        let count = refused.len();
+        match refused.into_iter().next() {
+            Some(error) if tasks.is_empty() => return Err(error.into()),
+            Some(error) => self.notes.push(format!(
+                "{count} of the group's tasks are left out; the first: {error}"
+            )),
+            None => {}
+        }
+        Ok(tasks)
+    }
+
+    /// Adds a task; the same one named twice is one.
+    fn add(&mut self, task: Arc<dyn Task>, file: &Path) -> Result<(), RunError> {
+        let (card, file) = (task.card(), file.display());
+        if let Some(there) = self.registry.task(&card.id)
+            && there.card().content == card.content
+        {
+            return Ok(());
+        }
+        if let Some(family) = self.registry.family(&card.family) {
+            return Err(RunError::Specification(format!(
+                "{file}: the task calls itself `{}`, and `{}` is a family of Mary's own\n\
+                 hint: give it a `name` of another family",
+                card.id,
+                family.id()
+            )));
+        }
+        let added = self.registry.add_task(task);
+        added.map_err(|e| RunError::Specification(format!("{file}: {e}")))
+    }
+
+    /// Reads the task files that a stored run was made with, from where its command line says they were.
+    /// What is not there any more is noted. `made` gives the task of a run whose task is not a file but was
+    /// made from the run's own command (scored or observed texts).
+    pub fn recall<E: std::fmt::Display>(
+        &mut self,
+        manifest: &RunManifest,
+        made: impl FnOnce(&RunManifest) -> Option<Result<Arc<dyn Task>, E>>,
+    ) {
+        let registry = &self.registry;
+        let wanted: Vec<&str> = manifest
+            .tasks
+            .iter()
+            .filter(|task| task.content.is_some() && registry.task(&task.id).is_none())
+            .map(|task| task.id.as_str())
+            .collect();
+        if wanted.is_empty() {
+            return;
+        }
+        let mut found: Vec<(PathBuf, Arc<dyn Task>)> = Vec::new();
+        let mut trouble = None;
+        match made(manifest) {
+            Some(Ok(task)) => found.push((PathBuf::new(), task)),
+            Some(Err(error)) => trouble = Some(error.to_string()),
+            None => {
+                for file in files_named(&manifest.command) {
+                    match self.read(&file) {
+                        Ok(tasks) => found.extend(tasks.into_iter().map(|t| (file.clone(), t))),
+                        Err(error) => trouble = Some(error.to_string()),
+                    }
+                }
+            }
+        }
+        for (file, task) in found {
+            if wanted.contains(&&*task.card().id) {
+                // Of another content, the registry will say that it has changed.
+                let _ = self.add(task, &file);
+            }
+        }
+        for id in wanted {
+            if let Some(error) = trouble
+                .as_ref()
+                .filter(|_| self.registry.task(id).is_none())
+            {
+                self.notes.push(format!("{id}: {error}"));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_found_in_command_lines() {
+        let command = [
+            "run",
+            "-t",
+            "stats,./a.toml",
+            "--tasks=/x/b.toml",
+            "-m",
+            "hf/c",
+        ];
+        let found = files_named(&command.map(String::from));
+        assert_eq!(
+            found,
+            [PathBuf::from("./a.toml"), PathBuf::from("/x/b.toml")]
+        );
+    }
+}
