@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use mary_contract::TaskError;
 use mary_generators::{Stream, shuffle, stream};
 
-use super::said::{Level, Said};
+use super::said::{Level, Said, phrase};
 use super::sketch::Sketch;
 
 pub const OPTIONS: usize = 4;
@@ -23,6 +23,20 @@ pub struct Posed {
     pub sketch: Sketch,
 }
 
+impl Posed {
+    /// The question whose wordings are `KEY.words`, `KEY.seen` and `KEY.caption`, their places filled.
+    pub(super) fn new(key: &str, sketch: Sketch, fill: impl Fn(Said) -> Said) -> Self {
+        let [words, seen, caption] =
+            ["words", "seen", "caption"].map(|form| fill(phrase(&format!("{key}.{form}"))));
+        Self {
+            words,
+            seen,
+            caption,
+            sketch,
+        }
+    }
+}
+
 /// Four questions that share their options: option `i` answers question `i` and no other.
 #[derive(Debug, Clone)]
 pub struct Block {
@@ -34,6 +48,22 @@ pub struct Block {
     pub questions: Vec<Posed>,
 }
 
+impl Block {
+    pub(super) fn new(options: Vec<Said>, questions: Vec<Posed>) -> Self {
+        Self {
+            options,
+            seen_options: None,
+            questions,
+        }
+    }
+
+    /// What the options are called where only the picture is shown.
+    pub(super) fn seen_as(mut self, options: Vec<Said>) -> Self {
+        self.seen_options = Some(options);
+        self
+    }
+}
+
 /// A kind of question that can be drawn without end.
 #[derive(Debug)]
 pub struct Kind {
@@ -43,6 +73,24 @@ pub struct Kind {
     /// What grows from rung to rung, in words; nothing where all are alike: such a kind is asked only
     /// when questions are taken as they come.
     pub grows: Option<&'static str>,
+}
+
+impl Kind {
+    pub(super) const fn new(
+        name: &'static str,
+        draw: fn(&mut Stream, Level) -> Option<Block>,
+    ) -> Self {
+        Self {
+            name,
+            draw,
+            grows: None,
+        }
+    }
+
+    pub(super) const fn growing(mut self, grows: &'static str) -> Self {
+        self.grows = Some(grows);
+        self
+    }
 }
 
 /// One item: a question with its options in the order shown.
@@ -152,7 +200,7 @@ fn placed(rng: &mut Stream, kind: &'static str, number: usize, block: Block) -> 
 
 /// Draws until four questions have four different answers, or `draws` are used up. The answers become
 /// the options.
-pub fn gather<A: PartialEq>(
+fn gather<A: PartialEq>(
     rng: &mut Stream,
     draws: usize,
     mut draw: impl FnMut(&mut Stream) -> Option<(A, Posed)>,
@@ -173,18 +221,24 @@ pub fn gather<A: PartialEq>(
     None
 }
 
-/// A block whose options are the answers, written out.
-pub fn counted<A: PartialEq + std::fmt::Display>(
+/// A block whose options are the answers, in words.
+pub fn gathered<A: PartialEq>(
     rng: &mut Stream,
     draws: usize,
     draw: impl FnMut(&mut Stream) -> Option<(A, Posed)>,
+    words: impl Fn(&A) -> Said,
 ) -> Option<Block> {
     let (answers, questions) = gather(rng, draws, draw)?;
-    Some(Block {
-        options: answers.iter().map(Said::same).collect(),
-        seen_options: None,
-        questions,
-    })
+    Some(Block::new(answers.iter().map(words).collect(), questions))
+}
+
+/// A block whose options are numbers.
+pub fn counted(
+    rng: &mut Stream,
+    draws: usize,
+    draw: impl FnMut(&mut Stream) -> Option<(usize, Posed)>,
+) -> Option<Block> {
+    gathered(rng, draws, draw, |count| Said::same(count))
 }
 
 /// Names in a row as people say them: `a, b, c and d`.

@@ -2,7 +2,7 @@
 
 use mary_generators::{Stream, below};
 
-use super::said::Said;
+use super::said::{Said, phrase};
 
 /// Something done to the whole figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,37 +26,19 @@ impl Move {
         }
     }
 
-    /// In words; `thing` is named in both languages.
-    fn words(self, thing: (&str, &str)) -> Said {
-        let (en, zh) = thing;
-        match self {
-            Self::Turn(4) => Said::new(
-                format!("the {en} is rotated by 180 degrees"),
-                format!("{zh}旋转 180 度"),
-            ),
+    fn words(self, thing: &Said) -> Said {
+        let said = match self {
+            Self::Turn(4) => phrase("move.half"),
             Self::Turn(eighths) if eighths < 4 => {
-                let degrees = eighths * 45;
-                Said::new(
-                    format!("the {en} is rotated by {degrees} degrees clockwise"),
-                    format!("{zh}顺时针旋转 {degrees} 度"),
-                )
+                phrase("move.clockwise").with("degrees", eighths * 45)
             }
             Self::Turn(eighths) => {
-                let degrees = 360 - eighths * 45;
-                Said::new(
-                    format!("the {en} is rotated by {degrees} degrees counterclockwise"),
-                    format!("{zh}逆时针旋转 {degrees} 度"),
-                )
+                phrase("move.counterclockwise").with("degrees", 360 - eighths * 45)
             }
-            Self::LeftRight => Said::new(
-                format!("the {en} is flipped so that left and right change places"),
-                format!("{zh}翻转，左右对调"),
-            ),
-            Self::TopBottom => Said::new(
-                format!("the {en} is flipped so that top and bottom change places"),
-                format!("{zh}翻转，上下对调"),
-            ),
-        }
+            Self::LeftRight => phrase("move.left-right"),
+            Self::TopBottom => phrase("move.top-bottom"),
+        };
+        said.fill("thing", thing)
     }
 
     /// A direction afterwards, in eighths clockwise from up.
@@ -100,8 +82,9 @@ pub fn draw_moves(rng: &mut Stream, unit: usize, least: usize, most: usize) -> V
     moves
 }
 
-/// The moves as a sentence.
-pub fn told(moves: &[Move], thing: (&str, &str)) -> Said {
+/// The moves of a thing (as the phrases call it) as a sentence.
+pub fn told(moves: &[Move], thing: &str) -> Said {
+    let thing = phrase(&format!("thing.{thing}"));
     let (mut en, mut zh) = (String::new(), String::new());
     for (number, one) in moves.iter().enumerate() {
         let (start, start_zh) = match (number, moves.len()) {
@@ -110,7 +93,7 @@ pub fn told(moves: &[Move], thing: (&str, &str)) -> Said {
             _ => ("then", "再把"),
         };
         let (comma, comma_zh) = if number == 0 { ("", "") } else { (", ", "；") };
-        let words = one.words(thing);
+        let words = one.words(&thing);
         en.push_str(&format!("{comma}{start} {}", words.en));
         let object = if moves.len() == 1 { "把" } else { "" };
         zh.push_str(&format!("{comma_zh}{start_zh}{object}{}", words.zh));
@@ -122,29 +105,5 @@ pub fn told(moves: &[Move], thing: (&str, &str)) -> Said {
 
 /// A direction in eighths clockwise from up, in words.
 pub fn direction_words(eighths: usize) -> Said {
-    let place = eighths % DIRECTIONS.len();
-    Said::new(DIRECTIONS[place], DIRECTIONS_ZH[place])
+    phrase(&format!("direction.{}", eighths % 8))
 }
-
-/// The directions in words, clockwise from up.
-const DIRECTIONS: [&str; 8] = [
-    "up",
-    "up and to the right",
-    "to the right",
-    "down and to the right",
-    "down",
-    "down and to the left",
-    "to the left",
-    "up and to the left",
-];
-
-const DIRECTIONS_ZH: [&str; 8] = [
-    "上方",
-    "右上方",
-    "右方",
-    "右下方",
-    "下方",
-    "左下方",
-    "左方",
-    "左上方",
-];

@@ -1,8 +1,24 @@
 //! A text in the two languages in which questions are asked, and the rung of the ladder they stand on.
 //! Both languages are written at once from the same facts, so that a draw does not depend on the language
-//! and an item is the same item in both.
+//! and an item is the same item in both. The wordings stand side by side in `phrases.json`.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::sync::LazyLock;
 
 use crate::Language;
+
+/// A wording of `phrases.json`; places in braces are still to be filled.
+pub(super) fn phrase(key: &str) -> Said {
+    static PHRASES: LazyLock<BTreeMap<String, [String; 2]>> = LazyLock::new(|| {
+        // The file is part of the program and read by a test: it cannot fail here.
+        serde_json::from_str(include_str!("phrases.json")).unwrap_or_default()
+    });
+    // A name that is not in the file would be seen in the question, and by the test that looks for it.
+    PHRASES
+        .get(key)
+        .map_or_else(|| Said::same(key), |[en, zh]| Said::new(en, zh))
+}
 
 /// The same, said in English and in Chinese.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -24,6 +40,22 @@ impl Said {
     /// A text that reads the same in both: a number, a letter.
     pub fn same(text: impl ToString) -> Self {
         Self::new(text.to_string(), text.to_string())
+    }
+
+    /// Fills the place `{name}` with something that reads the same in both.
+    pub(super) fn with(self, name: &str, value: impl Display) -> Self {
+        let value = value.to_string();
+        self.both(name, &value, &value)
+    }
+
+    /// Fills the place `{name}` with a text.
+    pub(super) fn fill(self, name: &str, text: &Self) -> Self {
+        self.both(name, &text.en, &text.zh)
+    }
+
+    fn both(self, name: &str, en: &str, zh: &str) -> Self {
+        let place = format!("{{{name}}}");
+        Self::new(self.en.replace(&place, en), self.zh.replace(&place, zh))
     }
 
     /// In one of the languages.

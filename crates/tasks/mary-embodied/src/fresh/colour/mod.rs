@@ -1,18 +1,17 @@
 //! Colour questions: lightness, chroma, hue and mixtures of named colours. Each is asked only where
 //! OKLab and CIELAB give the same answer, both by a margin.
 
-mod life;
 mod mixing;
-mod names;
 mod space;
+mod things;
 
-pub use names::{Named, named};
-pub use space::{Lab, cielab, hue_gap, middle, oklab};
+use space::{Lab, cielab, middle, oklab};
+use things::{Attribute, CSS, Coloured, LIFE, Palette};
 
 use mary_generators::{Stream, below, coin, shuffle};
 
-use super::block::{Block, Kind, OPTIONS, Posed, gather, listed};
-use super::said::{Level, Said};
+use super::block::{Block, Kind, OPTIONS, Posed, gathered, listed};
+use super::said::{Level, Said, phrase};
 use super::sketch::{BLACK, Sketch, WIDTH};
 
 /// Two colours differ in lightness from here on: (OKLab, CIELAB).
@@ -43,60 +42,23 @@ const SECTORS: [f64; 3] = [3.0, 2.0, 1.4];
 
 /// The kinds of question about colours that are named.
 pub static BY_NAME: [Kind; 6] = [
-    Kind {
-        name: "extreme",
-        draw: extreme,
-        grows: Some("the least clear comparison, in margins: 1.4, 1.25, 1.12, 1"),
-    },
-    Kind {
-        name: "order",
-        draw: order,
-        grows: Some("the least clear comparison, in margins: 2, 1.6, 1.25, 1"),
-    },
-    Kind {
-        name: "compared",
-        draw: compared,
-        grows: Some("the least clear comparison, in margins: 2.5, 1.8, 1.3, 1"),
-    },
-    Kind {
-        name: "hue",
-        draw: hue,
-        grows: None,
-    },
-    Kind {
-        name: "mixture",
-        draw: mixing::mixture,
-        grows: None,
-    },
-    Kind {
-        name: "sector",
-        draw: mixing::sector,
-        grows: None,
-    },
+    Kind::new("extreme", |rng, level| extreme(&CSS, rng, level))
+        .growing("the least clear comparison, in margins: 1.4, 1.25, 1.12, 1"),
+    Kind::new("order", |rng, level| order(&CSS, rng, level))
+        .growing("the least clear comparison, in margins: 2, 1.6, 1.25, 1"),
+    Kind::new("compared", |rng, level| compared(&CSS, rng, level))
+        .growing("the least clear comparison, in margins: 2.5, 1.8, 1.3, 1"),
+    Kind::new("hue", |rng, level| hue(&CSS, rng, level)),
+    Kind::new("mixture", mixing::mixture),
+    Kind::new("sector", mixing::sector),
 ];
 
 /// The kinds of question about things as they look in life.
 pub static IN_LIFE: [Kind; 4] = [
-    Kind {
-        name: "life-extreme",
-        draw: life::extreme,
-        grows: None,
-    },
-    Kind {
-        name: "life-order",
-        draw: life::order,
-        grows: None,
-    },
-    Kind {
-        name: "life-compared",
-        draw: life::compared,
-        grows: None,
-    },
-    Kind {
-        name: "life-hue",
-        draw: life::hue,
-        grows: None,
-    },
+    Kind::new("life-extreme", |rng, level| extreme(&LIFE, rng, level)),
+    Kind::new("life-order", |rng, level| order(&LIFE, rng, level)),
+    Kind::new("life-compared", |rng, level| compared(&LIFE, rng, level)),
+    Kind::new("life-hue", |rng, level| hue(&LIFE, rng, level)),
 ];
 
 /// The margins in words, for the conventions.
@@ -105,62 +67,6 @@ pub const MARGINS: &str = "CSS named colours, sRGB; an answer must hold in OKLab
     others beyond 42, a mixture within 0.07 and 13 of its answer and the others at least 0.09 and 16 \
     farther; things as they look in life: by the same margins for every one of the three typical colours \
     a thing has";
-
-fn any(rng: &mut Stream) -> &'static Named {
-    let all = named();
-    // The table is compiled in and not empty.
-    all.get(below(rng, all.len())).unwrap_or(&all[0])
-}
-
-fn four(rng: &mut Stream) -> [&'static Named; OPTIONS] {
-    loop {
-        let drawn = [any(rng), any(rng), any(rng), any(rng)];
-        let twice = |i: usize| drawn[..i].iter().any(|d| d.name == drawn[i].name);
-        if !(0..OPTIONS).any(twice) {
-            return drawn;
-        }
-    }
-}
-
-fn hued(c: &Named) -> bool {
-    c.ok.chroma() >= HUED.0 && c.cie.chroma() >= HUED.1
-}
-
-/// How far apart two hues are: the smaller and the larger of the two spaces' opinions.
-fn gaps(one: &Named, two: &Named) -> (f64, f64) {
-    let ok = hue_gap(one.ok.hue(), two.ok.hue());
-    let cie = hue_gap(one.cie.hue(), two.cie.hue());
-    (ok.min(cie), ok.max(cie))
-}
-
-/// An attribute that grows from colour to colour, in both spaces.
-#[derive(Clone, Copy)]
-enum Attribute {
-    Lightness,
-    Chroma,
-}
-
-impl Attribute {
-    fn of(self, c: &Named) -> (f64, f64) {
-        match self {
-            Self::Lightness => (c.ok.l, c.cie.l),
-            Self::Chroma => (c.ok.chroma(), c.cie.chroma()),
-        }
-    }
-
-    fn margin(self) -> (f64, f64) {
-        match self {
-            Self::Lightness => LIGHTER,
-            Self::Chroma => STRONGER,
-        }
-    }
-
-    /// By how many margins the second has more of it, in the space that says less.
-    fn gap(self, one: &Named, two: &Named) -> f64 {
-        let (a, b, margin) = (self.of(one), self.of(two), self.margin());
-        ((b.0 - a.0) / margin.0).min((b.1 - a.1) / margin.1)
-    }
-}
 
 /// The places with the least and the most of four, and how clearly: the smallest of their gaps to the
 /// others.
@@ -208,126 +114,65 @@ fn two_patches(sketch: &mut Sketch, one: [u8; 3], two: [u8; 3]) {
     }
 }
 
-fn patch_options() -> Option<Vec<Said>> {
-    let patch = |l: &char| Said::new(format!("patch {l}"), format!("色块 {l}"));
-    Some(LETTERS.iter().map(patch).collect())
+fn patch_options() -> Vec<Said> {
+    let patch = |letter: &char| phrase("colour.patch").with("letter", letter);
+    LETTERS.iter().map(patch).collect()
 }
 
-/// A named colour is called by its keyword in both languages: it is a name of a standard, and a
-/// translation would carry the character of its hue.
-fn names_of(colours: &[&Named]) -> Vec<Said> {
-    colours.iter().map(|c| Said::same(c.name)).collect()
-}
-
-fn row_caption() -> Said {
-    Said::new(
-        "The picture shows the four colours in the order named, from left to right, as patches P to S.",
-        "图中按所说的顺序从左到右显示四种颜色，即色块 P 到 S。",
-    )
-}
-
-/// What is asked about the four when only patches are shown.
-fn seen_four(ask: &Said) -> Said {
-    Said::new(
-        "The picture shows four colours as patches P to S.",
-        "图中有四种颜色，即色块 P 到 S。",
-    )
-    .then(ask)
+fn names_of(colours: &[&Coloured]) -> Vec<Said> {
+    colours.iter().map(|c| c.name.clone()).collect()
 }
 
 /// The four colours shown, and a question about one of them.
-fn about_four(colours: &[&Named; OPTIONS], ask: &Said) -> Posed {
+fn about_four(palette: &Palette, colours: &[&Coloured; OPTIONS], ask: &Said) -> Posed {
     let mut sketch = Sketch::new(208);
     patches(&mut sketch, 8.0, &colours.map(|c| c.rgb));
     let names = listed(&names_of(colours));
-    let words = Said::new(
-        format!("Take the CSS named colours {}.", names.en),
-        format!("取 CSS 颜色关键字 {}。", names.zh),
-    );
     Posed {
-        words: words.then(ask),
-        seen: seen_four(ask),
-        caption: row_caption(),
+        words: palette.phrase("four").fill("names", &names).then(ask),
+        seen: phrase("colour.four-seen").then(ask),
+        caption: phrase("colour.four-caption"),
         sketch,
     }
 }
 
-/// The questions about the ends of a row: darkest, lightest, greyest, most colourful.
-fn end_asks() -> [Said; OPTIONS] {
-    [
-        Said::new("Which of them is the darkest?", "其中哪一种最暗？"),
-        Said::new("Which of them is the lightest?", "其中哪一种最亮？"),
-        Said::new(
-            "Which of them is the closest to a neutral grey (has the lowest chroma)?",
-            "其中哪一种最接近中性灰（彩度最低）？",
-        ),
-        Said::new(
-            "Which of them is the most colourful (has the highest chroma)?",
-            "其中哪一种最鲜艳（彩度最高）？",
-        ),
-    ]
-}
-
-/// Each of the four questions about ends, at the place that answers it; nothing where one place answers
-/// two.
-fn asks_by_place(places: [usize; OPTIONS]) -> Option<Vec<Said>> {
-    let mut asks: [Option<Said>; OPTIONS] = Default::default();
-    for (place, ask) in places.into_iter().zip(end_asks()) {
-        *asks.get_mut(place)? = Some(ask);
-    }
-    asks.into_iter().collect()
-}
-
-/// Lightest, darkest, most and least colourful, each another of the four.
-fn extreme(rng: &mut Stream, level: Level) -> Option<Block> {
-    let colours = four(rng);
+/// The least and the most of lightness and chroma, each another of the four.
+fn extreme(palette: &Palette, rng: &mut Stream, level: Level) -> Option<Block> {
+    let colours = palette.four(rng);
     let of = |attribute: Attribute| ends(|i, j| attribute.gap(colours[i], colours[j]));
     let (darkest, lightest, light_clear) = of(Attribute::Lightness)?;
     let (greyest, strongest, chroma_clear) = of(Attribute::Chroma)?;
-    if !level
-        .clearness(ENDS)
-        .contains(&light_clear.min(chroma_clear))
-    {
+    let clear = light_clear.min(chroma_clear);
+    if !level.clearness(ENDS).contains(&clear) {
         return None;
     }
-    let asks = asks_by_place([darkest, lightest, greyest, strongest])?;
-    Some(Block {
-        options: names_of(&colours),
-        seen_options: patch_options(),
-        questions: asks.iter().map(|ask| about_four(&colours, ask)).collect(),
-    })
-}
-
-/// The question for the place in a row.
-fn order_ask(attribute: Attribute, place: usize) -> Said {
-    let (way, way_zh) = match attribute {
-        Attribute::Lightness => ("from the darkest to the lightest", "从最暗到最亮"),
-        Attribute::Chroma => (
-            "from the greyest to the most colourful (by chroma)",
-            "按彩度从最灰到最鲜艳",
-        ),
-    };
-    let (ordinal, ordinal_zh) = [
-        ("first", "第一"),
-        ("second", "第二"),
-        ("third", "第三"),
-        ("last", "最后"),
-    ][place.min(OPTIONS - 1)];
-    Said::new(
-        format!("Put them in order {way}. Which of them comes {ordinal}?"),
-        format!("把它们{way_zh}排成一列。排在{ordinal_zh}的是哪一种？"),
-    )
+    // Each question at the place that answers it; nothing where one place answers two.
+    let mut asks: [Option<Said>; OPTIONS] = Default::default();
+    for (place, which) in [
+        (darkest, "darkest"),
+        (lightest, "lightest"),
+        (greyest, "greyest"),
+        (strongest, "strongest"),
+    ] {
+        asks[place] = Some(phrase(&format!("colour.{which}")));
+    }
+    let asks: Vec<Said> = asks.into_iter().collect::<Option<_>>()?;
+    let questions = asks
+        .iter()
+        .map(|ask| about_four(palette, &colours, ask))
+        .collect();
+    Some(Block::new(names_of(&colours), questions).seen_as(patch_options()))
 }
 
 /// The places in a row from least to most.
-fn order(rng: &mut Stream, level: Level) -> Option<Block> {
-    let mut colours = four(rng);
-    let attribute = if coin(rng) {
-        Attribute::Lightness
+fn order(palette: &Palette, rng: &mut Stream, level: Level) -> Option<Block> {
+    let mut colours = palette.four(rng);
+    let (attribute, way) = if coin(rng) {
+        (Attribute::Lightness, "colour.by-lightness")
     } else {
-        Attribute::Chroma
+        (Attribute::Chroma, "colour.by-chroma")
     };
-    colours.sort_by(|a, b| attribute.of(a).0.total_cmp(&attribute.of(b).0));
+    colours.sort_by(|a, b| attribute.least(a).total_cmp(&attribute.least(b)));
     let clear = colours
         .windows(2)
         .map(|w| attribute.gap(w[0], w[1]))
@@ -335,93 +180,53 @@ fn order(rng: &mut Stream, level: Level) -> Option<Block> {
     if !level.clearness(ROW).contains(&clear) {
         return None;
     }
-    let mut places: Vec<usize> = (0..OPTIONS).collect();
+    let mut places = [0, 1, 2, 3];
     shuffle(rng, &mut places);
-    let shown: [&Named; OPTIONS] = std::array::from_fn(|i| {
-        let place = places.get(i).copied().unwrap_or(i);
-        colours[place]
+    let shown = places.map(|place| colours[place]);
+    let ordinals = ["first", "second", "third", "last"];
+    let questions = places.map(|place| {
+        let ordinal = phrase(&format!("colour.{}", ordinals[place]));
+        let ask = phrase("colour.order")
+            .fill("way", &phrase(way))
+            .fill("ordinal", &ordinal);
+        about_four(palette, &shown, &ask)
     });
-    let questions = places
-        .iter()
-        .map(|place| about_four(&shown, &order_ask(attribute, *place)))
-        .collect();
-    Some(Block {
-        options: names_of(&shown),
-        seen_options: patch_options(),
-        questions,
-    })
-}
-
-/// What a colour is like beside another: lighter or darker, more colourful or greyer.
-fn comparison(lighter: bool, stronger: bool) -> Said {
-    match (lighter, stronger) {
-        (true, true) => Said::new("lighter and more colourful", "更亮而且更鲜艳"),
-        (true, false) => Said::new("lighter and greyer", "更亮而且更灰"),
-        (false, true) => Said::new("darker and more colourful", "更暗而且更鲜艳"),
-        (false, false) => Said::new("darker and greyer", "更暗而且更灰"),
-    }
-}
-
-fn two_caption() -> Said {
-    Said::new(
-        "The picture shows the first colour on the left and the second on the right.",
-        "图中左边是前一种颜色，右边是后一种。",
-    )
-}
-
-fn seen_two() -> Said {
-    Said::new(
-        "The picture shows two colours. Compared with the left one, what is the right one like in \
-         lightness and chroma?",
-        "图中有两种颜色。与左边的相比，右边的明度和彩度如何？",
-    )
+    let questions = questions.into();
+    Some(Block::new(names_of(&shown), questions).seen_as(patch_options()))
 }
 
 /// Two colours side by side: lighter or darker, more colourful or greyer.
-fn compared(rng: &mut Stream, level: Level) -> Option<Block> {
-    let (answers, questions) = gather(rng, 200, |rng| {
-        let (one, two) = (any(rng), any(rng));
+fn compared(palette: &Palette, rng: &mut Stream, level: Level) -> Option<Block> {
+    let draw = |rng: &mut Stream| {
+        let (one, two) = (palette.any(rng), palette.any(rng));
         let side = |attribute: Attribute| {
             let (more, less) = (attribute.gap(one, two), attribute.gap(two, one));
             (more > less, more.max(less))
         };
         let (lighter, light_clear) = side(Attribute::Lightness);
         let (stronger, chroma_clear) = side(Attribute::Chroma);
-        if !level
-            .clearness(SIDE_BY_SIDE)
-            .contains(&light_clear.min(chroma_clear))
-        {
+        let clear = light_clear.min(chroma_clear);
+        if !level.clearness(SIDE_BY_SIDE).contains(&clear) {
             return None;
         }
         let mut sketch = Sketch::new(184);
         two_patches(&mut sketch, one.rgb, two.rgb);
+        let words = palette.phrase("compared");
         let posed = Posed {
-            words: Said::new(
-                format!(
-                    "Compared with the CSS named colour {}, what is {} like in lightness and chroma?",
-                    one.name, two.name
-                ),
-                format!(
-                    "与 CSS 颜色关键字 {} 相比，{} 的明度和彩度如何？",
-                    one.name, two.name
-                ),
-            ),
-            seen: seen_two(),
-            caption: two_caption(),
+            words: words.fill("one", &one.name).fill("two", &two.name),
+            seen: phrase("colour.two-seen"),
+            caption: phrase("colour.two-caption"),
             sketch,
         };
-        Some((comparison(lighter, stronger), posed))
-    })?;
-    Some(Block {
-        options: answers,
-        seen_options: None,
-        questions,
-    })
-}
-
-/// Whether two names have a word in common: then the name alone would tell.
-fn share_a_word(one: &str, two: &str) -> bool {
-    one.split(' ').any(|w| two.split(' ').any(|v| v == w))
+        let answer = match (lighter, stronger) {
+            (true, true) => "colour.lighter-stronger",
+            (true, false) => "colour.lighter-greyer",
+            (false, true) => "colour.darker-stronger",
+            (false, false) => "colour.darker-greyer",
+        };
+        Some((phrase(answer), posed))
+    };
+    gathered(rng, 200, draw, Said::clone)
 }
 
 /// One given colour above, the four options below.
@@ -440,73 +245,48 @@ fn beside_options(given: &[[u8; 3]], options: &[[u8; 3]]) -> Sketch {
     sketch
 }
 
-fn hue_seen() -> Said {
-    Said::new(
-        "Which of the patches P to S has the hue nearest to that of the patch above them?",
-        "色块 P 到 S 中，哪一个的色相与上面的色块最接近？",
-    )
-}
-
-fn hue_caption() -> Said {
-    Said::new(
-        "The picture shows the colour asked about above, and the four options in the order named, from \
-         left to right, as patches P to S.",
-        "图中上面是所问的颜色，下面按所说的顺序从左到右是四个选项，即色块 P 到 S。",
-    )
-}
-
 /// How much nearer the right hue is than the nearest wrong one, in units of what is asked for at least.
 fn hue_clearness(right: f64, nearest_wrong: f64) -> f64 {
     (nearest_wrong - right) / (APART - NEAR)
 }
 
 /// The nearest hue of four.
-fn hue(rng: &mut Stream, level: Level) -> Option<Block> {
-    let colours = four(rng);
-    let apart = |i: usize| (0..i).all(|j| gaps(colours[i], colours[j]).0 >= APART);
-    if !(0..OPTIONS).all(|i| hued(colours[i]) && apart(i)) {
+fn hue(palette: &Palette, rng: &mut Stream, level: Level) -> Option<Block> {
+    let colours = palette.four(rng);
+    let apart = |i: usize| (0..i).all(|j| colours[i].hue_gaps(colours[j]).0 >= APART);
+    if !(0..OPTIONS).all(|i| colours[i].hued() && apart(i)) {
         return None;
     }
     let mut questions = Vec::with_capacity(OPTIONS);
     let mut clear = f64::INFINITY;
     for (place, option) in colours.iter().enumerate() {
-        let wrong = |given: &Named| {
+        let wrong = |given: &Coloured| {
             (0..OPTIONS)
                 .filter(|j| *j != place)
-                .map(|j| gaps(given, colours[j]).0)
+                .map(|j| given.hue_gaps(colours[j]).0)
                 .fold(f64::INFINITY, f64::min)
         };
-        let fits = |given: &&'static Named| {
-            hued(given)
+        let clearness = |given: &Coloured| hue_clearness(given.hue_gaps(option).1, wrong(given));
+        let fits = |given: &&Coloured| {
+            given.hued()
                 && given.name != option.name
-                && gaps(given, option).1 <= NEAR
-                && colours.iter().all(|c| !share_a_word(c.name, given.name))
+                && given.hue_gaps(option).1 <= NEAR
+                && colours.iter().all(|c| !palette.share_a_word(c, given))
                 && wrong(given) >= APART
-                && hue_clearness(gaps(given, option).1, wrong(given)) >= level.clearness(HUES).start
+                && clearness(given) >= level.clearness(HUES).start
         };
-        let fitting: Vec<&'static Named> = named().iter().filter(fits).collect();
+        let fitting: Vec<&Coloured> = palette.all().iter().filter(fits).collect();
         let given = fitting.get(below(rng, fitting.len()))?;
-        clear = clear.min(hue_clearness(gaps(given, option).1, wrong(given)));
+        clear = clear.min(clearness(given));
         let options = listed(&names_of(&colours));
+        let words = palette.phrase("hue");
         questions.push(Posed {
-            words: Said::new(
-                format!(
-                    "Which of the CSS named colours {} has the hue nearest to that of {}?",
-                    options.en, given.name
-                ),
-                format!(
-                    "CSS 颜色关键字 {} 中，哪一种的色相与 {} 最接近？",
-                    options.zh, given.name
-                ),
-            ),
-            seen: hue_seen(),
-            caption: hue_caption(),
+            words: words.fill("options", &options).fill("given", &given.name),
+            seen: phrase("colour.hue-seen"),
+            caption: phrase("colour.hue-caption"),
             sketch: beside_options(&[given.rgb], &colours.map(|c| c.rgb)),
         });
     }
-    level.clearness(HUES).contains(&clear).then(|| Block {
-        options: names_of(&colours),
-        seen_options: patch_options(),
-        questions,
-    })
+    let clear_enough = level.clearness(HUES).contains(&clear);
+    clear_enough.then(|| Block::new(names_of(&colours), questions).seen_as(patch_options()))
 }

@@ -3,7 +3,7 @@
 use mary_generators::{Stream, below, shuffle};
 
 use crate::fresh::block::{Block, Posed, counted, listed};
-use crate::fresh::said::{Level, Said};
+use crate::fresh::said::{Level, Said, phrase};
 use crate::fresh::sketch::{BLACK, PAPER, RED, Sketch, Spot, WIDTH, regular};
 
 /// Crossings nearer than this, as a share of the radius, might be taken for one.
@@ -85,39 +85,9 @@ pub fn pieces(rng: &mut Stream, level: Level) -> Option<Block> {
     counted(rng, 80, |rng| {
         let cuts = draw_cuts(rng, number);
         let count = piece_count(&cuts)?;
-        let from_to: Vec<Said> = cuts
-            .iter()
-            .map(|(a, b)| Said::new(format!("from {a} to {b}"), format!("从 {a} 点到 {b} 点")))
-            .collect();
-        let cuts_told = listed(&from_to);
-        let ask = Said::new(
-            "Into how many pieces does the cake fall?",
-            "蛋糕一共被切成几块？",
-        );
-        let words = Said::new(
-            format!(
-                "A round cake is seen from above like the face of a clock, and cut right through along \
-                 straight lines between hours on its edge: {}.",
-                cuts_told.en
-            ),
-            format!(
-                "从上方看，一个圆形蛋糕像一个钟面。沿着边缘上各钟点之间的直线把它切透：{}。",
-                cuts_told.zh
-            ),
-        );
-        let seen = Said::new(
-            "The picture shows a round cake from above and the straight cuts made right through it.",
-            "图中是从上方看的一个圆形蛋糕，以及把它切透的几条直线。",
-        );
-        let posed = Posed {
-            words: words.then(&ask),
-            seen: seen.then(&ask),
-            caption: Said::new(
-                "The picture shows the cake and the cuts; 12 is at the top.",
-                "图中显示蛋糕和切线；12 点在最上面。",
-            ),
-            sketch: cake(&cuts),
-        };
+        let told = |(a, b): &Cut| phrase("cake.cut").with("a", a).with("b", b);
+        let told = listed(&cuts.iter().map(told).collect::<Vec<_>>());
+        let posed = Posed::new("cake", cake(&cuts), |said| said.fill("cuts", &told));
         Some((count, posed))
     })
 }
@@ -151,17 +121,7 @@ enum End {
 }
 
 const NAMES: [char; 9] = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'I'];
-const POLYGONS: [&str; 6] = [
-    "square", "pentagon", "hexagon", "heptagon", "octagon", "nonagon",
-];
-const POLYGONS_ZH: [&str; 6] = [
-    "正方形",
-    "正五边形",
-    "正六边形",
-    "正七边形",
-    "正八边形",
-    "正九边形",
-];
+const MOST_CORNERS: usize = 9;
 
 impl End {
     /// Its place on the way around, in half sides.
@@ -175,13 +135,10 @@ impl End {
     fn words(self, corners: usize) -> Said {
         let name = |c: usize| NAMES.get(c % corners).copied().unwrap_or('A');
         match self {
-            Self::Corner(c) => Said::new(format!("corner {}", name(c)), format!("角 {}", name(c))),
+            Self::Corner(c) => phrase("polygon.corner").with("c", name(c)),
             Self::Middle(c) => {
                 let (one, two) = (name(c), name(c + 1));
-                Said::new(
-                    format!("the middle of side {one}{two}"),
-                    format!("边 {one}{two} 的中点"),
-                )
+                phrase("polygon.middle").with("one", one).with("two", two)
             }
         }
     }
@@ -200,7 +157,7 @@ struct Cutting {
 
 impl Cutting {
     fn draw(rng: &mut Stream, level: Level) -> Option<Self> {
-        let (least, choice) = level.pick((4, POLYGONS.len()), [(4, 2), (5, 2), (7, 2), (8, 2)]);
+        let (least, choice) = level.pick((4, MOST_CORNERS - 3), [(4, 2), (5, 2), (7, 2), (8, 2)]);
         let corners = least + below(rng, choice);
         let mut order: Vec<usize> = (0..corners).collect();
         shuffle(rng, &mut order);
@@ -255,52 +212,25 @@ impl Cutting {
         count
     }
 
-    fn words(&self) -> Said {
+    fn posed(&self) -> Posed {
         let name = |c: usize| NAMES.get(c).copied().unwrap_or('A');
-        let place = self.corners - 4;
-        let shape = POLYGONS.get(place).copied().unwrap_or("polygon");
-        let shape_zh = POLYGONS_ZH.get(place).copied().unwrap_or("多边形");
-        let kind = if self.corners == 4 { "" } else { "regular " };
-        let clipped: Vec<Said> = self.clipped.iter().map(|c| Said::same(name(*c))).collect();
-        let off = listed(&clipped);
-        let (off, off_zh) = match clipped.len() {
-            0 => (String::new(), String::new()),
-            1 => (
-                format!(" Corner {} is cut off with a short straight cut.", off.en),
-                format!("角 {} 被一条短直线切掉。", off.zh),
-            ),
-            _ => (
-                format!(
-                    " Corners {} are cut off, each with a short straight cut.",
-                    off.en
-                ),
-                format!("角 {} 各被一条短直线切掉。", off.zh),
-            ),
+        let off: Vec<Said> = self.clipped.iter().map(|c| Said::same(name(*c))).collect();
+        let first = match off.len() {
+            0 => "polygon.off-none",
+            1 => "polygon.off-one",
+            _ => "polygon.off-more",
         };
-        let (now, now_zh) = if clipped.is_empty() {
-            ("Now", "现在")
-        } else {
-            ("Then", "然后")
-        };
-        let (last, kept) = (name(self.corners - 1), name(self.kept));
-        let (from, to) = (self.from.words(self.corners), self.to.words(self.corners));
-        Said::new(
-            format!(
-                "A {kind}{shape} of paper has the corners {} to {last}, named clockwise.{off} {now} the \
-                 paper is cut in two along the straight line from {} to {}. How many corners does the part \
-                 with corner {kept} have?",
-                name(0),
-                from.en,
-                to.en
-            ),
-            format!(
-                "一张{shape_zh}的纸，各角按顺时针方向依次为 {} 到 {last}。{off_zh}{now_zh}沿着从{}到{}的直线\
-                 把纸剪成两部分。含角 {kept} 的那一部分有几个角？",
-                name(0),
-                from.zh,
-                to.zh
-            ),
-        )
+        let first = phrase(first).fill("off", &listed(&off));
+        let shape = phrase(&format!("polygon.{}", self.corners));
+        let [from, to] = [self.from, self.to].map(|end| end.words(self.corners));
+        Posed::new("polygon", self.sketch(), |said| {
+            said.fill("shape", &shape)
+                .with("last", name(self.corners - 1))
+                .fill("first", &first)
+                .fill("from", &from)
+                .fill("to", &to)
+                .with("kept", name(self.kept))
+        })
     }
 
     fn sketch(&self) -> Sketch {
@@ -348,20 +278,6 @@ impl Cutting {
 pub fn corners(rng: &mut Stream, level: Level) -> Option<Block> {
     counted(rng, 80, |rng| {
         let cutting = Cutting::draw(rng, level)?;
-        let posed = Posed {
-            words: cutting.words(),
-            seen: Said::new(
-                "The picture shows a piece of paper that is cut in two along the broken line. How many \
-                 corners does the part with the red dot have?",
-                "图中是一张沿虚线剪成两部分的纸。带红点的那一部分有几个角？",
-            ),
-            caption: Said::new(
-                "The picture shows the paper before the last cut (broken line), a red dot in the part \
-                 asked about.",
-                "图中是最后一剪（虚线）之前的纸，红点标出所问的部分。",
-            ),
-            sketch: cutting.sketch(),
-        };
-        Some((cutting.count(), posed))
+        Some((cutting.count(), cutting.posed()))
     })
 }

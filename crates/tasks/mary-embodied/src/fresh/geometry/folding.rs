@@ -3,7 +3,7 @@
 use mary_generators::{Stream, below, coin};
 
 use crate::fresh::block::{Block, OPTIONS, Posed, counted};
-use crate::fresh::said::{Level, Said};
+use crate::fresh::said::{Level, Said, phrase};
 use crate::fresh::sketch::{BLACK, FLAP, GREY, PAPER, RED, Sketch, WIDTH};
 
 /// A fold along the line after column or row `line`; the part before or after it goes over the rest.
@@ -143,44 +143,20 @@ impl Folded {
 
     fn words(&self) -> Said {
         let size = self.size;
-        let mut text = Said::new(
-            format!(
-                "A square sheet of paper covers a board of {size} columns and {size} rows. Columns are \
-                 counted from the left, rows from the top, and the board does not move."
-            ),
-            format!(
-                "一张正方形的纸盖住一块 {size} 列 {size} 行的棋盘。列从左数，行从上数，棋盘不动。"
-            ),
-        );
+        let mut text = phrase("fold.sheet").with("size", size);
         for (number, fold) in self.folds.iter().enumerate() {
             text = text.then(&fold.words(number == 0));
         }
         let (column, row) = (self.hole.0 + 1, self.hole.1 + 1);
-        text.then(&Said::new(
-            format!(
-                "Now a hole is punched through all layers over column {column}, row {row} of the board."
-            ),
-            format!("现在在棋盘第 {column} 列、第 {row} 行处打一个孔，穿透所有纸层。"),
-        ))
+        let hole = phrase("fold.hole").with("column", column).with("row", row);
+        text.then(&hole)
     }
 
     fn posed(&self, ask: &Said) -> Posed {
-        let seen = Said::new(
-            "A square sheet of paper covers a board. The picture shows step by step, left to right and \
-             then the next row, how it is folded (along the broken line, as the arrow points; paper over \
-             paper is darker) and where a hole is punched through all layers (red). Columns are counted \
-             from the left, rows from the top.",
-            "一张正方形的纸盖住一块棋盘。图中按步骤（从左到右，再到下一排）显示纸怎样折叠（沿虚线，按箭头方向；\
-             纸叠纸处颜色较深），以及穿透所有纸层的孔打在哪里（红色）。列从左数，行从上数。",
-        );
         Posed {
             words: self.words().then(ask),
-            seen: seen.then(ask),
-            caption: Said::new(
-                "The picture shows it step by step, left to right and then the next row: the folds \
-                 (broken lines, arrows; paper over paper is darker) and the hole (red).",
-                "图中按步骤（从左到右，再到下一排）显示：折叠（虚线和箭头；纸叠纸处颜色较深）和孔（红色）。",
-            ),
+            seen: phrase("fold.seen").fill("ask", ask),
+            caption: phrase("fold.caption"),
             sketch: self.sketch(),
         }
     }
@@ -264,34 +240,18 @@ fn sheet(
 
 impl Fold {
     fn words(&self, first: bool) -> Said {
-        let (then, then_zh) = if first {
-            ("First", "先")
-        } else {
-            ("Then", "再")
-        };
-        let (name, moving, onto) = match (self.columns, self.low_moves) {
-            (true, true) => ("columns", "left", "right"),
-            (true, false) => ("columns", "right", "left"),
-            (false, true) => ("rows", "upper", "lower"),
-            (false, false) => ("rows", "lower", "upper"),
-        };
-        let (name_zh, moving_zh, onto_zh) = match (self.columns, self.low_moves) {
-            (true, true) => ("列", "左", "右"),
-            (true, false) => ("列", "右", "左"),
-            (false, true) => ("行", "上", "下"),
-            (false, false) => ("行", "下", "上"),
+        let then = phrase(if first { "fold.first" } else { "fold.then" });
+        let moving = match (self.columns, self.low_moves) {
+            (true, true) => "fold.left",
+            (true, false) => "fold.right",
+            (false, true) => "fold.upper",
+            (false, false) => "fold.lower",
         };
         let (one, two) = (self.line, self.line + 1);
-        Said::new(
-            format!(
-                "{then} the {moving} part is folded over onto the {onto} part, along the line between \
-                 {name} {one} and {two}."
-            ),
-            format!(
-                "{then_zh}沿第 {one} {name_zh}与第 {two} {name_zh}之间的线，把{moving_zh}边的部分折到\
-                 {onto_zh}边的部分上面。"
-            ),
-        )
+        phrase(moving)
+            .fill("then", &then)
+            .with("one", one)
+            .with("two", two)
     }
 
     /// What is still covered afterwards, and where the moved part now lies.
@@ -351,19 +311,15 @@ fn extent(level: Level) -> ((usize, usize), (usize, usize)) {
 
 /// A square in words.
 pub(super) fn square(column: usize, row: usize) -> Said {
-    Said::new(
-        format!("column {column}, row {row}"),
-        format!("第 {column} 列，第 {row} 行"),
-    )
+    phrase("fold.square")
+        .with("column", column)
+        .with("row", row)
 }
 
 pub fn count(rng: &mut Stream, level: Level) -> Option<Block> {
     let (sizes, fold_numbers) = extent(level);
     let size = sizes.0 + below(rng, sizes.1);
-    let ask = Said::new(
-        "How many holes does the sheet have when it is unfolded?",
-        "展开后纸上一共有几个孔？",
-    );
+    let ask = phrase("fold.count");
     counted(rng, 60, |rng| {
         let folds = fold_numbers.0 + below(rng, fold_numbers.1);
         let sheet = Folded::draw(rng, size, folds);
@@ -401,14 +357,7 @@ pub fn place(rng: &mut Stream, level: Level) -> Option<Block> {
         let (column, row) = fitting.get(below(rng, fitting.len()))?;
         options.push(square(column + 1, row + 1));
     }
-    let ask = Said::new(
-        "When the sheet is unfolded and covers the board again, over which of these squares is there a \
-         hole as well?",
-        "把纸展开，重新盖住棋盘后，下列哪个方格上也有孔？",
-    );
-    Some(Block {
-        options,
-        seen_options: None,
-        questions: sheets.iter().map(|s| s.posed(&ask)).collect(),
-    })
+    let ask = phrase("fold.place");
+    let questions = sheets.iter().map(|s| s.posed(&ask)).collect();
+    Some(Block::new(options, questions))
 }

@@ -11,51 +11,16 @@ use super::block::Kind;
 
 /// The kinds of geometry question.
 pub static KINDS: [Kind; 9] = [
-    Kind {
-        name: "fold-count",
-        draw: folding::count,
-        grows: Some("folds: 2, 3, 4, 5"),
-    },
-    Kind {
-        name: "fold-where",
-        draw: folding::place,
-        grows: Some("folds: 2, 3, 4, 5"),
-    },
-    Kind {
-        name: "pieces",
-        draw: cutting::pieces,
-        grows: Some("cuts: 3, 4, 5, 6"),
-    },
-    Kind {
-        name: "corners",
-        draw: cutting::corners,
-        grows: Some("sides: 4 or 5, 5 or 6, 7 or 8, 8 or 9; corners cut off first: 0, 1, 2, 3"),
-    },
-    Kind {
-        name: "compare",
-        draw: shapes::compare,
-        grows: None,
-    },
-    Kind {
-        name: "cube-net",
-        draw: solids::net,
-        grows: None,
-    },
-    Kind {
-        name: "pile",
-        draw: solids::pile,
-        grows: Some("towers: 2, 4, 6, 9"),
-    },
-    Kind {
-        name: "board",
-        draw: turning::board,
-        grows: Some("moves: 1, 2, 3, 4"),
-    },
-    Kind {
-        name: "heading",
-        draw: turning::heading,
-        grows: Some("moves: 1, 2, 3, 5"),
-    },
+    Kind::new("fold-count", folding::count).growing("folds: 2, 3, 4, 5"),
+    Kind::new("fold-where", folding::place).growing("folds: 2, 3, 4, 5"),
+    Kind::new("pieces", cutting::pieces).growing("cuts: 3, 4, 5, 6"),
+    Kind::new("corners", cutting::corners)
+        .growing("sides: 4 or 5, 5 or 6, 7 or 8, 8 or 9; corners cut off first: 0, 1, 2, 3"),
+    Kind::new("compare", shapes::compare),
+    Kind::new("cube-net", solids::net),
+    Kind::new("pile", solids::pile).growing("towers: 2, 4, 6, 9"),
+    Kind::new("board", turning::board).growing("moves: 1, 2, 3, 4"),
+    Kind::new("heading", turning::heading).growing("moves: 1, 2, 3, 5"),
 ];
 
 /// The margins in words, for the conventions.

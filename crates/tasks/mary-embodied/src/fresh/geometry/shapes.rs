@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use mary_generators::{Stream, below, shuffle};
 
 use crate::fresh::block::{Block, OPTIONS, Posed, listed};
-use crate::fresh::said::{Level, Said};
+use crate::fresh::said::{Level, Said, phrase};
 use crate::fresh::sketch::{BLACK, PAPER, Sketch, Spot, WIDTH, regular};
 
 /// The most must be this much more than the next, and the least this much less.
@@ -63,46 +63,27 @@ impl Shape {
         }
     }
 
+    /// Its name among the phrases, and its sizes.
+    fn sized(self) -> (&'static str, f64, f64) {
+        match self {
+            Self::Square(a) => ("square", a, a),
+            Self::Rectangle(a, b) => ("rectangle", a, b),
+            Self::Circle(a) => ("circle", a, a),
+            Self::RightTriangle(a, b) => ("right-triangle", a, b),
+            Self::EquilateralTriangle(a) => ("triangle", a, a),
+            Self::Hexagon(a) => ("hexagon", a, a),
+        }
+    }
+
     fn name(self) -> Said {
-        let (en, zh) = match self {
-            Self::Square(_) => ("the square", "正方形"),
-            Self::Rectangle(..) => ("the rectangle", "长方形"),
-            Self::Circle(_) => ("the circle", "圆"),
-            Self::RightTriangle(..) => ("the right triangle", "直角三角形"),
-            Self::EquilateralTriangle(_) => ("the equilateral triangle", "等边三角形"),
-            Self::Hexagon(_) => ("the regular hexagon", "正六边形"),
-        };
-        Said::new(en, zh)
+        phrase(&format!("shapes.{}", self.sized().0))
     }
 
     fn words(self) -> Said {
-        let (en, zh) = match self {
-            Self::Square(a) => (
-                format!("a square with sides of {a} cm"),
-                format!("边长 {a} 厘米的正方形"),
-            ),
-            Self::Rectangle(a, b) => (
-                format!("a rectangle with sides of {a} cm and {b} cm"),
-                format!("边长 {a} 厘米和 {b} 厘米的长方形"),
-            ),
-            Self::Circle(d) => (
-                format!("a circle with a diameter of {d} cm"),
-                format!("直径 {d} 厘米的圆"),
-            ),
-            Self::RightTriangle(a, b) => (
-                format!("a right triangle with legs of {a} cm and {b} cm"),
-                format!("直角边 {a} 厘米和 {b} 厘米的直角三角形"),
-            ),
-            Self::EquilateralTriangle(a) => (
-                format!("an equilateral triangle with sides of {a} cm"),
-                format!("边长 {a} 厘米的等边三角形"),
-            ),
-            Self::Hexagon(a) => (
-                format!("a regular hexagon with sides of {a} cm"),
-                format!("边长 {a} 厘米的正六边形"),
-            ),
-        };
-        Said::new(en, zh)
+        let (name, a, b) = self.sized();
+        phrase(&format!("shapes.{name}-sized"))
+            .with("a", a)
+            .with("b", b)
     }
 
     /// Its corners around the origin, in centimetres.
@@ -193,54 +174,25 @@ pub fn compare(rng: &mut Stream, _level: Level) -> Option<Block> {
     if areas_apart.min(outlines_apart) < MARGIN {
         return None;
     }
-    let mut asks = [("", ""); OPTIONS];
+    let mut asks = [""; OPTIONS];
     for (place, ask) in [
-        (small, ("has the smallest area", "面积最小")),
-        (large, ("has the largest area", "面积最大")),
-        (short, ("has the shortest outline", "周长最短")),
-        (long, ("has the longest outline", "周长最长")),
+        (small, "shapes.smallest"),
+        (large, "shapes.largest"),
+        (short, "shapes.shortest"),
+        (long, "shapes.longest"),
     ] {
-        *asks.get_mut(place)? = ask;
+        asks[place] = ask;
     }
-    if asks.iter().any(|ask| ask.0.is_empty()) {
+    if asks.contains(&"") {
         return None;
     }
-    let described: Vec<Said> = shapes.iter().map(|s| s.words()).collect();
-    let described = listed(&described);
-    let questions = asks
-        .iter()
-        .map(|(ask, ask_zh)| Posed {
-            words: Said::new(
-                format!(
-                    "Four shapes are cut from card: {}. Which of them {ask}?",
-                    described.en
-                ),
-                format!(
-                    "从卡纸上剪下四个图形：{}。其中哪一个{ask_zh}？",
-                    described.zh
-                ),
-            ),
-            seen: Said::new(
-                format!(
-                    "The picture shows four shapes, P to S, drawn to the same scale. Which of them {ask}?"
-                ),
-                format!("图中有 P 到 S 四个图形，按同一比例画出。其中哪一个{ask_zh}？"),
-            ),
-            caption: Said::new(
-                "The picture shows the four shapes in the order named, as P to S, to the same scale.",
-                "图中按所说的顺序显示四个图形，标为 P 到 S，比例相同。",
-            ),
-            sketch: sketch(&shapes),
+    let described = listed(&shapes.iter().map(|s| s.words()).collect::<Vec<_>>());
+    let questions = asks.map(|ask| {
+        Posed::new("shapes", sketch(&shapes), |said| {
+            said.fill("described", &described).fill("ask", &phrase(ask))
         })
-        .collect();
-    Some(Block {
-        options: shapes.iter().map(|s| s.name()).collect(),
-        seen_options: Some(
-            LETTERS
-                .iter()
-                .map(|l| Said::new(format!("shape {l}"), format!("图形 {l}")))
-                .collect(),
-        ),
-        questions,
-    })
+    });
+    let letter = |letter: &char| phrase("shapes.letter").with("letter", letter);
+    let options = shapes.iter().map(|s| s.name()).collect();
+    Some(Block::new(options, questions.into()).seen_as(LETTERS.iter().map(letter).collect()))
 }

@@ -3,7 +3,7 @@
 use mary_generators::{Stream, below, shuffle};
 
 use crate::fresh::block::{Block, OPTIONS, Posed, counted};
-use crate::fresh::said::{Level, Said};
+use crate::fresh::said::{Level, Said, phrase};
 use crate::fresh::sketch::{BLACK, GREY, PAPER, Sketch, WIDTH};
 
 /// A square of a net and the face it becomes.
@@ -170,35 +170,12 @@ pub fn net(rng: &mut Stream, _level: Level) -> Option<Block> {
         let net = (0..40).find_map(|_| draw_net(rng))?;
         let net = Numbered::new(&net, &on_faces)?;
         let plan = net.words();
-        questions.push(Posed {
-            words: Said::new(
-                format!(
-                    "A cube is folded from the net below; a dot means that there is no paper.\n{plan}\n\
-                     Which number is on the face opposite the {given}?"
-                ),
-                format!(
-                    "用下面的展开图折成一个立方体；点表示那里没有纸。\n{plan}\n与数字 {given} 相对的面上是\
-                     哪个数字？"
-                ),
-            ),
-            seen: Said::new(
-                format!(
-                    "A cube is folded from the net in the picture. Which number is on the face opposite \
-                     the {given}?"
-                ),
-                format!(
-                    "用图中的展开图折成一个立方体。与数字 {given} 相对的面上是哪个数字？"
-                ),
-            ),
-            caption: Said::new("The picture shows the net.", "图中是展开图。"),
-            sketch: net.sketch(),
-        });
+        questions.push(Posed::new("net", net.sketch(), |said| {
+            said.with("plan", &plan).with("given", given)
+        }));
     }
-    Some(Block {
-        options: offered.iter().map(Said::same).collect(),
-        seen_options: None,
-        questions,
-    })
+    let options = offered.iter().map(Said::same).collect();
+    Some(Block::new(options, questions))
 }
 
 /// Towers on a board of three by three, the last row in front.
@@ -228,20 +205,9 @@ impl View {
 
     fn ask(self) -> Said {
         match self {
-            Self::Front => Said::new(
-                "Seen straight from the front, how many squares, each the size of a cube's face, does the \
-                 silhouette of the pile cover?",
-                "从正前方看，这堆立方体的轮廓盖住多少个正方形（每个与立方体的一个面一样大）？",
-            ),
-            Self::Side => Said::new(
-                "Seen straight from the right, how many squares, each the size of a cube's face, does the \
-                 silhouette of the pile cover?",
-                "从正右方看，这堆立方体的轮廓盖住多少个正方形（每个与立方体的一个面一样大）？",
-            ),
-            Self::Covered => Said::new(
-                "How many cubes have another cube on top of them?",
-                "有多少个立方体上面压着别的立方体？",
-            ),
+            Self::Front => phrase("pile.front"),
+            Self::Side => phrase("pile.side"),
+            Self::Covered => phrase("pile.covered"),
         }
     }
 }
@@ -274,33 +240,9 @@ pub fn pile(rng: &mut Stream, level: Level) -> Option<Block> {
             .collect();
         let rows = rows.join("\n");
         let ask = view.ask();
-        let seen = Said::new(
-            "Equal cubes are piled on a board. The picture is a plan seen from above: the dots on a \
-             square say how many cubes stand there, and the lowest row is the front.",
-            "一些同样大小的立方体堆在一块板上。图中是从上方看的平面图：方格上的点数就是那里叠着的立方体数，\
-             最下面一行是前面。",
-        );
-        let posed = Posed {
-            words: Said::new(
-                format!(
-                    "Equal cubes are piled on a board of 3 columns and 3 rows. The plan below, seen from \
-                     above, gives the height of the tower on each square; its last row is the front.\n\
-                     {rows}\n{}",
-                    ask.en
-                ),
-                format!(
-                    "一些同样大小的立方体堆在一块 3 列 3 行的板上。下面是从上方看的平面图，写出每个方格上\
-                     立方体塔的高度；最后一行是前面。\n{rows}\n{}",
-                    ask.zh
-                ),
-            ),
-            seen: seen.then(&ask),
-            caption: Said::new(
-                "The picture shows the plan, with as many dots on a square as cubes stand there.",
-                "图中是平面图，方格上的点数就是那里叠着的立方体数。",
-            ),
-            sketch: plan(&towers),
-        };
+        let posed = Posed::new("pile", plan(&towers), |said| {
+            said.with("rows", &rows).fill("ask", &ask)
+        });
         Some((view.count(&towers), posed))
     })
 }

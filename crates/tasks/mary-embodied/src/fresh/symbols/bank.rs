@@ -26,9 +26,7 @@ pub enum Share {
     Quarter,
     Third,
     Half,
-    /// Two thirds.
     TwoThirds,
-    /// Three quarters.
     ThreeQuarters,
 }
 
@@ -41,6 +39,17 @@ impl Share {
         Self::ThreeQuarters,
     ];
 
+    /// As the phrases call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Quarter => "quarter",
+            Self::Third => "third",
+            Self::Half => "half",
+            Self::TwoThirds => "two-thirds",
+            Self::ThreeQuarters => "three-quarters",
+        }
+    }
+
     /// As a share of the whole.
     pub fn value(self) -> f64 {
         match self {
@@ -51,6 +60,15 @@ impl Share {
             Self::ThreeQuarters => 0.75,
         }
     }
+}
+
+/// The parts of a symbol that are covered.
+pub(super) const COVERS: [Share; 3] = [Share::Quarter, Share::Third, Share::Half];
+
+pub(super) fn lines() -> impl Iterator<Item = CuttingLine> {
+    [true, false]
+        .into_iter()
+        .flat_map(|level| Share::ALL.map(|share| CuttingLine { level, share }))
 }
 
 /// A symbol and all that is clear about it in every font that was looked at.

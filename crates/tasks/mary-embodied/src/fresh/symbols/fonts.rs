@@ -8,14 +8,13 @@ use std::sync::OnceLock;
 
 use mary_generators::glyphs::ink::{Half, Ink};
 
-use super::bank::{CuttingLine, Share, symmetry};
+use super::bank::{COVERS, CuttingLine, Share, lines, symmetry};
 use super::look;
 
 /// The fewest fonts that must have a symbol.
 pub const FEWEST: usize = 3;
 
 const SIDES: [Half; 4] = [Half::Top, Half::Bottom, Half::Left, Half::Right];
-const COVERS: [Share; 3] = [Share::Quarter, Share::Third, Share::Half];
 
 /// Everything that is clear about one picture of a symbol.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -36,12 +35,6 @@ pub struct Looks {
     crossed: Vec<Option<usize>>,
     /// Width and height of the ink in dots, a font each; nothing where a font lacks the symbol.
     pub boxes: Vec<Option<(f64, f64)>>,
-}
-
-fn lines() -> impl Iterator<Item = CuttingLine> {
-    [true, false]
-        .into_iter()
-        .flat_map(|level| Share::ALL.map(|share| CuttingLine { level, share }))
 }
 
 impl Looks {

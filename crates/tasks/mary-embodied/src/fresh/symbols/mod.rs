@@ -11,41 +11,13 @@ use super::block::Kind;
 
 /// The kinds of symbol question.
 pub static KINDS: [Kind; 7] = [
-    Kind {
-        name: "regions",
-        draw: rows::regions,
-        grows: Some("symbols: 3, 4, 6, 8"),
-    },
-    Kind {
-        name: "covered",
-        draw: rows::covered,
-        grows: Some("symbols: 3, 4, 6, 8"),
-    },
-    Kind {
-        name: "cut",
-        draw: rows::cut,
-        grows: Some("symbols: 2, 3, 4, 6"),
-    },
-    Kind {
-        name: "crossed",
-        draw: rows::crossed,
-        grows: Some("symbols: 2, 3, 4, 6"),
-    },
-    Kind {
-        name: "opening",
-        draw: shapes::opening,
-        grows: Some("moves: 1, 2, 3, 5"),
-    },
-    Kind {
-        name: "symmetry",
-        draw: shapes::symmetry,
-        grows: None,
-    },
-    Kind {
-        name: "size",
-        draw: shapes::size,
-        grows: None,
-    },
+    Kind::new("regions", rows::regions).growing("symbols: 3, 4, 6, 8"),
+    Kind::new("covered", rows::covered).growing("symbols: 3, 4, 6, 8"),
+    Kind::new("cut", rows::cut).growing("symbols: 2, 3, 4, 6"),
+    Kind::new("crossed", rows::crossed).growing("symbols: 2, 3, 4, 6"),
+    Kind::new("opening", shapes::opening).growing("moves: 1, 2, 3, 5"),
+    Kind::new("symmetry", shapes::symmetry),
+    Kind::new("size", shapes::size),
 ];
 
 /// The margins in words, for the conventions.

@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 use mary_generators::glyphs::ink::Half;
 use mary_generators::{Stream, below};
 
-use super::bank::{CuttingLine, Known, Share, which};
+use super::bank::{COVERS, CuttingLine, Known, lines, which};
 use crate::fresh::block::{Block, Posed, counted};
-use crate::fresh::said::{Level, Said};
+use crate::fresh::said::{Level, Said, phrase};
 use crate::fresh::sketch::Sketch;
 
 /// A symbol with the count that is asked for.
@@ -42,17 +42,9 @@ fn sketch(symbols: &[char]) -> Sketch {
 fn posed(symbols: &[char], ask: &Said) -> Posed {
     let spaced: Vec<String> = symbols.iter().map(char::to_string).collect();
     let spaced = spaced.join(" ");
-    let words = Said::new(
-        format!("Take the symbols \"{spaced}\" as printed in a plain sans-serif type."),
-        format!("取以普通无衬线字体印刷的符号“{spaced}”。"),
-    );
-    let seen = Said::new("Take the symbols in the picture.", "取图中的符号。");
-    Posed {
-        words: words.then(ask),
-        seen: seen.then(ask),
-        caption: Said::new("The picture shows the symbols.", "图中是这些符号。"),
-        sketch: sketch(symbols),
-    }
+    Posed::new("row", sketch(symbols), |said| {
+        said.with("spaced", &spaced).fill("ask", ask)
+    })
 }
 
 /// Areas wholly surrounded by ink.
@@ -65,26 +57,18 @@ pub fn regions(rng: &mut Stream, level: Level) -> Option<Block> {
     });
     let (least, most) = level.pick((3, 6), [(3, 3), (4, 4), (6, 6), (8, 8)]);
     let number = length(rng, least, most);
-    let ask = Said::new(
-        "How many separate areas wholly enclosed by ink do they have together?",
-        "它们一共有多少个完全被笔画围住的区域？",
-    );
+    let ask = phrase("row.regions");
     counted(rng, 60, |rng| {
         let (symbols, sum) = draw_row(rng, from, number)?;
         Some((sum, posed(&symbols, &ask)))
     })
 }
 
-const SIDES: [(Half, &str, &str); 4] = [
-    (Half::Top, "upper", "上边"),
-    (Half::Bottom, "lower", "下边"),
-    (Half::Left, "left", "左边"),
-    (Half::Right, "right", "右边"),
-];
-const COVERS: [(Share, &str, &str); 3] = [
-    (Share::Quarter, "quarter", "四分之一"),
-    (Share::Third, "third", "三分之一"),
-    (Share::Half, "half", "一半"),
+const SIDES: [(Half, &str); 4] = [
+    (Half::Top, "upper"),
+    (Half::Bottom, "lower"),
+    (Half::Left, "left"),
+    (Half::Right, "right"),
 ];
 
 /// A cover in words, and the symbols for which it is clear.
@@ -95,8 +79,8 @@ pub fn covered(rng: &mut Stream, level: Level) -> Option<Block> {
     static FROM: OnceLock<Vec<Cover>> = OnceLock::new();
     let from = FROM.get_or_init(|| {
         let mut covers = Vec::new();
-        for (side, side_name, side_zh) in SIDES {
-            for (share, share_name, share_zh) in COVERS {
+        for (side, side_name) in SIDES {
+            for share in COVERS {
                 // Symbols that enclose something, so that there is something to look at.
                 let symbols: Vec<Counted> = which(|k| k.steady && k.regions.is_some_and(|r| r > 0))
                     .into_iter()
@@ -104,10 +88,7 @@ pub fn covered(rng: &mut Stream, level: Level) -> Option<Block> {
                     .collect();
                 let keep = symbols.iter().filter(|(_, count)| *count > 0).count();
                 if keep >= 2 && symbols.len() >= 6 {
-                    let words = Said::new(
-                        format!("{side_name} {share_name}"),
-                        format!("{side_zh}{share_zh}"),
-                    );
+                    let words = phrase(&format!("row.{side_name}-{}", share.name()));
                     covers.push((words, symbols));
                 }
             }
@@ -119,48 +100,15 @@ pub fn covered(rng: &mut Stream, level: Level) -> Option<Block> {
     counted(rng, 60, |rng| {
         let (cover, symbols) = from.get(below(rng, from.len()))?;
         let (symbols, sum) = draw_row(rng, symbols, number)?;
-        let ask = Said::new(
-            format!(
-                "The {} of each of them is covered and does not count. How many separate areas wholly \
-                 enclosed by ink do the visible parts have together?",
-                cover.en
-            ),
-            format!(
-                "每个符号的{}被遮住，不计在内。看得见的部分一共有多少个完全被笔画围住的区域？",
-                cover.zh
-            ),
-        );
+        let ask = phrase("row.covered").fill("cover", cover);
         Some((sum, posed(&symbols, &ask)))
     })
 }
 
-fn lines() -> Vec<CuttingLine> {
-    [true, false]
-        .into_iter()
-        .flat_map(|level| Share::ALL.map(|share| CuttingLine { level, share }))
-        .collect()
-}
-
 impl CuttingLine {
     fn words(self) -> Said {
-        let (far, far_zh) = match self.share {
-            Share::Quarter => ("a quarter of the way", "四分之一"),
-            Share::Third => ("a third of the way", "三分之一"),
-            Share::Half => ("halfway", "一半"),
-            Share::TwoThirds => ("two thirds of the way", "三分之二"),
-            Share::ThreeQuarters => ("three quarters of the way", "四分之三"),
-        };
-        if self.level {
-            Said::new(
-                format!("a horizontal line {far} down"),
-                format!("从上往下{far_zh}处的一条水平线"),
-            )
-        } else {
-            Said::new(
-                format!("a vertical line {far} from its left edge to its right edge"),
-                format!("从左往右{far_zh}处的一条竖直线"),
-            )
-        }
+        let way = if self.level { "level" } else { "upright" };
+        phrase(&format!("row.{way}-{}", self.share.name()))
     }
 }
 
@@ -169,7 +117,6 @@ fn by_line(
     count: impl Fn(&Known, CuttingLine) -> Option<usize>,
 ) -> Vec<(CuttingLine, Vec<Counted>)> {
     lines()
-        .into_iter()
         .map(|line| {
             let counted = which(|k| k.steady)
                 .into_iter()
@@ -190,17 +137,7 @@ pub fn cut(rng: &mut Stream, level: Level) -> Option<Block> {
         let (line, symbols) = from.get(below(rng, from.len()))?;
         let (symbols, sum) = draw_row(rng, symbols, number)?;
         let line = line.words();
-        let ask = Said::new(
-            format!(
-                "Each is cut in two along {}, and the parts are pulled apart. How many separate pieces are \
-                 there in all?",
-                line.en
-            ),
-            format!(
-                "每个符号都沿{}切成两份，再把两份拉开。一共有多少个互不相连的小块？",
-                line.zh
-            ),
-        );
+        let ask = phrase("row.cut").fill("line", &line);
         Some((sum, posed(&symbols, &ask)))
     })
 }
@@ -215,17 +152,7 @@ pub fn crossed(rng: &mut Stream, level: Level) -> Option<Block> {
         let (line, symbols) = from.get(below(rng, from.len()))?;
         let (symbols, sum) = draw_row(rng, symbols, number)?;
         let line = line.words();
-        let ask = Said::new(
-            format!(
-                "A thin straight line is drawn through each of them: {}. How many times do these lines run \
-                 across a stroke in all?",
-                line.en
-            ),
-            format!(
-                "穿过每个符号各画一条细直线：{}。这些线一共穿过笔画多少次？",
-                line.zh
-            ),
-        );
+        let ask = phrase("row.crossed").fill("line", &line);
         Some((sum, posed(&symbols, &ask)))
     })
 }

@@ -6,9 +6,9 @@ use mary_generators::{Stream, below, shuffle};
 
 use super::bank::{Known, which};
 use super::fonts::FEWEST;
-use crate::fresh::block::{Block, OPTIONS, Posed, gather};
+use crate::fresh::block::{Block, OPTIONS, Posed, gathered};
 use crate::fresh::moves::{direction_words, draw_moves, told};
-use crate::fresh::said::{Level, Said};
+use crate::fresh::said::{Level, Said, phrase};
 use crate::fresh::sketch::{BLACK, Sketch};
 
 /// The side a symbol is open to after it was turned and flipped.
@@ -22,79 +22,41 @@ pub fn opening(rng: &mut Stream, level: Level) -> Option<Block> {
             .collect()
     });
     let (least, most) = level.pick((1, 3), [(1, 1), (2, 2), (3, 3), (5, 5)]);
-    let (answers, questions) = gather(rng, 60, |rng| {
+    let draw = |rng: &mut Stream| {
         let (known, start) = from.get(below(rng, from.len()))?;
         let moves = draw_moves(rng, 1, least, most);
         let end = moves.iter().fold(*start, |at, m| m.direction(at));
-        let told = told(&moves, ("symbol", "符号"));
+        let told = told(&moves, "symbol");
         let mut sketch = Sketch::new(320);
         sketch.glyph_at(known.symbol, [256.0, 160.0], 320.0, BLACK);
-        let ask = Said::new("To which side is it open now?", "它现在向哪一边开口？");
-        let words = Said::new(
-            format!(
-                "Take the symbol \"{}\" as printed in a plain sans-serif type.",
-                known.symbol
-            ),
-            format!("取以普通无衬线字体印刷的符号“{}”。", known.symbol),
-        );
-        let seen = Said::new("Take the symbol in the picture.", "取图中的符号。");
-        let posed = Posed {
-            words: words.then(&told).then(&ask),
-            seen: seen.then(&told).then(&ask),
-            caption: Said::new(
-                "The picture shows the symbol at the start.",
-                "图中是开始时的符号。",
-            ),
-            sketch,
-        };
+        let posed = Posed::new("opening", sketch, |said| {
+            said.with("symbol", known.symbol).fill("told", &told)
+        });
         Some((end, posed))
-    })?;
-    Some(Block {
-        options: answers.iter().map(|end| direction_words(*end)).collect(),
-        seen_options: None,
-        questions,
-    })
+    };
+    gathered(rng, 60, draw, |end| direction_words(*end))
 }
 
-fn places() -> Vec<Said> {
-    [
-        ("the first", "第一个"),
-        ("the second", "第二个"),
-        ("the third", "第三个"),
-        ("the fourth", "第四个"),
-    ]
-    .map(|(en, zh)| Said::new(en, zh))
-    .to_vec()
-}
-
-/// Four symbols, each the answer to one question about the four.
-fn about_four(symbols: &[char], asks: &[Said]) -> Block {
+/// Four symbols, each the answer to one question about the four (as the phrases call it), in any order.
+fn about_four(rng: &mut Stream, mut drawn: Vec<(char, &str)>) -> Block {
+    shuffle(rng, &mut drawn);
+    let symbols: Vec<char> = drawn.iter().map(|(symbol, _)| *symbol).collect();
     let names: Vec<String> = symbols.iter().map(char::to_string).collect();
-    let row = names.join(" ");
     let mut sketch = Sketch::new(200);
-    sketch.row(symbols, 138.0, 120.0);
-    let words = Said::new(
-        format!("Take the symbols \"{row}\" as printed in one size of a plain sans-serif type."),
-        format!("取以普通无衬线字体、同一字号印刷的符号“{row}”。"),
-    );
-    let seen = Said::new(
-        "Take the four symbols in the picture, counted from the left.",
-        "取图中的四个符号，从左数起。",
-    );
-    let questions = asks
-        .iter()
-        .map(|ask| Posed {
-            words: words.then(ask),
-            seen: seen.then(ask),
-            caption: Said::new("The picture shows the symbols.", "图中是这些符号。"),
-            sketch: sketch.clone(),
+    sketch.row(&symbols, 138.0, 120.0);
+    let question = |(_, ask): &(char, &str)| {
+        let ask = phrase(&format!("symbols.{ask}"));
+        Posed::new("symbols", sketch.clone(), |said| {
+            said.with("row", names.join(" ")).fill("ask", &ask)
         })
-        .collect();
-    Block {
-        options: names.iter().map(Said::same).collect(),
-        seen_options: Some(places()),
-        questions,
-    }
+    };
+    let questions = drawn.iter().map(question).collect();
+    let places = ["first", "second", "third", "fourth"];
+    Block::new(names.iter().map(Said::same).collect(), questions).seen_as(
+        places
+            .map(|place| phrase(&format!("symbols.{place}")))
+            .into(),
+    )
 }
 
 /// Which symbol keeps its look under which flip or turn; one keeps it under none.
@@ -115,32 +77,16 @@ pub fn symmetry(rng: &mut Stream, _level: Level) -> Option<Block> {
         })
     });
     let asks = [
-        (
-            "Which of them looks the same when left and right change places?",
-            "其中哪一个左右对调后看起来不变？",
-        ),
-        (
-            "Which of them looks the same when top and bottom change places?",
-            "其中哪一个上下对调后看起来不变？",
-        ),
-        (
-            "Which of them looks the same when it is rotated by 180 degrees?",
-            "其中哪一个旋转 180 度后看起来不变？",
-        ),
-        (
-            "Which of them looks different after each of these: left and right change places; top and \
-             bottom change places; it is rotated by 180 degrees?",
-            "其中哪一个无论左右对调、上下对调还是旋转 180 度，看起来都会变？",
-        ),
-    ]
-    .map(|(en, zh)| Said::new(en, zh));
+        "same-left-right",
+        "same-top-bottom",
+        "same-half-turn",
+        "never-the-same",
+    ];
     let mut drawn = Vec::with_capacity(OPTIONS);
     for (class, ask) in from.iter().zip(asks) {
         drawn.push((*class.get(below(rng, class.len()))?, ask));
     }
-    shuffle(rng, &mut drawn);
-    let (symbols, asks): (Vec<char>, Vec<Said>) = drawn.into_iter().unzip();
-    Some(about_four(&symbols, &asks))
+    Some(about_four(rng, drawn))
 }
 
 /// Letters, digits and signs whose proportions are much the same in every plain type.
@@ -171,26 +117,12 @@ pub fn size(rng: &mut Stream, _level: Level) -> Option<Block> {
         sets
     });
     let (symbols, ends) = from.get(below(rng, from.len()))?;
-    let asks = [
-        ("Which of them is the widest?", "其中哪一个最宽？"),
-        ("Which of them is the narrowest?", "其中哪一个最窄？"),
-        (
-            "Which of them is the tallest from its lowest to its highest point?",
-            "其中哪一个从最低点到最高点的距离最大？",
-        ),
-        (
-            "Which of them is the least tall from its lowest to its highest point?",
-            "其中哪一个从最低点到最高点的距离最小？",
-        ),
-    ];
-    let mut drawn: Vec<(char, Said)> = ends
-        .iter()
-        .zip(asks)
-        .filter_map(|(place, (en, zh))| Some((*symbols.get(*place)?, Said::new(en, zh))))
-        .collect();
-    shuffle(rng, &mut drawn);
-    let (symbols, asks): (Vec<char>, Vec<Said>) = drawn.into_iter().unzip();
-    Some(about_four(&symbols, &asks))
+    let asks = ["widest", "narrowest", "tallest", "least-tall"];
+    let drawn = ends.iter().zip(asks);
+    Some(about_four(
+        rng,
+        drawn.map(|(place, ask)| (symbols[*place], ask)).collect(),
+    ))
 }
 
 /// The places of the four ends, if they are four different symbols, the same in every font, and clear.
