@@ -13,9 +13,7 @@ use mary_contract::Sample;
 use mary_report::{
     OutcomeClass,
     html::{ReportOptions, report},
-    viewer::{
-        Filter, IndexedSource, Order, RunEntry, RunList, SampleLog, SourceError,
-    },
+    viewer::{Filter, IndexedSource, Order, RunEntry, RunList, SampleLog, SourceError},
 };
 
 /// Makes its samples as they are read, so that only the index takes memory.

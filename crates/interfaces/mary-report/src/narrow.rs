@@ -3,7 +3,6 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// Between two values of a row.
 const GAP: &str = "   ";
 
 /// Whether columns of these cells need more room than there is, even with every cell wrapped at its spaces.

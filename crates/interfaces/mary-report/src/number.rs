@@ -5,7 +5,6 @@ use std::cmp::Ordering;
 use mary_contract::{Cell, Estimate, Metric, OVER_FLOOR, RunSummary, SummaryRow, TaskRun};
 use serde::Serialize;
 
-/// The scale a score lives on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScoreScale {
@@ -164,12 +163,10 @@ impl ScoreScale {
         }
     }
 
-    /// The scale of a row within its run.
     pub fn in_run(run: &RunSummary, row: &SummaryRow) -> Self {
         Self::of(row, run.manifest.task(&row.task))
     }
 
-    /// A value, without its unit.
     pub fn bare(self, value: f64) -> String {
         let text = match self {
             Self::Proportion => format!("{:.1}", value * 100.0),
@@ -187,7 +184,6 @@ impl ScoreScale {
         }
     }
 
-    /// A value with its unit.
     pub fn value(self, value: f64) -> String {
         match self {
             Self::Proportion => format!("{}%", self.bare(value)),
@@ -195,7 +191,6 @@ impl ScoreScale {
         }
     }
 
-    /// A score as a cell of a table, with what it rests on.
     pub fn cell(self, score: &Estimate) -> Cell {
         let cell = match self {
             Self::Proportion => Cell::percent(score, 1),

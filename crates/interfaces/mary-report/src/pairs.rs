@@ -49,7 +49,6 @@ pub struct PairRow {
     pub part: String,
     /// Means, difference with its bounds, and p.
     pub difference: Difference,
-    /// How the numbers are written.
     pub scale: ScoreScale,
     /// Corrected by Holm over all lines.
     pub p_holm: Option<f64>,
@@ -259,7 +258,6 @@ fn line(
     })
 }
 
-/// The lines as a table.
 pub fn pair_table(lines: &PairLines, tag: &str) -> Table {
     let p_value = |p: f64| {
         if p < 0.001 {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use mary_contract::{RunManifest, RunSummary, SummaryRow, model_labels};
 
-/// A model within a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Subject {
     /// Place of its run among the runs shown.
@@ -46,7 +45,6 @@ pub(crate) fn subjects(runs: &[RunSummary]) -> Vec<Subject> {
     found
 }
 
-/// The models of a run by their labels.
 pub(crate) fn labelled(manifest: &RunManifest, labels: &BTreeMap<String, String>) -> Vec<String> {
     let names = manifest.models.iter().map(|card| card.model.to_string());
     names
@@ -166,17 +164,14 @@ pub(crate) fn source(runs: &[RunSummary], task: &str) -> String {
     }
 }
 
-/// The word before the slash.
 pub(crate) fn family_of(task: &str) -> &str {
     task.split_once('/').map_or(task, |(family, _)| family)
 }
 
-/// What stands behind the slash.
 pub(crate) fn task_name(task: &str) -> &str {
     task.split_once('/').map_or(task, |(_, name)| name)
 }
 
-/// The row of a subject on a task.
 pub(crate) fn row<'a>(
     runs: &'a [RunSummary],
     subject: &Subject,

@@ -10,7 +10,6 @@ use crate::{
     subject,
 };
 
-/// A warning where one option took nearly all answers.
 pub(crate) fn constant_answer(row: &SummaryRow) -> Option<String> {
     let constant = row.constant_answer.as_ref()?;
     Some(format!(

@@ -13,7 +13,6 @@ use crate::{
     summary,
 };
 
-/// How a table is to look.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TableStyle {
     /// Colours; never the only bearer of a meaning.
@@ -178,7 +177,6 @@ struct Sheet<'a> {
     style: TableStyle,
 }
 
-/// Which columns a table with a row per task and model has.
 #[derive(Debug, Clone, Copy)]
 struct RowColumns {
     remarks: bool,

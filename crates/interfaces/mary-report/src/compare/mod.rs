@@ -21,7 +21,6 @@ use crate::paired::{Key, ScorePairs, Verdict, holm};
 /// What one side said of a task.
 type Scores = BTreeMap<Key, Verdict>;
 
-/// Scores of one side (a model in a run), gathered sample by sample.
 #[derive(Debug, Clone, Default)]
 pub struct Side {
     /// For people: the model, with its run where that is needed.
@@ -37,7 +36,6 @@ pub struct Side {
 const PEOPLE: &str = "people/";
 
 impl Side {
-    /// A side with nothing in it yet.
     pub fn new(label: impl Into<String>) -> Self {
         Self {
             label: label.into(),
@@ -63,18 +61,12 @@ impl Side {
     }
 }
 
-/// One task, two sides.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// `family/task`.
     pub task: String,
-    /// Label of the first side.
     pub first: String,
-    /// Label of the second side.
     pub second: String,
-    /// Mean score of the first on the paired items.
     pub first_mean: f64,
-    /// Mean score of the second on the paired items.
     pub second_mean: f64,
     /// First minus second, with its 95 % interval.
     pub difference: f64,
@@ -95,9 +87,7 @@ pub struct Comparison {
     pub paired: usize,
     /// Independent units among them: clusters, or items where these were asked several times.
     pub units: usize,
-    /// Items that only the first side has.
     pub only_first: usize,
-    /// Items that only the second side has.
     pub only_second: usize,
     /// Items both have, but unscored or failed on at least one.
     pub unscored: usize,
@@ -106,7 +96,6 @@ pub struct Comparison {
 /// All comparisons of some sides, and what could not be compared.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Compared {
-    /// By task, then by pair.
     pub comparisons: Vec<Comparison>,
     /// Warnings a reader must see: tasks of one side only, items that do not match.
     pub warnings: Vec<String>,

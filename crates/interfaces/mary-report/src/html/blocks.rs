@@ -111,7 +111,6 @@ pub(super) fn table_block(table: &Table, rest: &[usize]) -> String {
     out
 }
 
-/// How many published rows a table keeps behind the switch.
 pub(super) fn folded_rows(table: &Table) -> usize {
     match table.published.len() < table.rows.len() {
         true => table.published.len(),

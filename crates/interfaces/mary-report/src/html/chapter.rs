@@ -9,7 +9,6 @@ use crate::twins::Sheet;
 
 /// A chapter that has something to show of some runs.
 pub trait Chapter {
-    /// What goes wrong while it is built.
     type Error;
 
     /// Unique in a report; a family's chapter has the family's id, the word before the slash.
@@ -21,7 +20,6 @@ pub trait Chapter {
     fn build(&self, runs: &[RunSummary]) -> Result<Option<Contents>, Self::Error>;
 }
 
-/// What a chapter shows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Contents {
     pub exhibits: Exhibits,
@@ -47,7 +45,6 @@ impl Contents {
     }
 }
 
-/// A chapter that was built.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BuiltChapter {
     pub id: String,

@@ -13,7 +13,6 @@ const SHOWN: usize = 6;
 const ROWS: usize = 6;
 const ROWS_UNFOLDED: usize = 8;
 
-/// The models that are seen first.
 pub(super) struct First {
     /// By their places among all; everything where there are few.
     shown: Vec<usize>,
@@ -61,7 +60,6 @@ impl First {
         }
     }
 
-    /// Whether some are behind the switch.
     pub(super) fn folds(&self) -> bool {
         !self.labels.is_empty()
     }

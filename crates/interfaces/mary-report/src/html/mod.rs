@@ -52,7 +52,6 @@ const AT_ONCE: usize = 2;
 /// More models than these are chosen from behind a fold.
 const FEW_MODELS: usize = 5;
 
-/// How a report is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportOptions {
     /// Heading; by default it names the runs.
@@ -76,7 +75,6 @@ impl Default for ReportOptions {
     }
 }
 
-/// What went into a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportStats {
     pub samples_seen: usize,
@@ -531,7 +529,6 @@ impl Page<'_> {
     }
 }
 
-/// What a family shows, for the contents.
 fn contents_of(exhibits: &Exhibits) -> String {
     let figures = exhibits.figures.iter().map(|f| ("fig", &f.id, &f.title));
     let tables = exhibits.tables.iter().map(|t| ("tab", &t.id, &t.title));

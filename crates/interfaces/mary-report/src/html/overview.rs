@@ -181,12 +181,10 @@ fn dots(
     })
 }
 
-/// Where the samples of a subject on a task are.
 pub(crate) fn address(who: &Subject, task: &str) -> String {
     format!("{}|{task}", who.label)
 }
 
-/// The same numbers as a table.
 pub(crate) fn table(
     runs: &[RunSummary],
     subjects: &[Subject],
@@ -230,7 +228,6 @@ pub(crate) fn table(
     out
 }
 
-/// The class of what is behind the switch.
 fn rest(first: &First, subject: usize) -> &'static str {
     if first.holds(subject) { "" } else { " rest" }
 }

@@ -16,7 +16,6 @@ pub(crate) struct Hue {
     pub model: bool,
 }
 
-/// The colours of a page.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Palette {
     /// Labels of the models, in their order.
@@ -121,7 +120,6 @@ impl Palette {
         by_address.or_else(|| self.model_in(&point.label))
     }
 
-    /// What a model is called on the page.
     pub fn label(&self, model: usize) -> &str {
         self.labels.get(model).map_or("", String::as_str)
     }

@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 
 use super::palette::{Hue, Palette};
 
-/// What the page needs to draw a figure.
 pub(crate) fn spec(figure: &Figure, palette: &Palette) -> Value {
     let mut drawing = Drawing {
         figure,
@@ -94,40 +93,38 @@ impl Drawing<'_> {
         }
     }
 
+    /// Adds a trace: what all of its series share, what this kind has besides, and its points.
+    fn push(&mut self, mut trace: Map<String, Value>, kind: &str, more: Value) {
+        if let Value::Object(more) = more {
+            trace.extend(more);
+        }
+        if let Some(meta) = trace.get_mut("meta").and_then(Value::as_object_mut) {
+            meta.insert("kind".into(), json!(kind));
+        }
+        self.traces.push(Value::Object(trace));
+    }
+
     fn lines(&mut self) {
         for (place, series) in self.figure.series.iter().enumerate() {
             let points: Vec<&Point> = series.points.iter().collect();
             let xs = self.xs(&points);
             if points.iter().any(|p| p.low.is_some() && p.high.is_some()) {
                 for (bound, fill) in [(false, "none"), (true, "tonexty")] {
-                    let mut band = self.base(place, series);
-                    let ys: Vec<_> = points
-                        .iter()
-                        .map(|p| if bound { p.high } else { p.low }.unwrap_or(p.y))
-                        .map(finite)
-                        .collect();
-                    extend(
-                        &mut band,
-                        json!({"type": "scatter", "mode": "lines", "x": xs, "y": ys, "fill": fill,
-                               "line": {"width": 0}, "hoverinfo": "skip", "showlegend": false}),
-                    );
-                    mark(&mut band, "band");
-                    self.traces.push(Value::Object(band));
+                    let bound = |p: &&Point| if bound { p.high } else { p.low }.unwrap_or(p.y);
+                    let ys: Vec<_> = points.iter().map(bound).map(finite).collect();
+                    let band = json!({"type": "scatter", "mode": "lines", "x": xs, "y": ys, "fill": fill,
+                                      "line": {"width": 0}, "hoverinfo": "skip", "showlegend": false});
+                    self.push(self.base(place, series), "band", band);
                 }
             }
-            let mut trace = self.base(place, series);
-            let mode = if points.len() > 60 {
-                "lines"
-            } else {
-                "lines+markers"
+            let mode = match points.len() > 60 {
+                true => "lines",
+                false => "lines+markers",
             };
-            extend(
-                &mut trace,
-                json!({"type": "scatter", "mode": mode, "x": xs}),
-            );
+            let mut trace = self.base(place, series);
             values(&mut trace, &points);
-            mark(&mut trace, "line");
-            self.traces.push(Value::Object(trace));
+            let more = json!({"type": "scatter", "mode": mode, "x": xs});
+            self.push(trace, "line", more);
         }
     }
 
@@ -135,104 +132,69 @@ impl Drawing<'_> {
         for (place, series) in self.figure.series.iter().enumerate() {
             let points: Vec<&Point> = series.points.iter().collect();
             let mut trace = self.base(place, series);
-            extend(&mut trace, json!({"type": "bar", "x": self.xs(&points)}));
             values(&mut trace, &points);
             whiskers(&mut trace, &points);
-            mark(&mut trace, "bar");
-            self.traces.push(Value::Object(trace));
+            let more = json!({"type": "bar", "x": self.xs(&points)});
+            self.push(trace, "bar", more);
         }
     }
 
     fn scatter(&mut self, fit: bool) {
         let total: usize = self.figure.series.iter().map(|s| s.points.len()).sum();
-        let named = self.figure.series.iter().flat_map(|s| &s.points);
-        let labelled = !fit && total <= 80 && named.clone().any(|p| !p.label.is_empty());
+        let mut named = self.figure.series.iter().flat_map(|s| &s.points);
+        let labelled = !fit && total <= 80 && named.any(|p| !p.label.is_empty());
         for (place, series) in self.figure.series.iter().enumerate() {
             let points: Vec<&Point> = series.points.iter().collect();
             let mode = if labelled { "markers+text" } else { "markers" };
             for (mut trace, points) in self.by_model(place, series, points.clone()) {
                 let texts: Vec<_> = points.iter().map(|p| label(&p.label)).collect();
-                extend(
-                    &mut trace,
-                    json!({"type": "scatter", "mode": mode, "x": self.xs(&points), "text": texts,
-                           "textposition": "top center"}),
-                );
                 values(&mut trace, &points);
-                mark(&mut trace, "points");
-                self.traces.push(Value::Object(trace));
+                let more = json!({"type": "scatter", "mode": mode, "x": self.xs(&points),
+                                  "text": texts, "textposition": "top center"});
+                self.push(trace, "points", more);
             }
             if let Some(ends) = fit.then(|| least_squares(&points)).flatten() {
-                let mut line = self.base(place, series);
-                extend(
-                    &mut line,
-                    json!({"type": "scatter", "mode": "lines", "x": [ends.0.0, ends.1.0],
-                           "y": [ends.0.1, ends.1.1], "hoverinfo": "skip", "showlegend": false}),
-                );
-                mark(&mut line, "fit");
-                self.traces.push(Value::Object(line));
+                let line = json!({"type": "scatter", "mode": "lines", "x": [ends.0.0, ends.1.0],
+                                  "y": [ends.0.1, ends.1.1], "hoverinfo": "skip", "showlegend": false});
+                self.push(self.base(place, series), "fit", line);
             }
         }
     }
 
     fn heatmap(&mut self) {
+        let all = &self.figure.series;
         let mut columns: Vec<&str> = Vec::new();
-        for point in self.figure.series.iter().flat_map(|s| &s.points) {
+        for point in all.iter().flat_map(|s| &s.points) {
             if !columns.contains(&point.label.as_str()) {
                 columns.push(&point.label);
             }
         }
-        let cell = |series: &Series, column: &str| -> Option<Point> {
-            series.points.iter().find(|p| p.label == column).cloned()
+        let cells = |of: &dyn Fn(Option<&Point>) -> Value| -> Vec<Vec<Value>> {
+            let cell = |series: &Series, column: &str| {
+                of(series.points.iter().find(|p| p.label == column))
+            };
+            let row = |series: &Series| columns.iter().map(|c| cell(series, c)).collect();
+            all.iter().map(row).collect()
         };
-        let mut z = Vec::new();
-        let mut texts = Vec::new();
-        let mut addresses = Vec::new();
-        for series in &self.figure.series {
-            let row: Vec<Option<Point>> = columns.iter().map(|c| cell(series, c)).collect();
-            z.push(json!(
-                row.iter()
-                    .map(|p| p.as_ref().and_then(|p| finite(p.y)))
-                    .collect::<Vec<_>>()
-            ));
-            texts.push(json!(
-                row.iter()
-                    .map(|p| p.as_ref().map(|p| short_number(p.y)).unwrap_or_default())
-                    .collect::<Vec<_>>()
-            ));
-            addresses.push(json!(
-                row.iter()
-                    .map(|p| p.as_ref().and_then(|p| p.samples.clone()))
-                    .collect::<Vec<_>>()
-            ));
-        }
-        let values = self
-            .figure
-            .series
+        let mut values = all.iter().flat_map(|s| &s.points).map(|p| p.y);
+        let signed = values.any(|v| v < 0.0);
+        let names = all
             .iter()
-            .flat_map(|s| &s.points)
-            .map(|p| p.y);
-        let signed = values.clone().any(|v| v < 0.0);
-        let names: Vec<_> = self
-            .figure
-            .series
-            .iter()
-            .map(|s| label(&s.name) + if s.published { " (published)" } else { "" })
-            .collect();
+            .map(|s| label(&s.name) + if s.published { " (published)" } else { "" });
         let mut trace = json!({
             "type": "heatmap",
             "x": columns.iter().map(|c| label(c)).collect::<Vec<_>>(),
-            "y": names,
-            "z": z,
-            "text": texts,
-            "customdata": addresses,
+            "y": names.collect::<Vec<_>>(),
+            "z": cells(&|p| json!(p.and_then(|p| finite(p.y)))),
+            "text": cells(&|p| json!(p.map(|p| short_number(p.y)).unwrap_or_default())),
+            "customdata": cells(&|p| json!(p.and_then(|p| p.samples.clone()))),
             "hovertemplate": "%{y}<br>%{x}: <b>%{z:.3f}</b><extra></extra>",
             "xgap": 2, "ygap": 2,
             "meta": {"kind": if signed { "diverging" } else { "heat" }},
             "colorbar": {"thickness": 12, "outlinewidth": 0, "len": 0.9},
         });
-        let few = columns.len() * self.figure.series.len() <= 240 && columns.len() <= 16;
-        if few && let Some(trace) = trace.as_object_mut() {
-            trace.insert("texttemplate".into(), json!("%{text}"));
+        if columns.len() * all.len() <= 240 && columns.len() <= 16 {
+            trace["texttemplate"] = json!("%{text}");
         }
         self.traces.push(trace);
     }
@@ -255,34 +217,23 @@ impl Drawing<'_> {
                 let first = !told.contains(&name);
                 told.push(name);
                 let xs: Vec<_> = points.iter().map(|p| label(&p.label)).collect();
-                let shown = if kind == "strip" || points.len() <= 120 {
-                    "all"
-                } else {
-                    "outliers"
+                let ys: Vec<_> = points.iter().map(|p| finite(p.y)).collect();
+                let shown = match kind == "strip" || points.len() <= 120 {
+                    true => "all",
+                    false => "outliers",
                 };
-                extend(
-                    &mut trace,
-                    json!({"type": "box", "x": xs, "y": points.iter().map(|p| finite(p.y)).collect::<Vec<_>>(),
-                           "boxpoints": shown, "jitter": 0.35, "pointpos": 0,
-                           "showlegend": first}),
-                );
                 addresses(&mut trace, &points);
-                mark(&mut trace, kind);
-                self.traces.push(Value::Object(trace));
+                let more = json!({"type": "box", "x": xs, "y": ys, "boxpoints": shown,
+                                  "jitter": 0.35, "pointpos": 0, "showlegend": first});
+                self.push(trace, kind, more);
             }
         }
     }
 }
 
-/// What a trace of this name and colour begins with.
 fn dressed(name: &str, hue: Hue, published: bool) -> Map<String, Value> {
-    let mut trace = Map::new();
-    trace.insert("name".into(), json!(name));
-    trace.insert(
-        "meta".into(),
-        json!({"color": hue.color, "model": hue.model, "published": published}),
-    );
-    trace
+    let meta = json!({"color": hue.color, "model": hue.model, "published": published});
+    Map::from_iter([("name".into(), json!(name)), ("meta".into(), meta)])
 }
 
 /// Values that make a box; of fewer, quartiles say nothing.
@@ -316,23 +267,17 @@ fn values(trace: &mut Map<String, Value>, points: &[&Point]) {
     let hover: Vec<String> = points
         .iter()
         .map(|p| {
-            let bounds = match (p.low, p.high) {
-                (Some(low), Some(high)) => {
-                    format!(" [{}, {}]", short_number(low), short_number(high))
-                }
-                _ => String::new(),
-            };
-            let name = if p.label.is_empty() {
-                String::new()
-            } else {
-                format!("{}<br>", label(&p.label))
-            };
-            let more = if p.samples.is_some() {
-                "<br><i>click: the samples</i>"
-            } else {
-                ""
-            };
-            format!("{name}<b>{}</b>{bounds}{more}", short_number(p.y))
+            let mut text = format!("<b>{}</b>", short_number(p.y));
+            if !p.label.is_empty() {
+                text = format!("{}<br>{text}", label(&p.label));
+            }
+            if let (Some(low), Some(high)) = (p.low, p.high) {
+                text += &format!(" [{}, {}]", short_number(low), short_number(high));
+            }
+            if p.samples.is_some() {
+                text += "<br><i>click: the samples</i>";
+            }
+            text
         })
         .collect();
     trace.insert("y".into(), json!(ys));
@@ -353,14 +298,10 @@ fn addresses(trace: &mut Map<String, Value>, points: &[&Point]) {
 
 fn whiskers(trace: &mut Map<String, Value>, points: &[&Point]) {
     if points.iter().any(|p| p.low.is_some() || p.high.is_some()) {
-        let up: Vec<_> = points
-            .iter()
-            .map(|p| p.high.map_or(0.0, |h| (h - p.y).max(0.0)))
-            .collect();
-        let down: Vec<_> = points
-            .iter()
-            .map(|p| p.low.map_or(0.0, |l| (p.y - l).max(0.0)))
-            .collect();
+        let up = points.iter().map(|p| p.high.map_or(0.0, |h| h - p.y));
+        let up: Vec<f64> = up.map(|v| v.max(0.0)).collect();
+        let down = points.iter().map(|p| p.low.map_or(0.0, |l| p.y - l));
+        let down: Vec<f64> = down.map(|v| v.max(0.0)).collect();
         trace.insert(
             "error_y".into(),
             json!({"type": "data", "symmetric": false, "array": up, "arrayminus": down, "thickness": 1.2, "width": 3}),
@@ -393,24 +334,15 @@ fn layout(figure: &Figure, height: usize) -> Value {
     if figure.x.scale == Scale::Log && spans_decades(figure) {
         layout["xaxis"]["dtick"] = json!(1);
     }
-    let mut lines: Vec<Value> = figure
-        .references
-        .iter()
-        .filter(|r| r.y.is_finite())
-        .map(|r| {
-            json!({"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": r.y, "y1": r.y,
-                   "line": {"width": 1.3, "dash": "dot"}})
-        })
-        .collect();
-    let mut names: Vec<Value> = figure
-        .references
-        .iter()
-        .filter(|r| r.y.is_finite())
-        .map(|r| {
-            json!({"xref": "paper", "x": 1, "xanchor": "left", "xshift": 4, "yref": "y", "y": r.y, "yanchor": "middle",
-                   "text": label(&r.name), "showarrow": false})
-        })
-        .collect();
+    let (mut lines, mut names) = (Vec::new(), Vec::new());
+    for r in figure.references.iter().filter(|r| r.y.is_finite()) {
+        lines.push(json!({"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": r.y, "y1": r.y,
+                          "line": {"width": 1.3, "dash": "dot"}}));
+        names.push(
+            json!({"xref": "paper", "x": 1, "xanchor": "left", "xshift": 4, "yref": "y", "y": r.y,
+                          "yanchor": "middle", "text": label(&r.name), "showarrow": false}),
+        );
+    }
     for range in &figure.ranges {
         let (from, to) = (range.from, range.to);
         lines.push(
@@ -478,18 +410,6 @@ fn height(figure: &Figure) -> usize {
         }
         FigureKind::Heatmap => (120 + figure.series.len() * 26).clamp(260, 1400),
         _ => 390,
-    }
-}
-
-fn extend(trace: &mut Map<String, Value>, more: Value) {
-    if let Value::Object(more) = more {
-        trace.extend(more);
-    }
-}
-
-fn mark(trace: &mut Map<String, Value>, kind: &str) {
-    if let Some(meta) = trace.get_mut("meta").and_then(Value::as_object_mut) {
-        meta.insert("kind".into(), json!(kind));
     }
 }
 

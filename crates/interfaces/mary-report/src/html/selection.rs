@@ -8,7 +8,6 @@ use mary_contract::{RunSummary, Sample};
 
 use crate::{sample::OutcomeClass, subject::Subject};
 
-/// A sample with the place it got in the drawing of lots.
 struct Drawn {
     lot: u64,
     sample: Rc<Sample>,
@@ -31,7 +30,6 @@ impl Ord for Drawn {
     }
 }
 
-/// One model on one task.
 type Cell = (usize, usize);
 
 /// Keeps what a report will show while all samples pass by once.
@@ -46,7 +44,6 @@ pub(crate) struct Selection<'a> {
     seen: usize,
 }
 
-/// A kept sample and whose it is.
 pub(crate) struct Kept {
     pub subject: usize,
     pub task: usize,
@@ -54,7 +51,6 @@ pub(crate) struct Kept {
     pub sample: Rc<Sample>,
 }
 
-/// What passed by and what was kept.
 pub(crate) struct Selected {
     pub tasks: Vec<String>,
     pub kept: Vec<Kept>,
@@ -125,7 +121,6 @@ impl<'a> Selection<'a> {
         Some((subject, task))
     }
 
-    /// One sample passes by.
     pub fn offer(&mut self, run: &str, sample: Sample) {
         self.seen += 1;
         let Some(&run) = self.runs.get(run) else {

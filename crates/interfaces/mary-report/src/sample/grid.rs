@@ -5,9 +5,7 @@ use std::fmt::{self, Write};
 
 use crate::escape::foreign;
 
-/// Grids of one text, at most.
 const MOST: usize = 24;
-/// Rows and columns of one grid, at most.
 const SIDE: usize = 40;
 
 /// The colours of 0 to 9 in the Abstraction and Reasoning Corpus, with a light ground in place of black.

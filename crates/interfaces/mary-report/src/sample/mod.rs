@@ -57,7 +57,6 @@ impl OutcomeClass {
         Self::Right,
     ];
 
-    /// The class of an outcome.
     pub fn of(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Scored(s) if *s == 1.0 => Self::Right,
@@ -75,7 +74,6 @@ impl OutcomeClass {
         }
     }
 
-    /// One word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Wrong => "wrong",

@@ -20,10 +20,8 @@ const OPEN: usize = 12;
 /// samples and a viewer can embed them.
 pub(crate) type Pictures<'a> = &'a mut dyn FnMut(&Image) -> String;
 
-/// Where pieces of a page go.
 pub(crate) type Out<'a> = &'a mut dyn Write;
 
-/// How much of a story is told.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Story<'a> {
     /// Characters of one text, at most.
@@ -134,9 +132,8 @@ impl<'a> Triple<'a> {
             (" class=\"correct\"", "should be near"),
             ("", "should be far"),
         ]) {
-            write!(out, "<div{class}><dt>{role}</dt><dd>")?;
-            inline(out, text, story)?;
-            out.write_str("</dd></div>")?;
+            let text = Inline(text, story);
+            write!(out, "<div{class}><dt>{role}</dt><dd>{text}</dd></div>")?;
         }
         out.write_str("</dl>")
     }
@@ -198,7 +195,6 @@ fn shows_all(score: &Score, target: &Target) -> bool {
     }
 }
 
-/// Which of so many continuations is right.
 pub(super) fn right_of(continuations: usize, target: &Target) -> Option<usize> {
     match target {
         Target::Choice {
@@ -209,13 +205,19 @@ pub(super) fn right_of(continuations: usize, target: &Target) -> Option<usize> {
     }
 }
 
+/// Begins a list, folded where it is long; returns what ends it.
+fn begin_list(out: Out, class: &str, length: usize) -> Result<&'static str, fmt::Error> {
+    let folded = length > OPEN;
+    if folded {
+        write!(out, "<details><summary>{length} texts</summary>")?;
+    }
+    write!(out, "<ol class=\"{class}\">")?;
+    Ok(if folded { "</ol></details>" } else { "</ol>" })
+}
+
 /// Options by letter, the right one marked.
 fn options(out: Out, texts: &[String], right: Option<usize>, story: Story) -> fmt::Result {
-    let folded = texts.len() > OPEN;
-    if folded {
-        write!(out, "<details><summary>{} texts</summary>", texts.len())?;
-    }
-    out.write_str("<ol class=\"options\">")?;
+    let end = begin_list(out, "options", texts.len())?;
     for (index, text) in texts.iter().enumerate() {
         let class = match right == Some(index) {
             true => " class=\"correct\"",
@@ -225,16 +227,14 @@ fn options(out: Out, texts: &[String], right: Option<usize>, story: Story) -> fm
         write!(out, "<li{class}><span class=\"letter\">{letter}</span>")?;
         // An option that is its own letter is not said twice.
         if text.trim() != letter {
-            out.write_str(" ")?;
-            inline(out, text, story)?;
+            write!(out, " {}", Inline(text, story))?;
         }
         if right == Some(index) {
             out.write_str(" <span class=\"badge right\">the right one</span>")?;
         }
         out.write_str("</li>")?;
     }
-    out.write_str("</ol>")?;
-    out.write_str(if folded { "</details>" } else { "" })
+    out.write_str(end)
 }
 
 fn layers(o: &Observe) -> String {
@@ -251,32 +251,21 @@ fn layers(o: &Observe) -> String {
 fn observed_text(out: Out, o: &Observe, story: Story) -> fmt::Result {
     write!(out, "<h4>Read, with hidden states of {}</h4>", layers(o))?;
     story.text(out, &o.text)?;
-    out.write_str("<p class=\"small\">Pooled: ")?;
-    pools(out, o, story)?;
-    out.write_str("</p>")
+    write!(out, "<p class=\"small\">Pooled: {}</p>", pools(o, story))
 }
 
-fn pools(out: Out, o: &Observe, story: Story) -> fmt::Result {
-    for (index, pool) in o.pools.iter().enumerate() {
-        if index > 0 {
-            out.write_str("; ")?;
-        }
-        match pool {
-            Pool::Span { start, end } => match o.text.get(*start..*end) {
-                Some(span) => {
-                    out.write_str("mean over <q><bdi>")?;
-                    inline(out, span, story)?;
-                    out.write_str("</bdi></q>")?;
-                }
-                None => write!(out, "mean over bytes {start} to {end}")?,
-            },
-            Pool::Mean => out.write_str("mean of all tokens")?,
-            Pool::Last => out.write_str("last token")?,
-            Pool::First => out.write_str("first token")?,
-            Pool::Joint => out.write_str("in the space of texts and pictures")?,
-        }
-    }
-    Ok(())
+fn pools(o: &Observe, story: Story) -> String {
+    let said = o.pools.iter().map(|pool| match pool {
+        Pool::Span { start, end } => match o.text.get(*start..*end) {
+            Some(span) => format!("mean over <q><bdi>{}</bdi></q>", Inline(span, story)),
+            None => format!("mean over bytes {start} to {end}"),
+        },
+        Pool::Mean => "mean of all tokens".into(),
+        Pool::Last => "last token".into(),
+        Pool::First => "first token".into(),
+        Pool::Joint => "in the space of texts and pictures".into(),
+    });
+    said.collect::<Vec<String>>().join("; ")
 }
 
 /// Several texts that were read, one line each.
@@ -294,20 +283,12 @@ fn texts(out: Out, exchanges: &[Exchange], story: Story) -> fmt::Result {
         "<h4>{} read, with hidden states of {how}</h4>",
         mary_platform::counted(read.len(), "text")
     )?;
-    let folded = read.len() > OPEN;
-    if folded {
-        write!(out, "<details><summary>{} texts</summary>", read.len())?;
-    }
-    out.write_str("<ol class=\"texts\">")?;
+    let end = begin_list(out, "texts", read.len())?;
     for o in read {
-        out.write_str("<li>")?;
-        inline(out, &o.text, story)?;
-        out.write_str(" <span class=\"small\">")?;
-        pools(out, o, story)?;
-        out.write_str("</span></li>")?;
+        let (text, pools) = (Inline(&o.text, story), pools(o, story));
+        write!(out, "<li>{text} <span class=\"small\">{pools}</span></li>")?;
     }
-    out.write_str("</ol>")?;
-    out.write_str(if folded { "</details>" } else { "" })
+    out.write_str(end)
 }
 
 fn prompt(out: Out, prompt: &Prompt, title: &str, story: Story, pictures: Pictures) -> fmt::Result {
@@ -366,13 +347,11 @@ fn target(out: Out, sample: &Sample, story: Story) -> fmt::Result {
             options(out, texts, Some(*correct), story)
         }
         Target::Pair { good, bad } => {
-            out.write_str(
-                "<h4>Should be more probable</h4><ol class=\"options\"><li class=\"correct\">",
-            )?;
-            inline(out, good, story)?;
-            out.write_str(" <span class=\"badge right\">this one</span></li><li>")?;
-            inline(out, bad, story)?;
-            out.write_str("</li></ol>")
+            let (good, bad) = (Inline(good, story), Inline(bad, story));
+            write!(
+                out,
+                "<h4>Should be more probable</h4><ol class=\"options\"><li class=\"correct\">{good} <span class=\"badge right\">this one</span></li><li>{bad}</li></ol>"
+            )
         }
         Target::Text(text) => {
             out.write_str("<h4>Would be right</h4>")?;
@@ -393,11 +372,16 @@ fn target(out: Out, sample: &Sample, story: Story) -> fmt::Result {
     }
 }
 
-pub(super) fn inline(out: Out, text: &str, story: Story) -> fmt::Result {
-    let (kept, left) = clip(text, story.characters);
-    out.write_str("<bdi class=\"text\">")?;
-    write_foreign(out, kept)?;
-    out.write_str(if left > 0 { "…</bdi>" } else { "</bdi>" })
+/// A text within a line, clipped as the story says.
+pub(super) struct Inline<'a>(pub &'a str, pub Story<'a>);
+
+impl fmt::Display for Inline<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kept, left) = clip(self.0, self.1.characters);
+        f.write_str("<bdi class=\"text\">")?;
+        write_foreign(f, kept)?;
+        f.write_str(if left > 0 { "…</bdi>" } else { "</bdi>" })
+    }
 }
 
 pub(super) fn trim_number(value: f64) -> String {

@@ -8,7 +8,7 @@ use mary_contract::{
 };
 
 use super::render::{
-    Out, Pictures, Story, Triple, asked, inline, right_of, texts_only, trim_number,
+    Inline, Out, Pictures, Story, Triple, asked, right_of, texts_only, trim_number,
 };
 use super::{OutcomeClass, letter, margin};
 use crate::escape::{clip, foreign, write_foreign};
@@ -25,9 +25,8 @@ pub(crate) fn answer(out: Out, sample: &Sample, story: Story, pictures: Pictures
         out.write_str("<h4>Cosines</h4><dl class=\"triple\">")?;
         let [_, near, far] = triple.texts;
         for (text, cosine) in [near, far].into_iter().zip(cosines) {
-            out.write_str("<div><dt>")?;
-            inline(out, text, story)?;
-            write!(out, "</dt><dd>{cosine:.3}</dd></div>")?;
+            let text = Inline(text, story);
+            write!(out, "<div><dt>{text}</dt><dd>{cosine:.3}</dd></div>")?;
         }
         out.write_str("</dl>")?;
     }
@@ -275,8 +274,7 @@ fn continuations<'a>(
                 letter(index)
             )?;
             if let Some(option) = name(index) {
-                out.write_char(' ')?;
-                inline(out, option, story)?;
+                write!(out, " {}", Inline(option, story))?;
             }
             if right == Some(index) {
                 out.write_str(" <span class=\"badge right\">the right one</span>")?;
@@ -311,22 +309,17 @@ fn tokens(out: Out, score: &ContinuationScore, story: Story) -> fmt::Result {
             score.logprobs.len()
         ));
     }
-    for (told, words) in [
-        (
-            score.boundary_merged,
-            "a token crosses the boundary to the prefix",
-        ),
-        (score.first_unscored, "the first token is not scored"),
-        (score.windowed, "scored through sliding windows"),
-        (
-            score.tokens.len() > story.tokens,
-            "not all tokens are shown",
-        ),
-    ] {
-        if told {
-            remarks.push(words.into());
-        }
-    }
+    let cut = score.tokens.len() > story.tokens;
+    let crosses = "a token crosses the boundary to the prefix";
+    let told = [
+        score.boundary_merged.then_some(crosses),
+        score
+            .first_unscored
+            .then_some("the first token is not scored"),
+        score.windowed.then_some("scored through sliding windows"),
+        cut.then_some("not all tokens are shown"),
+    ];
+    remarks.extend(told.into_iter().flatten().map(String::from));
     write!(out, "<p class=\"small\">{}</p>", remarks.join("; "))
 }
 

@@ -52,7 +52,6 @@ pub struct Place {
 }
 
 impl Twins {
-    /// A model of the runs.
     pub fn model(&mut self, card: &ModelCard) {
         let name = card.model.to_string();
         match self.models.iter_mut().find(|(known, _)| *known == name) {
@@ -61,7 +60,6 @@ impl Twins {
         }
     }
 
-    /// A task that was run as one form of some items.
     pub fn task(&mut self, twin: &Twin, run: &TaskRun) -> Place {
         let asked = run.conditions();
         let apart: Vec<&str> = twin.apart.iter().map(|name| &**name).collect();

@@ -9,7 +9,6 @@ use crate::escape::{clip, foreign, html};
 use crate::html::{data_url, lot};
 use crate::sample::{self, OutcomeClass, letter};
 
-/// Items of a group that are kept.
 const KEPT: usize = 24;
 /// Of all groups together, those that stand open.
 const OPEN: usize = 4;
@@ -20,7 +19,6 @@ const ANSWER: usize = 160;
 const PICTURES: usize = 3 << 20;
 const PICTURE: usize = 400 << 10;
 
-/// An item as one form shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Face {
     question: String,
@@ -29,7 +27,6 @@ struct Face {
     picture: Option<Image>,
 }
 
-/// What a model made of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Said {
     class: OutcomeClass,
@@ -121,7 +118,6 @@ fn last_picture(prompt: &Prompt) -> Option<&Image> {
     pictures.next_back()
 }
 
-/// Items side by side, for a report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sheet {
     groups: Vec<(String, Vec<(String, TwinItem)>)>,
@@ -151,7 +147,6 @@ impl Sheet {
         self
     }
 
-    /// As a part of a page.
     pub(crate) fn html(&self) -> String {
         if self.groups.is_empty() {
             return String::new();

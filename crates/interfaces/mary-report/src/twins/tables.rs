@@ -54,13 +54,11 @@ impl Whole<'_> {
         all.filter(|(group, _)| group.asked.len() > 1)
     }
 
-    /// Forms that occur, in their order.
     fn shown(&self) -> Vec<ShownAs> {
         let occurs = |form: &ShownAs| self.named().any(|(g, _)| g.asked.contains_key(form));
         ShownAs::ALL.into_iter().filter(occurs).collect()
     }
 
-    /// Pairs of forms that occur.
     fn pairs(&self) -> Vec<(ShownAs, ShownAs)> {
         let shown = self.shown();
         let both = |(a, b): &(ShownAs, ShownAs)| shown.contains(a) && shown.contains(b);

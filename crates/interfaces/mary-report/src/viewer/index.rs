@@ -34,7 +34,6 @@ pub trait SampleLog: Send + Sync {
         each: &mut dyn FnMut(u64, &Sample),
     ) -> Result<u64, SourceError>;
 
-    /// The sample at a place.
     fn read(&self, run: &str, place: u64) -> Result<Sample, SourceError>;
 }
 
@@ -156,7 +155,6 @@ impl Names {
     }
 }
 
-/// What all samples of an item share.
 pub(super) struct ItemEntry {
     pub(super) task: u32,
     id: String,

@@ -33,35 +33,26 @@ use crate::OutcomeClass;
 pub use index::{IndexedSource, SampleLog};
 pub use query::{Filter, Order};
 
-/// Why something could not be shown.
 #[derive(Debug, Error)]
 pub enum SourceError {
-    /// There is no such run or sample.
     #[error("{0}")]
     NotFound(String),
-    /// The run folder could not be read.
     #[error("{0}")]
     Broken(String),
 }
 
-/// A run in the list of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunEntry {
-    /// What was decided before the first question.
     pub manifest: RunManifest,
     pub samples: usize,
     /// Whether every planned sample is there; otherwise the pages look for more by themselves.
     pub complete: bool,
-    /// What its folder is called.
     pub name: String,
     pub bytes: u64,
-    /// Whether a report lies in its folder.
     pub report: bool,
-    /// Its summary, as far as there is one.
     pub summary: Option<RunSummary>,
 }
 
-/// A folder that holds a run which cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableRun {
     pub name: String,
@@ -86,14 +77,12 @@ impl From<Vec<RunEntry>> for RunList {
     }
 }
 
-/// A sample in a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleRow {
     pub id: SampleId,
     pub class: OutcomeClass,
     /// How the other model of a flip ended, where flips are asked for.
     pub other: Option<OutcomeClass>,
-    /// Its score, where it has one.
     pub score: Option<f64>,
     /// By how much the right answer was preferred, where that was measured.
     pub margin: Option<f64>,
@@ -101,28 +90,21 @@ pub struct SampleRow {
     pub answer: String,
 }
 
-/// One page of a list.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lines {
-    /// How many match in all.
     pub total: usize,
     pub lines: Vec<SampleRow>,
 }
 
-/// Where a sample stands in a list.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Around {
     /// Its place, from 0; `None` when the list does not hold it.
     pub place: Option<usize>,
-    /// How many the list holds.
     pub total: usize,
-    /// The one before.
     pub before: Option<SampleId>,
-    /// The one after.
     pub after: Option<SampleId>,
 }
 
-/// What a list can be narrowed by, with counts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facets {
     /// Matching samples by outcome, whatever outcomes are asked for.

@@ -6,7 +6,6 @@ use mary_contract::SampleId;
 
 use crate::OutcomeClass;
 
-/// In which order samples are listed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
     /// As they stand in the log.
@@ -16,18 +15,14 @@ pub enum Order {
     Verdict,
     /// Smallest margin first: where the wrong answer was preferred most.
     MarginLow,
-    /// Largest margin first.
     MarginHigh,
     /// Closest to zero first: what was nearly decided otherwise.
     MarginNear,
-    /// Lowest score first.
     ScoreLow,
-    /// Highest score first.
     ScoreHigh,
 }
 
 impl Order {
-    /// All of them, as they are offered.
     pub(super) const ALL: [Self; 7] = [
         Self::Log,
         Self::Verdict,
@@ -69,7 +64,6 @@ impl Order {
 pub struct Filter {
     pub model: Option<String>,
     pub task: Option<String>,
-    /// With one of these outcomes.
     pub outcomes: Vec<OutcomeClass>,
     /// With this tag, as `name=value`.
     pub tag: Option<String>,
@@ -79,15 +73,11 @@ pub struct Filter {
     pub flipped: Option<(String, String)>,
     /// Only items that one model got right and another wrong.
     pub disagreed: bool,
-    /// With a margin of at least this.
     pub margin_from: Option<f64>,
-    /// With a margin of at most this.
     pub margin_to: Option<f64>,
-    /// In this order.
     pub order: Order,
 }
 
-/// A filter and a page of it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Asked {
     pub filter: Filter,
@@ -177,7 +167,6 @@ impl Asked {
         out
     }
 
-    /// The address of a page of this list.
     pub fn address(&self, run: &str, page: usize) -> String {
         format!(
             "/run/{}/samples?{}page={}",
@@ -202,13 +191,10 @@ fn finite(text: &str) -> Option<f64> {
     text.trim().parse().ok().filter(|v: &f64| v.is_finite())
 }
 
-/// What the address of a sample asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Wanted {
     pub id: SampleId,
-    /// The model to set beside it.
     pub other: Option<String>,
-    /// The list it is read in.
     pub list: Option<Asked>,
 }
 
@@ -233,7 +219,6 @@ pub(super) fn wanted(pairs: &[(String, String)]) -> Option<Wanted> {
     })
 }
 
-/// The address of a sample.
 pub(super) fn sample_address(run: &str, id: &SampleId, other: Option<&str>) -> String {
     let mut out = format!(
         "/run/{}/sample?model={}&task={}&item={}&trial={}",

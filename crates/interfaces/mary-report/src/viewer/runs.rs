@@ -9,7 +9,6 @@ use super::query::encode;
 use crate::subject;
 use crate::summary::{self, Headline};
 
-/// A column that runs are ordered by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum RunColumn {
     #[default]
@@ -50,7 +49,6 @@ impl RunColumn {
     }
 }
 
-/// What the list is narrowed and ordered by.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RunsAsked {
     pub words: String,
@@ -96,7 +94,6 @@ impl RunsAsked {
     }
 }
 
-/// What the list says of a run.
 #[derive(Debug)]
 pub(super) struct RunLine<'a> {
     pub entry: &'a RunEntry,
@@ -169,7 +166,6 @@ fn compare(a: &RunLine, b: &RunLine, column: RunColumn) -> Ordering {
     order.then(begun)
 }
 
-/// Whether there is more to come.
 pub(super) fn state(entry: &RunEntry) -> &'static str {
     match entry.complete {
         true => "complete",

@@ -10,9 +10,7 @@ use axum::body::{Body, Bytes};
 use futures_core::Stream;
 use tokio::sync::mpsc;
 
-/// Bytes of one piece.
 const PIECE: usize = 64 << 10;
-/// Pieces that wait for the reader, at most.
 const AHEAD: usize = 4;
 
 /// A body that `write` writes, on a thread of its own.

@@ -22,7 +22,6 @@ pub(super) const CSS: &str = concat!(
 );
 pub(super) const SCRIPT: &str = include_str!("../viewer.js");
 
-/// Samples on one page.
 pub(super) const PER_PAGE: usize = 50;
 
 const END: &str = "</main></body></html>";
@@ -32,7 +31,6 @@ fn shell(title: &str, trail: &[(String, String)], live: Option<&RunEntry>, main:
     begin(title, trail, live) + main + END
 }
 
-/// The page up to its content.
 fn begin(title: &str, trail: &[(String, String)], live: Option<&RunEntry>) -> String {
     let mut out = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\"><title>{} – Mary</title><link rel=\"stylesheet\" href=\"/viewer.css\"><link rel=\"icon\" href=\"data:,\"><script src=\"/viewer.js\" defer></script></head><body",

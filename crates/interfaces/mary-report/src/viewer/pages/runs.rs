@@ -70,7 +70,6 @@ fn unreadable(runs: &[UnreadableRun]) -> String {
     out + "</ul></div>"
 }
 
-/// A heading that orders the list by its column.
 fn head(asked: &RunsAsked, column: RunColumn) -> String {
     let (sorted, arrow) = match (asked.column == column, asked.direction()) {
         (false, _) => (String::new(), ""),
@@ -127,7 +126,6 @@ fn row(line: &RunLine) -> String {
     out
 }
 
-/// The first few names, and how many more there are.
 fn few(names: &[String]) -> String {
     if names.is_empty() {
         return "<span class=\"none\">–</span>".into();

@@ -19,17 +19,14 @@ use crate::{
 /// an element of every invisible character.
 const SHOWN: usize = 1 << 20;
 
-/// What the page is made of.
 #[derive(Debug)]
 pub(in crate::viewer) struct SamplePage {
     pub entry: RunEntry,
     pub one: Sample,
     /// Another model, with its sample of the same item where it has one.
     pub beside: Option<(String, Option<Sample>)>,
-    /// The list it is read in.
     pub list: Asked,
     pub around: Around,
-    /// How every model did on the item.
     pub verdicts: Vec<(String, OutcomeClass)>,
 }
 
