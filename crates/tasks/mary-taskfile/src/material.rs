@@ -46,11 +46,6 @@ impl Material {
         &self.0.path
     }
 
-    /// Whether its rows are plain lines.
-    pub fn is_lines(&self) -> bool {
-        self.0.format == Format::Text
-    }
-
     pub fn wrong(&self, line: usize, message: impl Into<String>) -> TaskError {
         TaskError::Record {
             file: self.0.name(),

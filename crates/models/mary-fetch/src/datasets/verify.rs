@@ -34,10 +34,7 @@ pub struct FileReport {
 pub enum FileState {
     Good,
     Missing,
-    Different {
-        expected: String,
-        found: String,
-    },
+    Different { expected: String, found: String },
     Unreadable(String),
 }
 

@@ -23,10 +23,7 @@ pub enum HubError {
     },
     /// Gated or private, and the token (if any) does not open it.
     #[error("the hub does not give `{id}` to everybody{}", said(message))]
-    Gated {
-        id: String,
-        message: String,
-    },
+    Gated { id: String, message: String },
     /// It is not in the cache, and the hub may not be asked.
     #[error(
         "`{id}`{} is not in the hub's cache, and HF_HUB_OFFLINE is set",
@@ -65,10 +62,7 @@ pub enum HubError {
         found: String,
     },
     #[error("`{id}`: the hub's answer makes no sense: {what}")]
-    Strange {
-        id: String,
-        what: String,
-    },
+    Strange { id: String, what: String },
     #[error("{}: {source}", path.display())]
     Io {
         path: PathBuf,

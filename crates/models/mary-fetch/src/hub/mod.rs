@@ -35,15 +35,19 @@ impl Repository {
 }
 
 /// A file of a repository, as the hub lists it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Entry {
+    #[serde(rename = "rfilename")]
     pub path: String,
+    #[serde(rename = "size")]
     pub bytes: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Listing {
+    #[serde(rename = "sha", default)]
     pub commit: String,
+    #[serde(rename = "siblings", default)]
     pub files: Vec<Entry>,
 }
 
@@ -177,39 +181,18 @@ impl Hub {
     }
 
     pub fn list(&self, repository: &Repository) -> Result<Listing, HubError> {
-        #[derive(Deserialize)]
-        struct Info {
-            sha: Option<String>,
-            #[serde(default)]
-            siblings: Vec<Sibling>,
-        }
-        #[derive(Deserialize)]
-        struct Sibling {
-            rfilename: String,
-            size: Option<u64>,
-        }
         let path = format!(
             "/api/models/{}/revision/{}?blobs=true",
             wire::escaped(&repository.id, true),
             wire::escaped(repository.revision(), false)
         );
-        let info: Info = self.ask(repository, &path)?;
-        let commit = info.sha.unwrap_or_default();
-        if !cache::is_name(&commit) {
-            return Err(HubError::Strange {
-                id: repository.id.clone(),
-                what: format!("expected the commit of a revision, found `{commit}`"),
-            });
+        let listing: Listing = self.ask(repository, &path)?;
+        if !cache::is_name(&listing.commit) {
+            let commit = &listing.commit;
+            let what = format!("expected the commit of a revision, found `{commit}`");
+            return Err(self.strange(repository, what));
         }
-        let files = info
-            .siblings
-            .into_iter()
-            .map(|s| Entry {
-                path: s.rfilename,
-                bytes: s.size,
-            })
-            .collect();
-        Ok(Listing { commit, files })
+        Ok(listing)
     }
 
     /// The branches and tags of a repository; asks the hub.

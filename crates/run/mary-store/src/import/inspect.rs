@@ -228,48 +228,34 @@ fn build(path: &Path, options: &ImportOptions, from: &mut dyn Log) -> Result<For
         scorers.extend(new);
         Ok(())
     })?;
-    let eval = log.get("eval").filter(|e| e.is_object()).ok_or_else(|| {
-        wrong(
-            path,
-            "expected an Inspect log with a field `eval`, found none",
-        )
-    })?;
+    let eval = log.get("eval").filter(|e| e.is_object());
+    let none = "expected an Inspect log with a field `eval`, found none";
+    let eval = eval.ok_or_else(|| wrong(path, none))?;
     let named = |field: &str, given: &Option<String>| -> Result<String, StoreError> {
-        let found = eval.get(field).and_then(Value::as_str).map(str::to_owned);
+        let found = word(eval, field).map(str::to_owned);
         given.clone().or(found).ok_or_else(|| {
+            let found = shown(eval.get(field));
             wrong(
                 path,
-                format!(
-                    "field `eval.{field}`: expected text, found {}",
-                    shown(eval.get(field))
-                ),
+                format!("field `eval.{field}`: expected text, found {found}"),
             )
         })
     };
     let model = model_name(&named("model", &options.model)?);
     let task = named("task", &options.task)?;
-    let version = eval
-        .get("task_version")
-        .and_then(Value::as_u64)
-        .unwrap_or(0);
+    let version = eval.get("task_version").and_then(Value::as_u64);
     let mut foreign = Foreign {
         tool: "Inspect",
-        task_version: u32::try_from(version).unwrap_or(0),
-        created: eval
-            .get("created")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned(),
+        task_version: u32::try_from(version.unwrap_or(0)).unwrap_or(0),
+        created: word(eval, "created").unwrap_or_default().to_owned(),
         trials: 1,
         samples: Vec::new(),
         remarks: Vec::new(),
         model,
         task,
     };
-    let mut scorer = options
-        .score
-        .clone()
-        .or_else(|| first_scorer(log, &scorers));
+    let named = options.score.clone();
+    let mut scorer = named.or_else(|| first_scorer(log, &scorers));
     let (mut room, mut n) = (Room::of(path), 0);
     from.read(&mut |value, size| {
         n += 1;
@@ -302,12 +288,8 @@ fn sample_of(
 ) -> Result<Sample, StoreError> {
     let bad = |field: &str, expected: &str, found: Option<&Value>| {
         let found = shown(found);
-        corrupt(
-            path,
-            0,
-            format!("sample {n}: field `{field}`: expected {expected}, found {found}"),
-            HINT,
-        )
+        let message = format!("sample {n}: field `{field}`: expected {expected}, found {found}");
+        wrong(path, message)
     };
     let item = value
         .get("id")
@@ -335,7 +317,7 @@ fn sample_of(
 /// The verdict; a score that is no number is given back with its place.
 fn judge(sample: &Value, scorer: &mut Option<String>) -> Result<Judgement, (String, Value)> {
     if let Some(error) = sample.get("error").filter(|e| !e.is_null()) {
-        let message = error.get("message").and_then(Value::as_str).unwrap_or("");
+        let message = word(error, "message").unwrap_or_default();
         return Ok(Judgement::failed(ErrorKind::Internal, message));
     }
     let Some(scores) = sample.get("scores").and_then(Value::as_object) else {
@@ -352,11 +334,8 @@ fn judge(sample: &Value, scorer: &mut Option<String>) -> Result<Judgement, (Stri
         // NaN came as null: Inspect's way of saying "not scored".
         Value::Null => Judgement::unscored(UnscoredReason::Unparsed),
         Value::Object(parts) => {
-            measures.extend(
-                parts
-                    .iter()
-                    .filter_map(|(k, v)| Some((k.clone(), number(v)?))),
-            );
+            let numbers = parts.iter();
+            measures.extend(numbers.filter_map(|(k, v)| Some((k.clone(), number(v)?))));
             let all: Vec<f64> = measures.iter().map(|(_, v)| *v).collect();
             if all.is_empty() {
                 return Err((format!("scores.{chosen}.value"), value.clone()));
@@ -374,10 +353,8 @@ fn judge(sample: &Value, scorer: &mut Option<String>) -> Result<Judgement, (Stri
         }
     }
     judgement.measures.extend(measures);
-    judgement.parsed = score
-        .and_then(|s| s.get("answer"))
-        .and_then(Value::as_str)
-        .map(str::to_owned);
+    let answer = score.and_then(|s| word(s, "answer"));
+    judgement.parsed = answer.map(str::to_owned);
     Ok(judgement)
 }
 
@@ -391,16 +368,9 @@ fn target(sample: &Value) -> Target {
         Some(other) => return Target::Data(other.clone()),
         None => String::new(),
     };
-    let options: Vec<String> = sample
-        .get("choices")
-        .and_then(Value::as_array)
-        .map(|list| {
-            list.iter()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect()
-        })
-        .unwrap_or_default();
+    let options = sample.get("choices").and_then(Value::as_array);
+    let options = options.into_iter().flatten().filter_map(Value::as_str);
+    let options: Vec<String> = options.map(str::to_owned).collect();
     // `A` is the first of the choices.
     let correct = match target.as_bytes() {
         [letter @ b'A'..=b'Z'] => usize::from(letter - b'A'),
@@ -423,7 +393,7 @@ fn asked(sample: &Value) -> Option<Exchange> {
             form: PromptForm::Chat,
             system: messages
                 .iter()
-                .find(|m| m.get("role").and_then(Value::as_str) == Some("system"))
+                .find(|m| word(m, "role") == Some("system"))
                 .map(|m| text_of(m.get("content"))),
             turns: messages.iter().filter_map(turn).collect(),
         },
@@ -431,18 +401,11 @@ fn asked(sample: &Value) -> Option<Exchange> {
     };
     let output = sample.get("output")?;
     let choice = output.get("choices").and_then(|c| c.get(0));
-    let text = match output.get("completion").and_then(Value::as_str) {
+    let text = match word(output, "completion") {
         Some(text) if !text.is_empty() => text.to_owned(),
-        _ => text_of(
-            choice
-                .and_then(|c| c.get("message"))
-                .and_then(|m| m.get("content")),
-        ),
+        _ => text_of(choice.and_then(|c| c.get("message")?.get("content"))),
     };
-    let stop = choice
-        .and_then(|c| c.get("stop_reason"))
-        .and_then(Value::as_str);
-    let finish = match stop {
+    let finish = match choice.and_then(|c| word(c, "stop_reason")) {
         Some("stop") | None => Finish::Stop,
         Some("max_tokens" | "model_length") => Finish::Length,
         Some("content_filter") => Finish::ContentFilter,
@@ -452,7 +415,7 @@ fn asked(sample: &Value) -> Option<Exchange> {
 }
 
 fn turn(message: &Value) -> Option<Turn> {
-    let speaker = match message.get("role").and_then(Value::as_str)? {
+    let speaker = match word(message, "role")? {
         "user" => Speaker::User,
         "assistant" => Speaker::Assistant,
         _ => return None,
@@ -461,6 +424,10 @@ fn turn(message: &Value) -> Option<Turn> {
         speaker,
         parts: vec![Part::Text(text_of(message.get("content")))],
     })
+}
+
+fn word<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
+    value.get(field)?.as_str()
 }
 
 /// Words of a content that may be text or a list of parts.
