@@ -18,7 +18,6 @@ pub use repository::HubRepository;
 
 use crate::raw_server::{Heard, read};
 
-/// A way in which a request to the hub or its storage breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HubFault {
     /// 429 with `Retry-After` in seconds.

@@ -1,8 +1,6 @@
-//! A model whose every answer is known: a function from request to answer, with a count of how often
-//! each request was asked.
+//! A model whose every answer is known: a function from request to answer, with a count of the
+//! requests.
 
-use std::collections::HashMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mary_contract::{
@@ -21,7 +19,6 @@ pub struct Scripted {
     /// Requests taken before any is answered, as a batching backend would.
     window: usize,
     asked: AtomicU64,
-    seen: Option<Mutex<HashMap<u64, u32>>>,
 }
 
 impl Scripted {
@@ -51,7 +48,6 @@ impl Scripted {
             script: Box::new(script),
             window: 64,
             asked: AtomicU64::new(0),
-            seen: None,
         }
     }
 
@@ -72,27 +68,8 @@ impl Scripted {
         self
     }
 
-    #[must_use]
-    pub fn counting(mut self) -> Self {
-        self.seen = Some(Mutex::default());
-        self
-    }
-
     pub fn asked(&self) -> u64 {
         self.asked.load(Ordering::Relaxed)
-    }
-
-    /// The most often any one request was asked; 0 when not counting.
-    pub fn most_asked(&self) -> u32 {
-        let seen = self.seen.as_ref().and_then(|s| s.lock().ok());
-        seen.and_then(|s| s.values().copied().max()).unwrap_or(0)
-    }
-
-    fn note(&self, text: &str) {
-        self.asked.fetch_add(1, Ordering::Relaxed);
-        if let Some(mut seen) = self.seen.as_ref().and_then(|s| s.lock().ok()) {
-            *seen.entry(digest(text)).or_default() += 1;
-        }
     }
 
     fn serve<Q, A>(
@@ -160,7 +137,7 @@ impl Generator for Scripted {
     fn generate(&self, queue: &mut dyn WorkQueue<Generate, Generated>) {
         self.serve(queue, |request| {
             let prompt = request.prompt.text();
-            self.note(&format!("{prompt}{:?}", request.sampling.seed));
+            self.asked.fetch_add(1, Ordering::Relaxed);
             let text = (self.script)(&prompt)?;
             let usage = Usage {
                 prompt_tokens: prompt.split_whitespace().count() as u64,
@@ -187,7 +164,7 @@ impl Scorer for Scripted {
     fn score(&self, queue: &mut dyn WorkQueue<Score, Scored>) {
         self.serve(queue, |request| {
             let prefix = request.prefix.text();
-            self.note(&prefix);
+            self.asked.fetch_add(1, Ordering::Relaxed);
             let one = |text: &String| {
                 let logprob = share(&format!("{prefix}{text}")).ln() as f32;
                 ContinuationScore {
@@ -208,7 +185,7 @@ impl Scorer for Scripted {
 impl Observer for Scripted {
     fn observe(&self, queue: &mut dyn WorkQueue<Observe, Observed>) {
         self.serve(queue, |request| {
-            self.note(&request.text);
+            self.asked.fetch_add(1, Ordering::Relaxed);
             let vector = |layer: usize| {
                 let values = (0..4).map(|i| share(&format!("{}{layer}{i}", request.text)) as f32);
                 LayerVector {
