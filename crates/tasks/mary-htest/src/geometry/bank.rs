@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use mary_generators::glyphs::ink::{Form, Half, Ink, Place};
-use mary_generators::glyphs::{glyphs, pen};
+use mary_generators::glyphs::{glyphs, pen, picture};
 
 /// A result looks like a symbol from this likeness on.
 pub const ALIKE: f64 = 0.975;
@@ -39,7 +39,7 @@ impl Move {
         matches!(self, Self::Mirror | Self::Flip)
     }
 
-    fn of(self, ink: &Ink) -> Ink {
+    fn apply(self, ink: &Ink) -> Ink {
         match self {
             Self::Right => ink.clockwise(),
             Self::Around => ink.clockwise().clockwise(),
@@ -58,28 +58,42 @@ pub enum Join {
     Over,
 }
 
-/// What is done to the picture.
+/// What is done to the picture at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Operation {
-    Move(char, Move),
-    Join(char, char, Join),
-    AddStroke(char, Place),
-    RemoveStroke(char, Place),
-    RemoveHalf(char, Half),
-    /// Two turns or flips, one after the other.
-    Twice(char, Move, Move),
-    /// A turn or flip, then a half covered.
-    MoveThenHalf(char, Move, Half),
-    /// A turn or flip, then a stroke added.
-    MoveThenStroke(char, Move, Place),
-    /// Two symbols put together, then a turn or flip.
-    JoinThen(char, char, Join, Move),
-    /// A stroke added, then a turn or flip.
-    StrokeThen(char, Place, Move),
-    /// A stroke taken away, then a turn or flip.
-    WithoutThen(char, Place, Move),
-    /// A half covered, then a turn or flip.
-    HalfThen(char, Half, Move),
+pub enum Step {
+    Move(Move),
+    /// Another symbol put to it.
+    Join(char, Join),
+    AddStroke(Place),
+    RemoveStroke(Place),
+    RemoveHalf(Half),
+}
+
+impl Step {
+    fn apply(self, ink: &Ink) -> Option<Ink> {
+        match self {
+            Self::Move(m) => Some(m.apply(ink)),
+            Self::Join(other, join) => {
+                let other = picture(other)?;
+                match join {
+                    Join::Beside => ink.beside(other),
+                    Join::Above => ink.above(other),
+                    Join::Over => ink.over(other),
+                }
+            }
+            Self::AddStroke(place) => ink.with_stroke(place, pen()),
+            Self::RemoveStroke(place) => ink.without_stroke(place, pen()),
+            Self::RemoveHalf(half) => ink.without_half(half),
+        }
+    }
+}
+
+/// One or two steps, one of which at most is no turn or flip; symbols are put together first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Operation {
+    pub symbol: char,
+    pub first: Step,
+    pub second: Option<Step>,
 }
 
 /// Questions whose words tell the same about what is done.
@@ -98,7 +112,7 @@ pub enum Class {
 /// The paper's kinds of question. Two turns are a rotation, two flips a flipping; steps of different
 /// kinds are a composition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum OperationKind {
     Rotation,
     Flipping,
     /// Something put to it.
@@ -107,7 +121,7 @@ pub enum Kind {
     Composition,
 }
 
-impl Kind {
+impl OperationKind {
     pub const ALL: [Self; 5] = [
         Self::Rotation,
         Self::Flipping,
@@ -138,35 +152,56 @@ pub struct Question {
 }
 
 impl Operation {
-    pub fn kind(&self) -> Kind {
-        match self {
-            Self::Move(_, Move::Mirror | Move::Flip) => Kind::Flipping,
-            Self::Move(..) => Kind::Rotation,
-            Self::Join(..) | Self::AddStroke(..) => Kind::Addition,
-            Self::RemoveStroke(..) | Self::RemoveHalf(..) => Kind::Subtraction,
-            Self::Twice(_, first, second) if first.flips() && second.flips() => Kind::Flipping,
-            Self::Twice(_, first, second) if !first.flips() && !second.flips() => Kind::Rotation,
-            _ => Kind::Composition,
+    fn once(symbol: char, first: Step) -> Self {
+        Self {
+            symbol,
+            first,
+            second: None,
+        }
+    }
+
+    fn twice(symbol: char, first: Step, second: Step) -> Self {
+        Self {
+            symbol,
+            first,
+            second: Some(second),
+        }
+    }
+
+    pub fn kind(&self) -> OperationKind {
+        match (self.first, self.second) {
+            (Step::Move(m), None) if m.flips() => OperationKind::Flipping,
+            (Step::Move(_), None) => OperationKind::Rotation,
+            (Step::Join(..) | Step::AddStroke(_), None) => OperationKind::Addition,
+            (Step::RemoveStroke(_) | Step::RemoveHalf(_), None) => OperationKind::Subtraction,
+            (Step::Move(a), Some(Step::Move(b))) => match (a.flips(), b.flips()) {
+                (true, true) => OperationKind::Flipping,
+                (false, false) => OperationKind::Rotation,
+                _ => OperationKind::Composition,
+            },
+            _ => OperationKind::Composition,
         }
     }
 
     /// What is done, as far as the words of the question tell: which of them stand together in a block.
     pub fn class(&self) -> Class {
-        match self {
-            Self::Move(..) | Self::Twice(..) => Class::Moves,
-            Self::Join(..) | Self::JoinThen(..) => Class::Join,
-            Self::AddStroke(..) | Self::MoveThenStroke(..) | Self::StrokeThen(..) => Class::Stroke,
-            Self::RemoveStroke(..) | Self::WithoutThen(..) => Class::Without,
-            Self::RemoveHalf(..) | Self::MoveThenHalf(..) | Self::HalfThen(..) => Class::Half,
+        let steps = [Some(self.first), self.second].into_iter().flatten();
+        let mut others = steps.filter(|s| !matches!(s, Step::Move(_)));
+        match others.next() {
+            Some(Step::Join(..)) => Class::Join,
+            Some(Step::AddStroke(_)) => Class::Stroke,
+            Some(Step::RemoveStroke(_)) => Class::Without,
+            Some(Step::RemoveHalf(_)) => Class::Half,
+            Some(Step::Move(_)) | None => Class::Moves,
         }
     }
 
     /// The steps that the words name: a turn (0), a flip (1), two turns (2), two flips (3), one of each
     /// (4), anything else (5).
     pub fn steps_in_words(&self) -> usize {
-        match self {
-            Self::Move(_, m) => usize::from(m.flips()),
-            Self::Twice(_, a, b) => match (a.flips(), b.flips()) {
+        match (self.first, self.second) {
+            (Step::Move(m), None) => usize::from(m.flips()),
+            (Step::Move(a), Some(Step::Move(b))) => match (a.flips(), b.flips()) {
                 (false, false) => 2,
                 (true, true) => 3,
                 _ => 4,
@@ -177,80 +212,17 @@ impl Operation {
 
     /// The symbols the question names.
     pub fn sources(&self) -> Vec<char> {
-        match *self {
-            Self::Join(one, two, _) | Self::JoinThen(one, two, ..) => vec![one, two],
-            Self::Move(s, _)
-            | Self::AddStroke(s, _)
-            | Self::RemoveStroke(s, _)
-            | Self::RemoveHalf(s, _)
-            | Self::Twice(s, ..)
-            | Self::MoveThenHalf(s, ..)
-            | Self::MoveThenStroke(s, ..)
-            | Self::StrokeThen(s, ..)
-            | Self::WithoutThen(s, ..)
-            | Self::HalfThen(s, ..) => vec![s],
-        }
-    }
-
-    /// The picture before each step of several and after the last; nothing for an operation of one step.
-    fn steps(&self) -> Option<Vec<Ink>> {
-        let of = mary_generators::glyphs::picture;
-        let last = self.result()?;
-        match *self {
-            Self::Twice(s, first, _)
-            | Self::MoveThenHalf(s, first, _)
-            | Self::MoveThenStroke(s, first, _) => {
-                let source = of(s)?;
-                Some(vec![source.clone(), first.of(source), last])
-            }
-            _ => Some(vec![self.before_the_turn()?.result()?, last]),
-        }
-    }
-
-    /// What comes before the last step of those that end in a turn or flip.
-    fn before_the_turn(&self) -> Option<Self> {
-        match *self {
-            Self::JoinThen(one, two, join, _) => Some(Self::Join(one, two, join)),
-            Self::StrokeThen(s, place, _) => Some(Self::AddStroke(s, place)),
-            Self::WithoutThen(s, place, _) => Some(Self::RemoveStroke(s, place)),
-            Self::HalfThen(s, half, _) => Some(Self::RemoveHalf(s, half)),
-            _ => None,
-        }
-    }
-
-    /// The same with a turn or flip after it, where there is such an operation.
-    fn then(&self, m: Move) -> Option<Self> {
-        match *self {
-            Self::Join(one, two, join) => Some(Self::JoinThen(one, two, join, m)),
-            Self::AddStroke(s, place) => Some(Self::StrokeThen(s, place, m)),
-            Self::RemoveStroke(s, place) => Some(Self::WithoutThen(s, place, m)),
-            Self::RemoveHalf(s, half) => Some(Self::HalfThen(s, half, m)),
-            _ => None,
+        match self.first {
+            Step::Join(other, _) => vec![self.symbol, other],
+            _ => vec![self.symbol],
         }
     }
 
     pub fn result(&self) -> Option<Ink> {
-        let of = mary_generators::glyphs::picture;
-        match *self {
-            Self::Move(s, m) => Some(m.of(of(s)?)),
-            Self::Join(one, two, join) => {
-                let (one, two) = (of(one)?, of(two)?);
-                match join {
-                    Join::Beside => one.beside(two),
-                    Join::Above => one.above(two),
-                    Join::Over => one.over(two),
-                }
-            }
-            Self::AddStroke(s, place) => of(s)?.with_stroke(place, pen()),
-            Self::RemoveStroke(s, place) => of(s)?.without_stroke(place, pen()),
-            Self::RemoveHalf(s, half) => of(s)?.without_half(half),
-            Self::Twice(s, first, second) => Some(second.of(&first.of(of(s)?))),
-            Self::MoveThenHalf(s, m, half) => m.of(of(s)?).without_half(half),
-            Self::MoveThenStroke(s, m, place) => m.of(of(s)?).with_stroke(place, pen()),
-            Self::JoinThen(.., m)
-            | Self::StrokeThen(.., m)
-            | Self::WithoutThen(.., m)
-            | Self::HalfThen(.., m) => Some(m.of(&self.before_the_turn()?.result()?)),
+        let first = self.first.apply(picture(self.symbol)?)?;
+        match self.second {
+            Some(second) => second.apply(&first),
+            None => Some(first),
         }
     }
 }
@@ -269,24 +241,23 @@ const PLACES: [Place; 6] = [
 const HALVES: [Half; 4] = [Half::Top, Half::Bottom, Half::Left, Half::Right];
 
 fn operations() -> Vec<Operation> {
+    let moves = Move::ALL.map(Step::Move);
+    let (added, removed) = (PLACES.map(Step::AddStroke), PLACES.map(Step::RemoveStroke));
+    let halves = HALVES.map(Step::RemoveHalf);
     let mut all = Vec::new();
     for glyph in glyphs() {
-        let s = glyph.symbol;
-        all.extend(Move::ALL.map(|m| Operation::Move(s, m)));
-        all.extend(PLACES.map(|p| Operation::AddStroke(s, p)));
-        all.extend(PLACES.map(|p| Operation::RemoveStroke(s, p)));
-        all.extend(HALVES.map(|h| Operation::RemoveHalf(s, h)));
-        for m in Move::ALL {
-            all.extend(Move::ALL.map(|n| Operation::Twice(s, m, n)));
-            all.extend(HALVES.map(|h| Operation::MoveThenHalf(s, m, h)));
-            all.extend(PLACES.map(|p| Operation::MoveThenStroke(s, m, p)));
+        let once = |step: &Step| Operation::once(glyph.symbol, *step);
+        let steps = moves.iter().chain(&added).chain(&removed).chain(&halves);
+        all.extend(steps.map(once));
+        for first in moves {
+            let twice = |second: &Step| Operation::twice(glyph.symbol, first, *second);
+            all.extend(moves.iter().chain(&halves).chain(&added).map(twice));
         }
     }
     for one in PARTS.chars() {
         for two in PARTS.chars() {
-            all.extend(
-                [Join::Beside, Join::Above, Join::Over].map(|j| Operation::Join(one, two, j)),
-            );
+            let joins = [Join::Beside, Join::Above, Join::Over];
+            all.extend(joins.map(|j| Operation::once(one, Step::Join(two, j))));
         }
     }
     all
@@ -310,7 +281,7 @@ fn question(operation: Operation) -> Option<Question> {
         }
     }
     let (answer, likeness) = best?;
-    let may_stay = matches!(operation, Operation::Move(..) | Operation::Twice(..));
+    let may_stay = operation.class() == Class::Moves;
     let sources = operation.sources();
     let stayed = glyphs()
         .iter()
@@ -328,11 +299,20 @@ fn question(operation: Operation) -> Option<Question> {
 
 /// Whether one of several steps leaves the picture as it was.
 fn idle(operation: &Operation) -> bool {
-    let steps = operation.steps().unwrap_or_default();
-    let forms: Vec<Form> = steps.iter().map(Form::of).collect();
-    forms
-        .windows(2)
-        .any(|pair| pair[0].likeness(&pair[1]) >= UNCHANGED)
+    let Some(second) = operation.second else {
+        return false;
+    };
+    let stays =
+        |before: &Ink, after: &Ink| Form::of(before).likeness(&Form::of(after)) >= UNCHANGED;
+    let steps = || {
+        let source = picture(operation.symbol)?;
+        let middle = operation.first.apply(source)?;
+        let last = second.apply(&middle)?;
+        // What is added or taken away first was a question of its own, so that it did something.
+        let first = matches!(operation.first, Step::Move(_)) && stays(source, &middle);
+        Some(first || stays(&middle, &last))
+    };
+    steps().unwrap_or(false)
 }
 
 /// Every question with a clear answer, in a fixed order. Made once per process.
@@ -343,8 +323,9 @@ pub fn bank() -> &'static [Question] {
         // What has a clear answer may be turned once more.
         let further: Vec<Question> = bank
             .iter()
-            .flat_map(|q| Move::ALL.map(|m| q.operation.then(m)))
-            .flatten()
+            .map(|q| q.operation)
+            .filter(|o| o.second.is_none() && o.class() != Class::Moves)
+            .flat_map(|o| Move::ALL.map(|m| Operation::twice(o.symbol, o.first, Step::Move(m))))
             .filter_map(question)
             .collect();
         bank.extend(further);
@@ -365,28 +346,35 @@ mod tests {
             .map(|q| q.answer)
     }
 
+    fn turned(symbol: char, m: Move) -> Operation {
+        Operation::once(symbol, Step::Move(m))
+    }
+
     #[test]
     fn answers_are_what_people_would_say() {
         let cases = [
-            (Operation::Move('A', Move::Around), '∀'),
-            (Operation::Move('b', Move::Mirror), 'd'),
-            (Operation::Move('b', Move::Around), 'q'),
-            (Operation::Move('6', Move::Around), '9'),
-            (Operation::Move('N', Move::Mirror), 'И'),
-            (Operation::Move('T', Move::Left), '⊢'),
-            (Operation::Move('U', Move::Right), '⊂'),
-            (Operation::AddStroke('F', Place::Bottom), 'E'),
-            (Operation::Join('V', 'V', Join::Beside), 'W'),
-            (Operation::Join('n', 'n', Join::Beside), 'm'),
-            (Operation::RemoveStroke('L', Place::Bottom), 'I'),
-            (Operation::Twice('b', Move::Mirror, Move::Flip), 'q'),
+            (turned('A', Move::Around), '∀'),
+            (turned('b', Move::Mirror), 'd'),
+            (turned('b', Move::Around), 'q'),
+            (turned('6', Move::Around), '9'),
+            (turned('N', Move::Mirror), 'И'),
+            (turned('T', Move::Left), '⊢'),
+            (turned('U', Move::Right), '⊂'),
+            (Operation::once('F', Step::AddStroke(Place::Bottom)), 'E'),
+            (Operation::once('V', Step::Join('V', Join::Beside)), 'W'),
+            (Operation::once('n', Step::Join('n', Join::Beside)), 'm'),
+            (Operation::once('L', Step::RemoveStroke(Place::Bottom)), 'I'),
+            (
+                Operation::twice('b', Step::Move(Move::Mirror), Step::Move(Move::Flip)),
+                'q',
+            ),
         ];
         for (operation, symbol) in cases {
             assert_eq!(answer(operation), Some(symbol), "{operation:?}");
         }
         // No symbol looks like a turned B or a mirrored 6: such questions are not asked.
-        assert_eq!(answer(Operation::Move('B', Move::Right)), None);
-        assert_eq!(answer(Operation::Move('6', Move::Mirror)), None);
+        assert_eq!(answer(turned('B', Move::Right)), None);
+        assert_eq!(answer(turned('6', Move::Mirror)), None);
     }
 
     #[test]
@@ -395,7 +383,7 @@ mod tests {
         let distinct: BTreeSet<Operation> = bank.iter().map(|q| q.operation).collect();
         assert_eq!(distinct.len(), bank.len());
         let of = |kind| bank.iter().filter(|q| q.operation.kind() == kind).count();
-        let counts: Vec<(&str, usize)> = Kind::ALL.map(|k| (k.name(), of(k))).to_vec();
+        let counts: Vec<(&str, usize)> = OperationKind::ALL.map(|k| (k.name(), of(k))).to_vec();
         eprintln!("{} questions: {counts:?}", bank.len());
         assert!(bank.len() >= 500, "{counts:?}");
         assert!(counts.iter().all(|(_, n)| *n >= 40), "{counts:?}");
@@ -405,15 +393,23 @@ mod tests {
     fn no_step_of_several_is_without_effect() {
         // A mirrored T is a T, and a T turned around has its stroke at the bottom already.
         for operation in [
-            Operation::Twice('T', Move::Mirror, Move::Around),
-            Operation::MoveThenStroke('T', Move::Around, Place::Bottom),
-            Operation::MoveThenHalf('H', Move::Around, Half::Left),
+            Operation::twice('T', Step::Move(Move::Mirror), Step::Move(Move::Around)),
+            Operation::twice(
+                'T',
+                Step::Move(Move::Around),
+                Step::AddStroke(Place::Bottom),
+            ),
+            Operation::twice('H', Step::Move(Move::Around), Step::RemoveHalf(Half::Left)),
         ] {
             assert!(idle(&operation), "{operation:?}");
             assert_eq!(answer(operation), None, "{operation:?}");
         }
-        assert!(!idle(&Operation::Twice('b', Move::Mirror, Move::Flip)));
-        let composed = bank().iter().filter(|q| q.operation.steps().is_some());
+        assert!(!idle(&Operation::twice(
+            'b',
+            Step::Move(Move::Mirror),
+            Step::Move(Move::Flip)
+        )));
+        let composed = bank().iter().filter(|q| q.operation.second.is_some());
         for question in composed {
             assert!(!idle(&question.operation), "{:?}", question.operation);
         }

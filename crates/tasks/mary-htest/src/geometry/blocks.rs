@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use mary_contract::TaskError;
 
-use super::bank::{Class, Kind, Question, bank};
+use super::bank::{Class, OperationKind, Question, bank};
 use mary_generators::{Stream, below, shuffle, stream};
 
 /// One item: a question with its options in the order shown.
@@ -99,7 +99,7 @@ struct Balance {
     /// By the kind of step, how often the symbol of the question was among the options, and right.
     own: [[f64; 2]; STEPS],
     /// How many questions of each kind there are.
-    kinds: [f64; Kind::ALL.len()],
+    kinds: [f64; OperationKind::ALL.len()],
 }
 
 /// Kinds of steps whose words differ: a turn, a flip, two turns, two flips, one of each, all others.
@@ -129,7 +129,7 @@ impl Balance {
                 *right += f64::from(u8::from(sources.contains(&question.answer)));
             }
             let kind = question.operation.kind();
-            if let Some(count) = Kind::ALL
+            if let Some(count) = OperationKind::ALL
                 .iter()
                 .position(|k| *k == kind)
                 .and_then(|k| after.kinds.get_mut(k))
@@ -229,7 +229,7 @@ impl Group {
                 let same = self.questions.iter().filter(|o| o.answer == q.answer);
                 // Of what is added or taken away in one step there is little.
                 let rare = q.operation.steps_in_words() == OTHER
-                    && q.operation.kind() != Kind::Composition;
+                    && q.operation.kind() != OperationKind::Composition;
                 let first = if rare { 0 } else { usize::MAX - same.count() };
                 (first, below(rng, 1 << 16), *q)
             })
@@ -346,7 +346,7 @@ mod tests {
         }
         // One step that adds something is rare: few sums of two symbols are a symbol, whichever way they
         // are turned.
-        for kind in Kind::ALL {
+        for kind in OperationKind::ALL {
             let of = |i: &&GeometryItem| i.question.operation.kind() == kind;
             let many = sets.iter().flatten().filter(of).count();
             eprintln!("{}: {many} of 400", kind.name());
@@ -386,5 +386,30 @@ mod tests {
             items.iter().map(|i| i.question.operation.words()).collect();
         assert_eq!(distinct.len(), 520);
         assert!(super::items(1, 6).is_err());
+    }
+
+    /// What changes one of these numbers changes the items, and raises the task's version.
+    #[test]
+    fn the_same_seeds_give_the_questions_of_the_last_version() {
+        // FNV-1a: the standard library's hasher may change between releases.
+        let hash = |texts: &mut dyn Iterator<Item = String>| {
+            texts.fold(0xcbf2_9ce4_8422_2325_u64, |hash, text| {
+                let step = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
+                text.bytes().fold(hash, step)
+            })
+        };
+        let mut all = bank().iter().map(|q| {
+            let unlike: String = q.unlike.iter().collect();
+            format!("{} {} {unlike}\n", q.operation.words(), q.answer)
+        });
+        let mut asked = (0..3).flat_map(|seed| items(seed, 200).unwrap()).map(|i| {
+            let words = i.question.operation.words();
+            format!("{words} {:?} {} {}\n", i.options, i.correct, i.block)
+        });
+        let found = (bank().len(), hash(&mut all), hash(&mut asked));
+        assert_eq!(
+            found,
+            (1965, 3_152_972_777_355_350_291, 15_627_838_420_622_096_668)
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! The questions in words, ours.
 
-use super::bank::{Join, Move, Operation};
+use super::bank::{Join, Move, Operation, Step};
 use mary_generators::glyphs::ink::{Half, Place};
 
 impl Move {
@@ -45,77 +45,63 @@ fn together(join: Join) -> &'static str {
     }
 }
 
+impl Step {
+    /// As the only step, or the first.
+    fn words(self) -> String {
+        match self {
+            Self::Move(m) => format!("it is {}", m.words()),
+            Self::Join(_, join) => together(join).to_owned(),
+            Self::AddStroke(place) => {
+                let (way, place) = stroke(place);
+                format!("a {way} stroke is added {place}")
+            }
+            Self::RemoveStroke(place) => {
+                let (way, place) = stroke(place);
+                format!("the {way} stroke {place} is taken away")
+            }
+            Self::RemoveHalf(half) => format!("its {} is covered", side(half)),
+        }
+    }
+
+    /// As the step after a turn or flip.
+    fn words_after_a_move(self) -> String {
+        match self {
+            Self::Move(m) => m.words().to_owned(),
+            Self::AddStroke(place) => {
+                let (way, place) = stroke(place);
+                format!("a {way} stroke is added to the result {place}")
+            }
+            Self::RemoveHalf(half) => format!("the {} of the result is covered", side(half)),
+            Self::Join(..) | Self::RemoveStroke(_) => self.words(),
+        }
+    }
+}
+
 impl Operation {
     pub fn words(&self) -> String {
-        const ASK: &str = "what is it most likely to look like when";
-        match *self {
-            Self::Move(s, m) => format!("Given the symbol \"{s}\", {ASK} it is {}?", m.words()),
-            Self::Join(one, two, join) => {
-                let how = together(join);
-                format!("Given the symbols \"{one}\" and \"{two}\", {ASK} {how}?")
-            }
-            Self::AddStroke(s, place) => {
-                let (way, place) = stroke(place);
-                format!("Given the symbol \"{s}\", {ASK} a {way} stroke is added {place}?")
-            }
-            Self::RemoveStroke(s, place) => {
-                let (way, place) = stroke(place);
-                format!("Given the symbol \"{s}\", {ASK} the {way} stroke {place} is taken away?")
-            }
-            Self::RemoveHalf(s, half) => {
+        let given = match self.first {
+            Step::Join(other, _) => format!("symbols \"{}\" and \"{other}\"", self.symbol),
+            _ => format!("symbol \"{}\"", self.symbol),
+        };
+        let done = match (self.first, self.second) {
+            (first, None) => first.words(),
+            (Step::Move(m), Some(then)) => {
                 format!(
-                    "Given the symbol \"{s}\", {ASK} its {} is covered?",
-                    side(half)
+                    "it is first {} and then {}",
+                    m.words(),
+                    then.words_after_a_move()
                 )
             }
-            Self::Twice(s, first, second) => format!(
-                "Given the symbol \"{s}\", {ASK} it is first {} and then {}?",
-                first.words(),
-                second.words()
-            ),
-            Self::MoveThenHalf(s, m, half) => format!(
-                "Given the symbol \"{s}\", {ASK} it is first {} and then the {} of the result is covered?",
-                m.words(),
-                side(half)
-            ),
-            Self::MoveThenStroke(s, m, place) => {
-                let (way, place) = stroke(place);
+            (first, Some(Step::Move(m))) => {
                 format!(
-                    "Given the symbol \"{s}\", {ASK} it is first {} and then a {way} stroke is added to \
-                     the result {place}?",
+                    "first {} and then the result is {}",
+                    first.words(),
                     m.words()
                 )
             }
-            Self::JoinThen(one, two, join, m) => {
-                let how = together(join);
-                format!(
-                    "Given the symbols \"{one}\" and \"{two}\", {ASK} first {how} and then the result is \
-                     {}?",
-                    m.words()
-                )
-            }
-            Self::StrokeThen(s, place, m) => {
-                let (way, place) = stroke(place);
-                format!(
-                    "Given the symbol \"{s}\", {ASK} first a {way} stroke is added {place} and then the \
-                     result is {}?",
-                    m.words()
-                )
-            }
-            Self::WithoutThen(s, place, m) => {
-                let (way, place) = stroke(place);
-                format!(
-                    "Given the symbol \"{s}\", {ASK} first the {way} stroke {place} is taken away and then \
-                     the result is {}?",
-                    m.words()
-                )
-            }
-            Self::HalfThen(s, half, m) => format!(
-                "Given the symbol \"{s}\", {ASK} first its {} is covered and then the result is {}?",
-                side(half),
-                m.words()
-            ),
-        }
+            (first, Some(then)) => format!("first {} and then {}", first.words(), then.words()),
+        };
+        format!("Given the {given}, what is it most likely to look like when {done}?")
     }
 }
 
