@@ -7,7 +7,6 @@ use rayon::prelude::*;
 use crate::engine::Session;
 use crate::kernels::cpu::head::{Distribution, above};
 use crate::kernels::{Look, Looked, TokenStatistics};
-use crate::text::Reading;
 use crate::trie::Chunk;
 
 /// Rows whose logits are held at once.
@@ -40,21 +39,16 @@ impl Distributions {
             return Ok(told);
         }
         let (mut values, mut seen) = (vec![], vec![]);
-        let mut next = 0;
+        let mut rest = chunk.wanted.as_slice();
         for (block, rows) in chunk.head_rows.chunks(ROWS).enumerate() {
             let logits = session.logits(rows)?;
             let width = logits.len() / rows.len().max(1);
-            let first = next;
             // Wanted tokens stand in the order of their rows.
             let end = ((block + 1) * ROWS) as u32;
-            while next < chunk.wanted.len() && chunk.wanted[next].row < end {
-                next += 1;
-            }
-            let wanted = &chunk.wanted[first..next];
-            let rows: Vec<Distribution> = logits
-                .par_chunks_exact(width.max(1))
-                .map(|logits| Distribution::of(logits, look))
-                .collect();
+            let (wanted, later) = rest.split_at(rest.partition_point(|want| want.row < end));
+            rest = later;
+            let rows = logits.par_chunks_exact(width.max(1));
+            let rows: Vec<Distribution> = rows.map(|x| Distribution::of(x, look)).collect();
             let told: Vec<(f32, TokenStatistics)> = wanted
                 .par_iter()
                 .map(|want| {
@@ -77,22 +71,20 @@ impl Distributions {
     }
 }
 
-/// The details of a reading's scored tokens, as they were asked for. Of `nodes` there is one more than
-/// of tokens where what follows the last one was looked at.
+/// The details of scored tokens, as they were asked for. Of what was `seen` there is one more than of tokens
+/// where what follows the last one was looked at.
 pub(crate) fn told(
     asked: Details,
-    reading: &Reading,
-    nodes: &[usize],
+    places: &[(u32, u32)],
     seen: &[TokenStatistics],
 ) -> Option<Box<TokenDetails>> {
     if asked.is_none() {
         return None;
     }
-    let all: Vec<TokenStatistics> = nodes.iter().filter_map(|&n| seen.get(n).copied()).collect();
-    let tokens = all.get(..reading.places.len()).unwrap_or_default();
+    let tokens = seen.get(..places.len()).unwrap_or_default();
     let mut details = TokenDetails::default();
     if asked.places {
-        details.places = reading.places.clone();
+        details.places = places.to_vec();
     }
     if asked.entropy {
         details.entropy = tokens.iter().map(|s| s.entropy).collect();
@@ -101,8 +93,8 @@ pub(crate) fn told(
         details.rank = tokens.iter().map(|s| s.rank).collect();
     }
     // A mass of nothing has no logarithm; no number is made up for it.
-    if asked.word_starts && all.iter().all(|s| s.word_start.is_finite()) {
-        details.word_starts = all.iter().map(|s| s.word_start).collect();
+    if asked.word_starts && seen.iter().all(|s| s.word_start.is_finite()) {
+        details.word_starts = seen.iter().map(|s| s.word_start).collect();
     }
     Some(Box::new(details))
 }

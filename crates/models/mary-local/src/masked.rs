@@ -6,10 +6,10 @@
 use std::ops::{ControlFlow, Range};
 
 use mary_contract::{
-    ContinuationScore, Job, ModelError, Reply, Score, Scored, Start, TokenDetails, Usage, WorkQueue,
+    ContinuationScore, Job, ModelError, Reply, Score, Scored, Start, Usage, WorkQueue,
 };
 
-use crate::details::Distributions;
+use crate::details::{self, Distributions};
 use crate::errors::too_long;
 use crate::kernels::{TokenStatistics, WantedToken};
 use crate::model::{LocalModel, replied};
@@ -19,6 +19,13 @@ use crate::transformer::Batch;
 use crate::trie::Chunk;
 
 const WINDOW: usize = 1024;
+
+/// What is known of a token whose distribution was not looked at; a masked model never tells where words begin.
+const UNSEEN: TokenStatistics = TokenStatistics {
+    entropy: 0.0,
+    rank: 0,
+    word_start: f32::NAN,
+};
 
 /// A text that is to be scored.
 struct Reading {
@@ -249,10 +256,7 @@ fn pass(
         }
         session.ask(&rows, &wanted)?;
         let values = session.collect()?;
-        Ok(values
-            .into_iter()
-            .map(|v| (v, TokenStatistics::default()))
-            .collect())
+        Ok(values.into_iter().map(|v| (v, UNSEEN)).collect())
     })
 }
 
@@ -274,27 +278,15 @@ fn reply(
             return Err(model.not_finite());
         }
         usage.prompt_tokens += part.tokens.len() as u64;
-        let mut details = TokenDetails::default();
-        if asked.places {
-            details.places = part.places.clone();
-        }
-        if asked.entropy {
-            details.entropy = known.iter().map(|(_, s)| s.entropy).collect();
-        }
-        if asked.rank {
-            details.rank = known.iter().map(|(_, s)| s.rank).collect();
-        }
+        let (logprobs, seen): (Vec<f32>, Vec<TokenStatistics>) = known.iter().copied().unzip();
+        let pieces = part.scored.iter().map(|&i| tokenizer.piece(part.tokens[i]));
         continuations.push(ContinuationScore {
-            tokens: part
-                .scored
-                .iter()
-                .map(|&i| tokenizer.piece(part.tokens[i]))
-                .collect(),
-            logprobs: known.iter().map(|(value, _)| *value).collect(),
+            tokens: pieces.collect(),
+            logprobs,
             boundary_merged: part.boundary_merged,
             first_unscored: false,
             windowed: false,
-            details: (!asked.is_none()).then(|| Box::new(details)),
+            details: details::told(asked, &part.places, &seen),
         });
     }
     Ok(replied(Scored { continuations }, usage))

@@ -205,6 +205,10 @@ fn reply(
             return Err(model.not_finite());
         }
         usage.prompt_tokens += (reading.scored_from + scored) as u64;
+        let seen: Vec<_> = nodes
+            .iter()
+            .filter_map(|&n| known.seen.get(n).copied())
+            .collect();
         let pieces = reading.tokens[reading.scored_from..].iter().take(scored);
         let cut = |i: usize| sequences[i].tokens.len() < reading.tokens.len();
         continuations.push(ContinuationScore {
@@ -213,7 +217,7 @@ fn reply(
             boundary_merged: reading.boundary_merged,
             first_unscored: reading.first_unscored,
             windowed: range.len() > 1 || range.clone().any(cut),
-            details: details::told(waiting.details, reading, &nodes, known.seen),
+            details: details::told(waiting.details, &reading.places, &seen),
         });
     }
     Ok(replied(Scored { continuations }, usage))

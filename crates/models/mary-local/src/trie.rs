@@ -32,9 +32,6 @@ pub struct Trie {
     computed: Vec<bool>,
     /// For each sequence, the node of its last token.
     ends: Vec<u32>,
-    /// Sequences in the order in which they are finished.
-    order: Vec<usize>,
-    tokens_in: usize,
     /// Where each node stands in time, height and width, where a model turns by all three.
     turns: Vec<[u32; 3]>,
     /// Nodes that are computed together with their parents; empty where there are none.
@@ -55,21 +52,16 @@ impl Trie {
             scored: vec![],
             computed: vec![],
             ends: vec![NONE; sequences.len()],
-            order,
-            tokens_in: sequences.iter().map(|s| s.tokens.len()).sum(),
             turns: vec![],
             bound: vec![],
             longest: 0,
         };
         let mut path: Vec<u32> = vec![];
-        for i in 0..trie.order.len() {
-            let index = trie.order[i];
+        for index in order {
             let sequence = &sequences[index];
-            let same = path
-                .iter()
-                .zip(&sequence.tokens)
-                .take_while(|&(&node, &token)| trie.tokens[node as usize] == token)
-                .count();
+            let both = path.iter().zip(&sequence.tokens);
+            let same = both.take_while(|&(&node, &token)| trie.tokens[node as usize] == token);
+            let same = same.count();
             path.truncate(if share { same } else { 0 });
             for &token in &sequence.tokens[path.len()..] {
                 let node = trie.tokens.len() as u32;
@@ -125,23 +117,8 @@ impl Trie {
         self.tokens.is_empty()
     }
 
-    /// Tokens of all sequences together.
-    pub fn tokens_in(&self) -> usize {
-        self.tokens_in
-    }
-
-    /// Nodes that need a forward pass.
-    pub fn computed(&self) -> usize {
-        self.computed.iter().filter(|&&c| c).count()
-    }
-
     pub fn depth(&self) -> usize {
         self.depths.iter().max().map_or(0, |&d| d as usize + 1)
-    }
-
-    /// Sequences in the order in which they are finished.
-    pub fn order(&self) -> &[usize] {
-        &self.order
     }
 
     /// The nodes of a sequence's tokens from `from` on.
@@ -159,13 +136,10 @@ impl Trie {
     /// The first node number that need not be computed for this sequence to be finished: once all
     /// nodes below it are done, every score of the sequence is there.
     pub fn finished_at(&self, sequence: usize) -> usize {
-        match self.ends.get(sequence) {
-            Some(&end) if end != NONE => match self.parents[end as usize] {
-                NONE => 0,
-                parent => parent as usize + 1,
-            },
-            _ => 0,
-        }
+        // Neither a sequence without tokens nor a first token has a parent.
+        let end = self.ends.get(sequence).copied().unwrap_or(NONE);
+        let parent = self.parents.get(end as usize).copied().unwrap_or(NONE);
+        parent.wrapping_add(1) as usize
     }
 }
 
@@ -201,19 +175,17 @@ impl<'a> Chunks<'a> {
     /// Chunks of at most `rows` nodes.
     pub fn new(trie: &'a Trie, rows: usize) -> Self {
         let mut children: Vec<Vec<u32>> = vec![vec![]; trie.len()];
-        for node in 0..trie.len() {
-            let parent = trie.parents[node];
+        for (node, &parent) in trie.parents.iter().enumerate() {
             if trie.scored[node] && parent != NONE {
                 children[parent as usize].push(node as u32);
             }
         }
-        let slots = vec![NONE; trie.len()];
         Self {
             trie,
             children,
             next: 0,
             rows: rows.max(1),
-            slots,
+            slots: vec![NONE; trie.len()],
             path: 0,
         }
     }
@@ -259,8 +231,7 @@ impl<'a> Chunks<'a> {
             chunk.batch.turns.extend(turns.get(last));
             self.next = last + 1;
             self.skip();
-            let follows =
-                self.next < self.trie.len() && self.trie.parents[self.next] == last as u32;
+            let follows = self.trie.parents.get(self.next) == Some(&(last as u32));
             let bound = self.trie.bound.get(self.next) == Some(&true);
             if !follows || (tokens.len() >= room && !bound) {
                 break;
@@ -358,10 +329,10 @@ mod tests {
             sequence(&[1, 2, 3, 6], 1),
         ];
         let trie = Trie::new(&all, true);
-        assert_eq!(trie.tokens_in(), 11);
         assert_eq!(trie.len(), 6);
-        assert_eq!(trie.computed(), 3);
-        assert_eq!(Trie::new(&all, false).computed(), 8);
+        let computed = |trie: &Trie| trie.computed.iter().filter(|&&c| c).count();
+        assert_eq!(computed(&trie), 3);
+        assert_eq!(computed(&Trie::new(&all, false)), 8);
     }
 
     #[test]

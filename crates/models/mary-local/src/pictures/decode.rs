@@ -23,11 +23,7 @@ const LONGEST: usize = 1 << 16;
 
 pub fn decode(file: &[u8]) -> Result<Picture, VisionError> {
     if file.len() > MOST_BYTES {
-        return Err(VisionError::TooLarge {
-            what: "file has bytes:",
-            found: file.len() as u64,
-            most: MOST_BYTES as u64,
-        });
+        return Err(too_large("file has bytes:", file.len(), MOST_BYTES));
     }
     if file.starts_with(&[0x89, b'P', b'N', b'G']) {
         return png(file);
@@ -45,24 +41,17 @@ pub fn decode(file: &[u8]) -> Result<Picture, VisionError> {
 
 /// Whether so many pixels may be held in memory.
 pub(crate) fn bounded(width: usize, height: usize) -> Result<(), VisionError> {
-    let pixels = width as u64 * height as u64;
-    if pixels > MOST_PIXELS as u64 {
-        return Err(VisionError::TooLarge {
-            what: "would have pixels:",
-            found: pixels,
-            most: MOST_PIXELS as u64,
-        });
+    let pixels = width.saturating_mul(height);
+    match pixels > MOST_PIXELS {
+        true => Err(too_large("would have pixels:", pixels, MOST_PIXELS)),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 fn sized(width: usize, height: usize) -> Result<(), VisionError> {
     if width.max(height) > LONGEST {
-        return Err(VisionError::TooLarge {
-            what: "has a side of pixels:",
-            found: width.max(height) as u64,
-            most: LONGEST as u64,
-        });
+        let longest = width.max(height);
+        return Err(too_large("has a side of pixels:", longest, LONGEST));
     }
     bounded(width, height)?;
     match width * height {
@@ -71,11 +60,31 @@ fn sized(width: usize, height: usize) -> Result<(), VisionError> {
     }
 }
 
+fn broken(format: &'static str, why: impl std::fmt::Display) -> VisionError {
+    let why = why.to_string();
+    VisionError::Broken { format, why }
+}
+
+/// A picture of all its pixels.
+fn whole(
+    format: &'static str,
+    (width, height): (usize, usize),
+    rgb: Vec<u8>,
+) -> Result<Picture, VisionError> {
+    let why = || format!("it does not hold {width} × {height} pixels");
+    Picture::new(width, height, rgb).ok_or_else(|| broken(format, why()))
+}
+
+fn too_large(what: &'static str, found: usize, most: usize) -> VisionError {
+    VisionError::TooLarge {
+        what,
+        found: found as u64,
+        most: most as u64,
+    }
+}
+
 fn png(file: &[u8]) -> Result<Picture, VisionError> {
-    let broken = |e: png::DecodingError| VisionError::Broken {
-        format: "PNG",
-        why: e.to_string(),
-    };
+    let broken = |e: png::DecodingError| broken("PNG", e);
     let limits = png::Limits {
         bytes: MOST_PIXELS * 8,
     };
@@ -87,10 +96,7 @@ fn png(file: &[u8]) -> Result<Picture, VisionError> {
     let mut reader = decoder.read_info().map_err(broken)?;
     let (colour, depth) = reader.output_color_type();
     let bytes = if depth == BitDepth::Sixteen { 2 } else { 1 };
-    let too_large = || VisionError::Broken {
-        format: "PNG",
-        why: "its rows do not fit into memory".to_owned(),
-    };
+    let too_large = || self::broken("PNG", "its rows do not fit into memory");
     let size = reader.output_buffer_size().ok_or_else(too_large)?;
     let mut data = vec![0; size];
     let frame = reader.next_frame(&mut data).map_err(broken)?;
@@ -115,10 +121,7 @@ fn png(file: &[u8]) -> Result<Picture, VisionError> {
             .for_each(|p| rgb.extend(on_white([p[0], p[1], p[2]], p[3]))),
         ColorType::Rgb | ColorType::Indexed => rgb = parts,
     }
-    Picture::new(width, height, rgb).ok_or_else(|| VisionError::Broken {
-        format: "PNG",
-        why: format!("it does not hold {width} × {height} pixels"),
-    })
+    whole("PNG", (width, height), rgb)
 }
 
 /// A colour of this opacity on white, with Pillow's rounding.
@@ -135,10 +138,7 @@ fn on_white(colour: [u8; 3], alpha: u8) -> [u8; 3] {
 }
 
 fn jpeg(file: &[u8]) -> Result<Picture, VisionError> {
-    let broken = |e: zune_jpeg::errors::DecodeErrors| VisionError::Broken {
-        format: "JPEG",
-        why: e.to_string(),
-    };
+    let broken = |e: zune_jpeg::errors::DecodeErrors| broken("JPEG", e);
     let options = DecoderOptions::default()
         .set_max_width(LONGEST)
         .set_max_height(LONGEST)
@@ -149,10 +149,7 @@ fn jpeg(file: &[u8]) -> Result<Picture, VisionError> {
     let (width, height) = decoder.dimensions().unwrap_or_default();
     sized(width, height)?;
     let rgb = decoder.decode().map_err(broken)?;
-    Picture::new(width, height, rgb).ok_or_else(|| VisionError::Broken {
-        format: "JPEG",
-        why: format!("it does not hold {width} × {height} pixels"),
-    })
+    whole("JPEG", (width, height), rgb)
 }
 
 #[cfg(test)]

@@ -43,14 +43,13 @@ impl Picture {
 
     /// A rectangle of it; what lies outside is black. `left` and `top` may be negative.
     pub fn window(&self, left: isize, top: isize, width: usize, height: usize) -> Self {
-        self.window_on(left, top, (width, height), [0; 3])
+        self.window_on((left, top), (width, height), [0; 3])
     }
 
     /// A rectangle of it on this background.
     pub fn window_on(
         &self,
-        left: isize,
-        top: isize,
+        (left, top): (isize, isize),
         (width, height): (usize, usize),
         background: [u8; 3],
     ) -> Self {

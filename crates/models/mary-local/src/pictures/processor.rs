@@ -5,7 +5,7 @@ mod config;
 mod tiles;
 
 use crate::pictures::decode::bounded;
-use crate::pictures::{Filter, Picture, VisionError, resize};
+use crate::pictures::{Picture, VisionError, resize};
 use config::Settings;
 
 /// What a tower reads: three planes of numbers.
@@ -112,21 +112,17 @@ impl Native {
         }
         order
     }
-
-    pub fn tokens(&self) -> usize {
-        self.rows * self.columns / (self.merge * self.merge).max(1)
-    }
 }
 
 /// What is done to a picture before a tower sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Processor {
     settings: Settings,
-    kind: Kind,
+    cutting: Cutting,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Kind {
+enum Cutting {
     Plain,
     /// Padded to a square of the mean colour first.
     Square,
@@ -148,6 +144,8 @@ enum Kind {
     },
 }
 
+type Resized = Result<Picture, VisionError>;
+
 /// To which size a picture is brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Size {
@@ -167,22 +165,22 @@ impl Processor {
             views: vec![view],
             layout: Layout::One,
         };
-        match &self.kind {
-            Kind::Plain => self.plain(picture).map(one),
-            Kind::Square => {
+        match &self.cutting {
+            Cutting::Plain => self.plain(picture).map(one),
+            Cutting::Square => {
                 let side = picture.width().max(picture.height());
                 bounded(side, side)?;
                 let (left, top) = ((side - picture.width()) / 2, (side - picture.height()) / 2);
                 let colour = self.settings.mean.map(|m| (m * 255.0) as u8);
-                let square =
-                    picture.window_on(-(left as isize), -(top as isize), (side, side), colour);
+                let place = (-(left as isize), -(top as isize));
+                let square = picture.window_on(place, (side, side), colour);
                 self.plain(&square).map(one)
             }
-            Kind::Tiles(areas) => tiles::any_resolution(self, picture, areas),
-            &Kind::Split { longest, side, cut } => {
+            Cutting::Tiles(areas) => tiles::any_resolution(self, picture, areas),
+            &Cutting::Split { longest, side, cut } => {
                 tiles::split(self, picture, (longest, side, cut))
             }
-            &Kind::Native {
+            &Cutting::Native {
                 patch,
                 merge,
                 frames,
@@ -227,12 +225,7 @@ impl Processor {
         Ok(self.numbers(&now))
     }
 
-    fn resized(
-        &self,
-        picture: &Picture,
-        height: usize,
-        width: usize,
-    ) -> Result<Picture, VisionError> {
+    fn resized(&self, picture: &Picture, height: usize, width: usize) -> Resized {
         bounded(width, height)?;
         // The first pass leaves the new width and the old height.
         bounded(width, picture.height())?;
@@ -262,10 +255,6 @@ impl Processor {
             height: picture.height(),
             values,
         }
-    }
-
-    fn filter(&self) -> Filter {
-        self.settings.filter
     }
 }
 

@@ -159,27 +159,46 @@ fn sound(what: &str, n: usize) -> Result<usize, ModelError> {
     }
 }
 
+/// Blocks like those of the text tower of CLIP, read in both directions without positions of their own; what else
+/// differs is set by the caller.
+fn tower_blocks(
+    (hidden, intermediate): (usize, usize),
+    (layers, heads): (usize, usize),
+    activation: &str,
+    eps: f64,
+) -> Result<Architecture, ModelError> {
+    let mut a = Architecture::resolve(&json!({
+        "model_type": "clip_text_model",
+        "hidden_size": hidden,
+        "intermediate_size": intermediate,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "hidden_act": activation,
+        "layer_norm_eps": eps,
+        "vocab_size": 1,
+        "max_position_embeddings": 1,
+    }))?;
+    a.causal = false;
+    a.embedding.position_offset = None;
+    Ok(a)
+}
+
 /// The tower of CLIP or SigLIP; with `normed`, what is read comes from behind the last norm.
 pub(super) fn plain(f: &Fields<'_>, usual: Usual, normed: bool) -> Result<TowerConfig, ModelError> {
     let count = |name: &str, usual: usize| f.count(name).unwrap_or(usual);
     let picture = sound("picture", count("image_size", usual.4))?;
     let patch = sound("patch", count("patch_size", usual.5))?;
-    // The text tower of CLIP has the same blocks; what differs is set below.
-    let mut a = Architecture::resolve(&json!({
-        "model_type": "clip_text_model",
-        "hidden_size": count("hidden_size", usual.0),
-        "intermediate_size": count("intermediate_size", usual.1),
-        "num_hidden_layers": count("num_hidden_layers", usual.2),
-        "num_attention_heads": count("num_attention_heads", usual.3),
-        "hidden_act": f.text("hidden_act").unwrap_or(usual.6),
-        "layer_norm_eps": f.number("layer_norm_eps").unwrap_or(usual.7),
-        "vocab_size": 1,
-        "max_position_embeddings": 1,
-    }))?;
+    let widths = (
+        count("hidden_size", usual.0),
+        count("intermediate_size", usual.1),
+    );
+    let layers = count("num_hidden_layers", usual.2);
+    let heads = count("num_attention_heads", usual.3);
+    let activation = f.text("hidden_act").unwrap_or(usual.6);
+    let eps = f.number("layer_norm_eps").unwrap_or(usual.7);
+    let mut a = tower_blocks(widths, (layers, heads), activation, eps)?;
     let clip = usual == CLIP;
     a.family = if clip { "CLIP tower" } else { "SigLIP tower" };
-    a.causal = false;
-    a.embedding.position_offset = None;
     a.embedding.norm = clip;
     a.names.prefixes = PREFIXES;
     a.names.embed = "embeddings.patch_embedding";
@@ -211,25 +230,17 @@ fn llava_tower(outer: &Fields<'_>, f: &Fields<'_>) -> Result<TowerConfig, ModelE
     let layers = tower.architecture.layers;
     let wanted = match outer.get("vision_feature_layer") {
         None => -2,
-        Some(value) => value.as_i64().ok_or_else(|| {
-            wrong(format!(
-                "`vision_feature_layer` is {value}; one layer is supported"
-            ))
-        })?,
+        Some(value) => {
+            let message = format!("`vision_feature_layer` is {value}; one layer is supported");
+            value.as_i64().ok_or_else(|| wrong(message))?
+        }
     };
-    let layer = if wanted < 0 {
-        layers as i64 + 1 + wanted
-    } else {
-        wanted
-    };
-    let layer = usize::try_from(layer)
-        .ok()
+    let from_end = if wanted < 0 { layers as i64 + 1 } else { 0 };
+    let layer = usize::try_from(from_end + wanted).ok();
+    let message = || format!("the tower of {layers} layers has no layer {wanted}");
+    let layer = layer
         .filter(|l| *l <= layers)
-        .ok_or_else(|| {
-            wrong(format!(
-                "the tower of {layers} layers has no layer {wanted}"
-            ))
-        })?;
+        .ok_or_else(|| wrong(message()))?;
     tower.architecture.layers = layer;
     tower.architecture.kinds.truncate(layer);
     Ok(tower)
@@ -247,24 +258,16 @@ fn qwen(f: &Fields<'_>, five: bool) -> Result<TowerConfig, ModelError> {
         false => (hidden as f64 * ratio) as usize,
     });
     let act = if five { "silu" } else { "quick_gelu" };
-    let mut a = Architecture::resolve(&json!({
-        "model_type": "clip_text_model",
-        "hidden_size": hidden,
-        "intermediate_size": inside,
-        "num_hidden_layers": f.count("depth").unwrap_or(32),
-        "num_attention_heads": f.count("num_heads").unwrap_or(16),
-        "hidden_act": f.text("hidden_act").unwrap_or(act),
-        "layer_norm_eps": 1e-6,
-        "vocab_size": 1,
-        "max_position_embeddings": 1,
-    }))?;
-    a.family = if five {
-        "Qwen2.5-VL tower"
-    } else {
-        "Qwen2-VL tower"
+    let counts = (
+        f.count("depth").unwrap_or(32),
+        f.count("num_heads").unwrap_or(16),
+    );
+    let act = f.text("hidden_act").unwrap_or(act);
+    let mut a = tower_blocks((hidden, inside), counts, act, 1e-6)?;
+    a.family = match five {
+        true => "Qwen2.5-VL tower",
+        false => "Qwen2-VL tower",
     };
-    a.causal = false;
-    a.embedding.position_offset = None;
     a.names.prefixes = &[("visual.", ""), ("model.visual.", "")];
     a.names.embed = "patch_embed.proj";
     a.names.layer = "blocks.{}.";
@@ -284,13 +287,13 @@ fn qwen(f: &Fields<'_>, five: bool) -> Result<TowerConfig, ModelError> {
         a.names.down = "mlp.down_proj";
     }
     if !a.head_dim.is_multiple_of(4) {
+        let width = a.head_dim;
         return Err(wrong(format!(
-            "heads of {} cannot turn by rows and columns",
-            a.head_dim
+            "heads of {width} cannot turn by rows and columns"
         )));
     }
-    let theta = f
-        .object("rope_parameters")
+    let rope = f.object("rope_parameters");
+    let theta = rope
         .and_then(|r| r.number("rope_theta"))
         .unwrap_or(10_000.0);
     // Half of the frequencies turn by the row, half by the column.
@@ -302,9 +305,8 @@ fn qwen(f: &Fields<'_>, five: bool) -> Result<TowerConfig, ModelError> {
     a.kinds.iter_mut().for_each(|k| k.rope = Some(0));
     let windows = five.then(|| {
         let whole = f.numbers("fullatt_block_indexes");
-        let whole = whole.map_or(vec![7, 15, 23, 31], |all| {
-            all.into_iter().map(|n| n as usize).collect()
-        });
+        let whole = whole.unwrap_or_else(|| vec![7.0, 15.0, 23.0, 31.0]);
+        let whole = whole.into_iter().map(|n| n as usize).collect();
         (f.count("window_size").unwrap_or(112), whole)
     });
     Ok(TowerConfig {

@@ -42,9 +42,9 @@ pub unsafe fn dot(kind: TensorType, rows: [&[u8]; TOGETHER], x: &[f32]) -> [f32;
         // SAFETY: rows and `x` hold `count` blocks.
         sums = unsafe {
             match kind {
-                TensorType::Q4_1 => four_bits::<20, 4>(rows, x, sums),
-                TensorType::Q4_0 => four_bits::<18, 2>(rows, x, sums),
-                _ => eight_bits(rows, x, sums),
+                TensorType::Q4_1 => blocks::<20, 4>(rows, x, sums),
+                TensorType::Q4_0 => blocks::<18, 2>(rows, x, sums),
+                _ => blocks::<34, 2>(rows, x, sums),
             }
         };
     }
@@ -75,11 +75,8 @@ fn widen<const BYTES: usize>(row: &[u8], scales: &mut Scales) {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 pub(super) unsafe fn scales<const BYTES: usize>(at: *const u8, count: usize) -> (__m512, __m512) {
-    let stride = _mm512_set1_epi32(BYTES as i32);
-    let places = _mm512_mullo_epi32(
-        stride,
-        _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
-    );
+    let numbers = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    let places = _mm512_mullo_epi32(_mm512_set1_epi32(BYTES as i32), numbers);
     let mask = ((1u32 << count.min(16)) - 1) as u16;
     // SAFETY: the mask lets only whole blocks be read, each longer than the four bytes taken of it.
     let heads = unsafe {
@@ -95,11 +92,11 @@ pub(super) unsafe fn scales<const BYTES: usize>(at: *const u8, count: usize) -> 
 }
 
 /// # Safety
-/// Each row holds a chunk of whole blocks of `BYTES` bytes whose digits begin at `HEAD`; `x` 32
+/// Each row holds a chunk of whole blocks of `BYTES` bytes, 34 of Q8_0, whose digits begin at `HEAD`; `x` 32
 /// numbers for each block.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
-unsafe fn four_bits<const BYTES: usize, const HEAD: usize>(
+unsafe fn blocks<const BYTES: usize, const HEAD: usize>(
     rows: [&[u8]; TOGETHER],
     x: &[f32],
     mut low: Sums,
@@ -115,64 +112,37 @@ unsafe fn four_bits<const BYTES: usize, const HEAD: usize>(
     let mut high = [_mm512_setzero_ps(); TOGETHER];
     let (x, _) = x.as_chunks::<BLOCK>();
     for (i, x) in x.iter().enumerate() {
-        // SAFETY: x has 32 numbers, and every row has block `i` with sixteen bytes of digits after
-        // its head.
+        // SAFETY: x has 32 numbers, and every row has block `i` with its sixteen or thirty-two bytes of digits
+        // after its head.
         unsafe {
-            let (x0, x1) = (
-                _mm512_loadu_ps(x.as_ptr()),
-                _mm512_loadu_ps(x.as_ptr().add(16)),
-            );
+            let x = [0, 16].map(|at| _mm512_loadu_ps(x.as_ptr().add(at)));
             for r in 0..TOGETHER {
-                let digits = rows[r].as_ptr().add(i * BYTES + HEAD);
-                _mm_prefetch::<_MM_HINT_T0>(digits.wrapping_add(ahead).cast());
-                let digits = _mm512_cvtepu8_epi32(_mm_loadu_si128(digits.cast()));
+                let at = rows[r].as_ptr().add(i * BYTES + HEAD);
+                _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(ahead).cast());
+                let at: *const __m128i = at.cast();
                 let factor = _mm512_set1_ps(scales[r].factor.get_unchecked(i).assume_init());
+                if BYTES == 34 {
+                    let whole = |at| _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(at)));
+                    let first = _mm512_mul_ps(whole(at), x[0]);
+                    let both = _mm512_fmadd_ps(whole(at.add(1)), x[1], first);
+                    low[r] = _mm512_fmadd_ps(both, factor, low[r]);
+                    continue;
+                }
+                let digits = _mm512_cvtepu8_epi32(_mm_loadu_si128(at));
                 let offset = _mm512_set1_ps(scales[r].offset.get_unchecked(i).assume_init());
                 let values = _mm512_fmadd_ps(steps, factor, offset);
                 // A look-up reads the lowest four bits only.
                 let first = _mm512_permutexvar_ps(digits, values);
                 let second = _mm512_permutexvar_ps(_mm512_srli_epi32::<4>(digits), values);
-                low[r] = _mm512_fmadd_ps(first, x0, low[r]);
-                high[r] = _mm512_fmadd_ps(second, x1, high[r]);
+                low[r] = _mm512_fmadd_ps(first, x[0], low[r]);
+                high[r] = _mm512_fmadd_ps(second, x[1], high[r]);
             }
         }
     }
-    std::array::from_fn(|r| _mm512_add_ps(low[r], high[r]))
-}
-
-/// # Safety
-/// Each row holds a chunk of whole blocks of Q8_0; `x` 32 numbers for each block.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
-unsafe fn eight_bits(rows: [&[u8]; TOGETHER], x: &[f32], mut sums: Sums) -> Sums {
-    const BYTES: usize = 34;
-    let ahead = AHEAD * rows[0].len();
-    let mut scales = [EMPTY; TOGETHER];
-    for (row, scales) in rows.iter().zip(&mut scales) {
-        widen::<BYTES>(row, scales);
+    match BYTES {
+        34 => low,
+        _ => std::array::from_fn(|r| _mm512_add_ps(low[r], high[r])),
     }
-    let (x, _) = x.as_chunks::<BLOCK>();
-    for (i, x) in x.iter().enumerate() {
-        // SAFETY: x has 32 numbers, and every row has block `i` with thirty-two bytes after its
-        // scale.
-        unsafe {
-            let (x0, x1) = (
-                _mm512_loadu_ps(x.as_ptr()),
-                _mm512_loadu_ps(x.as_ptr().add(16)),
-            );
-            for r in 0..TOGETHER {
-                let at = rows[r].as_ptr().add(i * BYTES + 2);
-                _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(ahead).cast());
-                let at: *const __m128i = at.cast();
-                let first = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(at)));
-                let second = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(at.add(1))));
-                let both = _mm512_fmadd_ps(second, x1, _mm512_mul_ps(first, x0));
-                let factor = _mm512_set1_ps(scales[r].factor.get_unchecked(i).assume_init());
-                sums[r] = _mm512_fmadd_ps(both, factor, sums[r]);
-            }
-        }
-    }
-    sums
 }
 
 const EMPTY: Scales = Scales {

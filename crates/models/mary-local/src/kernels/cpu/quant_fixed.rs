@@ -219,6 +219,14 @@ fn products(digits: __m512i, [high, middle, low]: [__m512i; 3]) -> __m512i {
     _mm512_dpbusd_epi32(_mm512_slli_epi32::<8>(sum), digits, low)
 }
 
+/// Numbers of sixteen bits, sixteen times each.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+fn halves(a: i16, b: i16) -> __m512i {
+    let first = _mm512_castsi256_si512(_mm256_set1_epi16(a));
+    _mm512_inserti64x4::<1>(first, _mm256_set1_epi16(b))
+}
+
 /// Sixteen scales or sums of groups.
 ///
 /// # Safety
@@ -276,22 +284,9 @@ unsafe fn pairs<const FIVE: bool>(
                 // SAFETY: as above.
                 let bits = unsafe { _mm512_broadcast_i64x4(get(blocks[r].wrapping_add(16))) };
                 // Bit `group` of every byte becomes bit 4; what comes over from a neighbour is cut off.
-                let by = |left: i16, right: i16| {
-                    _mm512_inserti64x4::<1>(
-                        _mm512_castsi256_si512(_mm256_set1_epi16(left)),
-                        _mm256_set1_epi16(right),
-                    )
-                };
-                let (c, d) = if half == 0 {
-                    (
-                        _mm512_sllv_epi16(bits, by(4, 2)),
-                        _mm512_sllv_epi16(bits, by(3, 1)),
-                    )
-                } else {
-                    (
-                        _mm512_srlv_epi16(bits, by(0, 2)),
-                        _mm512_srlv_epi16(bits, by(1, 3)),
-                    )
+                let [c, d] = match half {
+                    0 => [halves(4, 2), halves(3, 1)].map(|by| _mm512_sllv_epi16(bits, by)),
+                    _ => [halves(0, 2), halves(1, 3)].map(|by| _mm512_srlv_epi16(bits, by)),
                 };
                 a = _mm512_ternarylogic_epi32::<0xF8>(a, c, fifth);
                 b = _mm512_ternarylogic_epi32::<0xF8>(b, d, fifth);
@@ -312,10 +307,6 @@ unsafe fn pairs<const FIVE: bool>(
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 unsafe fn six_bits(blocks: [*const u8; TOGETHER], x: &Fixed, i: usize, sums: &mut Sums) {
     let (nibble, six) = (_mm512_set1_epi8(15), _mm512_set1_epi8(63));
-    let halves = |a: i16, b: i16| {
-        let first = _mm512_castsi256_si512(_mm256_set1_epi16(a));
-        _mm512_inserti64x4::<1>(first, _mm256_set1_epi16(b))
-    };
     let (up, down) = (halves(4, 2), halves(0, 2));
     let twice = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
     let fourfold = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
@@ -339,11 +330,9 @@ unsafe fn six_bits(blocks: [*const u8; TOGETHER], x: &Fixed, i: usize, sums: &mu
             // SAFETY: each half has 64 bytes of low digits and 32 bytes of high ones.
             let (raw, above) = unsafe {
                 let above = get(blocks[r].wrapping_add(128 + 32 * half));
-                (
-                    get(blocks[r].wrapping_add(64 * half)),
-                    _mm512_broadcast_i64x4(above),
-                )
+                (get(blocks[r].wrapping_add(64 * half)), above)
             };
+            let above = _mm512_broadcast_i64x4(above);
             let join = |low: __m512i, high: __m512i| {
                 _mm512_and_si512(six, _mm512_ternarylogic_epi32::<0xCA>(nibble, low, high))
             };
@@ -421,17 +410,12 @@ unsafe fn four_bits<const BYTES: usize, const HEAD: usize>(
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 unsafe fn four_blocks<const BYTES: usize>(at: *const u8, left: usize) -> __m512i {
     // SAFETY: only blocks that are there are read.
-    unsafe {
-        let mut all = _mm512_zextsi128_si512(get(at));
-        if left > 1 {
-            all = _mm512_inserti32x4::<1>(all, get(at.wrapping_add(BYTES)));
-        }
-        if left > 2 {
-            all = _mm512_inserti32x4::<2>(all, get(at.wrapping_add(2 * BYTES)));
-        }
-        if left > 3 {
-            all = _mm512_inserti32x4::<3>(all, get(at.wrapping_add(3 * BYTES)));
-        }
-        all
-    }
+    let block = |i: usize| match i < left {
+        true => unsafe { get(at.wrapping_add(i * BYTES)) },
+        false => _mm_setzero_si128(),
+    };
+    let first = _mm512_zextsi128_si512(block(0));
+    let both = _mm512_inserti32x4::<1>(first, block(1));
+    let three = _mm512_inserti32x4::<2>(both, block(2));
+    _mm512_inserti32x4::<3>(three, block(3))
 }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Kind, Processor, Size};
+use super::{Cutting, Processor, Size};
 use crate::pictures::decode::MOST_PIXELS;
 use crate::pictures::{Filter, VisionError};
 
@@ -25,8 +25,8 @@ const HALF: [f64; 3] = [0.5; 3];
 /// Largest side that a description may ask for.
 const MOST: usize = 1 << 14;
 
-fn wrong(what: String) -> VisionError {
-    VisionError::Config(what)
+fn wrong(what: impl Into<String>) -> VisionError {
+    VisionError::Config(what.into())
 }
 
 /// The class without what only says how it is implemented.
@@ -50,7 +50,7 @@ pub(super) fn read(config: &Value) -> Result<Processor, VisionError> {
         "Gemma3" => (Some(Size::Exact(224, 224)), Filter::Bilinear, half, false),
         "Idefics3" | "SmolVLM" => (None, Filter::Lanczos, half, false),
         "Qwen2VL" => (None, Filter::Bicubic, clip, false),
-        "" => return Err(wrong("no `image_processor_type` is named".to_owned())),
+        "" => return Err(wrong("no `image_processor_type` is named")),
         other => return Err(wrong(format!("the processor `{other}` is not known"))),
     };
     let fields = Fields(config);
@@ -70,7 +70,7 @@ pub(super) fn read(config: &Value) -> Result<Processor, VisionError> {
     let settings = Settings {
         size,
         crop,
-        filter: match config.get("resample").filter(|r| !r.is_null()) {
+        filter: match fields.given("resample") {
             None => filter,
             Some(number) => number
                 .as_u64()
@@ -86,48 +86,41 @@ pub(super) fn read(config: &Value) -> Result<Processor, VisionError> {
         deviation: fields.triple("image_std")?.unwrap_or(deviation),
     };
     if settings.deviation.contains(&0.0) {
-        return Err(wrong("`image_std` holds a zero".to_owned()));
+        return Err(wrong("`image_std` holds a zero"));
     }
-    let kind = kind(class, &fields, &settings)?;
-    Ok(Processor { settings, kind })
+    let cutting = cutting(class, &fields, &settings)?;
+    Ok(Processor { settings, cutting })
 }
 
-fn kind(class: &str, fields: &Fields<'_>, settings: &Settings) -> Result<Kind, VisionError> {
+fn cutting(class: &str, fields: &Fields<'_>, settings: &Settings) -> Result<Cutting, VisionError> {
     Ok(match class {
-        "Llava" if fields.flag("do_pad", false) => Kind::Square,
+        "Llava" if fields.flag("do_pad", false) => Cutting::Square,
         "Gemma3" if fields.flag("do_pan_and_scan", false) => {
             return Err(wrong(
-                "`do_pan_and_scan` (several crops of long pictures) is not supported".to_owned(),
+                "`do_pan_and_scan` (several crops of long pictures) is not supported",
             ));
         }
-        "LlavaNext" => {
-            if settings.size.is_none() {
-                return Err(wrong(
-                    "LLaVA-NeXT without `do_resize` is not known".to_owned(),
-                ));
-            }
-            Kind::Tiles(fields.areas("image_grid_pinpoints")?)
+        "LlavaNext" if settings.size.is_none() => {
+            return Err(wrong("LLaVA-NeXT without `do_resize` is not known"));
         }
-        "Idefics3" | "SmolVLM" => Kind::Split {
-            longest: match fields.flag("do_resize", true) {
-                true => fields.within("size", "longest_edge").unwrap_or(4 * 364),
-                false => {
-                    return Err(wrong(
-                        "Idefics3 without `do_resize` is not known".to_owned(),
-                    ));
-                }
-            },
-            side: fields
-                .within("max_image_size", "longest_edge")
-                .unwrap_or(364),
-            cut: fields.flag("do_image_splitting", true),
-        },
+        "LlavaNext" => Cutting::Tiles(fields.areas("image_grid_pinpoints")?),
+        "Idefics3" | "SmolVLM" if !fields.flag("do_resize", true) => {
+            return Err(wrong("Idefics3 without `do_resize` is not known"));
+        }
+        "Idefics3" | "SmolVLM" => {
+            let longest = |name: &str| fields.within(name, "longest_edge");
+            Cutting::Split {
+                longest: longest("size").unwrap_or(4 * 364),
+                side: longest("max_image_size").unwrap_or(364),
+                cut: fields.flag("do_image_splitting", true),
+            }
+        }
         "Qwen2VL" => {
             let own = |old: &str, new: &str, usual: usize| {
                 let old = fields.count(old);
                 old.or_else(|| fields.within("size", new)).unwrap_or(usual)
             };
-            Kind::Native {
+            Cutting::Native {
                 patch: fields.side("patch_size", 14)?,
                 merge: fields.side("merge_size", 2)?,
                 frames: fields.side("temporal_patch_size", 2)?,
@@ -135,13 +128,18 @@ fn kind(class: &str, fields: &Fields<'_>, settings: &Settings) -> Result<Kind, V
                 most: own("max_pixels", "longest_edge", 28 * 28 * 1280).min(MOST_PIXELS),
             }
         }
-        _ => Kind::Plain,
+        _ => Cutting::Plain,
     })
 }
 
 struct Fields<'a>(&'a Value);
 
 impl Fields<'_> {
+    /// What a field says, unless that is nothing.
+    fn given(&self, name: &str) -> Option<&Value> {
+        self.0.get(name).filter(|v| !v.is_null())
+    }
+
     fn flag(&self, name: &str, usual: bool) -> bool {
         self.0.get(name).and_then(Value::as_bool).unwrap_or(usual)
     }
@@ -168,7 +166,7 @@ impl Fields<'_> {
 
     /// `224`, `{"shortest_edge": 224}` or `{"height": 224, "width": 224}`.
     fn size(&self, name: &str) -> Result<Option<Size>, VisionError> {
-        let Some(value) = self.0.get(name).filter(|v| !v.is_null()) else {
+        let Some(value) = self.given(name) else {
             return Ok(None);
         };
         let side = |name: &str| value.get(name).and_then(count);
@@ -191,27 +189,23 @@ impl Fields<'_> {
     }
 
     fn triple(&self, name: &str) -> Result<Option<[f64; 3]>, VisionError> {
-        let Some(value) = self.0.get(name).filter(|v| !v.is_null()) else {
+        let Some(value) = self.given(name) else {
             return Ok(None);
         };
         let all: Option<Vec<f64>> = value
             .as_array()
             .and_then(|all| all.iter().map(Value::as_f64).collect());
         let all = all.and_then(|all| <[f64; 3]>::try_from(all).ok());
-        let all = all.filter(|all| all.iter().all(|x| x.is_finite()));
-        all.map(Some)
-            .ok_or_else(|| wrong(format!("`{name}` is {value}, not three numbers")))
+        match all.filter(|all| all.iter().all(|x| x.is_finite())) {
+            None => Err(wrong(format!("`{name}` is {value}, not three numbers"))),
+            three => Ok(three),
+        }
     }
 
     fn areas(&self, name: &str) -> Result<Vec<(usize, usize)>, VisionError> {
-        let Some(value) = self.0.get(name).filter(|v| !v.is_null()) else {
-            return Ok(vec![
-                (336, 672),
-                (672, 336),
-                (672, 672),
-                (1008, 336),
-                (336, 1008),
-            ]);
+        let Some(value) = self.given(name) else {
+            let usual = [(336, 672), (672, 336), (672, 672), (1008, 336), (336, 1008)];
+            return Ok(usual.into());
         };
         let area = |pair: &Value| -> Option<(usize, usize)> {
             let (height, width) = (count(pair.get(0)?)?, count(pair.get(1)?)?);
@@ -221,12 +215,9 @@ impl Fields<'_> {
         let all: Option<Vec<_>> = value
             .as_array()
             .and_then(|all| all.iter().map(area).collect());
-        all.filter(|all| (1..=1024).contains(&all.len()))
-            .ok_or_else(|| {
-                wrong(format!(
-                    "`{name}` is {value}, not a list of heights and widths"
-                ))
-            })
+        let message = || format!("`{name}` is {value}, not a list of heights and widths");
+        let some = all.filter(|all| (1..=1024).contains(&all.len()));
+        some.ok_or_else(|| wrong(message()))
     }
 }
 

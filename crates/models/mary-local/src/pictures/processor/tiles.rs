@@ -1,11 +1,30 @@
 //! Pictures of any resolution: LLaVA 1.6's tiles, Idefics3's splitting and Qwen2-VL's own resolution.
 
-use super::{Layout, Prepared, Processor, Size};
+use super::{Layout, Prepared, Processor, Size, View};
 use crate::pictures::decode::bounded;
 use crate::pictures::{Picture, VisionError, resize};
 
 /// Tiles of one picture at most.
 const MOST_TILES: usize = 1024;
+
+fn shape(picture: &Picture, why: impl Into<String>) -> VisionError {
+    VisionError::Shape {
+        width: picture.width(),
+        height: picture.height(),
+        why: why.into(),
+    }
+}
+
+/// A picture of Idefics3 that is not cut.
+fn uncut(view: View) -> Prepared {
+    Prepared {
+        views: vec![view],
+        layout: Layout::Split {
+            rows: 0,
+            columns: 0,
+        },
+    }
+}
 
 /// LLaVA 1.6: the picture as a whole, and its tiles.
 pub(super) fn any_resolution(
@@ -15,22 +34,16 @@ pub(super) fn any_resolution(
 ) -> Result<Prepared, VisionError> {
     let s = &by.settings;
     let original = (picture.height(), picture.width());
-    let shape = |why: &str| VisionError::Shape {
-        width: picture.width(),
-        height: picture.height(),
-        why: why.to_owned(),
-    };
     let (height, width) =
-        best(original, areas).ok_or_else(|| shape("no area of tiles suits it"))?;
-    let (side, whole) = match (s.crop, s.size) {
-        (Some((side, _)), Some(Size::Exact(h, w))) => (side, (h, w)),
-        (Some((side, _)), Some(Size::Shortest(edge))) => (side, (edge, edge)),
-        (None, Some(Size::Exact(h, w))) => (h, (h, w)),
-        (None, Some(Size::Shortest(edge))) => (edge, (edge, edge)),
-        (_, None) => return Err(shape("the processor names no size")),
+        best(original, areas).ok_or_else(|| shape(picture, "no area of tiles suits it"))?;
+    let whole = match s.size {
+        Some(Size::Exact(height, width)) => (height, width),
+        Some(Size::Shortest(edge)) => (edge, edge),
+        None => return Err(shape(picture, "the processor names no size")),
     };
+    let side = s.crop.map_or(whole.0, |(side, _)| side);
     if (height.div_ceil(side)).saturating_mul(width.div_ceil(side)) > MOST_TILES {
-        return Err(shape("it would be cut into more than 1024 tiles"));
+        return Err(shape(picture, "it would be cut into more than 1024 tiles"));
     }
     let (inner_height, inner_width) = fitting(original, (height, width));
     let inner = by.resized(picture, inner_height, inner_width)?;
@@ -59,11 +72,8 @@ fn best((height, width): (usize, usize), areas: &[(usize, usize)]) -> Option<(us
     let (mut most_kept, mut least_wasted) = (0, usize::MAX);
     for &(h, w) in areas {
         let scale = (w as f64 / width as f64).min(h as f64 / height as f64);
-        let (scaled_width, scaled_height) = (
-            (width as f64 * scale) as usize,
-            (height as f64 * scale) as usize,
-        );
-        let kept = (scaled_width * scaled_height).min(width * height);
+        let scaled = |side: usize| (side as f64 * scale) as usize;
+        let kept = (scaled(width) * scaled(height)).min(width * height);
         let wasted = (w * h).saturating_sub(kept);
         if kept > most_kept || (kept == most_kept && wasted < least_wasted) {
             (most_kept, least_wasted) = (kept, wasted);
@@ -96,14 +106,7 @@ pub(super) fn split(
     let (height, width) = idefics_size(picture.height(), picture.width(), longest);
     let sized = by.resized(picture, height, width)?;
     if !cut {
-        let whole = by.resized(&sized, side, side)?;
-        return Ok(Prepared {
-            views: vec![by.numbers(&whole)],
-            layout: Layout::Split {
-                rows: 0,
-                columns: 0,
-            },
-        });
+        return Ok(uncut(by.numbers(&by.resized(&sized, side, side)?)));
     }
     let ratio = width as f64 / height as f64;
     let up = |n: usize| n.div_ceil(side) * side;
@@ -119,24 +122,13 @@ pub(super) fn split(
     bounded(width, height)?;
     let sized = by.resized(&sized, height, width)?;
     if height <= side && width <= side {
-        return Ok(Prepared {
-            views: vec![by.numbers(&sized)],
-            layout: Layout::Split {
-                rows: 0,
-                columns: 0,
-            },
-        });
+        return Ok(uncut(by.numbers(&sized)));
     }
     let (rows, columns) = (height / side, width / side);
     if rows * columns > MOST_TILES {
-        return Err(VisionError::Shape {
-            width: picture.width(),
-            height: picture.height(),
-            why: format!(
-                "it would be cut into {} tiles; at most {MOST_TILES} are",
-                rows * columns
-            ),
-        });
+        let count = rows * columns;
+        let why = format!("it would be cut into {count} tiles; at most {MOST_TILES} are");
+        return Err(shape(picture, why));
     }
     let mut views = Vec::with_capacity(rows * columns + 1);
     for row in 0..rows {
@@ -145,7 +137,7 @@ pub(super) fn split(
             views.push(by.numbers(&sized.window(x, y, side, side)));
         }
     }
-    views.push(by.numbers(&resize(&sized, side, side, by.filter())));
+    views.push(by.numbers(&resize(&sized, side, side, by.settings.filter)));
     Ok(Prepared {
         views,
         layout: Layout::Split { rows, columns },
@@ -161,16 +153,11 @@ fn idefics_size(height: usize, width: usize, longest: usize) -> (usize, usize) {
         (longest, even((longest as f64 * ratio) as usize).max(1))
     };
     let ratio = width as f64 / height as f64;
+    let longest = IDEFICS_LONGEST as f64;
     if width >= height && width > IDEFICS_LONGEST {
-        (
-            ((IDEFICS_LONGEST as f64 / ratio) as usize).max(1),
-            IDEFICS_LONGEST,
-        )
+        (((longest / ratio) as usize).max(1), IDEFICS_LONGEST)
     } else if height > width && height > IDEFICS_LONGEST {
-        (
-            IDEFICS_LONGEST,
-            ((IDEFICS_LONGEST as f64 * ratio) as usize).max(1),
-        )
+        (IDEFICS_LONGEST, ((longest * ratio) as usize).max(1))
     } else {
         (height, width)
     }
@@ -186,11 +173,8 @@ pub(super) fn smart(
 ) -> Result<(usize, usize), VisionError> {
     let (height, width) = (picture.height() as f64, picture.width() as f64);
     if height.max(width) / height.min(width) > 200.0 {
-        return Err(VisionError::Shape {
-            width: picture.width(),
-            height: picture.height(),
-            why: "this processor takes sides whose ratio is at most 200".to_owned(),
-        });
+        let why = "this processor takes sides whose ratio is at most 200";
+        return Err(shape(picture, why));
     }
     let f = factor as f64;
     // Halves go to the even neighbour, as in Python.
@@ -206,11 +190,8 @@ pub(super) fn smart(
         w = (width * beta / f).ceil() * f;
     }
     if h < f || w < f {
-        return Err(VisionError::Shape {
-            width: picture.width(),
-            height: picture.height(),
-            why: format!("a side is less than half a token of {factor} pixels"),
-        });
+        let why = format!("a side is less than half a token of {factor} pixels");
+        return Err(shape(picture, why));
     }
     Ok((h as usize, w as usize))
 }
