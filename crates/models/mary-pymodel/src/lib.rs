@@ -16,7 +16,7 @@ mod provider;
 mod reading;
 
 pub use model::{Answering, Answers, Together};
-pub use provider::{PythonFiles, card_of, most_together};
+pub use provider::{PythonFiles, card_of, default_interpreter, most_together};
 pub use reading::{read_answer, read_answers, read_error};
 
 /// The Python side: an adapter around an object, and a program that serves it over pipes.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mary_contract::{
@@ -25,41 +25,35 @@ const PATIENCE: u32 = 3;
 /// Settings that are ours and not the object's.
 const OURS: [&str; 3] = ["python", "timeout", "loading"];
 
-/// What is known of an object once its process is there.
-struct Known {
-    card: ModelCard,
-    together: BTreeMap<RequestKind, usize>,
-}
-
 /// Opens Python objects in files, each in a child process. A process that was started to ask what its
 /// object can do is kept for the run.
 #[derive(Default)]
 pub struct PythonFiles {
-    started: Mutex<Vec<(String, Process, Known)>>,
+    started: Mutex<Vec<(String, Answering<ChildObject>)>>,
 }
 
 impl PythonFiles {
     pub fn new() -> Self {
         Self::default()
     }
+}
 
-    fn start(
-        &self,
-        model: &ModelRef,
-        settings: &ModelSettings,
-    ) -> Result<(Process, Known), ModelError> {
-        let served = served(model, settings)?;
-        let (process, said) = Process::start(&served)?;
-        let mut card = card_of(model, &said);
-        card.fingerprint = fingerprint(&served, &card.fingerprint)?;
-        let conventions = &mut card.conventions;
-        conventions.insert(
-            "python".into(),
-            "answered by a Python object in a child process".into(),
-        );
-        let together = most_together(&said);
-        Ok((process, Known { card, together }))
-    }
+fn start(model: &ModelRef, settings: &ModelSettings) -> Result<Answering<ChildObject>, ModelError> {
+    let served = served(model, settings)?;
+    let (process, said) = Process::start(&served)?;
+    let mut card = card_of(model, &said);
+    card.fingerprint = fingerprint(&served, &card.fingerprint)?;
+    let how = "answered by a Python object in a child process";
+    card.conventions.insert("python".into(), how.into());
+    let object = ChildObject {
+        served,
+        together: most_together(&said),
+        state: Mutex::new(State {
+            process: Some(process),
+            deaths: 0,
+        }),
+    };
+    Ok(Answering::new(card, object))
 }
 
 impl Provider for PythonFiles {
@@ -76,10 +70,10 @@ impl Provider for PythonFiles {
     }
 
     fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard, ModelError> {
-        let (process, known) = self.start(model, settings)?;
-        let card = known.card.clone();
+        let object = start(model, settings)?;
+        let card = object.card().clone();
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        started.push((key(model, settings), process, known));
+        started.push((key(model, settings), object));
         Ok(card)
     }
 
@@ -89,24 +83,12 @@ impl Provider for PythonFiles {
         settings: &ModelSettings,
     ) -> Result<Box<dyn Model>, ModelError> {
         let wanted = key(model, settings);
-        let waiting = {
-            let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-            let at = started.iter().position(|(key, _, _)| *key == wanted);
-            at.map(|at| started.swap_remove(at))
-        };
-        let (process, known) = match waiting {
-            Some((_, process, known)) => (process, known),
-            None => self.start(model, settings)?,
-        };
-        let object = ChildObject {
-            served: served(model, settings)?,
-            together: known.together,
-            state: Mutex::new(State {
-                process: Some(process),
-                deaths: 0,
-            }),
-        };
-        Ok(Box::new(Answering::new(known.card, object)))
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = started.iter().position(|(key, _)| *key == wanted) {
+            return Ok(Box::new(started.swap_remove(at).1));
+        }
+        drop(started);
+        Ok(Box::new(start(model, settings)?))
     }
 }
 
@@ -146,16 +128,10 @@ pub fn card_of(model: &ModelRef, said: &Value) -> ModelCard {
 
 /// How many requests of each kind an object takes in one call, from what it says about itself.
 pub fn most_together(said: &Value) -> BTreeMap<RequestKind, usize> {
-    [
-        RequestKind::Generate,
-        RequestKind::Score,
-        RequestKind::Observe,
-    ]
-    .into_iter()
-    .filter_map(|kind| {
-        let name = serde_json::to_value(kind).ok()?;
-        let most = said["together"][name.as_str()?].as_u64()?;
-        Some((kind, usize::try_from(most).ok()?))
+    let told = said["together"].as_object().into_iter().flatten();
+    told.filter_map(|(kind, most)| {
+        let kind = serde_json::from_value(kind.as_str().into()).ok()?;
+        Some((kind, usize::try_from(most.as_u64()?).ok()?))
     })
     .collect()
 }
@@ -207,10 +183,14 @@ fn served(model: &ModelRef, settings: &ModelSettings) -> Result<Served, ModelErr
     })
 }
 
-/// The interpreter: the user's word, the environment's, that of an active virtual environment, or the usual.
 fn interpreter(settings: &ModelSettings) -> String {
     let named = settings.args.get("python").cloned();
-    let named = named.or_else(|| std::env::var("MARY_PYTHON").ok().filter(|p| !p.is_empty()));
+    named.unwrap_or_else(default_interpreter)
+}
+
+/// The interpreter where the user names none: the environment's, that of an active virtual environment, or the usual.
+pub fn default_interpreter() -> String {
+    let named = std::env::var("MARY_PYTHON").ok().filter(|p| !p.is_empty());
     named.unwrap_or_else(|| {
         let active = std::env::var_os("VIRTUAL_ENV").map(|folder| {
             let bin = if cfg!(windows) {
@@ -266,20 +246,53 @@ struct State {
 }
 
 impl ChildObject {
-    /// The process, started again where it is gone.
-    fn process<'a>(&self, state: &'a mut State) -> Result<&'a mut Process, ModelError> {
-        match &mut state.process {
-            Some(process) => Ok(process),
-            gone => match Process::start(&self.served) {
-                Ok((process, _)) => Ok(gone.insert(process)),
-                // It was there once: the same command goes on when it can be had again.
-                Err(error) => Err(ModelError {
-                    kind: ErrorKind::Overloaded,
-                    message: format!("it could not be started again: {}", error.message),
-                    hint: error.hint,
-                }),
-            },
+    /// Asks the process, which is started again where it is gone.
+    fn exchange(
+        &self,
+        asked: serde_json::Result<String>,
+        stopping: &mut dyn FnMut() -> bool,
+    ) -> (MutexGuard<'_, State>, Result<String, NoAnswer>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = state.exchange(&self.served, asked, stopping);
+        match answer {
+            Ok(_) => state.deaths = 0,
+            Err(_) => state.process = None,
         }
+        (state, answer)
+    }
+}
+
+impl State {
+    fn exchange(
+        &mut self,
+        served: &Served,
+        asked: serde_json::Result<String>,
+        stopping: &mut dyn FnMut() -> bool,
+    ) -> Result<String, NoAnswer> {
+        let line = asked.map_err(|error| {
+            NoAnswer::Refused(ModelError::new(ErrorKind::Internal, error.to_string()))
+        })?;
+        let process = match &mut self.process {
+            Some(process) => process,
+            gone => {
+                // It was there once: the same command goes on when it can be had again.
+                let started = Process::start(served).map_err(|error| {
+                    let message = format!("it could not be started again: {}", error.message);
+                    NoAnswer::Refused(overloaded(message, error.hint))
+                });
+                gone.insert(started?.0)
+            }
+        };
+        process.ask(&line, served.timeout, stopping)
+    }
+}
+
+fn overloaded(message: String, hint: Option<String>) -> ModelError {
+    let kind = ErrorKind::Overloaded;
+    ModelError {
+        kind,
+        message,
+        hint,
     }
 }
 
@@ -289,26 +302,11 @@ impl Answers for ChildObject {
         request: &Request,
         stopping: &mut dyn FnMut() -> bool,
     ) -> Option<Result<Reply, ModelError>> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let line = match serde_json::to_string(request) {
-            Ok(line) => line,
-            Err(error) => {
-                return Some(Err(ModelError::new(ErrorKind::Internal, error.to_string())));
-            }
-        };
-        let process = match self.process(&mut state) {
-            Ok(process) => process,
-            Err(error) => return Some(Err(error)),
-        };
-        let trouble = match process.ask(&line, self.served.timeout, stopping) {
-            Ok(text) => {
-                state.deaths = 0;
-                return Some(read_answer(request, &text));
-            }
-            Err(NoAnswer::Stopping) => {
-                state.process = None;
-                return None;
-            }
+        let (mut state, answer) = self.exchange(serde_json::to_string(request), stopping);
+        let error = match answer {
+            Ok(text) => return Some(read_answer(request, &text)),
+            Err(NoAnswer::Stopping) => return None,
+            Err(NoAnswer::Refused(error)) => return Some(Err(error)),
             Err(NoAnswer::Died(how)) => ModelError::new(
                 ErrorKind::Transport,
                 format!("the Python process died while it answered: {how}"),
@@ -322,17 +320,13 @@ impl Answers for ChildObject {
             )
             .hint("give it longer: --model-arg timeout=SECONDS"),
         };
-        state.process = None;
         state.deaths += 1;
         if state.deaths < PATIENCE {
-            return Some(Err(trouble));
+            return Some(Err(error));
         }
         state.deaths = 0;
-        Some(Err(ModelError {
-            kind: ErrorKind::Overloaded,
-            message: format!("{PATIENCE} times in a row: {}", trouble.message),
-            hint: trouble.hint,
-        }))
+        let message = format!("{PATIENCE} times in a row: {}", error.message);
+        Some(Err(overloaded(message, error.hint)))
     }
 
     fn most_together(&self, kind: RequestKind) -> usize {
@@ -340,27 +334,19 @@ impl Answers for ChildObject {
     }
 
     fn ask_together(&self, requests: &[Request], stopping: &mut dyn FnMut() -> bool) -> Together {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (Ok(line), Ok(process)) = (serde_json::to_string(requests), self.process(&mut state))
-        else {
-            // Asked alone, each says what is wrong.
-            return Together::Apart;
-        };
-        let how = match process.ask(&line, self.served.timeout, stopping) {
+        let (_state, answer) = self.exchange(serde_json::to_string(requests), stopping);
+        let how = match answer {
             Ok(text) => {
-                state.deaths = 0;
                 return read_answers(requests, &text).map_or(Together::Apart, Together::Answers);
             }
-            Err(NoAnswer::Stopping) => {
-                state.process = None;
-                return Together::Stopping;
-            }
+            Err(NoAnswer::Stopping) => return Together::Stopping,
+            // Asked alone, each says what is wrong.
+            Err(NoAnswer::Refused(_)) => return Together::Apart,
             Err(NoAnswer::Died(how)) => format!("died ({how})"),
             Err(NoAnswer::Late(limit)) => {
                 format!("gave no answer within {} s", limit.as_secs_f64())
             }
         };
-        state.process = None;
         notice(&format!(
             "{}: the Python process {how} when asked {} things at once; they are asked one by one",
             self.served.file,

@@ -1,19 +1,22 @@
-//! One file per command.
+//! One file per command, and one line in [`COMMANDS`]; what several commands share stands beside them.
 
 pub mod adapter;
 pub mod ask;
 pub mod audit;
 pub mod cache;
 mod carry_out;
+pub mod chapters;
 pub mod compare;
 pub mod completions;
 pub mod confounds;
 pub mod data;
 pub mod development;
+pub mod doctor;
 pub mod export;
 pub mod family;
 pub mod grow;
 pub mod harness;
+pub mod import;
 pub mod init;
 mod instruments;
 pub mod items;
@@ -46,6 +49,41 @@ mod tuned;
 pub mod tuning;
 pub mod twins;
 pub mod view;
+
+use crate::command::Entry;
+
+/// Every command, in the order in which help lists them.
+pub const COMMANDS: &[Entry] = &[
+    Entry::of::<run::RunArgs>(),
+    Entry::of::<resume::ResumeArgs>(),
+    Entry::of::<sweep::SweepArgs>(),
+    Entry::of::<score::ScoreArgs>(),
+    Entry::of::<observe::ObserveArgs>(),
+    Entry::of::<ask::AskArgs>(),
+    Entry::of::<rescore::RescoreArgs>(),
+    Entry::of::<report::ReportArgs>(),
+    Entry::of::<view::ViewArgs>(),
+    Entry::of::<runs::RunsArgs>(),
+    Entry::of::<compare::CompareArgs>(),
+    Entry::of::<confounds::ConfoundsArgs>(),
+    Entry::of::<matrix::MatrixArgs>(),
+    Entry::of::<export::ExportArgs>(),
+    Entry::of::<import::ImportArgs>(),
+    Entry::of::<merge::MergeArgs>(),
+    Entry::of::<submit::SubmitArgs>(),
+    Entry::of::<jobs::JobsArgs>(),
+    Entry::of::<tasks::TasksArgs>(),
+    Entry::of::<items::ItemsArgs>(),
+    Entry::of::<models::ModelsArgs>(),
+    Entry::of::<data::DataArgs>(),
+    Entry::of::<cache::CacheArgs>(),
+    Entry::of::<grow::GrowArgs>(),
+    Entry::of::<tune::TuneArgs>(),
+    Entry::of::<init::InitArgs>(),
+    Entry::of::<doctor::DoctorArgs>(),
+    Entry::of::<study::StudyArgs>(),
+    Entry::of::<completions::CompletionsArgs>(),
+];
 
 /// Prints what can be piped. A reader that went away (`| head`) is no error.
 pub fn print(text: &str) -> anyhow::Result<()> {

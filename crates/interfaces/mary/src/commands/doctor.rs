@@ -1,0 +1,248 @@
+//! `mary doctor`: what this machine has, and what would not work on it and why.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use clap::Args;
+use mary_fetch::datasets::LocalData;
+use mary_local::machine;
+use serde::Serialize;
+
+use crate::command::Command;
+use crate::exit::Status;
+use crate::settings::Place;
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How a part of the machine stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Health {
+    Good,
+    /// Something optional is missing.
+    Absent,
+    /// Runs will fail.
+    Bad,
+}
+
+#[derive(Debug, Serialize)]
+struct Check {
+    part: &'static str,
+    health: Health,
+    /// What was found.
+    found: String,
+    /// What does not work without it, and what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<String>,
+}
+
+impl Command for DoctorArgs {
+    const NAME: &str = "doctor";
+    const ABOUT: &str =
+        "Check this machine: processor, GPU, memory, folders, datasets, keys, Python";
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        let checks = [
+            processor(),
+            memory(),
+            gpu(),
+            folder("runs", &place.runs, "--output-path"),
+            folder("cache", &place.cache, "--cache-dir"),
+            datasets(place),
+            keys(),
+            python(),
+        ];
+        if self.json {
+            super::print_json(&serde_json::json!({
+                "version": crate::version::long(), "checks": checks,
+            }))?;
+        } else {
+            super::print(&page(&checks))?;
+        }
+        match checks.iter().any(|c| c.health == Health::Bad) {
+            true => Ok(Status::Missing),
+            false => Ok(Status::Done),
+        }
+    }
+}
+
+fn page(checks: &[Check]) -> String {
+    let mut text = format!("mary {}\n\n", crate::version::long());
+    for check in checks {
+        let mark = match check.health {
+            Health::Good => "ok",
+            Health::Absent => "--",
+            Health::Bad => "NO",
+        };
+        text.push_str(&format!("{mark}  {:<10} {}\n", check.part, check.found));
+        for line in check.advice.iter().flat_map(|a| a.lines()) {
+            text.push_str(&format!("{:15}{line}\n", ""));
+        }
+    }
+    text
+}
+
+fn good(part: &'static str, found: String) -> Check {
+    Check {
+        part,
+        health: Health::Good,
+        found,
+        advice: None,
+    }
+}
+
+fn absent(part: &'static str, found: String, advice: impl Into<String>) -> Check {
+    Check {
+        part,
+        health: Health::Absent,
+        found,
+        advice: Some(advice.into()),
+    }
+}
+
+fn bad(part: &'static str, found: String, advice: impl Into<String>) -> Check {
+    Check {
+        health: Health::Bad,
+        ..absent(part, found, advice)
+    }
+}
+
+fn processor() -> Check {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let cores = mary_platform::counted(cores, "core");
+    let found = format!("{cores}, {}", machine::instructions());
+    match machine::misspelt_cpu() {
+        Some(said) => {
+            let choices: Vec<&str> = machine::cpu_choices().collect();
+            let advice = format!("MARY_CPU is one of {}", choices.join(", "));
+            bad(
+                "processor",
+                format!("{found}; MARY_CPU={said} is ignored"),
+                advice,
+            )
+        }
+        None => good("processor", found),
+    }
+}
+
+/// Below this, models of a few hundred million parameters do not fit.
+const LITTLE: u64 = 2 << 30;
+
+fn memory() -> Check {
+    let Some(free) = mary_platform::available_memory() else {
+        return absent(
+            "memory",
+            "unknown".into(),
+            "the system does not say how much is free",
+        );
+    };
+    let found = format!("{} free", size(free));
+    if free < LITTLE {
+        return absent(
+            "memory",
+            found,
+            "enough for small models; --model-arg memory=MEGABYTES sets a limit",
+        );
+    }
+    good("memory", found)
+}
+
+fn size(bytes: u64) -> String {
+    format!("{:.1} GB", bytes as f64 / 1e9)
+}
+
+fn gpu() -> Check {
+    match machine::gpus() {
+        Ok(found) => {
+            let named = found.iter().enumerate().map(|(number, (name, free))| {
+                let free = free.map_or(String::new(), |bytes| format!(", {} free", size(bytes)));
+                format!("cuda:{number} {name}{free}")
+            });
+            good("GPU", named.collect::<Vec<_>>().join("; "))
+        }
+        Err(why) => absent(
+            "GPU",
+            "none".into(),
+            format!("{why}\nmodels run on the processor"),
+        ),
+    }
+}
+
+/// Whether a file can be written there, without leaving anything behind that was not there before.
+fn folder(part: &'static str, path: &Path, option: &str) -> Check {
+    let there = path.ancestors().find(|p| p.is_dir());
+    let shown = path.display().to_string();
+    let Some(there) = there.or_else(|| (!path.is_absolute()).then_some(Path::new("."))) else {
+        return bad(part, shown, "no folder above it exists");
+    };
+    let probe = there.join(format!(".mary-doctor-{}", std::process::id()));
+    let written = std::fs::write(&probe, b"mary").and_then(|()| std::fs::remove_file(&probe));
+    match written {
+        Ok(()) => good(part, shown),
+        Err(error) => bad(
+            part,
+            format!("{shown}: {error}"),
+            format!("{option} names another folder"),
+        ),
+    }
+}
+
+fn datasets(place: &Place) -> Check {
+    let known = LocalData::new(place.data.clone(), place.datasets()).list();
+    let here = known.iter().filter(|(_, folder)| folder.is_some()).count();
+    let found = format!("{here} of {} on this machine", known.len());
+    match here {
+        0 => absent(
+            "datasets",
+            found,
+            "fresh items need none; published ones: mary data list, mary data pull",
+        ),
+        _ => good("datasets", found),
+    }
+}
+
+/// Names of variables only: what they hold is not looked at beyond whether there is anything.
+fn keys() -> Check {
+    let names = mary_remote::services()
+        .iter()
+        .flat_map(|s| s.keys.iter().copied());
+    let mut set: Vec<&str> = names
+        .filter(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+        .collect();
+    set.sort_unstable();
+    set.dedup();
+    match set.is_empty() {
+        true => absent(
+            "keys",
+            "none set".into(),
+            "models behind an API need theirs, for example OPENAI_API_KEY; local models need none",
+        ),
+        false => good("keys", set.join(", ")),
+    }
+}
+
+fn python() -> Check {
+    let program = mary_pymodel::default_interpreter();
+    let asked = std::process::Command::new(&program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output();
+    match asked {
+        Ok(output) if output.status.success() => {
+            let version = [output.stdout, output.stderr].concat();
+            let version =
+                mary_platform::visible_line(String::from_utf8_lossy(&version).trim()).into_owned();
+            good("Python", format!("{version} ({program})"))
+        }
+        _ => absent(
+            "Python",
+            format!("{program} does not run"),
+            "needed for python/… models only; MARY_PYTHON names an interpreter",
+        ),
+    }
+}
