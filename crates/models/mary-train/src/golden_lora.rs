@@ -4,7 +4,8 @@
 //! The golden file is made by `tools/golden_lora.py`; the weights are looked for in `MARY_TEST_MODELS`.
 
 use crate::golden_numbers::numbers;
-use crate::learner::{ComputeSettings, Device, Learner, TrainingJob};
+use crate::job::TrainingJob;
+use crate::learner::{ComputeSettings, Device, Learner};
 use crate::net::{AdapterLayout, Packed, Segment, Work};
 use crate::optimizer::{AdamW, Moments};
 use crate::tune::Base;

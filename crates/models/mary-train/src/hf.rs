@@ -1,9 +1,8 @@
 //! Folders in Hugging Face layout, written so that transformers loads them.
 
 use crate::TrainError;
-use crate::net::Entry;
 use half::{bf16, f16};
-use mary_weights::{TensorType, unpack_blocks};
+use mary_weights::TensorType;
 use safetensors::serialize;
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::Value;
@@ -60,19 +59,6 @@ pub(crate) fn remove(path: &Path) -> Result<(), TrainError> {
     }
 }
 
-pub(crate) fn write_weights(
-    path: &Path,
-    entries: &[Entry],
-    values: &[f32],
-    storage: Storage,
-) -> Result<(), TrainError> {
-    let mut writer = Writer::new(storage);
-    for entry in entries {
-        writer.add(&entry.name, &entry.dims, &values[entry.place.clone()]);
-    }
-    writer.write(path)
-}
-
 pub(crate) struct Writer {
     storage: Storage,
     tensors: Vec<(String, Vec<usize>, Vec<u8>)>,
@@ -125,22 +111,13 @@ pub(crate) fn read_json(path: &Path) -> Result<Value, TrainError> {
     serde_json::from_str(&text).map_err(|e| TrainError::content(path, e))
 }
 
-/// Widens one tensor into a slice, checking its dimensions.
+/// The numbers of a tensor of 16 or 32 bits.
 pub(crate) fn read_tensor(
     path: &Path,
     name: &str,
     view: &TensorView<'_>,
-    dims: &[usize],
-    out: &mut [f32],
-) -> Result<(), TrainError> {
-    if view.shape() != dims {
-        let problem = format!(
-            "tensor {name} has dimensions {:?}, expected {dims:?}",
-            view.shape()
-        );
-        return Err(TrainError::content(path, problem));
-    }
-    let kind = match view.dtype() {
+) -> Result<Vec<f32>, TrainError> {
+    let dtype = match view.dtype() {
         Dtype::F32 => TensorType::F32,
         Dtype::F16 => TensorType::F16,
         Dtype::BF16 => TensorType::BF16,
@@ -150,6 +127,5 @@ pub(crate) fn read_tensor(
             return Err(TrainError::content(path, problem));
         }
     };
-    unpack_blocks(kind, view.data(), out);
-    Ok(())
+    Ok(mary_weights::numbers(dtype, view.data()))
 }

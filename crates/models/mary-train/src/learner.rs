@@ -4,15 +4,14 @@
 //! summed in order, so that the number of threads changes the speed and nothing else. On a GPU all
 //! of a step is one packed batch, and the numbers come back only when they are asked for.
 
-use std::ops::Range;
-
 use rayon::prelude::*;
 
 use crate::TrainError;
+use crate::job::TrainingJob;
 #[cfg(feature = "cuda")]
-use crate::net::cuda::{Gpu, GpuTrainer, Multiply, Start};
-use crate::net::{AdapterLayout, Frozen, Gradients, Net, Parameters, Stored, Work, Workspace};
-use crate::optimizer::{AdamW, Moments, reduce, update};
+use crate::net::cuda::{Gpu, GpuTrainer, Multiply};
+use crate::net::{Frozen, Gradients, Net, Parameters, Work, Workspace};
+use crate::optimizer::{Moments, reduce, update};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Device {
@@ -42,19 +41,6 @@ impl Device {
             "cuda:{number}: this program was built without CUDA; see docs/cuda.md, or use --device cpu"
         )))
     }
-}
-
-pub(crate) struct TrainingJob {
-    pub(crate) net: Net,
-    pub(crate) base: Vec<f32>,
-    /// The matrices of the base as they are stored, where they are not in `base`.
-    pub(crate) stored: Option<Stored>,
-    /// Where there is an adapter, it alone is trained.
-    pub(crate) adapter: Option<(AdapterLayout, Vec<f32>)>,
-    pub(crate) moments: Moments,
-    pub(crate) optimizer: AdamW,
-    /// Places of what is trained, with their weight decay.
-    pub(crate) groups: Vec<(Range<usize>, f64)>,
 }
 
 pub(crate) struct ComputeSettings {
@@ -150,15 +136,7 @@ pub(crate) fn engine(
         return Ok(Engine::Cpu(CpuEngine::new(job, compute)));
     };
     let gpu = Gpu::open(number, how)?;
-    let start = Start {
-        net: &job.net,
-        base: &job.base,
-        stored: job.stored.as_ref(),
-        adapter: job.adapter.as_ref().map(|(t, v)| (t, v.as_slice())),
-        moments: &job.moments,
-        groups: &job.groups,
-    };
-    Ok(Engine::Gpu(Box::new(GpuTrainer::new(gpu, &start)?)))
+    Ok(Engine::Gpu(Box::new(GpuTrainer::new(gpu, job)?)))
 }
 
 #[cfg(not(feature = "cuda"))]
@@ -199,24 +177,6 @@ impl CpuEngine {
             }
             Ok(loss)
         })
-    }
-}
-
-impl TrainingJob {
-    fn parameters<'a>(
-        &'a self,
-        transposed: &'a [f32],
-        frozen: Option<&'a Frozen>,
-        noise: Option<u64>,
-    ) -> Parameters<'a> {
-        let adapter = self.adapter.as_ref();
-        Parameters {
-            base: &self.base,
-            stored: self.stored.as_ref(),
-            transposed: (!transposed.is_empty()).then_some(transposed),
-            frozen,
-            adapter: adapter.map(|(table, values)| (table, values.as_slice(), noise)),
-        }
     }
 }
 

@@ -20,6 +20,7 @@ mod golden_numbers;
 mod grow;
 mod growth;
 mod hf;
+mod job;
 mod learner;
 mod memory;
 pub mod net;

@@ -1,6 +1,6 @@
 //! AdamW with a warm-up and a cosine, gradient clipping, and sums in a fixed order.
 
-use crate::net::kernels::AdamStep;
+use mary_kernels::simd::dispatch;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -70,6 +70,58 @@ impl Moments {
     }
 }
 
+/// One step of AdamW, as the GPU's kernel takes it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct AdamStep {
+    /// The rate with the first moment's correction, and without.
+    rate: f32,
+    whole_rate: f32,
+    beta1: f32,
+    beta2: f32,
+    eps: f32,
+    /// The second moment's correction: multiplies its root.
+    root2: f32,
+}
+
+impl AdamStep {
+    /// The step of this number, counted from 1, with this learning rate.
+    pub(crate) fn new(settings: &AdamW, (step, rate): (u64, f64)) -> Self {
+        let power = i32::try_from(step).unwrap_or(i32::MAX);
+        let correction = |beta: f64| (1.0 - beta.powi(power)) as f32;
+        Self {
+            rate: rate as f32 / correction(settings.beta1),
+            whole_rate: rate as f32,
+            beta1: settings.beta1 as f32,
+            beta2: settings.beta2 as f32,
+            eps: settings.eps as f32,
+            root2: 1.0 / correction(settings.beta2).sqrt(),
+        }
+    }
+
+    /// Updates parameters and both moments; `decay` is the weight decay of these parameters, `scale` clips the
+    /// gradient.
+    fn apply(
+        &self,
+        (p, g, m, v): (&mut [f32], &[f32], &mut [f32], &mut [f32]),
+        decay: f32,
+        scale: f32,
+    ) {
+        let keep = 1.0 - self.whole_rate * decay;
+        dispatch(
+            #[inline(always)]
+            || {
+                for (((p, g), m), v) in p.iter_mut().zip(g).zip(m.iter_mut()).zip(v.iter_mut()) {
+                    let g = g * scale;
+                    *m = self.beta1 * *m + (1.0 - self.beta1) * g;
+                    *v = self.beta2 * *v + (1.0 - self.beta2) * g * g;
+                    *p = *p * keep - self.rate * *m / ((*v).sqrt() * self.root2 + self.eps);
+                }
+            },
+        );
+    }
+}
+
 /// Adds all gradients into the first, in order; returns the norm of the sum.
 pub(crate) fn reduce(gradients: &mut [Vec<f32>]) -> f64 {
     let Some((first, rest)) = gradients.split_first_mut() else {
@@ -99,20 +151,11 @@ pub(crate) fn update(
     groups: &[(Range<usize>, f64)],
 ) {
     let clipped = settings.clip > 0.0 && norm > settings.clip;
-    let power = i32::try_from(step).unwrap_or(i32::MAX);
-    let adam = AdamStep {
-        rate: rate as f32,
-        beta1: settings.beta1 as f32,
-        beta2: settings.beta2 as f32,
-        eps: settings.eps as f32,
-        correction1: (1.0 - settings.beta1.powi(power)) as f32,
-        correction2: (1.0 - settings.beta2.powi(power)) as f32,
-        gradient_scale: if clipped {
-            (settings.clip / (norm + 1e-6)) as f32
-        } else {
-            1.0
-        },
+    let scale = match clipped {
+        true => (settings.clip / (norm + 1e-6)) as f32,
+        false => 1.0,
     };
+    let adam = AdamStep::new(settings, (step, rate));
     let mut pieces = Vec::new();
     let (mut p, mut g) = (parameters, gradient);
     let (mut m, mut v) = (moments.first.as_mut_slice(), moments.second.as_mut_slice());
@@ -131,7 +174,7 @@ pub(crate) fn update(
     }
     pieces
         .into_par_iter()
-        .for_each(|(p, g, m, v, decay)| adam.apply(p, g, m, v, decay));
+        .for_each(|(p, g, m, v, decay)| adam.apply((p, g, m, v), decay, scale));
 }
 
 #[cfg(test)]

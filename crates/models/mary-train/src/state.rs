@@ -60,9 +60,8 @@ impl<P: DeserializeOwned> State<P> {
         let tensors = SafeTensors::deserialize(&bytes).map_err(fail)?;
         let mut arrays = HashMap::new();
         for (name, view) in tensors.tensors() {
-            let mut out = vec![0.0; view.shape().iter().product()];
-            crate::hf::read_tensor(path, &name, &view, view.shape(), &mut out)?;
-            arrays.insert(name, out);
+            let numbers = crate::hf::read_tensor(path, &name, &view)?;
+            arrays.insert(name, numbers);
         }
         Ok(Some(Self {
             step: text("step")?

@@ -1,6 +1,6 @@
 //! Tuning as a user does it: on a model grown here, with adapters saved, loaded and merged.
 
-use mary_train::net::{AdapterLayout, Net, Packed, Parameters, Shape, Workspace};
+use mary_train::net::{AdapterLayout, Given, Net, Packed, Parameters, Shape, Workspace};
 use mary_train::{GrowSettings, Size, Storage, TuneEvent, TuneSettings, grow, merge, tune};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -108,7 +108,7 @@ fn logits(net: &Net, base: &[f32], adapter: Option<(&AdapterLayout, &[f32])>) ->
         frozen: None,
         adapter,
     };
-    net.logits(&p, &packed, &mut Workspace::default())
+    net.logits_given(&p, &packed, Given::default(), &mut Workspace::default())
         .expect("runs")
 }
 

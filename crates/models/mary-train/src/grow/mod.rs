@@ -12,7 +12,8 @@ pub use settings::{GrowSettings, Size};
 use crate::growth::{
     Folder, GrowEvent, GrowReport, Grown, OnEvent, Run, Start, Stepped, groups, new_weights,
 };
-use crate::learner::{ComputeSettings, Device, Learner, TrainingJob};
+use crate::job::TrainingJob;
+use crate::learner::{ComputeSettings, Device, Learner};
 use crate::memory::Estimate;
 use crate::net::{Layout, Net, Packed, Shape, Work};
 use crate::optimizer::Moments;
@@ -229,24 +230,17 @@ fn recipe(
     parameters: usize,
     documents: &Documents,
 ) -> String {
-    let own = [
-        (
-            "what",
-            json!("a model for trying the laboratory, about which no claim is made"),
-        ),
-        (
-            "maker",
-            json!(concat!("mary-train ", env!("CARGO_PKG_VERSION"))),
-        ),
-        ("size", json!(settings.size)),
-        ("shape", json!(shape)),
-        ("parameters", json!(parameters)),
-        ("source", json!(settings.source)),
-        ("documents", json!(documents.count())),
-        ("text_mark", json!(format!("{:016x}", documents.mark()))),
-    ];
+    let what = "a model for trying the laboratory, about which no claim is made";
+    let own = json!({
+        "size": settings.size,
+        "shape": shape,
+        "parameters": parameters,
+        "source": settings.source,
+        "documents": documents.count(),
+        "text_mark": format!("{:016x}", documents.mark()),
+    });
     let tokens = settings.course.batch * settings.size.context;
-    settings.course.recipe(own, Some(tokens))
+    settings.course.recipe(what, own, Some(tokens))
 }
 
 /// New weights: small normal matrices, the two that write to the residual stream smaller still.

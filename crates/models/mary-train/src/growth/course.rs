@@ -3,7 +3,7 @@
 use crate::TrainError;
 use crate::hf::Storage;
 use crate::optimizer::{AdamW, Decline, Schedule};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -103,14 +103,12 @@ impl Course {
 
     /// Everything that decides the weights, as text, which resuming compares: what this kind of model is
     /// (`own`), then the course. Where all steps have equally many tokens, their number stands in it.
-    pub(crate) fn recipe(
-        &self,
-        own: impl IntoIterator<Item = (impl Into<String>, Value)>,
-        tokens: Option<usize>,
-    ) -> String {
-        let own = own.into_iter().map(|(name, value)| (name.into(), value));
-        let mut own: Map<String, Value> = own.collect();
-        let course = json!({
+    pub(crate) fn recipe(&self, what: &str, mut own: Value, tokens: Option<usize>) -> String {
+        let mut recipe = json!({
+            "what": what,
+            "maker": concat!("mary-train ", env!("CARGO_PKG_VERSION")),
+        });
+        let mut course = json!({
             "seed": self.seed,
             "steps": self.steps,
             "batch": self.batch,
@@ -123,13 +121,17 @@ impl Course {
             "storage": self.storage,
             "slots": self.slots(),
         });
-        if let Value::Object(mut course) = course {
-            if tokens.is_none() {
-                course.shift_remove("tokens_per_step");
-            }
-            own.append(&mut course);
+        if let (None, Some(course)) = (tokens, course.as_object_mut()) {
+            course.shift_remove("tokens_per_step");
         }
-        format!("{:#}", Value::Object(own))
+        if let Some(recipe) = recipe.as_object_mut() {
+            let parts = [own.as_object_mut(), course.as_object_mut()];
+            parts
+                .into_iter()
+                .flatten()
+                .for_each(|part| recipe.append(part));
+        }
+        format!("{recipe:#}")
     }
 }
 
@@ -155,18 +157,17 @@ mod tests {
     /// A run begun by an earlier version is resumed by comparing this text: order and names stay.
     #[test]
     fn a_recipe_keeps_its_text() {
-        let own = |what: &str| Map::from_iter([("what".to_owned(), json!(what))]);
-        let text = course().recipe(own("a"), Some(8192));
+        let text = course().recipe("a", json!({"size": 1}), Some(8192));
         let keys: Vec<&str> = text
             .lines()
             .filter_map(|line| line.strip_prefix("  \"")?.split('"').next())
             .collect();
         assert_eq!(
             keys.join(" "),
-            "what seed steps batch tokens_per_step optimizer warm_up floor decline checkpoint_every \
+            "what maker size seed steps batch tokens_per_step optimizer warm_up floor decline checkpoint_every \
              storage slots"
         );
-        let without = course().recipe(own("a"), None);
+        let without = course().recipe("a", json!({"size": 1}), None);
         assert_eq!(text.replace("  \"tokens_per_step\": 8192,\n", ""), without);
     }
 }

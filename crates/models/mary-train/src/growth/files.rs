@@ -1,7 +1,7 @@
 //! The files of a growth beside its checkpoints: the recipe, the logs, and the state a run resumes from.
 
 use super::{Course, Run};
-use crate::hf::{Storage, write_weights, write_whole};
+use crate::hf::{Storage, Writer, write_whole};
 use crate::net::Entry;
 use crate::optimizer::Moments;
 use crate::state::State;
@@ -112,7 +112,11 @@ impl Folder<'_> {
         for (name, value) in self.others {
             write(name, format!("{value:#}\n"))?;
         }
-        let path = folder.join("model.safetensors");
-        write_weights(&path, self.entries, self.parameters, self.storage)
+        let mut weights = Writer::new(self.storage);
+        for entry in self.entries {
+            let values = &self.parameters[entry.place.clone()];
+            weights.add(&entry.name, &entry.dims, values);
+        }
+        weights.write(&folder.join("model.safetensors"))
     }
 }

@@ -474,37 +474,6 @@ pub(crate) fn log_probabilities(
     out
 }
 
-/// One AdamW step on a range of parameters.
-pub(crate) struct AdamStep {
-    pub(crate) rate: f32,
-    pub(crate) beta1: f32,
-    pub(crate) beta2: f32,
-    pub(crate) eps: f32,
-    pub(crate) correction1: f32,
-    pub(crate) correction2: f32,
-    pub(crate) gradient_scale: f32,
-}
-
-impl AdamStep {
-    /// Updates parameters and both moments; `decay` is the weight decay of these parameters.
-    pub(crate) fn apply(&self, p: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32], decay: f32) {
-        let keep = 1.0 - self.rate * decay;
-        let root2 = 1.0 / self.correction2.sqrt();
-        let rate = self.rate / self.correction1;
-        dispatch(
-            #[inline(always)]
-            || {
-                for (((p, g), m), v) in p.iter_mut().zip(g).zip(m.iter_mut()).zip(v.iter_mut()) {
-                    let g = g * self.gradient_scale;
-                    *m = self.beta1 * *m + (1.0 - self.beta1) * g;
-                    *v = self.beta2 * *v + (1.0 - self.beta2) * g * g;
-                    *p = *p * keep - rate * *m / ((*v).sqrt() * root2 + self.eps);
-                }
-            },
-        );
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

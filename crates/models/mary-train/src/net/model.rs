@@ -395,16 +395,6 @@ impl Net {
         }
     }
 
-    /// Logits after every token, `tokens × vocabulary`.
-    pub fn logits(
-        &self,
-        p: &Parameters<'_>,
-        packed: &Packed,
-        ws: &mut Workspace,
-    ) -> Result<Vec<f32>, TrainError> {
-        self.logits_given(p, packed, Given::default(), ws)
-    }
-
     /// The residual stream before every block and after the last norm, mean over the tokens.
     pub fn pooled_layers(
         &self,

@@ -84,10 +84,7 @@ fn layers(path: &Path) -> Result<BTreeMap<String, Product>, TrainError> {
         let view = tensors
             .tensor(name)
             .map_err(|e| TrainError::content(path, e))?;
-        let dims = view.shape().to_vec();
-        let mut values = vec![0.0; dims.iter().product()];
-        read_tensor(path, name, &view, &dims, &mut values)?;
-        Ok((dims, values))
+        Ok((view.shape().to_vec(), read_tensor(path, name, &view)?))
     };
     for name in tensors.names() {
         if name.ends_with(".lora_B.weight") {

@@ -16,7 +16,8 @@ pub use merge::{merge, merged_model};
 pub use settings::{TuneSettings, TuningRecipe};
 
 use crate::TrainError;
-use crate::learner::{ComputeSettings, Device, Learner, TrainingJob};
+use crate::job::TrainingJob;
+use crate::learner::{ComputeSettings, Device, Learner};
 use crate::memory::Estimate;
 use crate::net::{AdapterLayout, Frozen, Packed, Work};
 use crate::optimizer::{Moments, Schedule};

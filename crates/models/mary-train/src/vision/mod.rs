@@ -186,21 +186,14 @@ impl Grown for VisionGrower<'_> {
 
 /// Everything that decides the weights, as text: resuming asks for the same.
 fn recipe(settings: &VisionSettings, config: &Value, parameters: usize) -> String {
-    let own = [
-        (
-            "what",
-            json!("a model that sees, for trying the laboratory; no claim is made about it"),
-        ),
-        (
-            "maker",
-            json!(concat!("mary-train ", env!("CARGO_PKG_VERSION"))),
-        ),
-        ("size", json!(settings.size)),
-        ("config", config.clone()),
-        ("parameters", json!(parameters)),
-        ("source", json!("pictures of the small world")),
-    ];
-    settings.course.recipe(own, None)
+    let what = "a model that sees, for trying the laboratory; no claim is made about it";
+    let own = json!({
+        "size": settings.size,
+        "config": config,
+        "parameters": parameters,
+        "source": "pictures of the small world",
+    });
+    settings.course.recipe(what, own, None)
 }
 
 /// How pictures are prepared: brought to size, bytes from minus one to one.

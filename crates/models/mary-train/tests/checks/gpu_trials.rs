@@ -1,7 +1,8 @@
 //! Trials: a model of any shape with seeded numbers, trained a few steps here or on a GPU, so that
 //! the two can be held against each other. `examples/gpu.rs` does so and measures.
 
-use crate::learner::{ComputeSettings, Device, Engine, Learner, TrainingJob, engine};
+use crate::job::TrainingJob;
+use crate::learner::{ComputeSettings, Device, Engine, Learner, engine};
 use crate::memory::AtOnce;
 use crate::net::layout::Layout;
 use crate::net::stored::{Matrix, Numbers};

@@ -172,29 +172,21 @@ impl Batch {
 
     /// Targets and weights of the rows that count, from the `first` on.
     pub(super) fn targets(&self, first: usize) -> (u64, u64) {
-        (
-            self.at(self.n.targets + first),
-            self.at(self.n.weights + first),
-        )
+        let place = |at| self.at(at + first);
+        (place(self.n.targets), place(self.n.weights))
     }
 
     /// Places token by token: order, starts and tokens; how many tokens.
     pub(super) fn by_token(&self) -> ((u64, u64, u64), usize) {
-        let places = (
-            self.at(self.n.order),
-            self.at(self.n.starts),
-            self.at(self.n.which),
-        );
-        (places, self.n.groups)
+        let n = &self.n;
+        let places = (self.at(n.order), self.at(n.starts), self.at(n.which));
+        (places, n.groups)
     }
 
     /// The pack of every row, its place in the pack, the packs' seeds.
     pub(super) fn packs(&self) -> (u64, u64, u64) {
-        (
-            self.at(self.n.packs),
-            self.at(self.n.places),
-            self.at(self.n.seeds),
-        )
+        let n = &self.n;
+        (self.at(n.packs), self.at(n.places), self.at(n.seeds))
     }
 }
 

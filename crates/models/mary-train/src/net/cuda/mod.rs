@@ -29,7 +29,7 @@ mod rows;
 mod trainer;
 
 pub use matmul::Multiply;
-pub(crate) use trainer::{GpuTrainer, Start};
+pub(crate) use trainer::GpuTrainer;
 
 use std::cell::RefCell;
 use std::sync::Arc;

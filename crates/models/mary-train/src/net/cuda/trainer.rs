@@ -13,35 +13,14 @@ use super::matrices::Matrices;
 use super::pass::Pass;
 use super::rows::Threads;
 use super::{Gpu, TRAIN, int};
+use crate::job::TrainingJob;
 use crate::memory::{AtOnce, at_once};
 use crate::net::attention::Rotary;
-use crate::net::{AdapterLayout, Net, Stored, Work};
-use crate::optimizer::{AdamW, Moments};
+use crate::net::{AdapterLayout, Net, Work};
+use crate::optimizer::{AdamStep, AdamW, Moments};
 
 /// Numbers of a chunk that one block of threads updates.
 const CHUNK: usize = 16_384;
-
-pub(crate) struct Start<'a> {
-    pub(crate) net: &'a Net,
-    pub(crate) base: &'a [f32],
-    /// The matrices, where they are not in `base`.
-    pub(crate) stored: Option<&'a Stored>,
-    pub(crate) adapter: Option<(&'a AdapterLayout, &'a [f32])>,
-    pub(crate) moments: &'a Moments,
-    /// Places of what is trained, with their weight decay.
-    pub(crate) groups: &'a [(Range<usize>, f64)],
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Adam {
-    rate: f32,
-    whole_rate: f32,
-    beta1: f32,
-    beta2: f32,
-    eps: f32,
-    root2: f32,
-}
 
 pub(crate) struct GpuTrainer {
     pub(super) gpu: Gpu,
@@ -88,52 +67,52 @@ fn chunks(groups: &[(Range<usize>, f64)]) -> Vec<u32> {
 }
 
 impl GpuTrainer {
-    pub(crate) fn new(gpu: Gpu, start: &Start<'_>) -> Result<Self, ModelError> {
-        if let Some(what) = start.net.beyond_gpu() {
+    pub(crate) fn new(gpu: Gpu, job: &TrainingJob) -> Result<Self, ModelError> {
+        if let Some(what) = job.net.beyond_gpu() {
             return Err(ModelError::new(
                 ErrorKind::BadRequest,
                 format!(
                     "{} learns on the processor for now: the GPU's pass has no {what}",
-                    start.net.architecture.family
+                    job.net.architecture.family
                 ),
             )
             .hint("use --device cpu"));
         }
         let device = Arc::clone(&gpu.device);
-        let base = bring(&device, start.base)?;
-        let vectors = (base.at(), start.base.len());
-        let matrices = match start.stored {
+        let base = bring(&device, &job.base)?;
+        let vectors = (base.at(), job.base.len());
+        let matrices = match &job.stored {
             Some(stored) => Some(Matrices::bring(&gpu, stored, vectors)?),
             None => None,
         };
-        let adapter = match start.adapter {
+        let adapter = match &job.adapter {
             Some((table, values)) => Some((table.clone(), bring(&device, values)?)),
             None => None,
         };
-        let trained = start.moments.first.len();
+        let trained = job.moments.first.len();
         let short = match (&matrices, &adapter) {
             (Some(_), Some(_)) => Some(device.alloc(2 * trained)?),
             _ => None,
         };
-        let table = chunks(start.groups);
+        let table = chunks(&job.groups);
         let list = device.alloc(table.len() * 4)?;
         device.write(&table, list.at())?;
-        let angles = start.net.rotaries.first().map(Rotary::numbers);
+        let angles = job.net.rotaries.first().map(Rotary::numbers);
         let angles = bring(&device, &angles.unwrap_or_default())?;
         let (first, second) = (
-            bring(&device, &start.moments.first)?,
-            bring(&device, &start.moments.second)?,
+            bring(&device, &job.moments.first)?,
+            bring(&device, &job.moments.second)?,
         );
         let gradient = device.alloc(trained * 4)?;
         let parts = device.alloc(trained.div_ceil(CHUNK) * 8)?;
         let totals = device.alloc(256)?;
-        let rank = start.adapter.map_or(0, |(table, _)| table.rank);
+        let rank = job.adapter.as_ref().map_or(0, |(table, _)| table.rank);
         let free = device.free().unwrap_or(0);
         let bytes = if matrices.is_some() { 2 } else { 4 };
-        let a = &start.net.architecture;
+        let a = &job.net.architecture;
         let new = Self {
-            net: start.net.clone(),
-            at_once: at_once(a, rank, bytes, (free, start.net.longest)),
+            net: job.net.clone(),
+            at_once: at_once(a, rank, bytes, (free, job.net.longest)),
             gpu,
             base,
             matrices,
@@ -194,16 +173,7 @@ impl GpuTrainer {
     ) -> Result<(f64, f64), ModelError> {
         self.gradient_of(work, scale)?;
         let device = Arc::clone(&self.gpu.device);
-        let power = i32::try_from(step).unwrap_or(i32::MAX);
-        let correction = |beta: f64| (1.0 - beta.powi(power)) as f32;
-        let adam = Adam {
-            rate: rate as f32 / correction(settings.beta1),
-            whole_rate: rate as f32,
-            beta1: settings.beta1 as f32,
-            beta2: settings.beta2 as f32,
-            eps: settings.eps as f32,
-            root2: 1.0 / correction(settings.beta2).sqrt(),
-        };
+        let adam = AdamStep::new(settings, (step, rate));
         let (p, g, m, v) = (
             self.values_at(),
             self.gradient.at(),
