@@ -20,7 +20,9 @@ mod registry;
 mod rope;
 mod sparse;
 
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::ModelError;
+
+use fields::refused;
 
 pub use fields::Fields;
 pub use rope::Rope;
@@ -289,7 +291,7 @@ impl Architecture {
     }
 
     fn check(&self) -> Result<(), ModelError> {
-        let wrong = |message: String| Err(ModelError::new(ErrorKind::BadModel, message));
+        let wrong = |message: String| Err(refused(message));
         let sizes = [
             ("hidden size", self.hidden),
             ("number of layers", self.layers),
@@ -302,15 +304,12 @@ impl Architecture {
         ];
         for (what, value) in sizes {
             if value == 0 || value > 1 << 27 {
-                return wrong(format!(
-                    "config.json: the {what} of this {} is {value}",
-                    self.family
-                ));
+                return wrong(format!("the {what} of this {} is {value}", self.family));
             }
         }
         if !self.heads.is_multiple_of(self.kv_heads) {
             return wrong(format!(
-                "config.json: {} query heads cannot share {} key heads evenly",
+                "{} query heads cannot share {} key heads evenly",
                 self.heads, self.kv_heads
             ));
         }
@@ -321,27 +320,27 @@ impl Architecture {
                 && e.shared.is_none_or(|width| (1..=1 << 27).contains(&width));
             if !whole || self.block != Block::Sequential {
                 return wrong(format!(
-                    "config.json: a {} cannot have {} experts of width {}, {} for each token",
+                    "a {} cannot have {} experts of width {}, {} for each token",
                     self.family, e.count, e.intermediate, e.chosen
                 ));
             }
         }
         if !(self.norm.eps.is_finite() && self.norm.eps >= 0.0) {
             return wrong(format!(
-                "config.json: the epsilon of the norms is {}; expected a number from 0",
+                "the epsilon of the norms is {}; expected a number from 0",
                 self.norm.eps
             ));
         }
         for rope in &self.ropes {
             if rope.frequencies.iter().any(|f| !f.is_finite()) {
                 return wrong(
-                    "config.json: the rotary frequencies are not finite; expected a `rope_theta` above 0"
+                    "the rotary frequencies are not finite; expected a `rope_theta` above 0"
                         .to_owned(),
                 );
             }
             if rope.dim > self.head_dim || !rope.dim.is_multiple_of(2) {
                 return wrong(format!(
-                    "config.json: {} rotary dimensions do not fit a head of {}",
+                    "{} rotary dimensions do not fit a head of {}",
                     rope.dim, self.head_dim
                 ));
             }

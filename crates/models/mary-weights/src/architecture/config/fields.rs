@@ -1,9 +1,16 @@
 //! Reading fields of a `config.json`, with an error that names the field.
 
+use std::fmt::Display;
+
 use mary_contract::{ErrorKind, ModelError};
 use serde_json::Value;
 
 use super::Activation;
+
+/// What a `config.json` is refused for.
+pub(super) fn refused(message: impl Display) -> ModelError {
+    ModelError::new(ErrorKind::BadModel, format!("config.json: {message}"))
+}
 
 /// The fields of a configuration. A field that is `null` counts as absent.
 #[derive(Debug, Clone, Copy)]
@@ -44,10 +51,7 @@ impl<'a> Fields<'a> {
             let found = self
                 .get(name)
                 .map_or("nothing".to_owned(), Value::to_string);
-            ModelError::new(
-                ErrorKind::BadModel,
-                format!("config.json: `{name}` should be a whole number; found {found}"),
-            )
+            refused(format!("`{name}` should be a whole number; found {found}"))
         })
     }
 
@@ -91,11 +95,8 @@ impl<'a> Fields<'a> {
             "silu" | "swish" => Activation::Silu,
             "relu" => Activation::Relu,
             other => {
-                return Err(ModelError::new(
-                    ErrorKind::BadModel,
-                    format!("config.json: the activation `{other}` is not known"),
-                )
-                .hint("known: gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, silu, relu"));
+                return Err(refused(format!("the activation `{other}` is not known"))
+                    .hint("known: gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, silu, relu"));
             }
         })
     }

@@ -1,11 +1,12 @@
 //! Open decoders that differ from the two main lines in a detail or two: the first Qwen, GPT-J,
 //! GPT-Neo, BLOOM, StableLM, OLMo, OLMo 2 and Granite.
 
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::ModelError;
 use serde_json::{Value, json};
 
 use super::classic::{BLOOM_NAMES, GPT2_NAMES, OF_GPT2, decoder, rotate, rotate_all};
 use super::family::{Conversion, Family, GgufForm, Rotation};
+use super::fields::refused;
 use super::llama;
 use super::{
     Activation, Alibi, Architecture, Block, Fields, Mlp, Names, QkNorm, QkvLayout, QkvNames, Rope,
@@ -138,10 +139,8 @@ fn attention_kinds<'a>(f: &Fields<'a>) -> Result<Vec<&'a str>, ModelError> {
     let mut all = Vec::new();
     for group in groups {
         let (Some(names), Some(times @ 0..=4096)) = (group[0].as_array(), group[1].as_u64()) else {
-            return Err(ModelError::new(
-                ErrorKind::BadModel,
-                "config.json: `attention_types` should be a list of [kinds, times]",
-            ));
+            let expected = "`attention_types` should be a list of [kinds, times]";
+            return Err(refused(expected));
         };
         for _ in 0..times {
             all.extend(names.iter().map(|n| n.as_str().unwrap_or_default()));
@@ -176,11 +175,8 @@ fn bloom(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         ..BLOOM_NAMES
     };
     if f.flag("apply_residual_connection_post_layernorm", false) {
-        return Err(ModelError::new(
-            ErrorKind::BadModel,
-            "config.json: BLOOM with `apply_residual_connection_post_layernorm` is not known",
-        )
-        .hint("no published BLOOM uses it"));
+        let what = "BLOOM with `apply_residual_connection_post_layernorm` is not known";
+        return Err(refused(what).hint("no published BLOOM uses it"));
     }
     let mut a = decoder("BLOOM", f, OF_BLOOM, names)?;
     a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
@@ -271,10 +267,9 @@ fn olmo_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
 /// Where queries, keys and values are cut off.
 pub(super) fn clip(f: &Fields<'_>) -> Result<Option<f32>, ModelError> {
     match f.number("clip_qkv") {
-        Some(limit) if limit <= 0.0 => Err(ModelError::new(
-            ErrorKind::BadModel,
-            format!("config.json: `clip_qkv` should be above 0; found {limit}"),
-        )),
+        Some(limit) if limit <= 0.0 => Err(refused(format!(
+            "`clip_qkv` should be above 0; found {limit}"
+        ))),
         limit => Ok(limit.map(|x| x as f32)),
     }
 }
@@ -326,10 +321,7 @@ fn granite(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     a.residual_scale = f.float("residual_multiplier", 1.0);
     a.logit_scale = f.float("logits_scaling", 1.0).recip();
     if !a.logit_scale.is_finite() {
-        return Err(ModelError::new(
-            ErrorKind::BadModel,
-            "config.json: `logits_scaling` should not be 0",
-        ));
+        return Err(refused("`logits_scaling` should not be 0"));
     }
     rotate(&mut a, f, 1.0)?;
     Ok(a)

@@ -2,10 +2,11 @@
 //! [`FAMILIES`]. Its tensors are named once, in [`super::Names`]; what they are called in GGUF files follows from that
 //! (`gguf/names.rs`).
 
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::ModelError;
 use serde_json::Value;
 
 use super::family::{Family, GgufForm};
+use super::fields::refused;
 use super::{Architecture, Fields, classic, defaults, encoder, falcon, llama, open, sparse};
 
 const FAMILIES: &[&Family] = &[
@@ -95,8 +96,7 @@ fn numbers(fields: &Fields<'_>) -> Result<(), ModelError> {
         if let Some(found) = fields.get(name)
             && fields.number(name).is_none()
         {
-            let message = format!("config.json: `{name}` is {found}; expected a number");
-            return Err(ModelError::new(ErrorKind::BadModel, message));
+            return Err(refused(format!("`{name}` is {found}; expected a number")));
         }
     }
     Ok(())
@@ -150,12 +150,9 @@ fn unknown(config: &Value, declared: &str) -> ModelError {
         (declared, None) => format!("`{declared}`"),
         (declared, Some(class)) => format!("`{declared}` ({class})"),
     };
-    ModelError::new(
-        ErrorKind::BadModel,
-        format!("config.json: the architecture {name} is not one this program can run"),
-    )
-    .hint(format!(
-        "it runs these: {}",
-        Architecture::known().join(", ")
+    let known = Architecture::known().join(", ");
+    refused(format!(
+        "the architecture {name} is not one this program can run"
     ))
+    .hint(format!("it runs these: {known}"))
 }

@@ -1,9 +1,10 @@
 //! Rotary position embeddings and the ways they are stretched: linear, dynamic NTK, LLaMA 3, YaRN
 //! and LongRoPE.
 
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::ModelError;
 
 use super::Fields;
+use super::fields::refused;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rope {
@@ -17,10 +18,22 @@ pub struct Rope {
 
 impl Rope {
     pub fn plain(dim: usize, theta: f64) -> Self {
+        Self::stretched(dim, theta, 1.0, |_, f| f)
+    }
+
+    /// Each frequency of a plain embedding changed by its place and what it was.
+    fn stretched(
+        dim: usize,
+        theta: f64,
+        amplitude: f64,
+        change: impl Fn(usize, f64) -> f64,
+    ) -> Self {
+        let plain = (0..dim / 2).map(|i| theta.powf(-2.0 * i as f64 / dim as f64) as f32);
+        let changed = |(i, f)| change(i, f64::from(f)) as f32;
         Self {
             dim,
-            frequencies: plain(dim, theta),
-            amplitude: 1.0,
+            frequencies: plain.enumerate().map(changed).collect(),
+            amplitude: amplitude as f32,
         }
     }
 
@@ -47,29 +60,16 @@ impl Rope {
         match name {
             // Dynamic NTK changes nothing up to the trained length, which is where we stop.
             "default" | "mrope" | "dynamic" => Ok(Self::plain(dim, theta)),
-            "linear" => {
-                let mut rope = Self::plain(dim, theta);
-                rope.frequencies
-                    .iter_mut()
-                    .for_each(|f| *f = (f64::from(*f) / factor) as f32);
-                Ok(rope)
-            }
+            "linear" => Ok(Self::stretched(dim, theta, 1.0, |_, f| f / factor)),
             "llama3" => Ok(llama3(dim, theta, factor, &scaling)),
             "yarn" => Ok(yarn(dim, theta, factor, &scaling, fields)),
             "longrope" | "su" => longrope(dim, theta, &scaling, fields),
-            other => Err(ModelError::new(
-                ErrorKind::BadModel,
-                format!("config.json: the rotary scaling `{other}` is not known"),
-            )
-            .hint("known: default, linear, dynamic, llama3, yarn, longrope, mrope")),
+            other => Err(
+                refused(format!("the rotary scaling `{other}` is not known"))
+                    .hint("known: default, linear, dynamic, llama3, yarn, longrope, mrope"),
+            ),
         }
     }
-}
-
-fn plain(dim: usize, theta: f64) -> Vec<f32> {
-    (0..dim / 2)
-        .map(|i| theta.powf(-2.0 * i as f64 / dim as f64) as f32)
-        .collect()
 }
 
 fn llama3(dim: usize, theta: f64, factor: f64, scaling: &Fields<'_>) -> Rope {
@@ -78,25 +78,17 @@ fn llama3(dim: usize, theta: f64, factor: f64, scaling: &Fields<'_>) -> Rope {
     let original = scaling
         .number("original_max_position_embeddings")
         .unwrap_or(8192.0);
-    let stretch = |frequency: f32| {
-        let f = f64::from(frequency);
+    Rope::stretched(dim, theta, 1.0, |_, f| {
         let turns = original * f / std::f64::consts::TAU;
-        let stretched = if turns < low {
+        if turns < low {
             f / factor
         } else if turns > high {
             f
         } else {
             let smooth = (turns - low) / (high - low);
             (1.0 - smooth) * f / factor + smooth * f
-        };
-        stretched as f32
-    };
-    let frequencies = plain(dim, theta).into_iter().map(stretch).collect();
-    Rope {
-        dim,
-        frequencies,
-        amplitude: 1.0,
-    }
+        }
+    })
 }
 
 fn yarn(dim: usize, theta: f64, factor: f64, scaling: &Fields<'_>, fields: &Fields<'_>) -> Rope {
@@ -127,21 +119,10 @@ fn yarn(dim: usize, theta: f64, factor: f64, scaling: &Fields<'_>, fields: &Fiel
     } else {
         last - first
     };
-    let blend = |(i, frequency): (usize, f32)| {
+    Rope::stretched(dim, theta, amplitude, |i, f| {
         let ramp = ((i as f64 - first) / span).clamp(0.0, 1.0);
-        let f = f64::from(frequency);
-        (f / factor * ramp + f * (1.0 - ramp)) as f32
-    };
-    let frequencies = plain(dim, theta)
-        .into_iter()
-        .enumerate()
-        .map(blend)
-        .collect();
-    Rope {
-        dim,
-        frequencies,
-        amplitude: amplitude as f32,
-    }
+        f / factor * ramp + f * (1.0 - ramp)
+    })
 }
 
 /// LongRoPE with its short factors: they hold up to the original length, which is where the
@@ -155,15 +136,7 @@ fn longrope(
     let short = scaling
         .numbers("short_factor")
         .filter(|f| f.len() == dim / 2)
-        .ok_or_else(|| {
-            ModelError::new(
-                ErrorKind::BadModel,
-                format!(
-                    "config.json: `short_factor` should hold {} numbers",
-                    dim / 2
-                ),
-            )
-        })?;
+        .ok_or_else(|| refused(format!("`short_factor` should hold {} numbers", dim / 2)))?;
     let longest = fields.number("max_position_embeddings").unwrap_or(1.0);
     let original = scaling
         .number("original_max_position_embeddings")
@@ -177,14 +150,5 @@ fn longrope(
             (1.0 + factor.ln() / original.ln()).sqrt()
         }
     });
-    let frequencies = plain(dim, theta)
-        .iter()
-        .zip(short)
-        .map(|(&f, s)| (f64::from(f) / s) as f32)
-        .collect();
-    Ok(Rope {
-        dim,
-        frequencies,
-        amplitude: amplitude as f32,
-    })
+    Ok(Rope::stretched(dim, theta, amplitude, |i, f| f / short[i]))
 }

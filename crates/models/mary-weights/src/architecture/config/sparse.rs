@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::classic::rotate;
 use super::family::{Conversion, Family, GgufForm};
+use super::fields::refused;
 use super::open::clip;
 use super::{Architecture, ExpertNames, Experts, Fields, QkNorm, llama};
 use crate::gguf::source::GgufSource;
@@ -155,11 +156,9 @@ fn olmoe(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     a.norm.eps = f.float("rms_norm_eps", 1e-5);
     a.attention.qk_norm = QkNorm::Whole;
     if let Some(limit) = clip(f)? {
-        return Err(ModelError::new(
-            mary_contract::ErrorKind::BadModel,
-            format!("config.json: OLMoE with queries and keys cut off at {limit} (`clip_qkv`) is not known"),
-        )
-        .hint("no published OLMoE uses it"));
+        let what =
+            format!("OLMoE with queries and keys cut off at {limit} (`clip_qkv`) is not known");
+        return Err(refused(what).hint("no published OLMoE uses it"));
     }
     a.experts = Some(Experts {
         count: f.need("num_experts")?,
