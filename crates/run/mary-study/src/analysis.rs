@@ -16,7 +16,6 @@ const SEED: u64 = 0;
 /// Parts into which the trials of a person are cut for the learning curve.
 const PARTS: usize = 10;
 
-/// What can be said of people on one task.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct PeopleStatistics {
     pub people: usize,
@@ -50,7 +49,6 @@ pub struct PeopleStatistics {
 }
 
 impl PeopleStatistics {
-    /// Of the samples of one task.
     pub fn of(samples: &[&Sample]) -> Self {
         let mut ids: BTreeMap<&str, usize> = BTreeMap::new();
         let (mut scores, mut people, mut items) = (Vec::new(), Vec::new(), Vec::new());

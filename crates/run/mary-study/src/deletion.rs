@@ -20,10 +20,8 @@ use crate::store::{self, Copy, CopyKind};
 /// The folder below a study's own into which it is exported unless something else is said.
 pub const EXPORT: &str = "export";
 
-/// Bytes of a copy, at most.
 const LARGEST: u64 = 4 << 30;
 
-/// What became of what was to be deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deletion {
     /// What is still to be deleted, and why: it is noted and tried again.

@@ -2,15 +2,16 @@
 //! on any samples whose trials are people.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use mary_contract::{
-    Axis, Cell, Exhibits, Figure, FigureKind, NumberColumns, Outcome, Point, Sample, Scale, Series,
-    Table,
-};
+use mary_contract::{Cell, Declarations, Exhibits, Figure, Outcome, Point, Sample, Series, Table};
 use mary_stats::Interval;
 
 use crate::analysis::{PeopleStatistics, alpha_in_words, parts};
 use crate::results::is_people;
+
+const FILE: &str = include_str!("exhibits.json");
+static DECLARED: LazyLock<Declarations> = LazyLock::new(|| Declarations::read(FILE));
 
 /// Samples of one study on one task.
 type Group<'a> = ((&'a str, &'a str), Vec<&'a Sample>);
@@ -47,20 +48,6 @@ fn name(groups: &[Group<'_>], (model, task): (&str, &str)) -> String {
 }
 
 fn table(groups: &[Group<'_>]) -> Table {
-    let head = [
-        "people",
-        "task",
-        "n",
-        "items",
-        "answers",
-        "score",
-        "kappa",
-        "alpha",
-        "agreement",
-        "none fits",
-        "seconds",
-        "focus lost",
-    ];
     let percent = |i: &Interval| {
         let [value, low, high] = [i.value, i.low, i.high].map(|x| format!("{:.1}", 100.0 * x));
         format!("{value} [{low}, {high}]")
@@ -97,20 +84,8 @@ fn table(groups: &[Group<'_>]) -> Table {
                 .map_or_else(none, |share| format!("{:.1} %", 100.0 * share)),
         ]
     });
-    Table {
-        id: "people-scores".into(),
-        title: "Scores and agreement of people".into(),
-        caption: "Scores in percent with intervals over people and items; agreement between people (Cohen's kappa of \
-                  two, Fleiss' of equally many on each item, Krippendorff's alpha of any, \u{201c}undefined\u{201d} \
-                  where every answer is the same and chance would agree as often; and the plain share of pairs \
-                  of answers to one item that are the same); the share of answers \u{201c}none fits\u{201d}; median seconds for an answer with quartiles; answers during which the \
-                  window lost the focus."
-            .into(),
-        head: head.map(String::from).to_vec(),
-        rows: Cell::figures(rows.collect()),
-        published: Vec::new(),
-        numbers: NumberColumns::From(2),
-    }
+    let rows = Cell::figures(rows.collect());
+    DECLARED.table("people-scores").with_rows(rows)
 }
 
 /// One point for each part of the way that has a value.
@@ -131,65 +106,25 @@ fn curve(
                 ..Point::default()
             })
         });
-        Series {
-            name: name(groups, *group),
-            published: false,
-            points: points.collect(),
-        }
+        Series::measured(name(groups, *group), points)
     });
     series.filter(|s| s.points.len() > 1).collect()
 }
 
-fn way() -> Axis {
-    Axis {
-        title: "part of the way through the study (%)".into(),
-        scale: Scale::Linear,
-        range: Some((0.0, 100.0)),
-    }
-}
-
 fn learning(groups: &[Group<'_>]) -> Figure {
-    Figure {
-        id: "people-learning".into(),
-        title: "Learning over the trials".into(),
-        caption:
-            "Mean score by part of the way through the study, with intervals over people and items."
-                .into(),
-        kind: FigureKind::Line,
-        x: way(),
-        y: Axis {
-            title: "score".into(),
-            scale: Scale::Linear,
-            range: Some((0.0, 1.0)),
-        },
-        series: curve(groups, |part| {
-            let score = PeopleStatistics::of(part).score?;
-            Some((score.value, Some((score.low, score.high))))
-        }),
-        references: Vec::new(),
-        ranges: Vec::new(),
-    }
+    let series = curve(groups, |part| {
+        let score = PeopleStatistics::of(part).score?;
+        Some((score.value, Some((score.low, score.high))))
+    });
+    DECLARED.figure("people-learning").with_series(series)
 }
 
 fn times(groups: &[Group<'_>]) -> Figure {
-    Figure {
-        id: "people-times".into(),
-        title: "Times over the trials".into(),
-        caption: "Median seconds for an answer by part of the way through the study; whiskers are quartiles.".into(),
-        kind: FigureKind::Line,
-        x: way(),
-        y: Axis {
-            title: "seconds".into(),
-            scale: Scale::Linear,
-            range: None,
-        },
-        series: curve(groups, |part| {
-            let [_, q1, median, q3, _] = PeopleStatistics::of(part).seconds?;
-            Some((median, Some((q1, q3))))
-        }),
-        references: Vec::new(),
-        ranges: Vec::new(),
-    }
+    let series = curve(groups, |part| {
+        let [_, q1, median, q3, _] = PeopleStatistics::of(part).seconds?;
+        Some((median, Some((q1, q3))))
+    });
+    DECLARED.figure("people-times").with_series(series)
 }
 
 fn each_person(groups: &[Group<'_>]) -> Figure {
@@ -207,34 +142,19 @@ fn each_person(groups: &[Group<'_>]) -> Figure {
             let scores: Vec<f64> = own.iter().filter_map(score).collect();
             (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
         };
-        let points = people.values().filter_map(mean).map(|y| Point {
-            label: label.clone(),
-            y,
-            ..Point::default()
-        });
-        Series {
-            name: label.clone(),
-            published: false,
-            points: points.collect(),
-        }
+        let means = people.values().filter_map(mean);
+        Series::measured(&label, means.map(|y| Point::new(&label, y)))
     });
-    Figure {
-        id: "people-each".into(),
-        title: "Each person's score".into(),
-        caption: "Mean score of each person: median, quartiles, range.".into(),
-        kind: FigureKind::Box,
-        x: Axis {
-            title: "task".into(),
-            scale: Scale::Category,
-            range: None,
-        },
-        y: Axis {
-            title: "score".into(),
-            scale: Scale::Linear,
-            range: Some((0.0, 1.0)),
-        },
-        series: series.filter(|s| s.points.len() > 1).collect(),
-        references: Vec::new(),
-        ranges: Vec::new(),
+    let series = series.filter(|s| s.points.len() > 1);
+    DECLARED.figure("people-each").with_series(series)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_declared_can_be_read() {
+        assert_eq!(Declarations::check(FILE), Ok(()));
     }
 }

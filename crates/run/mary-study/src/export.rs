@@ -16,54 +16,10 @@ use crate::session::{Participation, Session};
 use crate::store::{self, CopyKind};
 
 /// The columns, in order, with what they mean.
-const COLUMNS: [(&str, &str); 19] = [
-    ("participant", "Pseudonym of the person"),
-    (
-        "trial_index",
-        "Number of the question in the person's list, from 0",
-    ),
-    ("trial_type", "Kind of question, as jsPsych names it"),
-    (
-        "time_elapsed",
-        "Milliseconds from opening the page to sending the answer",
-    ),
-    (
-        "rt",
-        "Milliseconds from seeing the question to the last change of the answer",
-    ),
-    (
-        "response",
-        "What was answered, in words; several options are parted by |",
-    ),
-    ("stimulus", "What was asked"),
-    ("task", "Task of which the item is"),
-    ("item", "Id of the item within its task"),
-    (
-        "correct_response",
-        "What would have been right, where something is",
-    ),
-    (
-        "score",
-        "Score by the task's own judge; empty where there is none",
-    ),
-    ("excluded", "Whether the study's rules exclude the person"),
-    (
-        "none_fits",
-        "1 where the person said that no option fits, 0 where they could have",
-    ),
-    (
-        "option_order",
-        "Options in the order in which they were shown, numbered from 0",
-    ),
-    ("blurs", "How often the window lost the focus"),
-    ("window_width", "Width of the window in pixels"),
-    ("window_height", "Height of the window in pixels"),
-    ("input", "key, mouse or touch"),
-    (
-        "consent_version",
-        "Version of the text that the person agreed to",
-    ),
-];
+fn columns() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = include_str!("columns.tsv").lines();
+    lines.filter_map(|line| line.split_once('\t'))
+}
 
 /// The rows of a study, as jsPsych's columns and our own.
 pub fn rows(
@@ -81,7 +37,7 @@ pub fn rows(
             let one = people.iter().find(|p| p.person.pseudonym == name)?;
             let trial = usize::try_from(study["trial_index"].as_u64()?).ok()?;
             let given = one.answers.iter().find(|a| a.trial == trial)?;
-            let mut row = Map::new();
+            let order: Vec<String> = given.shown.iter().map(usize::to_string).collect();
             let values = [
                 json!(name),
                 json!(trial),
@@ -99,24 +55,15 @@ pub fn rows(
                 }),
                 json!(limit > 0 && one.failures >= limit),
                 json!(sample.judgement.measures.get("none_fits")),
-                json!(
-                    given
-                        .shown
-                        .iter()
-                        .map(usize::to_string)
-                        .collect::<Vec<_>>()
-                        .join(" ")
-                ),
+                json!(order.join(" ")),
                 json!(given.blurs),
                 json!(given.window.map(|w| w.0)),
                 json!(given.window.map(|w| w.1)),
                 json!(given.input),
                 json!(one.person.consent_version),
             ];
-            for ((column, _), value) in COLUMNS.into_iter().zip(values) {
-                row.insert(column.to_owned(), value);
-            }
-            Some(row)
+            let names = columns().map(|(name, _)| name.to_owned());
+            Some(names.zip(values).collect())
         })
         .collect()
 }
@@ -131,7 +78,6 @@ fn kind(session: &Session, item: usize) -> &'static str {
     }
 }
 
-/// What was answered, in words.
 fn response(session: &Session, given: &crate::store::StoredAnswer) -> String {
     use crate::question::Answer;
     let question = session.study.questions.get(given.item);
@@ -185,11 +131,11 @@ fn cell(value: &Value) -> String {
 fn table(rows: &[Map<String, Value>]) -> Result<Vec<u8>, StudyError> {
     let wrong = |e: csv::Error| StudyError::refused(e.to_string());
     let mut out = csv::Writer::from_writer(Vec::new());
-    out.write_record(COLUMNS.map(|(name, _)| name))
+    out.write_record(columns().map(|(name, _)| name))
         .map_err(wrong)?;
     for row in rows {
-        let cells = COLUMNS.map(|(column, _)| row.get(column).map(cell).unwrap_or_default());
-        out.write_record(&cells).map_err(wrong)?;
+        let cells = columns().map(|(name, _)| row.get(name).map(cell).unwrap_or_default());
+        out.write_record(cells).map_err(wrong)?;
     }
     out.into_inner()
         .map_err(|e| StudyError::refused(e.to_string()))
@@ -289,11 +235,11 @@ fn description(session: &Session) -> Value {
             "Answers of people in the study {}: one row for each answer, under pseudonyms.",
             settings.name
         ),
-        "variableMeasured": COLUMNS.map(|(name, meaning)| json!({
+        "variableMeasured": columns().map(|(name, meaning)| json!({
             "@type": "PropertyValue",
             "name": name,
             "description": meaning,
-        })),
+        })).collect::<Value>(),
     })
 }
 
@@ -303,6 +249,7 @@ mod tests {
 
     #[test]
     fn a_name_becomes_a_keyword_of_letters_and_digits() {
+        assert_eq!(columns().count(), 19);
         for (name, keyword_of) in [
             ("rhyme", "rhyme"),
             ("my-rhyme-2", "myRhyme2"),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::StudyError;
 use crate::error::io_at;
-use crate::freeze::{Frozen, Keys};
+use crate::keys::{Frozen, Keys};
 use crate::lists::Design;
 use crate::question::Question;
 use crate::settings::{self, Settings};
@@ -154,7 +154,6 @@ impl Study {
         }
     }
 
-    /// Where people and answers are kept.
     pub fn database(&self) -> PathBuf {
         self.path.join(DATABASE)
     }

@@ -14,14 +14,13 @@ use std::collections::BTreeMap;
 
 use mary_contract::{Ask, Generate, Item, Part, Prompt, Request, Sampling, Target};
 use mary_platform::{Separated, from_spreadsheet};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::StudyError;
-use crate::freeze::{Frozen, KeyedItem, Keys};
-use crate::judgements::MEASURE;
+use crate::error::fault;
+use crate::keys::{Frozen, KeyedItem, Keys, judged_by_people};
+pub use crate::keys::{Judged, Judging};
 use crate::lists::spread;
-use crate::paper::fault;
 use crate::question::{AnswerForm, Question};
 use crate::settings::Language;
 
@@ -36,16 +35,6 @@ const NAMED: &str = "measure";
 const NO: &str = "0 =";
 const YES: &str = ", 1 =";
 
-/// An answer of a stored run.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Judged {
-    pub model: String,
-    pub item: String,
-    /// In which trial.
-    pub trial: u32,
-}
-
-/// One line of a form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     pub of: Judged,
@@ -59,34 +48,11 @@ pub struct Line {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Form {
-    /// What 0 means.
     pub no: String,
-    /// What 1 means.
     pub yes: String,
     /// What the verdicts become in the run.
     pub measure: String,
     pub lines: Vec<Line>,
-}
-
-/// What a study of judgements is about; it lies with the keys, since it names the models.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Judging {
-    /// The run whose answers are judged.
-    pub run: String,
-    pub path: String,
-    pub task: String,
-    /// What the verdicts become in the run.
-    #[serde(default = "judged_by_people")]
-    pub measure: String,
-    /// For each item of the study, the answers of the run that it stands for.
-    pub of: Vec<Vec<Judged>>,
-    /// For each item of the study, which part of those answers is asked about; empty where it is the whole.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<String>,
-}
-
-fn judged_by_people() -> String {
-    MEASURE.to_owned()
 }
 
 /// Reads a form; `name` is said where something is wrong.
@@ -177,10 +143,9 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
 
 /// The run that a form was written from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct FormOrigin {
     pub run: String,
     pub path: String,
-    /// The task whose answers are judged.
     pub task: String,
 }
 
@@ -191,7 +156,7 @@ type Page<'a> = (&'a [(String, String)], &'a str);
 /// texts are drawn.
 pub fn frozen(
     form: &Form,
-    source: &Source,
+    source: &FormOrigin,
     language: Language,
     limit: Option<usize>,
     seed: u64,
@@ -236,7 +201,7 @@ pub fn frozen(
     if parts.iter().all(String::is_empty) {
         parts.clear();
     }
-    let Source { run, path, task } = source.clone();
+    let FormOrigin { run, path, task } = source.clone();
     let judging = Some(Judging {
         run,
         path,
@@ -292,12 +257,13 @@ fn keyed(number: usize, shown: &[(String, String)], form: &Form) -> KeyedItem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::MEASURE;
 
     const FORM: &str = "model,item,trial,concept,description,\"0 = any error, 1 = none\",remark\n\
         m/x,a,0,heat,It flows.,,\nm/x,b,0,heat,It flows.,1,\nm/y,a,0,heat,It flows.,,\nm/y,b,0,cold,It is.,0,why\n";
 
-    fn source() -> Source {
-        Source {
+    fn source() -> FormOrigin {
+        FormOrigin {
             run: "run-1".into(),
             path: "runs/run-1".into(),
             task: "family/describe".into(),

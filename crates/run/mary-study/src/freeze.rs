@@ -10,16 +10,15 @@ use std::sync::Arc;
 use mary_contract::{
     DataSource, ForPeople, Item, Outcome, PeopleAnswer, Target, Task, TaskRun, TaskSettings,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::StudyError;
-use crate::forms::Judging;
+use crate::keys::taken;
+pub use crate::keys::{Frozen, KeyedItem, Keys};
 use crate::lists::spread;
 use crate::question::{Answer, Question, reply};
 
-/// A task and how it is asked.
 #[derive(Clone)]
-pub struct Wanted {
+pub struct StudyTask {
     pub task: Arc<dyn Task>,
     pub settings: TaskSettings,
     /// Items of it, at most; nothing is all.
@@ -28,79 +27,15 @@ pub struct Wanted {
     pub none_fits: bool,
 }
 
-/// Everything that judging needs and nobody may see.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Keys {
-    /// The command that drew the items; it names the files of tasks of one's own.
-    #[serde(default)]
-    pub command: Vec<String>,
-    /// The tasks, as a run's manifest names them.
-    pub tasks: Vec<TaskRun>,
-    /// The items, in the order of the questions.
-    pub items: Vec<KeyedItem>,
-    /// Where people judge what models wrote: which answers of which run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judging: Option<Judging>,
-}
-
-/// An item with its key.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct KeyedItem {
-    pub task: usize,
-    /// The item as a model gets it.
-    pub item: Item,
-    /// What a model would have to write to choose each option.
-    #[serde(default)]
-    pub said: Vec<String>,
-}
-
-/// What is shown and what is right, in one order.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Frozen {
-    pub questions: Vec<Question>,
-    pub keys: Keys,
-}
-
-impl Frozen {
-    /// The same items in an order that does not tell: strata are spread evenly, and where a stratum is the
-    /// label (A, B, A, B …) the next answer could be read off the last ones. Items are mixed within stretches
-    /// as long as a person's list, so that every list keeps its share of each stratum.
-    #[must_use]
-    pub fn mixed(self, length: usize, seed: u64) -> Self {
-        let mut order: Vec<usize> = (0..self.questions.len()).collect();
-        for (number, stretch) in order.chunks_mut(length.max(1)).enumerate() {
-            let name = format!("study/stretch/{number}");
-            mary_generators::shuffle(&mut mary_generators::stream(seed, &name), stretch);
-        }
-        let Self { questions, keys } = self;
-        Self {
-            questions: taken(&order, questions),
-            keys: Keys {
-                items: taken(&order, keys.items),
-                judging: keys.judging.map(|judging| Judging {
-                    of: taken(&order, judging.of),
-                    parts: taken(&order, judging.parts),
-                    ..judging
-                }),
-                ..keys
-            },
-        }
-    }
-}
-
-/// The values at these places, in this order.
-fn taken<T>(order: &[usize], values: Vec<T>) -> Vec<T> {
-    let mut slots: Vec<Option<T>> = values.into_iter().map(Some).collect();
-    let at = |place: &usize| slots.get_mut(*place).and_then(Option::take);
-    order.iter().filter_map(at).collect()
-}
-
 /// In a task with both, people answer in words.
 const MODE: &str = "mode";
 const IN_WORDS: &str = "generate";
 
-/// Draws the items of some tasks by a seed.
-pub fn freeze(wanted: &[Wanted], data: &dyn DataSource, seed: u64) -> Result<Frozen, StudyError> {
+pub fn freeze(
+    wanted: &[StudyTask],
+    data: &dyn DataSource,
+    seed: u64,
+) -> Result<Frozen, StudyError> {
     let mut tasks = Vec::new();
     let mut drawn: Vec<(KeyedItem, Question)> = Vec::new();
     for (place, wanted) in wanted.iter().enumerate() {
@@ -121,14 +56,8 @@ pub fn freeze(wanted: &[Wanted], data: &dyn DataSource, seed: u64) -> Result<Fro
             })?;
             let said = spoken(&*wanted.task, &settings, &item, &shown)?;
             let question = Question::of(&shown, wanted.none_fits);
-            drawn.push((
-                KeyedItem {
-                    task: place,
-                    item,
-                    said,
-                },
-                question,
-            ));
+            let task = place;
+            drawn.push((KeyedItem { task, item, said }, question));
         }
     }
     let strata: Vec<(usize, &str)> = drawn
@@ -136,11 +65,7 @@ pub fn freeze(wanted: &[Wanted], data: &dyn DataSource, seed: u64) -> Result<Fro
         .map(|(key, _)| (key.task, key.item.stratum.as_str()))
         .collect();
     let order = spread(&strata, seed);
-    let mut slots: Vec<Option<(KeyedItem, Question)>> = drawn.into_iter().map(Some).collect();
-    let (items, questions) = order
-        .into_iter()
-        .filter_map(|place| slots.get_mut(place).and_then(Option::take))
-        .unzip();
+    let (items, questions) = taken(&order, drawn).into_iter().unzip();
     Ok(Frozen {
         questions,
         keys: Keys {
@@ -152,8 +77,7 @@ pub fn freeze(wanted: &[Wanted], data: &dyn DataSource, seed: u64) -> Result<Fro
     })
 }
 
-/// The settings under which people are asked.
-fn in_words(wanted: &Wanted) -> TaskSettings {
+fn in_words(wanted: &StudyTask) -> TaskSettings {
     let mut settings = wanted.settings.clone();
     let takes_words = wanted
         .task
@@ -170,7 +94,7 @@ fn in_words(wanted: &Wanted) -> TaskSettings {
 /// The items of one task: strata keep their shares, and of items that share a cluster (two orders of one
 /// question, the two sides of a pair) a second one is taken only when there is no first one left.
 fn choose(
-    wanted: &Wanted,
+    wanted: &StudyTask,
     settings: &TaskSettings,
     data: &dyn DataSource,
     seed: u64,

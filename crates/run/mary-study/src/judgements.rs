@@ -18,12 +18,11 @@ use serde_json::{Value, json};
 use crate::StudyError;
 use crate::analysis::{alpha, alpha_in_words, estimate};
 use crate::error::io_at;
-use crate::forms::{Form, Judged, Judging};
+use crate::forms::Form;
+pub use crate::keys::MEASURE;
+use crate::keys::{Judged, Judging};
+use crate::results::{finished, made_anew, put_note};
 
-/// The measure under which people's verdicts stand beside a run's own, unless the form names another.
-pub const MEASURE: &str = "judged_by_people";
-
-/// One verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
     pub judge: String,
@@ -36,7 +35,6 @@ pub struct Mark {
     pub value: f64,
 }
 
-/// What judges say of one model.
 #[derive(Debug, Clone, Serialize)]
 pub struct OfModel {
     pub model: String,
@@ -72,7 +70,6 @@ pub fn of_forms(forms: &[(String, Form)]) -> Vec<Mark> {
     marks
 }
 
-/// The verdicts of a study's people.
 pub fn of_samples(judging: &Judging, texts: &[String], samples: &[Sample]) -> Vec<Mark> {
     let mut marks = Vec::new();
     for sample in samples {
@@ -94,7 +91,6 @@ pub fn of_samples(judging: &Judging, texts: &[String], samples: &[Sample]) -> Ve
     marks
 }
 
-/// What the judges say, model by model.
 pub fn by_model(marks: &[Mark]) -> Result<Vec<OfModel>, StudyError> {
     // A text that stands for several answers of a model counts once.
     let mut models: BTreeMap<&str, BTreeMap<(&str, &str), f64>> = BTreeMap::new();
@@ -206,7 +202,6 @@ pub struct Joining<'a> {
 }
 
 impl Joining<'_> {
-    /// The name of a statistic of the judges.
     fn of_judges(&self, what: &str) -> String {
         if self.measure == MEASURE {
             format!("judges_{what}")
@@ -225,7 +220,6 @@ impl Joining<'_> {
     }
 }
 
-/// The name of the run with the judgements.
 pub(crate) fn run_id(name: &str, run: &str) -> String {
     format!("judged-{name}-{run}")
 }
@@ -257,17 +251,11 @@ pub fn write_run(
             format!("`{measure}`: {texts} judged by {judges} ({name})")
         }));
     }
-    let place = root.join(&manifest.id);
-    if place.exists() {
-        // Opened first: what is not this run is left alone.
-        drop(RunFolder::continue_at(&place, &manifest)?);
-        std::fs::remove_dir_all(&place).map_err(io_at(&place))?;
-    }
+    let (place, mut folder) = made_anew(root, &manifest)?;
     let mut by_answer: BTreeMap<&Judged, Vec<&Mark>> = BTreeMap::new();
     for mark in marks {
         by_answer.entry(&mark.of).or_default().push(mark);
     }
-    let mut folder = RunFolder::create_or_open(root, &manifest)?;
     let mut summariser = Summariser::default();
     let mut tasks_judged: BTreeSet<String> = BTreeSet::new();
     let (mut seen, mut joined) = (0, 0);
@@ -297,26 +285,12 @@ pub fn write_run(
         )));
     }
     folder.flush()?;
-    let tasks: Vec<_> = manifest
-        .tasks
-        .iter()
-        .filter_map(|run| registry.judge_of(run).ok().cloned())
-        .collect();
-    let runs = manifest.tasks.clone();
     let written = RunFolder::open(&place)?;
-    let mut summary = summariser.finish(manifest, seen, &tasks, |model, task| {
-        let id = &task.card().id;
-        let settings = runs
-            .iter()
-            .find(|r| *r.id == **id)
-            .map(|r| r.settings.clone());
-        let all = written
-            .samples()
-            .into_iter()
-            .flatten()
-            .filter_map(Result::ok);
-        let mut own = all.filter(|s| s.id.model == model && *s.id.task == **id);
-        task.overall(&settings.unwrap_or_default(), &mut own)
+    let mut summary = finished(summariser, manifest, seen, registry, |model, task| {
+        let (model, task) = (model.to_owned(), task.to_owned());
+        let all = written.samples().into_iter().flatten();
+        let all = all.filter_map(Result::ok);
+        all.filter(move |s| s.id.model == model && *s.id.task == *task)
     });
     for row in &mut summary.rows {
         let own = judged.iter().find(|j| j.model == row.model);
@@ -360,10 +334,5 @@ fn put(sample: &mut Sample, marks: &[&Mark], joining: &Joining<'_>) {
         said
     };
     let said: Vec<Value> = marks.iter().map(verdict).collect();
-    match &mut sample.judgement.notes {
-        Value::Object(notes) => {
-            notes.insert(joining.note().to_owned(), Value::from(said));
-        }
-        notes => *notes = json!({ joining.note(): said }),
-    }
+    put_note(&mut sample.judgement, joining.note(), Value::from(said));
 }

@@ -16,6 +16,7 @@ mod folder;
 pub mod forms;
 pub mod freeze;
 pub mod judgements;
+mod keys;
 pub mod lists;
 mod operations;
 pub mod paper;

@@ -10,7 +10,6 @@
 use mary_generators::{below, shuffle, stream};
 use serde::{Deserialize, Serialize};
 
-/// How items are given to people.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Lists {
@@ -33,14 +32,11 @@ impl std::str::FromStr for Lists {
     }
 }
 
-/// The design of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Design {
-    /// Items in all.
     pub items: usize,
     pub per_person: usize,
     pub lists: Lists,
-    /// Seed of what is drawn.
     pub seed: u64,
 }
 

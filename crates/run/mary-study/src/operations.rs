@@ -7,9 +7,8 @@ use mary_store::RunFolder;
 
 use crate::StudyError;
 use crate::error::io_at;
-use crate::forms::Judging;
-use crate::freeze::Keys;
 use crate::judgements::{self, Joining, Mark};
+use crate::keys::{Judging, Keys};
 use crate::results::{self, Results};
 use crate::session::{Participation, Session};
 use crate::store::{self, Admission, CopyKind};
@@ -19,17 +18,14 @@ impl Session {
         self.store.wait(self.gathering())
     }
 
-    /// Whether the study is over.
     pub fn is_closed(&self) -> Result<bool, StudyError> {
         self.store.wait(store::is_closed)
     }
 
-    /// Who may come in.
     pub fn admission(&self) -> Result<Admission, StudyError> {
         self.store.wait(store::admission)
     }
 
-    /// Judges everybody who has finished so far.
     pub fn judged(&self, registry: &Registry) -> Result<Results, StudyError> {
         results::judge(self, &self.study.keys()?, registry, &self.people()?)
     }
@@ -118,7 +114,6 @@ impl Session {
         Ok(())
     }
 
-    /// The name of the run folder.
     fn run_id(&self, keys: &Keys) -> Result<String, StudyError> {
         match &keys.judging {
             Some(judging) => Ok(judgements::run_id(&self.study.settings.name, &judging.run)),

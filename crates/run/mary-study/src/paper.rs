@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use mary_contract::Part;
-use mary_platform::{Separated, TextFault, replace_file};
+use mary_platform::{Separated, replace_file};
 
 use crate::StudyError;
-use crate::error::io_at;
+use crate::error::{fault, io_at};
 use crate::question::{AnswerForm, NONE_FITS};
 use crate::session::{Session, now};
 use crate::store::{self, CopyKind, Step, Submission};
@@ -171,22 +171,6 @@ fn sheet_question(session: &Session, trial: usize, item: usize, order: &[usize])
     }
     out.push_str("</div>\n");
     out
-}
-
-/// An error of reading a table near a line, or in the line that it names itself.
-pub(crate) fn fault<T>(
-    near: usize,
-    error: &(dyn std::error::Error + 'static),
-    wrong: &dyn Fn(usize, String) -> T,
-) -> T {
-    let found = match error.downcast_ref::<csv::Error>().map(csv::Error::kind) {
-        Some(csv::ErrorKind::Io(e)) => TextFault::of(e),
-        _ => TextFault::of(error),
-    };
-    match found {
-        Some(fault) => wrong(fault.line, fault.message.clone()),
-        None => wrong(near, error.to_string()),
-    }
 }
 
 /// Reads marks back: `sheet`, `question`, `mark` (a letter, several letters, a number or words; `-` or the

@@ -42,7 +42,6 @@ pub(crate) fn folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets only the owner read a file.
 pub(crate) fn only_owner(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 /// for each person, and the item's id (which may hold the answer) is not here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// What is to be done.
     #[serde(default)]
     pub instruction: String,
     /// Labelled examples of a rule.
@@ -40,11 +39,9 @@ impl Question {
     }
 }
 
-/// How a question is answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum AnswerForm {
-    /// One of these.
     Choice {
         /// In the task's order.
         options: Vec<String>,
@@ -60,9 +57,7 @@ pub enum AnswerForm {
     Text,
     Transcription,
     Number,
-    /// A whole number on a scale.
     Rating {
-        /// Lower end.
         low: i64,
         high: i64,
     },
@@ -73,26 +68,21 @@ pub enum AnswerForm {
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     Choice(usize),
-    /// None of the options fits.
     NoneFits,
     Several(Vec<usize>),
     /// Words or a transcription.
     Text(String),
     /// A number, as it was written.
     Number(String),
-    /// A place on a scale.
     Rating(i64),
-    /// The time was over.
     TimeOut,
 }
 
 /// Values of the form's field `answer` that stand for no option.
 pub const NONE_FITS: &str = "none";
-/// The time was over.
 pub const TIME_OUT: &str = "time-out";
 
 impl AnswerForm {
-    /// Of what a task shows people.
     pub fn of(answer: &PeopleAnswer, none_fits: bool) -> Self {
         let texts = |options: &[mary_contract::PeopleOption]| {
             options.iter().map(|o| o.text.clone()).collect::<Vec<_>>()
@@ -116,7 +106,6 @@ impl AnswerForm {
         }
     }
 
-    /// The options, where there are some.
     pub fn options(&self) -> &[String] {
         match self {
             Self::Choice { options, .. } | Self::Several { options } => options,
@@ -180,7 +169,6 @@ impl AnswerForm {
 }
 
 impl Question {
-    /// Of what a task shows people.
     pub fn of(shown: &ForPeople, none_fits: bool) -> Self {
         Self {
             instruction: shown.instruction.clone(),

@@ -16,7 +16,7 @@ use crate::StudyError;
 use crate::analysis::{self, PeopleStatistics};
 use crate::error::io_at;
 use crate::folder::Study;
-use crate::freeze::{KeyedItem, Keys};
+use crate::keys::{KeyedItem, Keys};
 use crate::question::{Answer, AnswerForm, reply};
 use crate::session::{Participation, Session};
 use crate::status::Unfinished;
@@ -93,10 +93,8 @@ pub fn judge(
     Ok(results)
 }
 
-/// Who says what an answer is worth.
 #[derive(Clone, Copy)]
 enum By<'a> {
-    /// The judge of a task.
     Task(&'a dyn Task, &'a TaskRun),
     /// Nobody but the person: the answer is itself a verdict, on what a model wrote.
     Themselves(&'a TaskCard),
@@ -199,15 +197,19 @@ fn note(judgement: &mut Judgement, one: &Participation, given: &StoredAnswer) {
         "input": given.input,
         "views": given.views,
     });
+    put_note(judgement, "study", about);
+}
+
+/// Adds to the notes of a judgement what stands there under a name.
+pub(crate) fn put_note(judgement: &mut Judgement, name: &str, value: Value) {
     match &mut judgement.notes {
         Value::Object(notes) => {
-            notes.insert("study".into(), about);
+            notes.insert(name.to_owned(), value);
         }
-        notes => *notes = json!({ "study": about }),
+        notes => *notes = json!({ name: value }),
     }
 }
 
-/// The people of a study as a model.
 pub fn model_ref(study: &Study) -> ModelRef {
     ModelRef {
         provider: PEOPLE.into(),
@@ -282,6 +284,21 @@ pub(crate) fn run_id(study: &Study, keys: &Keys) -> Result<String, StudyError> {
     Ok(manifest(study, keys, &nobody)?.id)
 }
 
+/// The folder of a run below `root`, empty.
+pub(crate) fn made_anew(
+    root: &Path,
+    manifest: &RunManifest,
+) -> Result<(PathBuf, RunFolder), StudyError> {
+    let place = root.join(&manifest.id);
+    if place.exists() {
+        // Opened first: what is not this run is left alone.
+        drop(RunFolder::continue_at(&place, manifest)?);
+        std::fs::remove_dir_all(&place).map_err(io_at(&place))?;
+    }
+    let folder = RunFolder::create_or_open(root, manifest)?;
+    Ok((place, folder))
+}
+
 /// Writes the run folder below `root`, anew where it was there: a person who withdrew since is not in it.
 pub fn write_run(
     root: &Path,
@@ -291,13 +308,7 @@ pub fn write_run(
     results: &Results,
 ) -> Result<(PathBuf, RunSummary), StudyError> {
     let manifest = manifest(study, keys, results)?;
-    let place = root.join(&manifest.id);
-    if place.exists() {
-        // Opened first: what is not this study's run is left alone.
-        drop(RunFolder::continue_at(&place, &manifest)?);
-        std::fs::remove_dir_all(&place).map_err(io_at(&place))?;
-    }
-    let mut folder = RunFolder::create_or_open(root, &manifest)?;
+    let (place, mut folder) = made_anew(root, &manifest)?;
     for sample in &results.samples {
         folder.append(sample)?;
     }
@@ -320,26 +331,34 @@ pub fn summary(
     for sample in samples {
         summariser.add(Verdict::from(sample));
     }
-    let tasks: Vec<_> = manifest
-        .tasks
-        .iter()
-        .filter_map(|run| registry.judge_of(run).ok().cloned())
-        .collect();
-    let runs = manifest.tasks.clone();
-    let mut summary = summariser.finish(manifest, planned, &tasks, |_, task| {
-        let id = &task.card().id;
-        let settings = runs
-            .iter()
-            .find(|r| *r.id == **id)
-            .map(|r| r.settings.clone());
-        let mut of_task = samples.iter().filter(|s| *s.id.task == **id).cloned();
-        task.overall(&settings.unwrap_or_default(), &mut of_task)
+    let mut summary = finished(summariser, manifest, planned, registry, |_, task| {
+        let own = samples.iter().filter(|s| *s.id.task == *task);
+        own.cloned().collect::<Vec<_>>().into_iter()
     });
     enrich(&mut summary, samples);
     summary
 }
 
-/// Whether a model of this name is people.
+/// The summary of what was added, with what each task says over the samples that a model has on it.
+pub(crate) fn finished<I: Iterator<Item = Sample>>(
+    summariser: Summariser,
+    manifest: RunManifest,
+    planned: usize,
+    registry: &Registry,
+    mut own: impl FnMut(&str, &str) -> I,
+) -> RunSummary {
+    let judges = manifest.tasks.iter();
+    let judges = judges.filter_map(|run| registry.judge_of(run).ok().cloned());
+    let tasks: Vec<_> = judges.collect();
+    let runs = manifest.tasks.clone();
+    summariser.finish(manifest, planned, &tasks, |model, task| {
+        let id = &*task.card().id;
+        let run = runs.iter().find(|r| *r.id == *id);
+        let settings = run.map(|r| r.settings.clone()).unwrap_or_default();
+        task.overall(&settings, &mut own(model, id))
+    })
+}
+
 pub fn is_people(model: &str) -> bool {
     model
         .split_once('/')

@@ -16,7 +16,6 @@ use crate::store::{
     Submitted,
 };
 
-/// A study with its store.
 #[derive(Clone)]
 pub struct Session {
     pub study: Arc<Study>,
@@ -28,7 +27,6 @@ pub struct Session {
 pub struct View {
     pub person: Person,
     pub step: Step,
-    /// The key of that step.
     pub key: String,
 }
 
@@ -46,7 +44,6 @@ pub fn now() -> i64 {
 type Work<T> = Box<dyn FnOnce(&Connection) -> rusqlite::Result<T> + Send>;
 
 impl Session {
-    /// Opens a study for taking part.
     pub fn open(path: &Path) -> Result<(Self, StoreThread), StudyError> {
         let study = Study::open(path)?;
         let (store, thread) = Store::open(&study.database(), study.settings.people)?;
@@ -142,7 +139,6 @@ impl Session {
         }
     }
 
-    /// What the holder of a token sees now.
     pub fn looking(&self, token: &str, now: i64) -> Work<Option<View>> {
         let (study, token) = (Arc::clone(&self.study), token_hash(token));
         Box::new(move |db| {
@@ -166,7 +162,6 @@ impl Session {
         })
     }
 
-    /// Takes a form in.
     pub fn submitting(
         &self,
         token: &str,
@@ -210,17 +205,14 @@ impl Session {
     }
 }
 
-/// A person with everything they did.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Participation {
     pub person: Person,
-    /// What they answered, in order.
     pub answers: Vec<store::StoredAnswer>,
     pub failures: u32,
 }
 
 impl Study {
-    /// Which checks are attention checks.
     pub fn attention_checks(&self) -> Vec<usize> {
         let checks = self.settings.checks.iter().enumerate();
         checks

@@ -19,7 +19,6 @@ const PLACEHOLDERS: [&str; 4] = [
     "（请在此说明",
 ];
 
-/// Bytes of it, at most.
 const LARGEST: u64 = 16 << 20;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,20 +34,16 @@ pub struct Settings {
     pub people: usize,
     /// Items that each of them answers.
     pub per_person: usize,
-    /// How items are given to people.
     pub lists: Lists,
     /// Seed of draws, lists and orders.
     pub seed: u64,
     /// Minutes without a sign of life after which a place is given to another person.
     pub minutes: u32,
-    /// What people agree to.
     pub consent: Consent,
-    /// What people are told before they begin.
     pub instructions: String,
     /// What they are told about their pay; empty where there is none.
     #[serde(default)]
     pub pay: String,
-    /// Where people come from.
     #[serde(default)]
     pub platform: Platform,
     #[serde(default)]
@@ -101,7 +96,6 @@ pub struct Platform {
     pub return_to: String,
 }
 
-/// A platform that sends people.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlatformKind {
@@ -168,7 +162,6 @@ impl Default for Rules {
     }
 }
 
-/// What a check is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckKind {
@@ -194,7 +187,6 @@ pub struct Check {
 }
 
 impl Settings {
-    /// Reads and checks the file of a study's folder.
     pub fn read(folder: &Path) -> Result<Self, StudyError> {
         let path = folder.join(FILE);
         let text = mary_platform::read_plain_text(&path, LARGEST).map_err(io_at(&path))?;
@@ -310,7 +302,6 @@ impl Settings {
         }
     }
 
-    /// As the file is written.
     pub fn to_toml(&self) -> Result<String, StudyError> {
         toml::to_string_pretty(self).map_err(|e| StudyError::refused(e.to_string()))
     }

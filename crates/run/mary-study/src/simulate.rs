@@ -14,7 +14,7 @@ use mary_stats::distributions::normal_quantile;
 use rand::RngExt as _;
 
 use crate::StudyError;
-use crate::freeze::Keys;
+use crate::keys::Keys;
 use crate::lists::Design;
 use crate::question::{AnswerForm, NONE_FITS, Question};
 use crate::session::Session;
@@ -39,7 +39,6 @@ pub enum Behaviour {
     AsModel(BTreeMap<(String, String), String>),
 }
 
-/// Who is simulated, and how quick they are.
 #[derive(Debug, Clone)]
 pub struct Simulation {
     pub behaviour: Behaviour,
@@ -48,7 +47,6 @@ pub struct Simulation {
     pub seed: u64,
 }
 
-/// A draw from a normal distribution.
 pub fn normal(rng: &mut Stream) -> f64 {
     let p: f64 = rng.random_range(1e-12..1.0 - 1e-12);
     normal_quantile(p)
@@ -117,7 +115,7 @@ impl Simulation {
         item: usize,
         target: Option<&Target>,
         options: usize,
-        key: Option<&crate::freeze::KeyedItem>,
+        key: Option<&crate::keys::KeyedItem>,
         keys: &Keys,
     ) -> Option<usize> {
         let correct = match target {

@@ -73,14 +73,14 @@ fn perceptualqa_is_asked_in_chinese_and_read_as_the_paper_reads() {
 #[test]
 fn every_task_is_shown_or_refused() {
     use mary_contract::{NoData, TaskSettings};
-    use mary_study::freeze::{Wanted, freeze};
+    use mary_study::freeze::{StudyTask, freeze};
     let registry = registry();
     let mut shown = Vec::new();
     for task in registry.tasks() {
         if task.card().id.starts_with("physico/") && task.card().id != "physico/definition" {
             continue; // drawn above; making all its grids takes long
         }
-        let wanted = Wanted {
+        let wanted = StudyTask {
             task: task.clone(),
             settings: TaskSettings::default(),
             limit: Some(2),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mary_contract::{DataError, DataSource, NoData, Registry, TaskSettings};
-use mary_study::freeze::{Frozen, Wanted, freeze};
+use mary_study::freeze::{Frozen, StudyTask, freeze};
 use mary_study::lists::Lists;
 use mary_study::session::now;
 use mary_study::settings::{Check, CheckKind, Consent, Language, Platform, PlatformKind, Rules};
@@ -49,7 +49,7 @@ pub fn drawn(
     data: &dyn DataSource,
 ) -> Frozen {
     let registry = registry();
-    let wanted = Wanted {
+    let wanted = StudyTask {
         task: Arc::clone(registry.task(task).unwrap()),
         settings: TaskSettings {
             seed: 3,
@@ -281,7 +281,7 @@ pub fn described_as(root: &Path, form: &str) -> (mary_store::RunFolder, mary_stu
 
 /// That form as items of a study.
 pub fn described_frozen(root: &Path, form: &mary_study::forms::Form) -> Frozen {
-    let source = mary_study::forms::Source {
+    let source = mary_study::forms::FormOrigin {
         run: "described".into(),
         path: root.join("described").to_string_lossy().into_owned(),
         task: "physico/describe".into(),

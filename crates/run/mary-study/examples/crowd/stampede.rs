@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mary_contract::{NoData, TaskSettings};
-use mary_study::freeze::{Wanted, freeze};
+use mary_study::freeze::{StudyTask, freeze};
 use mary_study::lists::Lists;
 use mary_study::session::token_hash;
 use mary_study::settings::{Consent, Language, Platform, Rules};
@@ -33,7 +33,7 @@ pub struct Crowd {
 /// A study for a crowd.
 pub fn make(folder: &Path, crowd: &Crowd) {
     let registry = mary_lab::families::registry();
-    let wanted = Wanted {
+    let wanted = StudyTask {
         task: Arc::clone(registry.task("htest/rhyme").expect("a task")),
         settings: TaskSettings {
             shots: Some(2),

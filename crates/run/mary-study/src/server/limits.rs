@@ -53,7 +53,6 @@ impl Bucket {
     }
 }
 
-/// The counts of one server.
 pub(super) struct Limits {
     joins: u32,
     attempts: u32,

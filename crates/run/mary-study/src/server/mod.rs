@@ -35,7 +35,7 @@ use crate::settings::CheckKind;
 use crate::store::{self, Admission, NoPlace, PlatformIds, Refusal, Step, Submission};
 use connection::{Connections, PATIENCE, Peer};
 use limits::Limits;
-use render::{Asked, Buttons, Message};
+use render::{Buttons, Message, StepPage};
 use words::{Words, words};
 
 /// No form of ours is larger.
@@ -215,7 +215,7 @@ impl Server {
     fn page(&self, token: &str, view: &View, notice: &str, status: StatusCode) -> Response {
         let study = &self.session.study;
         let (settings, w) = (&study.settings, self.words());
-        let asked = Asked {
+        let asked = StepPage {
             token,
             view,
             notice,
@@ -227,7 +227,7 @@ impl Server {
                     let again = check.kind == CheckKind::Comprehension && *attempt > 0;
                     let text = format!("{}\n\n{}", w.wrong_check, settings.instructions);
                     let notice = if again { &text } else { notice };
-                    render::check(study, &Asked { notice, ..asked }, check)
+                    render::check(study, &StepPage { notice, ..asked }, check)
                 }
                 None => return self.not_found(),
             },
@@ -262,7 +262,7 @@ impl Server {
 
     /// A last page with a code. It is only ever made from what the store says, after the last answer is
     /// on disk.
-    fn ending(&self, text: &str, code: &str, asked: &Asked<'_>) -> String {
+    fn ending(&self, text: &str, code: &str, asked: &StepPage<'_>) -> String {
         let w = self.words();
         let said = Message {
             heading: w.thanks.into(),
@@ -310,7 +310,6 @@ impl Server {
     }
 }
 
-/// The link that people are given.
 async fn consent(
     State(server): Shared,
     Path(entry): Path<String>,
@@ -438,7 +437,6 @@ async fn agree(
     }
 }
 
-/// The step at which a person is.
 async fn step(State(server): Shared, Path(token): Path<String>) -> Response {
     match server.view(&token).await {
         Ok(view) => server.page(&token, &view, "", StatusCode::OK),

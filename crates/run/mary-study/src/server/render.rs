@@ -89,7 +89,7 @@ pub(super) fn message(study: &Study, said: &Message) -> String {
     )
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct ShownPart {
     text: Option<String>,
     picture: Option<String>,
@@ -104,14 +104,13 @@ struct ShownOption {
 }
 
 /// A question of a study or one of its checks.
-pub(super) struct Asked<'a> {
+pub(super) struct StepPage<'a> {
     pub token: &'a str,
     pub view: &'a View,
     pub notice: &'a str,
 }
 
-/// The page of an item.
-pub(super) fn trial(study: &Study, asked: &Asked<'_>, trial: usize, item: usize) -> String {
+pub(super) fn trial(study: &Study, asked: &StepPage<'_>, trial: usize, item: usize) -> String {
     let w = words(study.settings.language);
     let Some(question) = study.questions.get(item) else {
         return String::new();
@@ -161,10 +160,8 @@ pub(super) fn trial(study: &Study, asked: &Asked<'_>, trial: usize, item: usize)
             Part::Text(text) => parts.extend(blocks(text)),
             Part::Image(_) => {
                 parts.push(ShownPart {
-                    text: None,
                     picture: Some(format!("/p/{}/picture/{trial}/{pictures}", asked.token)),
-                    grid: None,
-                    label: String::new(),
+                    ..ShownPart::default()
                 });
                 pictures += 1;
             }
@@ -195,8 +192,7 @@ pub(super) fn trial(study: &Study, asked: &Asked<'_>, trial: usize, item: usize)
     )
 }
 
-/// The page of a check.
-pub(super) fn check(study: &Study, asked: &Asked<'_>, check: &Check) -> String {
+pub(super) fn check(study: &Study, asked: &StepPage<'_>, check: &Check) -> String {
     let w = words(study.settings.language);
     let options: Vec<ShownOption> = check
         .options
@@ -209,9 +205,7 @@ pub(super) fn check(study: &Study, asked: &Asked<'_>, check: &Check) -> String {
         .collect();
     let parts = [ShownPart {
         text: Some(check.question.clone()),
-        picture: None,
-        grid: None,
-        label: String::new(),
+        ..ShownPart::default()
     }];
     page(
         study,
@@ -227,7 +221,7 @@ pub(super) fn check(study: &Study, asked: &Asked<'_>, check: &Check) -> String {
     )
 }
 
-fn page(study: &Study, asked: &Asked<'_>, own: Value) -> String {
+fn page(study: &Study, asked: &StepPage<'_>, own: Value) -> String {
     let w = words(study.settings.language);
     let step: &Step = &asked.view.step;
     render(
@@ -265,9 +259,7 @@ fn blocks(text: &str) -> Vec<ShownPart> {
         let text = text.trim_matches('\n').to_owned();
         (!text.trim().is_empty()).then_some(ShownPart {
             text: Some(if text == "->" { "→".into() } else { text }),
-            picture: None,
-            grid: None,
-            label: String::new(),
+            ..ShownPart::default()
         })
     };
     let drawn = |grid: &mut Vec<Vec<char>>| {
@@ -278,10 +270,9 @@ fn blocks(text: &str) -> Vec<ShownPart> {
             .collect::<Vec<_>>()
             .join(" / ");
         ShownPart {
-            text: None,
-            picture: None,
             grid: Some(rows),
             label,
+            ..ShownPart::default()
         }
     };
     for line in text.lines() {
@@ -307,7 +298,6 @@ fn blocks(text: &str) -> Vec<ShownPart> {
     parts
 }
 
-/// The page of who runs the study.
 pub(super) fn admin(study: &Study, rows: &[(String, String)], link: &str) -> String {
     render(
         "admin.html",

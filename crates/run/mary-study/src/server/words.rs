@@ -1,11 +1,14 @@
 //! The words of the pages that are not the study author's own, in English and Chinese.
 
-use serde::Serialize;
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
 
 use crate::settings::Language;
 
 /// Everything a page says by itself.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Words {
     pub agree: &'static str,
     pub disagree: &'static str,
@@ -58,114 +61,32 @@ pub(crate) struct Words {
     pub highest: &'static str,
 }
 
-const EN: Words = Words {
-    agree: "I agree and want to take part",
-    disagree: "I do not agree",
-    consent: "Before you begin",
-    begin: "Begin",
-    instructions: "Instructions",
-    next: "Next",
-    question: "Question",
-    of: "of",
-    examples: "Examples",
-    label: "Label",
-    none_fits: "None of them fits",
-    keys_choice: "Keys: a number chooses, Enter goes on.",
-    keys_several: "Keys: numbers choose and take back, Enter goes on. Several may be right.",
-    your_answer: "Your answer",
-    your_number: "Your number",
-    your_text: "Copy the text exactly as you see it",
-    picture: "Picture of the question",
-    unreadable: "Please give an answer before you go on.",
-    check: "A short check",
-    wrong_check: "That was not right. Please read the instructions again.",
-    thanks: "Thank you",
-    finished: "You have answered all questions, and every answer is saved.",
-    code: "Your completion code",
-    back: "Go back to the platform",
-    number: "Your participant number, should you wish to withdraw later",
-    screened_out: "The study ends here for you: the check was not answered as the instructions say. Please return the study; this is no rejection.",
-    declined: "You did not agree, so nothing was saved. Thank you for your time.",
-    timed_out: "You were away for long, and your place was given to somebody else. Thank you for what you answered.",
-    full: "All places of this study are taken at the moment. Please try again later.",
-    closed: "This study is closed.",
-    closed_early: "The study was closed before you had answered everything. This is not your fault, and your answers so far are saved.",
-    crowded: "Many people are taking part from your network at the moment. Please try again later.",
-    again: "You have taken part in this study already.",
-    not_found: "There is no such page. Please use the link exactly as you were given it.",
-    busy: "Too much at once. Please wait a moment and load the page again.",
-    conflict: "This answer was not taken: the page was out of date. Nothing is lost.",
-    go_on: "Go on",
-    withdraw: "Withdraw and delete my answers",
-    withdraw_sure: "Do you want to stop, and have everything deleted that you answered? This cannot be undone.",
-    withdraw_after: "Do you want to have everything deleted that you answered? This cannot be undone.",
-    withdraw_do: "Delete everything",
-    withdrawn: "Everything you answered was deleted.",
-    withdrawn_later: "Your answers were deleted from the study. Copies of them are still in files that are in use at the moment or were made for the analysis. They will be deleted as soon as possible; you do not have to do anything.",
-    keep: "No, keep my answers",
-    stay: "No, go on with the study",
-    keep_link: "You may close this page and come back with the same link; your answers so far are saved.",
-    seconds_left: "seconds left",
-    lowest: "lowest",
-    highest: "highest",
-};
-
-const ZH: Words = Words {
-    agree: "我同意并愿意参加",
-    disagree: "我不同意",
-    consent: "开始之前",
-    begin: "开始",
-    instructions: "说明",
-    next: "下一题",
-    question: "第",
-    of: "/",
-    examples: "示例",
-    label: "标签",
-    none_fits: "都不合适",
-    keys_choice: "键盘：按数字键选择，按回车键继续。",
-    keys_several: "键盘：按数字键选择或取消，按回车键继续。可以选多项。",
-    your_answer: "您的回答",
-    your_number: "您的数字",
-    your_text: "请原样抄写您看到的文字",
-    picture: "题目图片",
-    unreadable: "请先作答再继续。",
-    check: "小测试",
-    wrong_check: "回答不正确，请再读一遍说明。",
-    thanks: "谢谢您",
-    finished: "您已回答所有问题，全部答案均已保存。",
-    code: "您的完成码",
-    back: "返回平台",
-    number: "您的参与编号（如日后想退出，请保留）",
-    screened_out: "您的参与到此结束：测试题的回答与说明不符。请在平台上退回本研究，这不算拒绝。",
-    declined: "您没有同意，因此没有保存任何内容。感谢您的时间。",
-    timed_out: "您离开的时间过长，名额已转给他人。感谢您已作的回答。",
-    full: "目前名额已满，请稍后再试。",
-    closed: "本研究已结束。",
-    closed_early: "本研究在您答完之前已结束。这不是您的问题，您已作的回答均已保存。",
-    crowded: "目前有许多人正通过您的网络参加本研究，请稍后再试。",
-    again: "您已参加过本研究。",
-    not_found: "没有这个页面。请使用您收到的完整链接。",
-    busy: "请求过多，请稍候再重新载入页面。",
-    conflict: "此回答未被接受：页面已过期。没有任何内容丢失。",
-    go_on: "继续",
-    withdraw: "退出并删除我的回答",
-    withdraw_sure: "您要停止参加，并删除您的全部回答吗？此操作无法撤销。",
-    withdraw_after: "您要删除您的全部回答吗？此操作无法撤销。",
-    withdraw_do: "全部删除",
-    withdrawn: "您的全部回答已删除。",
-    withdrawn_later: "您的回答已从本研究中删除。目前仍有一些文件正在使用或已为分析而生成，其中还有副本，将尽快删除。您无需再做任何操作。",
-    keep: "不，保留我的回答",
-    stay: "不，继续参加",
-    keep_link: "您可以关闭本页，之后用同一链接回来；已作的回答都已保存。",
-    seconds_left: "秒",
-    lowest: "最低",
-    highest: "最高",
-};
-
-/// The words of a language.
 pub(crate) fn words(language: Language) -> &'static Words {
+    static EN: LazyLock<Words> = LazyLock::new(|| read(ENGLISH).unwrap_or_default());
+    static ZH: LazyLock<Words> = LazyLock::new(|| read(CHINESE).unwrap_or_default());
     match language {
         Language::En => &EN,
         Language::Zh => &ZH,
+    }
+}
+
+const ENGLISH: &str = include_str!("words.en.json");
+const CHINESE: &str = include_str!("words.zh.json");
+
+fn read(text: &'static str) -> serde_json::Result<Words> {
+    serde_json::from_str(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_is_there_in_both_languages() {
+        for text in [ENGLISH, CHINESE] {
+            let words = serde_json::to_value(read(text).unwrap()).unwrap();
+            let mut words = words.as_object().unwrap().values();
+            assert!(words.all(|word| !word.as_str().unwrap().is_empty()));
+        }
     }
 }

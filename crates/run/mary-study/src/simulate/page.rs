@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Simulation;
-use crate::freeze::Keys;
+use crate::keys::Keys;
 use crate::session::Session;
 
 /// Serves a study on a port of its own in the background, for as long as the process lives.
@@ -31,9 +31,7 @@ pub fn served(session: Session) -> io::Result<SocketAddr> {
 
 #[derive(Debug, Default)]
 pub struct Report {
-    /// People who reached the last page.
     pub finished: usize,
-    /// People who found no place.
     pub turned_away: usize,
     /// Token, step and values of every form that the server acknowledged.
     pub acknowledged: Vec<(String, String, Vec<String>)>,
@@ -41,11 +39,9 @@ pub struct Report {
     pub latencies: Vec<f64>,
     /// Times that a connection broke and was taken up again.
     pub broken: usize,
-    /// Seconds for everything.
     pub seconds: f64,
 }
 
-/// An answer of the server.
 struct Page {
     status: u16,
     location: Option<String>,
@@ -140,7 +136,6 @@ impl Client<'_> {
     }
 }
 
-/// Percent-encoding for a form.
 fn encoded(value: &str) -> String {
     let mut out = String::new();
     for byte in value.bytes() {
@@ -154,7 +149,6 @@ fn encoded(value: &str) -> String {
     out
 }
 
-/// The value of a hidden field.
 fn hidden<'p>(page: &'p str, name: &str) -> Option<&'p str> {
     let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\""))?;
     rest.split_once('"').map(|(value, _)| value)

@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
+use rusqlite::{Connection, ErrorCode, params};
+
+use super::value;
 
 /// States of `state.erase`.
 const NOTHING: i64 = 0;
@@ -14,7 +16,6 @@ const EMPTY_JOURNAL: i64 = 2;
 /// How long the store waits for whoever reads the database: short, since everybody's answers wait with it.
 const WAIT: Duration = Duration::from_millis(500);
 
-/// What a copy of answers is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CopyKind {
     /// A folder that `export` wrote.
@@ -35,7 +36,6 @@ impl CopyKind {
     }
 }
 
-/// A copy of answers outside of the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Copy {
     pub path: String,
@@ -48,14 +48,8 @@ pub(crate) struct Copy {
 
 /// Notes that somebody is deleted: before they are.
 pub(super) fn note(db: &Connection, pseudonym: &str) -> rusqlite::Result<()> {
-    let place: Option<i64> = db
-        .query_row(
-            "SELECT place FROM people WHERE pseudonym = ?1",
-            [pseudonym],
-            |row| row.get(0),
-        )
-        .optional()?;
-    let Some(place) = place else {
+    let sql = "SELECT place FROM people WHERE pseudonym = ?1";
+    let Some(place) = value::<i64>(db, sql, [pseudonym])? else {
         return Ok(());
     };
     note_all(db)?;
@@ -72,7 +66,6 @@ pub(crate) fn note_all(db: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Whether anything is left to erase.
 pub(crate) fn pending(db: &Connection) -> rusqlite::Result<bool> {
     let sql =
         "SELECT (SELECT erase FROM state) <> 0 OR EXISTS (SELECT 1 FROM copies WHERE stale > 0)";

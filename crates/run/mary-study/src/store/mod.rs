@@ -24,7 +24,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-use rusqlite::Connection;
+use rusqlite::types::FromSql;
+use rusqlite::{Connection, OptionalExtension as _, Params};
 use tokio::sync::oneshot;
 
 use crate::StudyError;
@@ -33,7 +34,6 @@ use crate::StudyError;
 type Job = Box<dyn FnOnce(&Connection) -> Acknowledge + Send>;
 type Acknowledge = Box<dyn FnOnce(Result<(), rusqlite::Error>) + Send>;
 
-/// What the thread is asked for.
 enum Order {
     Job(Job),
     /// Outside of any transaction.
@@ -103,10 +103,7 @@ impl Store {
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StudyError> {
-        match self.send(work).await {
-            Ok(done) => done.map_err(|source| self.said(source)),
-            Err(_) => Err(StudyError::Stopped),
-        }
+        self.told(self.send(work).await)
     }
 
     /// The same outside of a server.
@@ -114,10 +111,7 @@ impl Store {
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StudyError> {
-        match self.send(work).blocking_recv() {
-            Ok(done) => done.map_err(|source| self.said(source)),
-            Err(_) => Err(StudyError::Stopped),
-        }
+        self.told(self.send(work).blocking_recv())
     }
 
     /// Erases what was deleted from the database's file and its journal. Whether nothing is left: another
@@ -125,18 +119,39 @@ impl Store {
     pub fn erase(&self) -> Result<bool, StudyError> {
         let (tell, told) = oneshot::channel();
         let _ = self.jobs.send(Order::Erase(tell));
-        match told.blocking_recv() {
-            Ok(done) => done.map_err(|source| self.said(source)),
-            Err(_) => Err(StudyError::Stopped),
-        }
+        self.told(told.blocking_recv())
     }
 
-    fn said(&self, source: rusqlite::Error) -> StudyError {
-        StudyError::Database {
+    /// What the thread told; a thread that has ended tells nothing.
+    fn told<T>(
+        &self,
+        told: Result<rusqlite::Result<T>, oneshot::error::RecvError>,
+    ) -> Result<T, StudyError> {
+        let done = told.map_err(|_| StudyError::Stopped)?;
+        done.map_err(|source| StudyError::Database {
             path: self.path.clone(),
             source,
-        }
+        })
     }
+}
+
+/// Does a statement, compiled once; how many rows it changed.
+fn execute(db: &Connection, sql: &str, params: impl Params) -> rusqlite::Result<usize> {
+    db.prepare_cached(sql)?.execute(params)
+}
+
+fn exists(db: &Connection, sql: &str, params: impl Params) -> rusqlite::Result<bool> {
+    db.prepare_cached(sql)?.exists(params)
+}
+
+/// The first column of the first row, if there is one.
+fn value<T: FromSql>(
+    db: &Connection,
+    sql: &str,
+    params: impl Params,
+) -> rusqlite::Result<Option<T>> {
+    let mut select = db.prepare_cached(sql)?;
+    select.query_row(params, |row| row.get(0)).optional()
 }
 
 /// One job within the transaction of its batch: an error takes back what this job did, nothing else.

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
+use super::{execute, exists, value};
+
 use crate::question::Answer;
 
-/// How far a person is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PersonState {
     Running,
@@ -36,7 +37,6 @@ impl PersonState {
     }
 }
 
-/// A person, as far as anybody needs to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
     /// Within the database.
@@ -45,16 +45,13 @@ pub struct Person {
     pub pseudonym: String,
     pub place: usize,
     pub state: PersonState,
-    /// What was agreed to.
     pub consent_version: u32,
     pub consent_hash: String,
     /// Milliseconds since 1970.
     pub began: i64,
-    /// The last sign of life.
     pub seen: i64,
     /// When everything was answered.
     pub ended: Option<i64>,
-    /// Whether the instructions were read.
     pub told: bool,
 }
 
@@ -66,7 +63,6 @@ pub struct PlatformIds {
     pub session: String,
 }
 
-/// Who wants to take part.
 #[derive(Debug, Clone)]
 pub(crate) struct Joining {
     pub now: i64,
@@ -90,20 +86,16 @@ pub(crate) struct Neighbours {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Joined {
-    /// To somebody new.
     New,
     /// To who had one already: the form came twice, or the platform sent the same person and participation
     /// again. The new token replaces the old one.
     Back,
 }
 
-/// Why no place was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoPlace {
     Full,
-    /// The study is over.
     Closed,
-    /// The person took part already.
     Again,
     /// As many as may are taking part from the same address.
     Crowded,
@@ -131,11 +123,8 @@ fn person(row: &Row<'_>) -> rusqlite::Result<Person> {
 /// Gives a place to somebody who agrees to take part.
 pub(crate) fn join(db: &Connection, who: &Joining) -> rusqlite::Result<Result<Joined, NoPlace>> {
     // A form that is sent again, because its answer was lost on the way.
-    let known = db
-        .prepare_cached("SELECT 1 FROM people WHERE token = ?1")?
-        .query_row([who.token.as_slice()], |_| Ok(()))
-        .optional()?;
-    if known.is_some() {
+    let sql = "SELECT 1 FROM people WHERE token = ?1";
+    if exists(db, sql, [who.token.as_slice()])? {
         return Ok(Ok(Joined::Back));
     }
     if admission(db)? != Admission::Open {
@@ -164,16 +153,13 @@ pub(crate) fn join(db: &Connection, who: &Joining) -> rusqlite::Result<Result<Jo
         if over || session != ids.session {
             return Ok(Err(NoPlace::Again));
         }
-        db.prepare_cached("UPDATE people SET token = ?2 WHERE id = ?1")?
-            .execute(params![id, who.token.as_slice()])?;
+        let sql = "UPDATE people SET token = ?2 WHERE id = ?1";
+        execute(db, sql, params![id, who.token.as_slice()])?;
         return Ok(Ok(Joined::Back));
     }
     release(db, who.now, who.patience)?;
-    let free: Option<i64> = db
-        .prepare_cached("SELECT place FROM places WHERE person IS NULL ORDER BY place LIMIT 1")?
-        .query_row([], |row| row.get(0))
-        .optional()?;
-    let Some(place) = free else {
+    let sql = "SELECT place FROM places WHERE person IS NULL ORDER BY place LIMIT 1";
+    let Some(place) = value(db, sql, [])? else {
         return Ok(Err(NoPlace::Full));
     };
     if let Some(neighbours) = &who.neighbours
@@ -215,17 +201,12 @@ impl Neighbours {
 
 /// Gives a certain place; whether it was free.
 pub(crate) fn seat(db: &Connection, who: &Joining, place: usize) -> rusqlite::Result<bool> {
-    let free = db
-        .query_row(
-            "SELECT 1 FROM places WHERE place = ?1 AND person IS NULL",
-            [place as i64],
-            |_| Ok(()),
-        )
-        .optional()?;
-    if free.is_some() {
+    let sql = "SELECT 1 FROM places WHERE place = ?1 AND person IS NULL";
+    let free = exists(db, sql, [place as i64])?;
+    if free {
         sit(db, who, place as i64)?;
     }
-    Ok(free.is_some())
+    Ok(free)
 }
 
 /// A new person in a free place.
@@ -244,9 +225,14 @@ fn sit(db: &Connection, who: &Joining, place: i64) -> rusqlite::Result<i64> {
         who.now
     ])?;
     let id = db.last_insert_rowid();
-    db.prepare_cached("UPDATE places SET person = ?2 WHERE place = ?1 AND person IS NULL")?
-        .execute([place, id])?;
+    take_place(db, place, id)?;
     Ok(id)
+}
+
+/// Takes a place if it is free; whether it was.
+fn take_place(db: &Connection, place: i64, person: i64) -> rusqlite::Result<bool> {
+    let sql = "UPDATE places SET person = ?2 WHERE place = ?1 AND person IS NULL";
+    Ok(execute(db, sql, [place, person])? == 1)
 }
 
 /// Milliseconds for which a place is kept for who has not answered anything yet: agreeing alone takes no place
@@ -258,12 +244,13 @@ fn release(db: &Connection, now: i64, patience: i64) -> rusqlite::Result<()> {
     const AWAY: &str = "state = 'running' AND (seen < ?1 OR seen < ?2 AND NOT EXISTS \
                         (SELECT 1 FROM answers WHERE answers.person = people.id))";
     let (before, silent) = (now - patience, now - patience.min(BEFORE_AN_ANSWER));
-    db.prepare_cached(&format!(
+    let gone = format!(
         "UPDATE places SET person = NULL WHERE person IN (SELECT id FROM people WHERE {AWAY})"
-    ))?
-    .execute([before, silent])?;
-    db.prepare_cached(&format!("UPDATE people SET state = ?3 WHERE {AWAY}"))?
-        .execute(params![before, silent, PersonState::TimedOut.name()])?;
+    );
+    execute(db, &gone, [before, silent])?;
+    let sql = format!("UPDATE people SET state = ?3 WHERE {AWAY}");
+    let timed_out = PersonState::TimedOut.name();
+    execute(db, &sql, params![before, silent, timed_out])?;
     Ok(())
 }
 
@@ -281,22 +268,19 @@ pub(crate) fn known(
         return Ok(None);
     };
     if found.state == PersonState::TimedOut && !is_closed(db)? {
-        let taken = db
-            .prepare_cached("UPDATE places SET person = ?2 WHERE place = ?1 AND person IS NULL")?
-            .execute([found.place as i64, found.id])?;
-        if taken == 1 {
+        if take_place(db, found.place as i64, found.id)? {
             found.state = PersonState::Running;
             set_state(db, found.id, PersonState::Running)?;
         }
     }
-    db.prepare_cached("UPDATE people SET seen = ?2 WHERE id = ?1")?
-        .execute([found.id, now])?;
+    let sql = "UPDATE people SET seen = ?2 WHERE id = ?1";
+    execute(db, sql, [found.id, now])?;
     Ok(Some(found))
 }
 
 pub(super) fn set_state(db: &Connection, id: i64, state: PersonState) -> rusqlite::Result<()> {
-    db.prepare_cached("UPDATE people SET state = ?2 WHERE id = ?1")?
-        .execute(params![id, state.name()])?;
+    let sql = "UPDATE people SET state = ?2 WHERE id = ?1";
+    execute(db, sql, params![id, state.name()])?;
     Ok(())
 }
 
@@ -305,10 +289,8 @@ const OPEN: i64 = 0;
 const CLOSED: i64 = 1;
 const NO_ADMISSION: i64 = 2;
 
-/// Who may come in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// Anybody who was given the link.
     Open,
     /// Nobody new; whoever has a place may finish.
     LettingFinish,
@@ -316,19 +298,14 @@ pub enum Admission {
     Closed,
 }
 
-/// Who may come in.
 pub(crate) fn admission(db: &Connection) -> rusqlite::Result<Admission> {
-    let closed: i64 = db
-        .prepare_cached("SELECT closed FROM state")?
-        .query_row([], |row| row.get(0))?;
-    Ok(match closed {
-        OPEN => Admission::Open,
-        NO_ADMISSION => Admission::LettingFinish,
+    Ok(match value(db, "SELECT closed FROM state", [])? {
+        Some(OPEN) => Admission::Open,
+        Some(NO_ADMISSION) => Admission::LettingFinish,
         _ => Admission::Closed,
     })
 }
 
-/// Whether the study is over.
 pub(crate) fn is_closed(db: &Connection) -> rusqlite::Result<bool> {
     Ok(admission(db)? == Admission::Closed)
 }
@@ -341,10 +318,8 @@ pub(crate) fn close_study(db: &Connection) -> rusqlite::Result<()> {
 
 /// Nobody is let in any more; whoever has a place may finish.
 pub(crate) fn stop_admission(db: &Connection) -> rusqlite::Result<()> {
-    db.execute(
-        "UPDATE state SET closed = ?1 WHERE closed = ?2",
-        [NO_ADMISSION, OPEN],
-    )?;
+    let sql = "UPDATE state SET closed = ?1 WHERE closed = ?2";
+    execute(db, sql, [NO_ADMISSION, OPEN])?;
     Ok(())
 }
 
@@ -371,7 +346,6 @@ pub(crate) fn all(db: &Connection) -> rusqlite::Result<Vec<Person>> {
     db.prepare(&sql)?.query_map([], person)?.collect()
 }
 
-/// An answer as it is kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredAnswer {
     /// From 0.
@@ -389,13 +363,11 @@ pub struct StoredAnswer {
     pub window: Option<(i64, i64)>,
     /// `key`, `mouse` or `touch`.
     pub input: Option<String>,
-    /// How often the question was opened.
     pub views: i64,
     /// When it was saved, in milliseconds since 1970.
     pub saved: i64,
 }
 
-/// Everything a person answered, in order.
 pub(crate) fn answers_of(db: &Connection, id: i64) -> rusqlite::Result<Vec<StoredAnswer>> {
     let mut select = db.prepare_cached(
         "SELECT trial, item, answer, shown, rt, elapsed, blurs, width, height, input, views, saved \
@@ -433,7 +405,6 @@ pub(crate) fn answers_of(db: &Connection, id: i64) -> rusqlite::Result<Vec<Store
     select.query_map([id], read)?.collect()
 }
 
-/// Attention checks that a person failed.
 pub(crate) fn failures(db: &Connection, id: i64, attention: &[usize]) -> rusqlite::Result<u32> {
     let mut select =
         db.prepare_cached("SELECT number FROM checks WHERE person = ?1 AND passed = 0")?;
@@ -446,12 +417,8 @@ pub(crate) fn failures(db: &Connection, id: i64, attention: &[usize]) -> rusqlit
 
 /// The pseudonym of who a platform calls so.
 pub fn find_by_platform(db: &Connection, pid: &str) -> rusqlite::Result<Option<String>> {
-    db.query_row(
-        "SELECT pseudonym FROM platform JOIN people ON id = person WHERE pid = ?1",
-        [pid],
-        |row| row.get(0),
-    )
-    .optional()
+    let sql = "SELECT pseudonym FROM platform JOIN people ON id = person WHERE pid = ?1";
+    value(db, sql, [pid])
 }
 
 /// How many ids of platforms are kept.

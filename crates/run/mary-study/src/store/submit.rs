@@ -2,9 +2,10 @@
 //! among them, the end. Which step is next is read from what is stored, so that a person can close the page
 //! and come back; a step is saved once, and saving it again changes nothing.
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, params};
 
 use super::people::{Person, PersonState, is_closed, known, set_state};
+use super::{execute, exists, value};
 use crate::folder::Study;
 use crate::question::Answer;
 use crate::settings::CheckKind;
@@ -13,7 +14,6 @@ use crate::settings::CheckKind;
 pub enum Step {
     Instructions,
     Check {
-        /// Which of the study's checks.
         number: usize,
         /// From 0.
         attempt: u32,
@@ -30,13 +30,11 @@ pub enum Step {
     TimedOut,
     /// The study was closed meanwhile.
     Closed {
-        /// Whether they had answered something.
         begun: bool,
     },
 }
 
 impl Step {
-    /// Names the step in a form.
     pub fn id(&self) -> String {
         match self {
             Self::Instructions => "instructions".into(),
@@ -75,14 +73,11 @@ pub enum Submitted {
     Already,
 }
 
-/// Why it was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// There is no such person.
     Unknown,
     /// The key is not that of this person and step, or the step is not the next one.
     NotNow,
-    /// It is no answer to this question.
     Unreadable,
     /// The study is over, or the place was given to another.
     Over,
@@ -96,7 +91,6 @@ pub fn step_key(study: &Study, person: i64, step: &str) -> String {
     hash.as_str().chars().take(32).collect()
 }
 
-/// The step at which a person is.
 pub(crate) fn current(db: &Connection, study: &Study, who: &Person) -> rusqlite::Result<Step> {
     match who.state {
         PersonState::Finished => return Ok(Step::Finished),
@@ -104,10 +98,9 @@ pub(crate) fn current(db: &Connection, study: &Study, who: &Person) -> rusqlite:
         PersonState::TimedOut => return Ok(Step::TimedOut),
         PersonState::Running => {}
     }
-    let answered: i64 = db
-        .prepare_cached("SELECT count(*) FROM answers WHERE person = ?1")?
-        .query_row([who.id], |row| row.get(0))?;
-    let answered = usize::try_from(answered).unwrap_or(0);
+    let sql = "SELECT count(*) FROM answers WHERE person = ?1";
+    let answered: Option<i64> = value(db, sql, [who.id])?;
+    let answered = answered.map_or(0, |n| usize::try_from(n).unwrap_or(0));
     if is_closed(db)? {
         return Ok(Step::Closed {
             begun: answered > 0,
@@ -158,7 +151,6 @@ pub(crate) fn begin_view(db: &Connection, person: i64, step: &str) -> rusqlite::
     Ok(())
 }
 
-/// Takes a form in.
 pub(crate) fn submit(
     db: &Connection,
     study: &Study,
@@ -202,14 +194,7 @@ pub(crate) fn submit(
             let Some(answer) = answer.filter(|a| timed || *a != Answer::TimeOut) else {
                 return Ok(Err(Refusal::Unreadable));
             };
-            let given = Given {
-                trial,
-                item,
-                answer: &answer,
-                order: &order,
-                sent,
-            };
-            save(db, &who, &given, now)?;
+            save(db, &who, (trial, item), (&answer, &order), sent, now)?;
         }
         _ => return Ok(Err(Refusal::Over)),
     }
@@ -219,26 +204,20 @@ pub(crate) fn submit(
 
 /// Whether a step is behind a person.
 fn was_done(db: &Connection, who: &Person, step: &str) -> rusqlite::Result<bool> {
-    let row = if step == "instructions" {
+    if step == "instructions" {
         return Ok(who.told);
-    } else if let Some(trial) = step.strip_prefix("trial-") {
-        let trial: i64 = trial.parse().unwrap_or(-1);
-        db.prepare_cached("SELECT 1 FROM answers WHERE person = ?1 AND trial = ?2")?
-            .query_row([who.id, trial], |_| Ok(()))
-            .optional()?
-    } else if let Some((number, attempt)) = step
-        .strip_prefix("check-")
-        .and_then(|rest| rest.split_once('-'))
-    {
-        let number: i64 = number.parse().unwrap_or(-1);
-        let attempt: i64 = attempt.parse().unwrap_or(-1);
-        db.prepare_cached("SELECT 1 FROM checks WHERE person = ?1 AND number = ?2 AND try = ?3")?
-            .query_row([who.id, number, attempt], |_| Ok(()))
-            .optional()?
-    } else {
-        None
+    }
+    let number = |text: &str| text.parse::<i64>().unwrap_or(-1);
+    if let Some(trial) = step.strip_prefix("trial-") {
+        let sql = "SELECT 1 FROM answers WHERE person = ?1 AND trial = ?2";
+        return exists(db, sql, [who.id, number(trial)]);
+    }
+    let check = step.strip_prefix("check-");
+    let Some((check, attempt)) = check.and_then(|rest| rest.split_once('-')) else {
+        return Ok(false);
     };
-    Ok(row.is_some())
+    let sql = "SELECT 1 FROM checks WHERE person = ?1 AND number = ?2 AND try = ?3";
+    exists(db, sql, [who.id, number(check), number(attempt)])
 }
 
 /// Whether it was an answer at all.
@@ -249,58 +228,40 @@ fn take_check(
     (number, attempt): (usize, u32),
     sent: &Submission,
 ) -> rusqlite::Result<bool> {
-    let Some(check) = study.settings.checks.get(number) else {
+    let check = study.settings.checks.get(number);
+    let (Some(check), [value]) = (check, sent.values.as_slice()) else {
         return Ok(false);
     };
-    let [value] = sent.values.as_slice() else {
-        return Ok(false);
-    };
-    let Some(chosen) = value
-        .parse::<usize>()
-        .ok()
-        .filter(|c| *c < check.options.len())
-    else {
+    let chosen = value.parse::<usize>().ok();
+    let Some(chosen) = chosen.filter(|c| *c < check.options.len()) else {
         return Ok(false);
     };
     let passed = chosen + 1 == check.answer;
-    db.prepare_cached("INSERT INTO checks (person, number, try, passed) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![who.id, number as i64, attempt, passed])?;
+    let sql = "INSERT INTO checks (person, number, try, passed) VALUES (?1, ?2, ?3, ?4)";
+    execute(db, sql, params![who.id, number as i64, attempt, passed])?;
     let tries = study.settings.rules.comprehension_tries;
     if check.kind == CheckKind::Comprehension && !passed && attempt + 1 >= tries {
         set_state(db, who.id, PersonState::ScreenedOut)?;
-        db.execute(
-            "UPDATE places SET person = NULL WHERE person = ?1",
-            [who.id],
-        )?;
+        let sql = "UPDATE places SET person = NULL WHERE person = ?1";
+        execute(db, sql, [who.id])?;
     }
     Ok(true)
 }
 
-/// An answer with where it belongs and what came with it.
-struct Given<'a> {
-    trial: usize,
-    item: usize,
-    answer: &'a Answer,
-    order: &'a [usize],
-    sent: &'a Submission,
-}
-
-fn save(db: &Connection, who: &Person, given: &Given<'_>, now: i64) -> rusqlite::Result<()> {
-    let Given {
-        trial,
-        item,
-        answer,
-        order,
-        sent,
-    } = *given;
+/// Keeps an answer with where it belongs, the order of the options and what came with it.
+fn save(
+    db: &Connection,
+    who: &Person,
+    (trial, item): (usize, usize),
+    (answer, order): (&Answer, &[usize]),
+    sent: &Submission,
+    now: i64,
+) -> rusqlite::Result<()> {
     let json = |value: serde_json::Result<String>| {
         value.map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))
     };
-    let views: i64 = db
-        .prepare_cached("SELECT times FROM views WHERE person = ?1 AND step = ?2")?
-        .query_row(params![who.id, sent.step], |row| row.get(0))
-        .optional()?
-        .unwrap_or(0);
+    let sql = "SELECT times FROM views WHERE person = ?1 AND step = ?2";
+    let views: Option<i64> = value(db, sql, params![who.id, sent.step])?;
     db.prepare_cached(
         "INSERT INTO answers (person, trial, item, answer, shown, rt, elapsed, blurs, width, height, \
          input, views, saved) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
@@ -317,7 +278,7 @@ fn save(db: &Connection, who: &Person, given: &Given<'_>, now: i64) -> rusqlite:
         sent.window.map(|w| w.0),
         sent.window.map(|w| w.1),
         sent.input,
-        views,
+        views.unwrap_or(0),
         now
     ])?;
     Ok(())
