@@ -33,7 +33,14 @@ pub enum Status {
 }
 
 impl Status {
-    /// The exit code.
+    /// Done, where everything asked for was; otherwise something of it is left.
+    pub fn done_if(done: bool) -> Self {
+        match done {
+            true => Self::Done,
+            false => Self::Incomplete,
+        }
+    }
+
     pub fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -68,6 +75,16 @@ impl UsageError {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct MissingError(pub String);
+
+/// Ends a command over a mistake in what the user asked for.
+pub fn usage_error<T>(message: impl Into<String>) -> anyhow::Result<T> {
+    Err(UsageError::new(message).into())
+}
+
+/// Ends a command over something that should be there and is not.
+pub fn missing_error<T>(message: impl Into<String>) -> anyhow::Result<T> {
+    Err(MissingError(message.into()).into())
+}
 
 /// An error in words.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use mary_fetch::hub::Progress;
 
-use crate::commands::tell;
+use crate::terminal;
 
 /// Files below this size come too fast to speak of.
 const LARGE: u64 = 16 << 20;
@@ -20,7 +20,7 @@ pub fn watch() {
         if let Ok(mut quarters) = quarters.lock()
             && let Some(line) = line(&mut quarters, &progress)
         {
-            tell(&line);
+            terminal::line(&line);
         }
     });
 }

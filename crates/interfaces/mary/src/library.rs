@@ -174,7 +174,7 @@ pub fn compare(
 /// Writes the report of some runs.
 pub fn report(registry: &Registry, runs: &[PathBuf], out: &Path) -> anyhow::Result<()> {
     let options = ReportOptions::default();
-    commands::report::write_with(registry, runs, Vec::new(), out, &options)
+    commands::chapters::write_with(registry, runs, Vec::new(), out, &options)
 }
 
 /// Tables and figures of the families of these runs, and of how a model grew where they are checkpoints.
@@ -189,7 +189,7 @@ pub fn exhibits(
         return Ok(commands::development::exhibits(registry, &summaries));
     }
     let mut all = Exhibits::default();
-    for chapter in commands::report::family_chapters(registry, &summaries)? {
+    for chapter in commands::chapters::family_chapters(registry, &summaries)? {
         let shown = chapter.contents.exhibits;
         all.tables.extend(shown.tables);
         all.figures.extend(shown.figures);

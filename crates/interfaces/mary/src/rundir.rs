@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::exit::{MissingError, UsageError};
+use crate::exit::{MissingError, missing_error, usage_error};
 use crate::settings::Place;
 
 /// The folder of a run: a path, the beginning of a name below the output path, or (with nothing) the
@@ -15,25 +15,13 @@ pub fn find(place: &Place, wanted: Option<&str>) -> anyhow::Result<PathBuf> {
     if is_run(path) {
         return Ok(path.to_owned());
     }
-    let mut fitting: Vec<PathBuf> = all(&place.runs)
-        .into_iter()
-        .filter(|p| {
-            p.file_name()
-                .is_some_and(|n| n.to_string_lossy().starts_with(wanted))
-        })
-        .collect();
-    // A whole name is meant before the beginning of a longer one.
-    let exact = |p: &PathBuf| p.file_name().is_some_and(|n| n.to_string_lossy() == wanted);
-    if let Some(at) = fitting.iter().position(exact) {
-        return Ok(fitting.swap_remove(at));
-    }
+    let mut fitting = named(all(&place.runs), wanted);
     match fitting.len() {
         1 => Ok(fitting.remove(0)),
-        0 => Err(MissingError(format!(
+        0 => missing_error(format!(
             "no run is called `{wanted}`, neither as a folder nor below {}\nhint: `mary runs` shows what is there; --output-path names another place",
             place.runs.display()
-        ))
-        .into()),
+        )),
         n => {
             let mut text = format!("`{wanted}` fits {n} runs; give more of the name");
             for path in fitting.iter().rev().take(8) {
@@ -43,7 +31,53 @@ pub fn find(place: &Place, wanted: Option<&str>) -> anyhow::Result<PathBuf> {
             if n > 8 {
                 text.push_str("\n  …");
             }
-            Err(UsageError::new(format!("{text}\nhint: `mary runs` shows what each of them is")).into())
+            usage_error(format!(
+                "{text}\nhint: `mary runs` shows what each of them is"
+            ))
+        }
+    }
+}
+
+/// The folders meant, each once; the newest when none is named.
+pub fn find_all(place: &Place, wanted: &[String]) -> anyhow::Result<Vec<PathBuf>> {
+    if wanted.is_empty() {
+        return Ok(vec![find(place, None)?]);
+    }
+    let mut found: Vec<PathBuf> = Vec::new();
+    let mut real: Vec<PathBuf> = Vec::new();
+    for name in wanted {
+        let path = find(place, Some(name))?;
+        let whole = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let before = real.iter().position(|other| *other == whole);
+        if let Some(before) = before.and_then(|at| wanted.get(at)) {
+            let words = match before == name {
+                true => String::new(),
+                false => format!(", by `{before}` and by `{name}`"),
+            };
+            return usage_error(format!(
+                "{} is named twice{words}; a run is the same as itself\nhint: `mary runs` lists them",
+                path.display()
+            ));
+        }
+        found.push(path);
+        real.push(whole);
+    }
+    Ok(found)
+}
+
+/// Of these folders the one with this very name, or else all whose names begin with it.
+pub fn named(mut folders: Vec<PathBuf>, wanted: &str) -> Vec<PathBuf> {
+    let name = |p: &Path| {
+        p.file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    };
+    match folders.iter().position(|p| name(p) == wanted) {
+        Some(at) => vec![folders.swap_remove(at)],
+        None => {
+            folders.retain(|p| name(p).starts_with(wanted));
+            folders
         }
     }
 }

@@ -1,46 +1,10 @@
 //! From arguments to the specification of a run.
 
-use mary_lab::{Laboratory, RunOptions, RunSpec, TaskChoice, TaskOptions, read_batch_size};
+use mary_lab::{Laboratory, RunOptions, RunSpec, TaskChoice, TaskOptions};
 
 use crate::cli::ModelArgs;
-use crate::commands::run::RunArgs;
 use crate::commands::{adapter, tell};
-use crate::exit::UsageError;
 use crate::settings::Place;
-
-/// What the arguments of `run` say.
-pub fn options(args: &RunArgs) -> anyhow::Result<RunOptions> {
-    Ok(RunOptions {
-        models: args.model.clone(),
-        tasks: args.tasks.clone(),
-        shots: args.shots,
-        limit: args.limit,
-        trials: args.trials,
-        seed: args.seed,
-        set: TaskOptions::pairs(&args.set)?,
-        apply_chat_template: args.apply_chat_template,
-        judge: args.judge.clone(),
-        device: args.device.clone(),
-        dtype: args.dtype.clone(),
-        threads: args.threads,
-        batch_size: read_batch_size(&args.batch_size).map_err(UsageError::new)?,
-        max_connections: args.max_connections,
-        base_url: args.base_url.clone(),
-        model_arg: TaskOptions::pairs(&args.model_arg)?,
-        adapter: args.adapter.clone(),
-        merged: None,
-        budget: args.budget,
-        batch: args.batch,
-        // Shards are parts of one specification: what a machine lacks must not change it.
-        strict: args.strict || args.shard.is_some(),
-        no_cache: args.no_cache,
-    })
-}
-
-/// What the arguments ask for.
-pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<RunSpec> {
-    specify(place, lab, options(args)?)
-}
 
 /// What these options ask for; tasks that cannot run here are told. The only side effect is merging an
 /// adapter into the cache.

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use clap::Parser as _;
 use mary_contract::{RunManifest, RunSummary, Start, Task};
 use mary_lab::Run;
 
-use crate::cli::instruments::{ObserveArgs, ScoreArgs, StartArg};
-use crate::cli::{Cli, Command};
-use crate::commands::{observe, score, tell};
-use crate::exit::{MissingError, Status};
+use crate::command::typed;
+use crate::commands::observe::{self, ObserveArgs};
+use crate::commands::score::{self, ScoreArgs, StartArg};
+use crate::commands::tell;
+use crate::exit::{Status, missing_error};
 
 /// The instrument that made a run, by the words of its command.
 pub enum Stored {
@@ -21,23 +21,19 @@ pub enum Stored {
 impl Stored {
     /// The instrument, where the run was made by one.
     pub fn of(manifest: &RunManifest) -> Option<Self> {
-        let words = manifest.command.iter().map(String::as_str);
-        let cli = Cli::try_parse_from(std::iter::once("mary").chain(words)).ok()?;
-        match cli.command {
-            Command::Score(mut args) => {
-                // Earlier programs put the harness' start token first where the command says nothing.
-                let stated = manifest
-                    .tasks
-                    .first()
-                    .and_then(|t| t.conventions.get("start"));
-                if args.start.is_none() && stated.is_some_and(|s| *s == Start::Always.stated()) {
-                    args.start = Some(StartArg::One(Start::Always));
-                }
-                Some(Self::Score(args))
-            }
-            Command::Observe(args) => Some(Self::Observe(args)),
-            _ => None,
+        if let Ok((_, args)) = typed::<ObserveArgs>(&manifest.command) {
+            return Some(Self::Observe(Box::new(args)));
         }
+        let (_, mut args) = typed::<ScoreArgs>(&manifest.command).ok()?;
+        // Earlier programs put the harness' start token first where the command says nothing.
+        let stated = manifest
+            .tasks
+            .first()
+            .and_then(|t| t.conventions.get("start"));
+        if args.start.is_none() && stated.is_some_and(|s| *s == Start::Always.stated()) {
+            args.start = Some(StartArg::One(Start::Always));
+        }
+        Some(Self::Score(Box::new(args)))
     }
 
     /// Its task, from the file where it lay.
@@ -47,12 +43,11 @@ impl Stored {
             Self::Observe(args) => &args.file,
         };
         if !file.exists() {
-            return Err(MissingError(format!(
+            return missing_error(format!(
                 "{}: the file of texts is not there any more\nhint: put it back; or give the command again with \
                  the same file in its new place: the same texts find the same run",
                 file.display()
-            ))
-            .into());
+            ));
         }
         Ok(match self {
             Self::Score(args) => Arc::new(score::task(args, file)?),

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Mutex, PoisonError};
 
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mary_platform::{hear_notices, visible};
 
 /// The bar that is on the screen, where there is one.
@@ -24,6 +24,19 @@ pub fn listen() {
 /// From now on lines are written above this bar; or, with `None`, there is none any more.
 pub fn show_bar(bar: Option<ProgressBar>) {
     *BAR.lock().unwrap_or_else(PoisonError::into_inner) = bar;
+}
+
+/// A bar on standard error that looks like this, or none where nobody is looking.
+pub fn bar(length: u64, template: &str) -> ProgressBar {
+    let target = match io::stderr().is_terminal() {
+        true => ProgressDrawTarget::stderr_with_hz(5),
+        false => ProgressDrawTarget::hidden(),
+    };
+    let bar = ProgressBar::with_draw_target(Some(length), target);
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
 }
 
 /// Standard output as a writer, for tables that do not fit into memory. A reader that went away is no

@@ -221,13 +221,13 @@ fn wrong(key: &str, value: &Value) -> UsageError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::Cli;
-    use clap::CommandFactory as _;
+    use crate::command::command_line;
+    use crate::commands::COMMANDS;
 
     fn expanded(typed: &str, file: &str) -> Result<String, String> {
         let words = typed.split(' ').map(OsString::from).collect();
         let file = file.parse::<Table>().unwrap();
-        let words = expand(words, &Cli::command(), &file).map_err(|e| e.to_string())?;
+        let words = expand(words, &command_line(COMMANDS), &file).map_err(|e| e.to_string())?;
         let words: Vec<String> = words
             .iter()
             .map(|w| w.to_string_lossy().into_owned())

@@ -6,22 +6,20 @@ use anyhow::Context;
 use mary_contract::ModelRef;
 use mary_train::{MergedProvenance, Reuse, Storage};
 
-use super::tune;
-use crate::exit::UsageError;
+use crate::exit::usage_error;
 use crate::settings::Place;
 
 /// The model with the adapter folded in, as a folder named by the content of both.
 pub fn merged(place: &Place, models: &[ModelRef], adapter: &Path) -> anyhow::Result<ModelRef> {
     let [model] = models else {
-        return Err(UsageError::new("--adapter takes one model at a time").into());
+        return usage_error("--adapter takes one model at a time");
     };
     if !matches!(model.provider.as_str(), "hf" | "gguf" | "builtin") {
-        return Err(UsageError::new(format!(
+        return usage_error(format!(
             "{model} takes no adapter\nhint: adapters go on local models (hf/…, gguf/… or builtin/…)"
-        ))
-        .into());
+        ));
     }
-    let base = tune::base_folder(place, &model.to_string())?;
+    let base = base_folder(place, &model.to_string())?;
     let weights = adapter.join("adapter_model.safetensors");
     let file = mary_platform::open_plain(&weights)
         .with_context(|| format!("{}: no adapter is here", weights.display()))?;
@@ -52,4 +50,19 @@ pub fn merged(place: &Place, models: &[ModelRef], adapter: &Path) -> anyhow::Res
         name: model.display().to_string(),
         revision: None,
     })
+}
+
+/// The folder of a model named as a folder or as `mary run` names it.
+pub fn base_folder(place: &Place, model: &str) -> anyhow::Result<PathBuf> {
+    if Path::new(model).exists() {
+        return Ok(PathBuf::from(model));
+    }
+    let model: ModelRef = model.parse()?;
+    if model.provider == "builtin" {
+        return Ok(mary_lab::builtin::write_folder(
+            &model,
+            &place.cache.join("builtin"),
+        )?);
+    }
+    Ok(mary_weights::locate(&model)?)
 }

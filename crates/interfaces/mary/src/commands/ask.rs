@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::Args;
 use mary_contract::{
     Event, EventObserver, Image, ModelCard, Outcome, PromptForm, Sampling, StoreError, Task as _,
 };
@@ -13,79 +15,130 @@ use mary_lab::{Laboratory, RunSpec, TaskChoice};
 use mary_platform::visible;
 use serde_json::json;
 
-use crate::cli::instruments::AskArgs;
-use crate::exit::{MissingError, Status, UsageError};
+use crate::cli::ModelArgs;
+use crate::command::Command;
+use crate::exit::{MissingError, Status, UsageError, usage_error};
 use crate::interrupt;
 use crate::laboratory::{laboratory, laboratory_watched};
 use crate::settings::Place;
 use crate::specification;
 
-/// Asks what the arguments say.
-pub fn ask(place: &Place, args: &AskArgs) -> anyhow::Result<Status> {
-    let text = text(args)?;
-    let images = args
-        .image
-        .iter()
-        .map(|p| image(p))
-        .collect::<Result<_, _>>()?;
-    let lab = laboratory(place);
-    let choice = TaskChoice::new(AskTask::ID);
-    let mut spec = specification::of_models(&lab, &args.models, vec![choice])?;
-    spec.trials = args.n;
-    spec.seed = args.seed;
-    let several = args.n > 1;
-    let question = Question {
-        text,
-        system: args.system.clone(),
-        images,
-        form: form(&lab, &spec, args.raw)?,
-        sampling: Sampling {
-            temperature: args.temperature.unwrap_or(f64::from(u8::from(several))),
-            max_tokens: args.max_tokens,
-            stop: args.stop.clone(),
-            ..Sampling::greedy(args.max_tokens)
-        },
-    };
-    for choice in &mut spec.tasks {
-        choice.settings.form = question.form;
+#[derive(Debug, Args)]
+pub struct AskArgs {
+    /// The question; `-`, or nothing at all, reads it from standard input
+    pub question: Option<String>,
+    #[command(flatten)]
+    pub models: ModelArgs,
+    /// Read the question from a file
+    #[arg(short, long, value_name = "FILE", conflicts_with = "question")]
+    pub file: Option<PathBuf>,
+    /// A system message
+    #[arg(long)]
+    pub system: Option<String>,
+    /// A picture to be shown before the words (repeatable)
+    #[arg(long, value_name = "FILE")]
+    pub image: Vec<PathBuf>,
+    /// Answers asked for
+    #[arg(short, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub n: u32,
+    /// Continue the question as plain text, without the model's chat template
+    #[arg(long)]
+    pub raw: bool,
+    /// 0 takes the likeliest token [default: 0 for one answer, 1 for several]
+    #[arg(long, value_parser = warmth)]
+    pub temperature: Option<f64>,
+    /// Tokens of an answer, at most
+    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_tokens: u32,
+    /// The answer ends before this text (repeatable)
+    #[arg(long, value_name = "TEXT")]
+    pub stop: Vec<String>,
+    /// Seed of the draws
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// One JSON object for each answer
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+}
+
+/// A temperature: none below 0, and a number.
+fn warmth(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
+        _ => Err("expected a number from 0 on".to_owned()),
     }
-    let task = Arc::new(AskTask::new(question));
-    let mut place = place.clone();
-    place.registry.add_task(task.clone())?;
-    // Several answers at once would run into each other.
-    let headings = several || spec.subjects.len() > 1;
-    let lab = match args.json || headings {
-        true => laboratory(&place),
-        false => laboratory_watched(&place),
-    };
-    let mut run = lab.prepare(&spec)?.open()?;
-    let mut printer = Printer {
-        json: args.json,
-        headings,
-        written: String::new(),
-        printed: 0,
-        failed: 0,
-        labels: run.cards().iter().filter_map(labelled).collect(),
-    };
-    let stop = interrupt::flag()?;
-    run.go(&mut printer, &stop)?;
-    // What was answered before is not asked again, and is said again.
-    if printer.printed + printer.failed == 0 {
-        for sample in run.folder().samples()? {
-            printer.finished(&sample?)?;
+}
+
+impl Command for AskArgs {
+    const NAME: &str = "ask";
+    const ABOUT: &str = "Ask models a question of your own, and see the answer as it is written";
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        let text = text(self)?;
+        let images = self
+            .image
+            .iter()
+            .map(|p| image(p))
+            .collect::<Result<_, _>>()?;
+        let lab = laboratory(place);
+        let choice = TaskChoice::new(AskTask::ID);
+        let mut spec = specification::of_models(&lab, &self.models, vec![choice])?;
+        spec.trials = self.n;
+        spec.seed = self.seed;
+        let several = self.n > 1;
+        let question = Question {
+            text,
+            system: self.system.clone(),
+            images,
+            form: form(&lab, &spec, self.raw)?,
+            sampling: Sampling {
+                temperature: self.temperature.unwrap_or(f64::from(u8::from(several))),
+                max_tokens: self.max_tokens,
+                stop: self.stop.clone(),
+                ..Sampling::greedy(self.max_tokens)
+            },
+        };
+        for choice in &mut spec.tasks {
+            choice.settings.form = question.form;
         }
+        let task = Arc::new(AskTask::new(question));
+        let mut place = place.clone();
+        place.registry.add_task(task.clone())?;
+        // Several answers at once would run into each other.
+        let headings = several || spec.subjects.len() > 1;
+        let lab = match self.json || headings {
+            true => laboratory(&place),
+            false => laboratory_watched(&place),
+        };
+        let mut run = lab.prepare(&spec)?.open()?;
+        let mut printer = Printer {
+            json: self.json,
+            headings,
+            written: String::new(),
+            printed: 0,
+            failed: 0,
+            labels: run.cards().iter().filter_map(labelled).collect(),
+        };
+        let stop = interrupt::flag()?;
+        run.go(&mut printer, &stop)?;
+        // What was answered before is not asked again, and is said again.
+        if printer.printed + printer.failed == 0 {
+            for sample in run.folder().samples()? {
+                printer.finished(&sample?)?;
+            }
+        }
+        if !self.models.quiet {
+            super::tell(&format!(
+                "run: {} ({})",
+                run.path().display(),
+                task.card().id
+            ));
+        }
+        Ok(match printer.failed {
+            0 => Status::Done,
+            _ => Status::Incomplete,
+        })
     }
-    if !args.models.quiet {
-        super::tell(&format!(
-            "run: {} ({})",
-            run.path().display(),
-            task.card().id
-        ));
-    }
-    Ok(match printer.failed {
-        0 => Status::Done,
-        _ => Status::Incomplete,
-    })
 }
 
 /// The words of the question: argument, file or standard input.
@@ -106,7 +159,7 @@ fn text(args: &AskArgs) -> anyhow::Result<String> {
         }
     };
     if text.trim().is_empty() {
-        return Err(UsageError::new("there is no question\nhint: mary ask -m MODEL \"…\"").into());
+        return usage_error("there is no question\nhint: mary ask -m MODEL \"…\"");
     }
     Ok(text)
 }
@@ -137,11 +190,10 @@ fn image(path: &Path) -> anyhow::Result<Image> {
             ..,
         ] => "image/webp",
         _ => {
-            return Err(UsageError::new(format!(
+            return usage_error(format!(
                 "{}: expected a PNG, JPEG, GIF or WebP picture",
                 path.display()
-            ))
-            .into());
+            ));
         }
     };
     Ok(Image {

@@ -1,20 +1,36 @@
 //! `mary data audit`: what baselines and a random forest reach on a task's items without understanding
 //! them.
 
+use clap::Args;
 use mary_audit::{AuditReport, AuditSettings, Example, Finding};
 use mary_contract::{AuditExpectations, SurfaceFinding, Task, TaskSettings};
 use mary_fetch::datasets::LocalData;
+use mary_lab::TaskOptions;
 use mary_stats::{Interval, multiple};
 use serde_json::json;
 
-use crate::cli::AuditArgs;
 use crate::exit::{Status, UsageError};
 use crate::settings::Place;
-use crate::suite::{self, TaskOptions};
+
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    /// Task ids, families or wildcards
+    #[arg(required = true, value_delimiter = ',')]
+    pub tasks: Vec<String>,
+    /// Seed of items and of the cross-validation
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Task setting, for example source=published (repeatable)
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Audits each task named; leaves with 1 when a shortcut was found.
 pub fn audit(place: &Place, data: &LocalData, args: &AuditArgs) -> anyhow::Result<Status> {
-    let tasks = suite::select(&place.registry, &args.tasks)?;
+    let tasks = mary_lab::select_tasks(&place.registry, &args.tasks)?;
     let task_options = TaskOptions {
         seed: args.seed,
         set: TaskOptions::pairs(&args.set)?,
@@ -58,11 +74,7 @@ pub fn audit(place: &Place, data: &LocalData, args: &AuditArgs) -> anyhow::Resul
     if args.json {
         super::print_json(&reports)?;
     }
-    Ok(if clean {
-        Status::Done
-    } else {
-        Status::Incomplete
-    })
+    Ok(Status::done_if(clean))
 }
 
 /// A task's items as the audit sees them.

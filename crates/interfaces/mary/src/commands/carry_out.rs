@@ -5,10 +5,11 @@ use std::path::Path;
 
 use mary_contract::RunSummary;
 use mary_lab::Run;
-use mary_report::html::{Chapter, ReportOptions};
+use mary_report::html::ReportOptions;
 
+use super::chapters::{self, AnyChapter};
 use super::kept_report::MadeFrom;
-use super::{report, summary};
+use super::summary;
 use crate::exit::Status;
 use crate::interrupt;
 use crate::progress::Progress;
@@ -30,15 +31,12 @@ pub fn go(run: &mut Run<'_>, quiet: bool) -> anyhow::Result<RunSummary> {
     Ok(run.go(&mut progress, &stop)?)
 }
 
-/// A chapter that goes before those of the families: its id, and how it is made.
-pub type FirstChapter<'a> = (&'static str, &'a mut dyn FnMut() -> anyhow::Result<Chapter>);
-
 /// Prints the table, makes the report, names the folder.
 pub fn show(
     place: &Place,
     run: &Run<'_>,
     summary: &RunSummary,
-    first: Option<FirstChapter<'_>>,
+    first: Option<AnyChapter<'_>>,
     shown: &Shown,
 ) -> anyhow::Result<Status> {
     summary::show(summary, shown.json)?;
@@ -49,22 +47,18 @@ pub fn show(
         super::tell(&format!("report: {}", path.display()));
     }
     super::tell(&format!("run:    {}", run.path().display()));
-    Ok(if summary.complete {
-        Status::Done
-    } else {
-        Status::Incomplete
-    })
+    Ok(Status::done_if(summary.complete))
 }
 
 /// Makes the report of a run, unless the one that is there was made from the same.
 fn make_report(
     place: &Place,
     run: &Path,
-    first: Option<FirstChapter<'_>>,
+    first: Option<AnyChapter<'_>>,
     path: &Path,
     quiet: bool,
 ) -> anyhow::Result<()> {
-    let made_from = MadeFrom::of(run, first.as_ref().map_or("", |(id, _)| *id));
+    let made_from = MadeFrom::of(run, first.as_ref().map_or("", |chapter| chapter.id()));
     if made_from.as_ref().is_some_and(|from| from.is_at(path)) {
         return Ok(());
     }
@@ -73,15 +67,22 @@ fn make_report(
             super::tell(what);
         }
     };
-    let mut chapters = Vec::new();
-    if let Some((id, make)) = first {
-        tell(&format!("making the report: the chapter `{id}` …"));
-        chapters.push(make()?);
+    if let Some(chapter) = &first {
+        tell(&format!(
+            "making the report: the chapter `{}` …",
+            chapter.id()
+        ));
     }
     tell("making the report: reading the samples, drawing the figures …");
     let runs = [run.to_owned()];
     let options = ReportOptions::default();
-    report::write_with(&place.registry, &runs, chapters, path, &options)?;
+    chapters::write_with(
+        &place.registry,
+        &runs,
+        Vec::from_iter(first),
+        path,
+        &options,
+    )?;
     if let Some(from) = made_from {
         from.note_in(path);
     }

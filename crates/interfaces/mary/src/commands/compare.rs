@@ -3,44 +3,84 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use clap::Args;
 use mary_contract::{Exhibits, Registry, Table, model_labels, with_labels};
 use mary_report::compare::{Compared, Side, comparison_across, table};
 use mary_report::terminal;
 use mary_store::RunFolder;
 
 use super::summary;
-use crate::cli::CompareArgs;
-use crate::exit::{Status, UsageError};
+use crate::command::Command;
+use crate::exit::{Status, UsageError, usage_error};
+use crate::own;
+use crate::rundir;
 use crate::settings::Place;
-use crate::suite;
 
-/// Compares the models of the runs named.
-pub fn compare(place: &Place, args: &CompareArgs) -> anyhow::Result<Status> {
-    let paths = super::report::find_all(place, &args.runs)?;
-    if !args.pair.is_empty() {
-        return super::pairs::pairs(place, &paths, args);
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// Run folders or names; all their models are compared with each other, pair by pair
+    #[arg(required = true)]
+    pub runs: Vec<String>,
+    /// Compare only these tasks: ids, families or wildcards, for example '*/spelled-*' (comma-separated or
+    /// repeated)
+    #[arg(short, long, visible_alias = "task", value_delimiter = ',')]
+    pub tasks: Vec<String>,
+    /// Compare every other model with the first alone, not all pairs
+    #[arg(long, conflicts_with = "pair")]
+    pub with_first: bool,
+    /// A setting that may differ between the two sides: shots, mode, seed … (repeatable)
+    #[arg(long, value_name = "NAME", conflicts_with = "pair")]
+    pub across: Vec<String>,
+    /// Compare a model with the one it was built on, by subtask (repeatable; several are pooled)
+    #[arg(long, value_name = "BUILT=BASE")]
+    pub pair: Vec<String>,
+    /// With --pair: the tag by which items are broken down
+    #[arg(long, value_name = "TAG", default_value = "subtask")]
+    pub by: String,
+    /// With --pair: a measure instead of the score, for example exact
+    #[arg(long, value_name = "NAME")]
+    pub measure: Option<String>,
+    /// Print the comparison as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Command for CompareArgs {
+    const NAME: &str = "compare";
+    const ABOUT: &str = "Compare models or runs item by item, with corrected significance";
+
+    fn gather(&mut self, place: &mut Place) -> anyhow::Result<()> {
+        own::stored(place, &self.runs, false);
+        Ok(())
     }
-    let wanted = Wanted {
-        tasks: &args.tasks,
-        across: &args.across,
-        with_first: args.with_first,
-    };
-    let mut compared = compared(&place.registry, &paths, &wanted)?;
-    let labels = side_labels(&paths)?;
-    for warning in &compared.warnings {
-        super::tell(&format!("warning: {}", with_labels(warning, &labels)));
-    }
-    if args.json {
-        super::print_json(&compared)?;
-    } else {
-        // They are told above.
-        compared.warnings.clear();
-        let shown = labelled(vec![table(&compared)], &labels);
-        for table in &shown {
-            super::print_table(&terminal::plain(table, summary::style()))?;
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        let paths = rundir::find_all(place, &self.runs)?;
+        if !self.pair.is_empty() {
+            return super::pairs::pairs(place, &paths, self);
         }
+        let wanted = Wanted {
+            tasks: &self.tasks,
+            across: &self.across,
+            with_first: self.with_first,
+        };
+        let mut compared = compared(&place.registry, &paths, &wanted)?;
+        let labels = side_labels(&paths)?;
+        for warning in &compared.warnings {
+            super::tell(&format!("warning: {}", with_labels(warning, &labels)));
+        }
+        if self.json {
+            super::print_json(&compared)?;
+        } else {
+            // They are told above.
+            compared.warnings.clear();
+            let shown = labelled(vec![table(&compared)], &labels);
+            for table in &shown {
+                super::print_table(&terminal::plain(table, summary::style()))?;
+            }
+        }
+        Ok(Status::Done)
     }
-    Ok(Status::Done)
 }
 
 /// What the models of these runs are called where people read.
@@ -109,7 +149,10 @@ pub fn tasks(paths: &[PathBuf], patterns: &[String]) -> anyhow::Result<BTreeSet<
         let folder = RunFolder::open(path)?;
         held.extend(folder.manifest().tasks.iter().map(|task| task.id.clone()));
     }
-    Ok(suite::of_runs(patterns, held.iter().map(String::as_str))?)
+    Ok(mary_lab::select_ids(
+        patterns,
+        held.iter().map(String::as_str),
+    )?)
 }
 
 /// Compares the models of these runs item by item: all pairs, or each with the first.
@@ -144,10 +187,9 @@ pub fn compared(
         }
     }
     if sides.len() < 2 {
-        return Err(UsageError::new(
+        return usage_error(
             "there is only one model here, and nothing to compare it with\nhint: name two runs, or a run of several models",
-        )
-        .into());
+        );
     }
     let compared = comparison_across(&sides, !wanted.with_first, wanted.across)?;
     if compared.comparisons.is_empty() {

@@ -1,43 +1,110 @@
 //! `mary data list|pull|verify|audit|tuning`.
 
-use std::io::IsTerminal;
+use std::path::PathBuf;
 
-use indicatif::{ProgressBar, ProgressStyle};
-use mary_contract::{Cell, Table, TuningRequest};
+use clap::{Args, Subcommand};
+use mary_contract::{Cell, Table, TuningForm, TuningRequest};
 use mary_fetch::datasets::{FileState, LocalData};
+use mary_lab::TaskOptions;
 use mary_report::terminal;
 use serde_json::json;
 
+use super::audit::AuditArgs;
 use super::summary::style;
-use crate::cli::{DataAction, DataArgs};
+use crate::cli::TUNING_FORMS;
+use crate::cli::choices::one_of;
+use crate::command::Command;
 use crate::exit::{MissingError, Status, UsageError};
 use crate::matching;
+use crate::own;
 use crate::settings::Place;
-use crate::suite::TaskOptions;
+use crate::terminal::bar;
 
-/// Lists, fetches, verifies or audits datasets.
-pub fn data(place: &Place, args: &DataArgs) -> anyhow::Result<Status> {
-    let local = LocalData::new(place.data.clone(), place.datasets());
-    match &args.action {
-        DataAction::List { json } => list(&local, *json),
-        DataAction::Pull { ids } => pull(&local, ids),
-        DataAction::Verify { ids } => verify(&local, ids),
-        DataAction::Audit(args) => super::audit::audit(place, &local, args),
-        DataAction::Tuning {
-            task,
-            form,
-            n,
-            set,
-            seed,
-            out,
-        } => {
-            let wanted = TuningRequest {
-                form: (*form).into(),
-                n: *n,
-                params: TaskOptions::pairs(set)?.into_iter().collect(),
-                seed: *seed,
-            };
-            super::tuning::tuning(&place.registry, &local, task, &wanted, out)
+#[derive(Debug, Args)]
+pub struct DataArgs {
+    #[command(subcommand)]
+    pub action: DataAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum DataAction {
+    /// What there is, where it lives, and what is on this machine
+    List {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Fetch datasets with verification
+    Pull {
+        /// Dataset ids, or `all`
+        #[arg(required = true)]
+        ids: Vec<String>,
+    },
+    /// Hold files on this machine against their known hashes
+    Verify {
+        /// Dataset ids [default: all that are here]
+        ids: Vec<String>,
+    },
+    /// Look for shortcuts: what baselines and a random forest reach without understanding the question
+    ///
+    /// Exit code 0: none of the baselines tried beats chance but for the rule itself; 1: one does.
+    Audit(AuditArgs),
+    /// Write a fine-tuning set whose items share nothing with a task's test items
+    Tuning {
+        /// Task id, or the name of a set (a name that is none lists them)
+        task: String,
+        /// Form of the file
+        #[arg(long, value_parser = one_of(TUNING_FORMS), default_value = "chat")]
+        form: TuningForm,
+        /// How much, where the set can be of any size: grid pairs, instances of each concept
+        #[arg(short)]
+        n: Option<usize>,
+        /// Task setting, where the set takes some: source=published, split=test (repeatable)
+        #[arg(long = "set", value_name = "NAME=VALUE")]
+        set: Vec<String>,
+        /// Seed
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// File to write
+        #[arg(short, long, value_name = "FILE")]
+        out: PathBuf,
+    },
+}
+
+impl Command for DataArgs {
+    const NAME: &str = "data";
+    const ABOUT: &str = "List, fetch, verify or audit datasets";
+
+    fn gather(&mut self, place: &mut Place) -> anyhow::Result<()> {
+        match &mut self.action {
+            DataAction::Audit(args) => own::named(place, &mut args.tasks),
+            _ => Ok(()),
+        }
+    }
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        let local = LocalData::new(place.data.clone(), place.datasets());
+        match &self.action {
+            DataAction::List { json } => list(&local, *json),
+            DataAction::Pull { ids } => pull(&local, ids),
+            DataAction::Verify { ids } => verify(&local, ids),
+            DataAction::Audit(args) => super::audit::audit(place, &local, args),
+            DataAction::Tuning {
+                task,
+                form,
+                n,
+                set,
+                seed,
+                out,
+            } => {
+                let wanted = TuningRequest {
+                    form: *form,
+                    n: *n,
+                    params: TaskOptions::pairs(set)?.into_iter().collect(),
+                    seed: *seed,
+                };
+                super::tuning::tuning(&place.registry, &local, task, &wanted, out)
+            }
         }
     }
 }
@@ -94,7 +161,9 @@ fn chosen<'a>(ids: &'a [String], all: &[&'a str]) -> Result<Vec<&'a str>, UsageE
     let mut out = Vec::new();
     for id in ids {
         if mary_fetch::datasets::card(id).is_none() {
-            let known = mary_fetch::datasets::catalogue().iter().map(|c| c.id);
+            let known = mary_fetch::datasets::catalogue()
+                .iter()
+                .map(|c| c.id.as_str());
             let hint = matching::suggestion(id, known, "mary data list");
             return Err(UsageError::new(format!(
                 "no dataset is called `{id}`\n{hint}"
@@ -109,19 +178,10 @@ fn pull(local: &LocalData, ids: &[String]) -> anyhow::Result<Status> {
     let all: Vec<&str> = mary_fetch::datasets::catalogue()
         .iter()
         .filter(|c| c.is_published())
-        .map(|c| c.id)
+        .map(|c| c.id.as_str())
         .collect();
     for id in chosen(ids, &all)? {
-        let bar = if std::io::stderr().is_terminal() {
-            ProgressBar::new(0)
-        } else {
-            ProgressBar::hidden()
-        };
-        if let Ok(style) =
-            ProgressStyle::with_template("{msg:30!} {bar:24} {bytes}/{total_bytes} {eta}")
-        {
-            bar.set_style(style);
-        }
+        let bar = bar(0, "{msg:30!} {bar:24} {bytes}/{total_bytes} {eta}");
         let pulled = local.pull(id, &mut |progress| {
             bar.set_message(
                 mary_platform::visible_line(&format!("{id}: {}", progress.file)).into_owned(),
@@ -150,7 +210,7 @@ fn verify(local: &LocalData, ids: &[String]) -> anyhow::Result<Status> {
         .list()
         .iter()
         .filter(|(_, folder)| folder.is_some())
-        .map(|(c, _)| c.id)
+        .map(|(c, _)| c.id.as_str())
         .collect();
     let wanted = if ids.is_empty() {
         here
@@ -178,11 +238,7 @@ fn verify(local: &LocalData, ids: &[String]) -> anyhow::Result<Status> {
             super::print(&format!("  {}: {}\n", file.path, words(&file.state)))?;
         }
     }
-    Ok(if all_good {
-        Status::Done
-    } else {
-        Status::Incomplete
-    })
+    Ok(Status::done_if(all_good))
 }
 
 fn words(state: &FileState) -> String {

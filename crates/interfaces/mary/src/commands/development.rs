@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use mary_contract::{Exhibits, Limit, Registry, RunSummary};
 use mary_lab::checkpoints::{Sweep, members};
-use mary_lab::{Laboratory, RunSpec, Silent, load_summary};
+use mary_lab::{Laboratory, RunSpec, Silent, TaskOptions, load_summary};
 use mary_store::RunFolder;
 
-use crate::suite::TaskOptions;
-use crate::{interrupt, own, specification};
+use crate::interrupt;
 
 /// Items of each quick task.
 const ITEMS: usize = 60;
@@ -52,13 +51,9 @@ pub fn development(
         .flat_map(|development| development.probes())
         .map(String::from)
         .collect();
-    let tasks = specification::choose(
-        lab.registry(),
-        &probes,
-        &TaskOptions::default(),
-        Some(Limit::Count(ITEMS)),
-    )?;
-    let mut spec = RunSpec::new(specification::DEFAULT_MODEL.parse()?, tasks);
+    let limit = Some(Limit::Count(ITEMS));
+    let tasks = TaskOptions::default().choose(lab.registry(), &probes, limit)?;
+    let mut spec = RunSpec::new(mary_lab::DEFAULT_MODEL.parse()?, tasks);
     spec.execution.device = Some("cpu".to_owned());
     let sweep = Sweep {
         lab,
@@ -72,7 +67,7 @@ pub fn development(
         disk_limit: 0,
         shard: None,
     };
-    let mut state = sweep.open_state(root, &own::words())?;
+    let mut state = sweep.open_state(root, &crate::words::words())?;
     let stop = interrupt::flag()?;
     sweep.go(&mut state, &mut Silent, &stop)?;
     let mut runs = Vec::new();

@@ -8,7 +8,7 @@ use mary_store::RunFolder;
 
 use super::summary::style;
 use crate::cli::family::{run_named, typed};
-use crate::exit::{Status, UsageError};
+use crate::exit::{Status, UsageError, usage_error};
 use crate::settings::Place;
 use crate::{matching, rundir};
 
@@ -23,7 +23,7 @@ pub fn family(place: &Place, family: &dyn Family, matches: &ArgMatches) -> anyho
             Some((action, matches))
         });
     let Some((action, matches)) = found else {
-        return Err(UsageError::new(format!("{} has no such command", family.id())).into());
+        return usage_error(format!("{} has no such command", family.id()));
     };
     let samples = match &action.samples_of {
         Some(task) => samples(place, run_named(action, matches).as_deref(), task)?,
@@ -60,11 +60,10 @@ fn samples(place: &Place, run: Option<&str>, task: &str) -> anyhow::Result<Vec<S
         }
     }
     if samples.is_empty() {
-        return Err(UsageError::new(format!(
+        return usage_error(format!(
             "{} holds no samples of {task}\nhint: run `mary run --tasks {task}` first",
             folder.path().display()
-        ))
-        .into());
+        ));
     }
     Ok(samples)
 }

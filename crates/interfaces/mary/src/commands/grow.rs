@@ -3,20 +3,23 @@
 use std::collections::VecDeque;
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use mary_contract::Registry;
-use mary_report::html::{Chapter, ReportOptions};
+use clap::Args;
+use indicatif::ProgressBar;
+use mary_contract::{Exhibits, Registry, RunSummary};
+use mary_report::html::{Chapter, Contents, ReportOptions};
 use mary_train::{
     GrowEvent, GrowReport, GrowSettings, Size, TextSource, VisionSettings, VisionSize, grow_vision,
 };
 
-use super::{development, report};
-use crate::cli::GrowArgs;
-use crate::exit::{Status, UsageError};
+use super::{chapters, development};
+use crate::command::Command;
+use crate::exit::{Status, UsageError, usage_error};
 use crate::laboratory::laboratory;
 use crate::settings::Place;
+use crate::terminal::bar;
 
 /// Items kept back from the generated corpus, as `--probe` names them.
 const HELD_OUT: &str = "held-out";
@@ -26,68 +29,103 @@ const STEPS: u64 = 8_000;
 /// Steps of a model that sees.
 const SEEING_STEPS: u64 = 3_000;
 
-/// Grows, or goes on growing what the folder holds.
-pub fn grow(place: &Place, args: &GrowArgs) -> anyhow::Result<Status> {
-    if args.eyes {
-        return see(args);
-    }
-    let steps = args.steps.unwrap_or(STEPS);
-    let mut settings = GrowSettings::new(args.out.clone(), Size::named(&args.size)?, steps);
-    settings.course.seed = args.seed;
-    settings.device = super::tune::device(&args.device)?;
-    if let Some(threads) = args.threads {
-        settings.course.threads = threads;
-    }
-    if !args.text.is_empty() {
-        settings.source = TextSource::Files(args.text.clone());
-    }
-    let probe = args.probe.as_deref();
-    settings.course.probe = probe == Some(HELD_OUT);
-    let family = probe.filter(|name| *name != HELD_OUT);
-    if let Some(name) = family {
-        known_probe(&place.registry, name)?;
-    }
-    let mut display = Display::new(steps);
-    let mut tokens = None;
-    let mut failure = None;
-    let report = mary_train::grow(&settings, &mut |event| {
-        display.show(&event);
-        if let GrowEvent::Started {
-            tokens_per_step, ..
-        } = &event
-        {
-            tokens = Some(*tokens_per_step as u64);
+#[derive(Debug, Args)]
+pub struct GrowArgs {
+    /// Folder for the checkpoints
+    #[arg(short, long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Text files to learn from [default: our own generated corpus]
+    #[arg(long, value_name = "FILE")]
+    pub text: Vec<PathBuf>,
+    /// Grow a model that sees: a vision tower, a projector and a language model, learned together from
+    /// generated pictures with questions about them
+    #[arg(long, conflicts_with = "text")]
+    pub eyes: bool,
+    /// Size: pico, nano, micro
+    #[arg(long, default_value = "nano")]
+    pub size: String,
+    /// Training steps [default: 8000; with --eyes 3000]
+    #[arg(long)]
+    pub steps: Option<u64>,
+    /// Seed of weights, data and order
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Where it is computed: cpu, or cuda:N in builds with CUDA
+    #[arg(long, default_value = "cpu")]
+    pub device: String,
+    /// CPU threads [default: all]; they change the speed and nothing else
+    #[arg(long)]
+    pub threads: Option<usize>,
+    /// Look at every checkpoint: `held-out` scores items kept back from the generated corpus; a family
+    /// that follows development asks its quick tasks and keeps the developmental plot up to date
+    #[arg(long, num_args = 0..=1, default_missing_value = "held-out", value_name = "WHAT")]
+    pub probe: Option<String>,
+}
+
+impl Command for GrowArgs {
+    const NAME: &str = "grow";
+    const ABOUT: &str = "Grow a small model from scratch, keeping its checkpoints";
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        if self.eyes {
+            return see(self);
         }
-        if let (Some(family), GrowEvent::Checkpoint { .. }) = (family, &event) {
-            match develop(place, args, family, tokens) {
-                Ok(line) => display.say(&line),
-                // Training is dearer than a plot: it goes on, and what went wrong is said at its end.
-                Err(error) => failure = Some(error),
+        let steps = self.steps.unwrap_or(STEPS);
+        let mut settings = GrowSettings::new(self.out.clone(), Size::named(&self.size)?, steps);
+        settings.course.seed = self.seed;
+        settings.device = super::tune::device(&self.device)?;
+        if let Some(threads) = self.threads {
+            settings.course.threads = threads;
+        }
+        if !self.text.is_empty() {
+            settings.source = TextSource::Files(self.text.clone());
+        }
+        let probe = self.probe.as_deref();
+        settings.course.probe = probe == Some(HELD_OUT);
+        let family = probe.filter(|name| *name != HELD_OUT);
+        if let Some(name) = family {
+            known_probe(&place.registry, name)?;
+        }
+        let mut display = Display::new(steps);
+        let mut tokens = None;
+        let mut failure = None;
+        let report = mary_train::grow(&settings, &mut |event| {
+            display.show(&event);
+            if let GrowEvent::Started {
+                tokens_per_step, ..
+            } = &event
+            {
+                tokens = Some(*tokens_per_step as u64);
             }
+            if let (Some(family), GrowEvent::Checkpoint { .. }) = (family, &event) {
+                match develop(place, self, family, tokens) {
+                    Ok(line) => display.say(&line),
+                    // Training is dearer than a plot: it goes on, and what went wrong is said at its end.
+                    Err(error) => failure = Some(error),
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        if let Some(error) = failure {
+            super::tell(&format!("warning: the developmental plot: {error:#}"));
         }
-        ControlFlow::Continue(())
-    })?;
-    if let Some(error) = failure {
-        super::tell(&format!("warning: the developmental plot: {error:#}"));
+        display.bar.finish_and_clear();
+        Ok(conclude(&report, steps))
     }
-    display.bar.finish_and_clear();
-    Ok(conclude(&report, steps))
 }
 
 /// Grows a model that sees.
 fn see(args: &GrowArgs) -> anyhow::Result<Status> {
     if args.device != "cpu" {
-        return Err(UsageError::new(format!(
+        return usage_error(format!(
             "a model that sees grows on the processor alone, not on {}\nhint: leave --device out; some minutes on two cores are enough",
             args.device
-        ))
-        .into());
+        ));
     }
     if let Some(other) = args.probe.as_deref().filter(|name| *name != HELD_OUT) {
-        return Err(UsageError::new(format!(
+        return usage_error(format!(
             "with --eyes there is {HELD_OUT} to probe, not `{other}`\nhint: mary sweep asks the checkpoints anything else"
-        ))
-        .into());
+        ));
     }
     let steps = args.steps.unwrap_or(SEEING_STEPS);
     let mut settings = VisionSettings::new(args.out.clone(), VisionSize::named(&args.size)?, steps);
@@ -158,16 +196,11 @@ fn develop(
     let growth =
         development::development(&lab, Some(family), &args.out.join("probes"), &model, tokens)?;
     let out = args.out.join("development.html");
-    let chapter = Chapter {
-        id: "development".into(),
-        title: "Development".into(),
-        exhibits: growth.exhibits,
-    };
     let paths: Vec<_> = growth.runs.iter().map(|(path, _)| path.clone()).collect();
-    report::write_with(
+    chapters::write_with(
         &place.registry,
         &paths,
-        vec![chapter],
+        vec![Box::new(DevelopmentChapter(growth.exhibits))],
         &out,
         &ReportOptions::default(),
     )?;
@@ -188,6 +221,25 @@ fn develop(
     ))
 }
 
+/// How the model grew so far.
+struct DevelopmentChapter(Exhibits);
+
+impl Chapter for DevelopmentChapter {
+    type Error = anyhow::Error;
+
+    fn id(&self) -> &str {
+        "development"
+    }
+
+    fn title(&self) -> &str {
+        "Development"
+    }
+
+    fn build(&self, _: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
+        Ok(Some(self.0.clone().into()))
+    }
+}
+
 /// A bar with the loss and its recent curve; plain lines without a terminal.
 struct Display {
     bar: ProgressBar,
@@ -198,21 +250,9 @@ struct Display {
 
 impl Display {
     fn new(steps: u64) -> Self {
-        let plain = !std::io::stderr().is_terminal();
-        let target = if plain {
-            ProgressDrawTarget::hidden()
-        } else {
-            ProgressDrawTarget::stderr_with_hz(5)
-        };
-        let bar = ProgressBar::with_draw_target(Some(steps), target);
-        if let Ok(style) =
-            ProgressStyle::with_template("step {pos}/{len} {bar:20} {eta} left  {msg}")
-        {
-            bar.set_style(style);
-        }
         Self {
-            bar,
-            plain,
+            bar: bar(steps, "step {pos}/{len} {bar:20} {eta} left  {msg}"),
+            plain: !std::io::stderr().is_terminal(),
             recent: VecDeque::new(),
             spoken: Instant::now(),
         }

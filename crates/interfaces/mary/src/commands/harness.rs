@@ -8,7 +8,7 @@ use anyhow::Context;
 use mary_taskfile::lm_eval::{Config, HarnessError, HarnessTask, Merged, Shape, reason, templates};
 use serde_json::{Value, json};
 
-use crate::exit::{Status, UsageError};
+use crate::exit::{Status, usage_error};
 use crate::own;
 use crate::settings::Place;
 
@@ -56,11 +56,7 @@ pub fn import(place: &Place, file: &Path, to: Option<&Path>) -> anyhow::Result<S
     for (why, n) in &refused {
         super::print(&format!("{n:6} refused: {why}\n"))?;
     }
-    Ok(if refused.is_empty() {
-        Status::Done
-    } else {
-        Status::Incomplete
-    })
+    Ok(Status::done_if(refused.is_empty()))
 }
 
 fn described(config: &Config) -> String {
@@ -106,18 +102,17 @@ fn folder(root: &Path) -> anyhow::Result<Vec<Result<Config, HarnessError>>> {
         match Merged::read(&file) {
             Err(error) => found.push(Err(error)),
             Ok(merged) => {
-                if matches!(Shape::of(&merged), Shape::Task | Shape::Class) {
-                    found.push(Config::of(&merged));
+                if matches!(Shape::from_keys(&merged), Shape::Task | Shape::Class) {
+                    found.push(Config::from_merged(&merged));
                 }
             }
         }
     }
     if found.is_empty() {
-        return Err(UsageError::new(format!(
+        return usage_error(format!(
             "{}: there is no task file (.yaml) in it",
             root.display()
-        ))
-        .into());
+        ));
     }
     Ok(found)
 }
@@ -155,11 +150,10 @@ fn write(config: &Config, to: &Path) -> anyhow::Result<PathBuf> {
         .open(&path);
     let mut file = match written {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            return Err(UsageError::new(format!(
+            return usage_error(format!(
                 "{} is there already and is not written over",
                 path.display()
-            ))
-            .into());
+            ));
         }
         other => other.with_context(|| path.display().to_string())?,
     };

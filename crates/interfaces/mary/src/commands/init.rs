@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use anyhow::Context;
+use clap::Args;
 
-use crate::exit::{Status, UsageError};
+use crate::command::Command;
+use crate::exit::{Status, usage_error};
 use crate::settings::Place;
 
 /// What is written: everything commented out but one profile.
@@ -27,17 +29,25 @@ tasks = [\"FAMILY\"]
 shots = 50
 ";
 
-/// Writes the file where there is none.
-pub fn init(place: &Place) -> anyhow::Result<Status> {
-    let path = Path::new("mary.toml");
-    if path.exists() {
-        return Err(UsageError::new("mary.toml is there already and stays as it is").into());
+#[derive(Debug, Args)]
+pub struct InitArgs {}
+
+impl Command for InitArgs {
+    const NAME: &str = "init";
+    const ABOUT: &str =
+        "Write a mary.toml with places, defaults of commands and a profile to begin with";
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        let path = Path::new("mary.toml");
+        if path.exists() {
+            return usage_error("mary.toml is there already and stays as it is");
+        }
+        let family = place.registry.families().first().map_or("all", |f| f.id());
+        std::fs::write(path, FILE.replace("FAMILY", family))
+            .with_context(|| path.display().to_string())?;
+        super::print("mary.toml\n")?;
+        Ok(Status::Done)
     }
-    let family = place.registry.families().first().map_or("all", |f| f.id());
-    std::fs::write(path, FILE.replace("FAMILY", family))
-        .with_context(|| path.display().to_string())?;
-    super::print("mary.toml\n")?;
-    Ok(Status::Done)
 }
 
 #[cfg(test)]
@@ -52,7 +62,7 @@ mod tests {
         let text: String = lines.map(|l| format!("{l}\n")).collect();
         let table: toml::Table = text.parse().unwrap();
         for file in [super::FILE.parse().unwrap(), table] {
-            let command = <crate::cli::Cli as clap::CommandFactory>::command();
+            let command = crate::command::command_line(crate::commands::COMMANDS);
             let words = ["mary", "run", "--profile", "paper"]
                 .map(Into::into)
                 .to_vec();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use mary_lab::PreparedRun;
 
-use crate::exit::{MissingError, Status, UsageError};
+use crate::exit::{Status, UsageError, missing_error, usage_error};
 use crate::settings::Place;
 
 /// The file of texts; what comes on standard input is kept in the cache folder, named by its content, so
@@ -13,19 +13,18 @@ use crate::settings::Place;
 pub fn input(place: &Place, file: &Path) -> anyhow::Result<PathBuf> {
     if file != Path::new("-") {
         if !file.exists() {
-            return Err(MissingError(format!(
+            return missing_error(format!(
                 "{}: there is no such file\nhint: texts come as lines (.txt) or as rows of .csv, .tsv, .jsonl \
                  or .parquet; `-` reads lines from standard input",
                 file.display()
-            ))
-            .into());
+            ));
         }
         return Ok(file.to_owned());
     }
     let mut bytes = Vec::new();
     std::io::stdin().lock().read_to_end(&mut bytes)?;
     if bytes.is_empty() {
-        return Err(UsageError::new("nothing came on standard input").into());
+        return usage_error("nothing came on standard input");
     }
     let folder = place.cache.join("input");
     std::fs::create_dir_all(&folder)?;

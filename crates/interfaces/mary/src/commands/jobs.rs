@@ -2,24 +2,40 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use mary_lab::cluster::progress::{self, ShardProgress, Standing};
 
-use crate::cli::cluster::JobsArgs;
-use crate::exit::{MissingError, Status, UsageError};
+use crate::command::Command;
+use crate::exit::{Status, missing_error, usage_error};
+use crate::rundir;
 use crate::settings::Place;
 
-pub fn jobs(place: &Place, args: &JobsArgs) -> anyhow::Result<Status> {
-    let folder = find(place, args.run.as_deref())?;
-    let mut all = Vec::new();
-    for of in progress::divisions(&folder)? {
-        all.extend(progress::shards(&folder, of)?);
+#[derive(Debug, Args)]
+pub struct JobsArgs {
+    /// Run or sweep folder, or the beginning of its name [default: the newest with shards]
+    pub run: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Command for JobsArgs {
+    const NAME: &str = "jobs";
+    const ABOUT: &str = "Shards of a run: how far each is, what it waits for, rates and failures";
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        let folder = find(place, self.run.as_deref())?;
+        let mut all = Vec::new();
+        for of in progress::divisions(&folder)? {
+            all.extend(progress::shards(&folder, of)?);
+        }
+        if self.json {
+            super::print_json(&serde_json::json!({"folder": folder, "shards": all}))?;
+            return Ok(Status::Done);
+        }
+        super::print(&format!("{}\n{}", folder.display(), table(&all)))?;
+        Ok(Status::Done)
     }
-    if args.json {
-        super::print_json(&serde_json::json!({"folder": folder, "shards": all}))?;
-        return Ok(Status::Done);
-    }
-    super::print(&format!("{}\n{}", folder.display(), table(&all)))?;
-    Ok(Status::Done)
 }
 
 pub fn table(all: &[ShardProgress]) -> String {
@@ -101,16 +117,7 @@ pub fn find(place: &Place, wanted: Option<&str>) -> anyhow::Result<PathBuf> {
         .flatten();
     let mut found: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| is_one(p)).collect();
     match wanted {
-        Some(name) => {
-            let named = |p: &PathBuf, fits: &dyn Fn(&str) -> bool| {
-                p.file_name().is_some_and(|n| fits(&n.to_string_lossy()))
-            };
-            let exact = found.iter().find(|p| named(p, &|own| own == name));
-            if let Some(exact) = exact {
-                return Ok(exact.clone());
-            }
-            found.retain(|p| named(p, &|own| own.starts_with(name)));
-        }
+        Some(name) => found = rundir::named(found, name),
         None => {
             found.retain(|p| p.join("shards").is_dir() || p.join("submit").is_dir());
             found.sort_by_key(|p| std::fs::metadata(p).and_then(|m| m.modified()).ok());
@@ -124,18 +131,16 @@ pub fn find(place: &Place, wanted: Option<&str>) -> anyhow::Result<PathBuf> {
                 Some(name) => format!("no run with shards is called `{name}`"),
                 None => "there is no run with shards".to_owned(),
             };
-            Err(MissingError(format!(
+            missing_error(format!(
                 "{what} below {}\nhint: `mary run --shard I/N` and `mary submit` make shards; --output-path names \
                  another place",
                 place.runs.display()
             ))
-            .into())
         }
-        many => Err(UsageError::new(format!(
+        many => usage_error(format!(
             "`{}` fits {} folders; give more of the name",
             wanted.unwrap_or_default(),
             many.len()
-        ))
-        .into()),
+        )),
     }
 }

@@ -3,20 +3,57 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use mary_contract::{Registry, RunSummary, Table};
 use mary_store::RunFolder;
 
-use super::{report, tune, tuned};
-use crate::cli::MatrixArgs;
-use crate::exit::{Status, UsageError};
+use super::{tune, tuned};
+use crate::cli::{LoraArgs, TestingArgs, TrainingSetArgs};
+use crate::command::Command;
+use crate::exit::{Status, UsageError, usage_error};
 use crate::matching;
+use crate::rundir;
 use crate::settings::Place;
 
-/// Prints the table, after tuning and testing where that is asked for.
-pub fn matrix(place: &Place, args: &MatrixArgs) -> anyhow::Result<Status> {
-    match (&args.tune, &args.out) {
-        (Some(model), Some(out)) => tune_and_test(place, args, model, out),
-        _ => from_runs(place, args),
+#[derive(Debug, Args)]
+pub struct MatrixArgs {
+    /// Run folders or names that hold the untuned and the tuned models
+    #[arg(required_unless_present = "tune")]
+    pub runs: Vec<String>,
+    /// The untuned model, as it was run
+    #[arg(long, required_unless_present = "tune")]
+    pub original: Option<String>,
+    /// A tuned model, as it was run, with the task it was tuned on (repeatable)
+    #[arg(long, value_name = "TASK=MODEL")]
+    pub tuned: Vec<String>,
+    /// Do it all: tune this local model (a folder, hf/…, gguf/…, builtin/nano) on each task, test
+    /// every model on every task
+    #[arg(long, value_name = "MODEL", requires = "out", conflicts_with_all = ["runs", "original", "tuned"])]
+    pub tune: Option<String>,
+    /// Tasks to tune and test on [default: all of the table]
+    #[arg(short, long, value_delimiter = ',')]
+    pub tasks: Vec<String>,
+    /// Folder for training sets, adapters and tuned models; what is finished there is not done again
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub set: TrainingSetArgs,
+    #[command(flatten)]
+    pub lora: LoraArgs,
+    #[command(flatten)]
+    pub testing: TestingArgs,
+}
+
+impl Command for MatrixArgs {
+    const NAME: &str = "matrix";
+    const ABOUT: &str =
+        "What tuning on one task did to the others: a family's table of training by test task";
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        match (&self.tune, &self.out) {
+            (Some(model), Some(out)) => tune_and_test(place, self, model, out),
+            _ => from_runs(place, self),
+        }
     }
 }
 
@@ -28,7 +65,7 @@ fn tune_and_test(
     model: &str,
     out: &Path,
 ) -> anyhow::Result<Status> {
-    let base = tune::base_folder(place, model)?;
+    let base = super::adapter::base_folder(place, model)?;
     let wanted = if args.tasks.is_empty() {
         tuning_tasks(&place.registry)
     } else {
@@ -50,7 +87,7 @@ fn tune_and_test(
     let mut models = vec![base.as_path()];
     models.extend(tuned.values().map(PathBuf::as_path));
     let run = tests.run(place, &models)?;
-    let summary = report::load_summary(&place.registry, &RunFolder::open(&run)?)?;
+    let summary = mary_lab::load_summary(&place.registry, &RunFolder::open(&run)?)?;
     let names = tuned
         .iter()
         .map(|(task, folder)| (task.clone(), tuned::name(folder)))
@@ -126,8 +163,8 @@ fn tables(
 fn from_runs(place: &Place, args: &MatrixArgs) -> anyhow::Result<Status> {
     let original = args.original.clone().unwrap_or_default();
     let mut summaries = Vec::new();
-    for path in report::find_all(place, &args.runs)? {
-        summaries.push(report::load_summary(
+    for path in rundir::find_all(place, &args.runs)? {
+        summaries.push(mary_lab::load_summary(
             &place.registry,
             &RunFolder::open(&path)?,
         )?);
@@ -141,13 +178,13 @@ fn from_runs(place: &Place, args: &MatrixArgs) -> anyhow::Result<Status> {
     let mut tuned = BTreeMap::new();
     for pair in &args.tuned {
         let Some((task, model)) = pair.split_once('=') else {
-            return Err(UsageError::new(format!("`{pair}` is not of the form task=model")).into());
+            return usage_error(format!("`{pair}` is not of the form task=model"));
         };
         tuned.insert(named(&place.registry, task)?, model.to_owned());
     }
     for model in tuned.values().chain([&original]) {
         if !known(model) {
-            return Err(UsageError::new(format!("none of these runs holds `{model}`")).into());
+            return usage_error(format!("none of these runs holds `{model}`"));
         }
     }
     let found = tables(&place.registry, &summaries, &original, &tuned);

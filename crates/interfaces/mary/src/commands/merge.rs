@@ -2,48 +2,71 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::path::PathBuf;
 
+use clap::Args;
 use mary_contract::RunSummary;
 use mary_platform::counted;
 use mary_report::html::ReportOptions;
 use mary_store::{MergeReport, ResponseCache, RunFolder, ShardPlace, network_file_system};
 
-use super::{jobs, report, summary, sweep};
-use crate::cli::cluster::MergeArgs;
-use crate::exit::{Status, UsageError};
+use super::{chapters, jobs, summary, sweep};
+use crate::command::Command;
+use crate::exit::{Status, missing_error, usage_error};
+use crate::own;
 use crate::settings::Place;
 
-/// Joins what was made apart.
-pub fn merge(place: &Place, args: &MergeArgs) -> anyhow::Result<Status> {
-    match (&args.into, args.runs.as_slice()) {
-        (Some(into), runs) => {
-            let sources: Vec<&Path> = runs.iter().map(|p| p.as_path()).collect();
-            let merged = mary_store::merge(into, &sources)?;
-            let whole = planned(&sources)?.max(merged.samples);
-            say(&merged);
-            join_caches(place, &sources)?;
-            let added = show(place, &merged.path, whole, args.json)?;
-            if merged.samples < whole {
-                missing(whole - merged.samples, whole);
+#[derive(Debug, Args)]
+pub struct MergeArgs {
+    /// A run or sweep folder whose shards are joined, or run folders to join into a new one
+    #[arg(required = true)]
+    pub runs: Vec<PathBuf>,
+    /// Folder in which run folders are joined to a new one
+    #[arg(long, value_name = "DIR")]
+    pub into: Option<PathBuf>,
+    /// Print results as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Command for MergeArgs {
+    const NAME: &str = "merge";
+    const ABOUT: &str =
+        "Join the shards of a run or sweep, or run folders made on several machines";
+
+    fn gather(&mut self, place: &mut Place) -> anyhow::Result<()> {
+        let runs = self.runs.iter().map(|p| p.to_string_lossy().into_owned());
+        own::stored(place, &runs.collect::<Vec<_>>(), false);
+        Ok(())
+    }
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        match (&self.into, self.runs.as_slice()) {
+            (Some(into), runs) => {
+                let sources: Vec<&Path> = runs.iter().map(|p| p.as_path()).collect();
+                let merged = mary_store::merge(into, &sources)?;
+                let whole = planned(&sources)?.max(merged.samples);
+                say(&merged);
+                join_caches(place, &sources)?;
+                let added = show(place, &merged.path, whole, self.json)?;
+                if merged.samples < whole {
+                    missing(whole - merged.samples, whole);
+                }
+                Ok(Status::done_if(added.complete))
             }
-            Ok(match added.complete {
-                true => Status::Done,
-                false => Status::Incomplete,
-            })
-        }
-        (None, [run]) => {
-            let folder = jobs::find(place, Some(&run.to_string_lossy()))?;
-            if folder.join("sweep.json").exists() {
-                sweep::merge(place, &folder, args.json)
-            } else {
-                shards(place, &folder, args.json)
+            (None, [run]) => {
+                let folder = jobs::find(place, Some(&run.to_string_lossy()))?;
+                if folder.join("sweep.json").exists() {
+                    sweep::merge(place, &folder, self.json)
+                } else {
+                    shards(place, &folder, self.json)
+                }
             }
-        }
-        (None, _) => Err(UsageError::new(
-            "several run folders are joined into a new one\nhint: --into names the folder in which it is made; \
+            (None, _) => usage_error(
+                "several run folders are joined into a new one\nhint: --into names the folder in which it is made; \
              with one folder alone, its own shards are joined",
-        )
-        .into()),
+            ),
+        }
     }
 }
 
@@ -113,12 +136,11 @@ fn shards(place: &Place, folder: &Path, json: bool) -> anyhow::Result<Status> {
         whole = whole.or(shard.status()?.map(|status| status.whole));
     }
     let Some(whole) = whole else {
-        return Err(crate::exit::MissingError(format!(
+        return missing_error(format!(
             "{}: no shard has begun here\nhint: `mary submit` starts shards; to join several run folders, \
              name them all and --into",
             folder.display()
-        ))
-        .into());
+        ));
     };
     let merged = mary_store::join_shards(folder)?;
     say(&merged);
@@ -128,11 +150,7 @@ fn shards(place: &Place, folder: &Path, json: bool) -> anyhow::Result<Status> {
         missing(whole - merged.samples, whole);
         jobs::say_missing(folder)?;
     }
-    Ok(if added.complete {
-        Status::Done
-    } else {
-        Status::Incomplete
-    })
+    Ok(Status::done_if(added.complete))
 }
 
 /// Adds up what was joined, prints its table, makes its report and names its folder.
@@ -145,7 +163,7 @@ fn show(place: &Place, folder: &Path, whole: usize, json: bool) -> anyhow::Resul
     let path = summary::report_path(folder);
     let runs = [folder.to_owned()];
     let options = ReportOptions::default();
-    report::write_with(&place.registry, &runs, Vec::new(), &path, &options)?;
+    chapters::write_with(&place.registry, &runs, Vec::new(), &path, &options)?;
     super::tell(&format!("report: {}", path.display()));
     super::tell(&format!("run:    {}", folder.display()));
     Ok(added)

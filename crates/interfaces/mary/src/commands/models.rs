@@ -1,38 +1,71 @@
 //! `mary models`, `mary models show`, `mary models pull`.
 
+use clap::{Args, Subcommand};
 use mary_contract::{ErrorKind, ModelCard, ModelRef, ModelSettings, Provider, Registry, Task};
 use mary_lab::engine::admit::{Judge, misfits};
+use mary_lab::{TaskOptions, find_provider};
 use mary_report::terminal::hanging;
 use mary_weights::catalogue::{Entry, Progress};
 use serde_json::json;
 
 use super::papers;
-use crate::cli::{ModelsAction, ModelsArgs};
-use crate::exit::{Status, UsageError};
-use crate::laboratory::{laboratory, provider};
+use crate::command::Command;
+use crate::exit::{Status, UsageError, usage_error};
+use crate::laboratory::laboratory;
 use crate::matching;
 use crate::settings::Place;
-use crate::suite::TaskOptions;
 
-/// Lists providers, shows a model, or fetches one.
-pub fn models(place: &Place, args: &ModelsArgs) -> anyhow::Result<Status> {
-    let lab = laboratory(place);
-    match &args.action {
-        None if args.json => {
-            let all: Vec<_> = lab
-                .all_providers()
-                .map(|p| json!({"provider": p.name(), "about": p.about(), "known": p.known()}))
-                .collect();
-            super::print_json(&all)?;
+#[derive(Debug, Args)]
+pub struct ModelsArgs {
+    #[command(subcommand)]
+    pub action: Option<ModelsAction>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ModelsAction {
+    /// What a model is and can do, without loading it
+    Show {
+        /// Model string
+        model: String,
+        /// Where an OpenAI-compatible server listens
+        #[arg(long)]
+        base_url: Option<String>,
+    },
+    /// Every model named in the four papers: whether it can be measured, how far, and why not
+    Papers,
+    /// Fetch a model of the catalogue
+    Pull {
+        /// Its name in the catalogue
+        name: String,
+    },
+}
+
+impl Command for ModelsArgs {
+    const NAME: &str = "models";
+    const ABOUT: &str = "List model providers and known models, show one, or fetch one";
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        let lab = laboratory(place);
+        match &self.action {
+            None if self.json => {
+                let all: Vec<_> = lab
+                    .all_providers()
+                    .map(|p| json!({"provider": p.name(), "about": p.about(), "known": p.known()}))
+                    .collect();
+                super::print_json(&all)?;
+            }
+            None => super::print(&list(&lab))?,
+            Some(ModelsAction::Show { model, base_url }) => {
+                show_named(&lab, model, base_url.as_deref(), self.json)?;
+            }
+            Some(ModelsAction::Papers) => papers::show(self.json)?,
+            Some(ModelsAction::Pull { name }) => pull(&lab, name)?,
         }
-        None => super::print(&list(&lab))?,
-        Some(ModelsAction::Show { model, base_url }) => {
-            show_named(&lab, model, base_url.as_deref(), args.json)?;
-        }
-        Some(ModelsAction::Papers) => papers::show(args.json)?,
-        Some(ModelsAction::Pull { name }) => pull(&lab, name)?,
+        Ok(Status::Done)
     }
-    Ok(Status::Done)
 }
 
 /// Shows whatever the list names: a model, a model of the catalogue (fetched or not), a provider.
@@ -50,7 +83,7 @@ fn show_named(
             false => super::print(&of_provider(provider)),
         };
     }
-    let entry = mary_weights::catalogue::ENTRIES.iter().find(|entry| {
+    let entry = mary_weights::catalogue::entries().iter().find(|entry| {
         name == entry.name || name.strip_prefix(entry.provider) == Some(&format!("/{}", entry.name))
     });
     let full = match entry {
@@ -73,7 +106,7 @@ fn show_named(
         base_url: base_url.map(str::to_owned),
         ..ModelSettings::default()
     };
-    let card = match (provider(lab, &model)?.card(&model, &settings), entry) {
+    let card = match (find_provider(lab, &model)?.card(&model, &settings), entry) {
         (Ok(card), _) => card,
         // It is known, and not here yet: that is an answer.
         (Err(error), Some(entry)) if error.kind == ErrorKind::NotFound => {
@@ -123,7 +156,7 @@ fn list(lab: &mary_lab::Laboratory) -> String {
     text.push('\n');
     text.push_str(&hanging("", 2, papers, width));
     text.push_str("\ncatalogue (`mary models pull NAME`):\n");
-    for model in mary_weights::catalogue::ENTRIES {
+    for model in mary_weights::catalogue::entries() {
         let size = model.bytes / 1_000_000;
         let about = format!("{} ({}, {size} MB)", model.about, model.licence);
         text.push_str(&entry(model.name, &about));
@@ -203,11 +236,11 @@ fn first_command(registry: &Registry, card: &ModelCard) -> anyhow::Result<String
 }
 
 fn pull(lab: &mary_lab::Laboratory, name: &str) -> anyhow::Result<()> {
-    let entries = mary_weights::catalogue::ENTRIES;
+    let entries = mary_weights::catalogue::entries();
     let Some(entry) = mary_weights::catalogue::find(name) else {
         let known = entries.iter().map(|e| e.name);
         let hint = matching::suggestion(name, known, "mary models");
-        return Err(UsageError::new(format!("the catalogue has no model `{name}`\n{hint}")).into());
+        return usage_error(format!("the catalogue has no model `{name}`\n{hint}"));
     };
     let folder = mary_weights::catalogue::models_dir()?;
     let mut last = None;
@@ -227,7 +260,7 @@ fn pull(lab: &mary_lab::Laboratory, name: &str) -> anyhow::Result<()> {
     let model = format!("{}/{name}", entry.provider)
         .parse::<ModelRef>()
         .map_err(|e| UsageError::new(e.to_string()))?;
-    let card = provider(lab, &model)?.card(&model, &ModelSettings::default())?;
+    let card = find_provider(lab, &model)?.card(&model, &ModelSettings::default())?;
     super::tell(&format!(
         "kept at {}\ntry it: {}",
         path.display(),

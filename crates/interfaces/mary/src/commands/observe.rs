@@ -3,9 +3,11 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use mary_contract::{Layers, ModelCard, RunSummary, Task as _};
+use clap::Args;
+use mary_contract::{Layers, Limit, ModelCard, RunSummary, Task as _};
 use mary_lab::texts::InstrumentError;
 use mary_lab::texts::observe::{
     self, ArrayForm, ObserveOptions, ObserveTask, PoolOf, similarities, similarity_head,
@@ -15,10 +17,11 @@ use mary_lab::{Run, TaskChoice};
 use mary_store::RunFolder;
 
 use super::{carry_out, instruments};
-use crate::cli::instruments::{ObserveArgs, PoolArg};
+use crate::cli::ModelArgs;
+use crate::cli::choices::{Choices, one_of};
+use crate::command::Command;
 use crate::exit::{Status, UsageError};
 use crate::laboratory::laboratory_with;
-use crate::own;
 use crate::settings::Place;
 use crate::specification;
 
@@ -27,50 +30,120 @@ enum Wanted<'a> {
     Cosines(Form, Option<&'a Path>),
 }
 
-/// Observes what the arguments name.
-pub fn observe(place: &Place, args: &ObserveArgs) -> anyhow::Result<Status> {
-    let wanted = wanted(args)?;
-    let options = options(args)?;
-    let file = instruments::input(place, &args.file)?;
-    let task = Arc::new(ObserveTask::open(&file, options)?);
-    let mut place = place.clone();
-    place.registry.add_task(task.clone())?;
-    let words = own::words_about(&args.file, &file);
-    let lab = laboratory_with(&place, |providers| providers, words);
-    let mut choice = TaskChoice::new(task.card().id.to_string());
-    choice.limit = args.limit;
-    let spec = specification::of_models(&lab, &args.models, vec![choice])?;
-    let prepared = lab.prepare(&spec)?;
-    has_layers(task.options(), prepared.cards())?;
-    if args.dry_run {
-        return instruments::dry_run(&prepared);
-    }
-    let mut run = prepared.open()?;
-    let summary = carry_out::go(&mut run, args.models.quiet)?;
-    let mut whole = summary.complete;
-    match wanted {
-        Wanted::Vectors(form, path) => {
-            if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
-                std::fs::create_dir_all(parent)?;
+const POOLS: Choices<PoolOf> = &[
+    ("mean", PoolOf::Mean, "All of them"),
+    ("last", PoolOf::Last, "The last"),
+    (
+        "first",
+        PoolOf::First,
+        "The first position, special or not ([CLS])",
+    ),
+    ("region", PoolOf::Region, "Those of the region of interest"),
+    (
+        "joint",
+        PoolOf::Joint,
+        "None: the vector in the space that texts and pictures share (CLIP, SigLIP)",
+    ),
+];
+
+#[derive(Debug, Args)]
+pub struct ObserveArgs {
+    /// Texts: lines (.txt), or rows of .csv, .tsv, .jsonl or .parquet; `-` reads lines from standard
+    /// input
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub models: ModelArgs,
+    /// Column of the texts
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        default_value = "text",
+        conflicts_with = "pair"
+    )]
+    pub text: String,
+    /// Two columns whose vectors are compared: cosines are printed
+    #[arg(long, value_name = "LEFT,RIGHT", value_delimiter = ',', num_args = 1)]
+    pub pair: Vec<String>,
+    /// Columns that hold pictures: paths beside the file, base64 or `data:` addresses
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub pictures: Vec<String>,
+    /// Column of ids [default: `id` where there is one, else the line]
+    #[arg(long, value_name = "COLUMN")]
+    pub id: Option<String>,
+    /// Columns carried into the table of similarities (comma-separated or repeated)
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub keep: Vec<String>,
+    /// Column with the words of the region of interest
+    #[arg(long, value_name = "COLUMN", conflicts_with = "marks")]
+    pub region: Option<String>,
+    /// The region of interest is marked in the texts, with these two marks
+    #[arg(long, value_name = "OPEN CLOSE", num_args = 0..=1, default_missing_value = "[[ ]]")]
+    pub marks: Option<String>,
+    /// Layers: last, all, or numbers (0 is the embedding, -1 the last), for example 0,6,-1
+    #[arg(long, default_value = "last", allow_hyphen_values = true)]
+    pub layers: String,
+    /// What is averaged (comma-separated or repeated)
+    #[arg(long, value_parser = one_of(POOLS), value_delimiter = ',', default_value = "mean")]
+    pub pool: Vec<PoolOf>,
+    /// Items: a count (100) or a share (0.1)
+    #[arg(short, long)]
+    pub limit: Option<Limit>,
+    /// File for the vectors: .npy, .safetensors or .parquet; with --pair also .csv, .tsv or .jsonl for
+    /// the cosines [default: cosines of pairs on standard output]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub out: Option<PathBuf>,
+    /// Say what would be asked and what it would cost, and ask nothing
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+}
+
+impl Command for ObserveArgs {
+    const NAME: &str = "observe";
+    const ABOUT: &str =
+        "What models think while they read your own texts: vectors of any layer, similarities";
+    const WORDS_WITH_DEFAULTS: bool = true;
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        let wanted = wanted(self)?;
+        let options = options(self)?;
+        let file = instruments::input(place, &self.file)?;
+        let task = Arc::new(ObserveTask::open(&file, options)?);
+        let mut place = place.clone();
+        place.registry.add_task(task.clone())?;
+        let words = crate::words::words_about(&self.file, &file);
+        let lab = laboratory_with(&place, |providers| providers, words);
+        let mut choice = TaskChoice::new(task.card().id.to_string());
+        choice.limit = self.limit;
+        let spec = specification::of_models(&lab, &self.models, vec![choice])?;
+        let prepared = lab.prepare(&spec)?;
+        has_layers(task.options(), prepared.cards())?;
+        if self.dry_run {
+            return instruments::dry_run(&prepared);
+        }
+        let mut run = prepared.open()?;
+        let summary = carry_out::go(&mut run, self.models.quiet)?;
+        let mut whole = summary.complete;
+        match wanted {
+            Wanted::Vectors(form, path) => {
+                if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+                    std::fs::create_dir_all(parent)?;
+                }
+                for written in observe::write(&task, run.folder(), form, path)? {
+                    super::tell(&format!("vectors: {}", written.display()));
+                }
             }
-            for written in observe::write(&task, run.folder(), form, path)? {
-                super::tell(&format!("vectors: {}", written.display()));
+            Wanted::Cosines(form, path) => {
+                let without = cosines(&task, run.folder(), form, path)?;
+                if without > 0 {
+                    let pairs = mary_platform::counted(without, "pair");
+                    super::tell(&format!("warning: {pairs} without a similarity"));
+                    whole = false;
+                }
             }
         }
-        Wanted::Cosines(form, path) => {
-            let without = cosines(&task, run.folder(), form, path)?;
-            if without > 0 {
-                let pairs = mary_platform::counted(without, "pair");
-                super::tell(&format!("warning: {pairs} without a similarity"));
-                whole = false;
-            }
-        }
+        super::tell(&format!("run:    {}", run.path().display()));
+        Ok(Status::done_if(whole))
     }
-    super::tell(&format!("run:    {}", run.path().display()));
-    Ok(match whole {
-        true => Status::Done,
-        false => Status::Incomplete,
-    })
 }
 
 /// Refuses layers that a model does not have. A picture is seen by layers of its own, which no card counts.
@@ -108,10 +181,7 @@ pub fn printed(args: &ObserveArgs, run: &Run<'_>, summary: &RunSummary) -> anyho
         let task = task(args, &args.file)?;
         whole &= cosines(&task, run.folder(), Form::Csv, None)? == 0;
     }
-    Ok(match whole {
-        true => Status::Done,
-        false => Status::Incomplete,
-    })
+    Ok(Status::done_if(whole))
 }
 
 fn wanted(args: &ObserveArgs) -> Result<Wanted<'_>, UsageError> {
@@ -150,13 +220,6 @@ fn options(args: &ObserveArgs) -> Result<ObserveOptions, UsageError> {
             })?)
         }
     };
-    let pool = |pool: &PoolArg| match pool {
-        PoolArg::Mean => PoolOf::Mean,
-        PoolArg::Last => PoolOf::Last,
-        PoolArg::First => PoolOf::First,
-        PoolArg::Region => PoolOf::Region,
-        PoolArg::Joint => PoolOf::Joint,
-    };
     Ok(ObserveOptions {
         text: args.text.clone(),
         pair: instruments::pair(&args.pair)?,
@@ -166,7 +229,7 @@ fn options(args: &ObserveArgs) -> Result<ObserveOptions, UsageError> {
         region: args.region.clone(),
         marks: instruments::marks(args.marks.as_deref())?,
         layers,
-        pools: args.pool.iter().map(pool).collect(),
+        pools: args.pool.clone(),
     })
 }
 

@@ -13,7 +13,7 @@ use mary_contract::{DataSource, Task, TaskSettings};
 use mary_taskfile::{Skeleton, skeleton};
 
 use super::tasks::item_text;
-use crate::exit::{Status, UsageError};
+use crate::exit::{Status, usage_error};
 
 /// Items that are audited, at most: the baselines need no more, and memory stays small.
 const AUDITED: usize = 20_000;
@@ -23,17 +23,14 @@ const LISTED: usize = 12;
 /// Writes a task file and its data, and never over what is there.
 pub fn new(file: &Path, kind: Skeleton) -> anyhow::Result<Status> {
     if file.extension().is_none_or(|e| e != "toml") {
-        return Err(
-            UsageError::new(format!("{}: a task file ends in .toml", file.display())).into(),
-        );
+        return usage_error(format!("{}: a task file ends in .toml", file.display()));
     }
     let data = file.with_extension("jsonl");
     if let Some(there) = [file, &data].into_iter().find(|p| p.exists()) {
-        return Err(UsageError::new(format!(
+        return usage_error(format!(
             "{} is there already and is not written over\nhint: give another name",
             there.display()
-        ))
-        .into());
+        ));
     }
     let name = data.file_name().unwrap_or_default().to_string_lossy();
     let (task, rows) = skeleton(kind, &name);
@@ -100,11 +97,7 @@ pub fn check(
     }
     let clean = audit(&mut text, &examples, settings.seed, count);
     super::print(&text)?;
-    Ok(if clean {
-        Status::Done
-    } else {
-        Status::Incomplete
-    })
+    Ok(Status::done_if(clean))
 }
 
 /// Adds what simple baselines reach; whether none of them beats chance.

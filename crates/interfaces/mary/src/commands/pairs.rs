@@ -7,9 +7,9 @@ use mary_report::pairs::{Pair, Paired, pair_table};
 use mary_report::terminal;
 use mary_store::RunFolder;
 
-use super::{report, summary};
-use crate::cli::CompareArgs;
-use crate::exit::{Status, UsageError};
+use super::compare::CompareArgs;
+use super::summary;
+use crate::exit::{Status, UsageError, usage_error};
 use crate::settings::Place;
 
 /// Compares the named pairs over the runs.
@@ -33,7 +33,7 @@ pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Re
                 gathered.add(run, &sample);
             }
         }
-        summaries.push(report::load_summary(&place.registry, &folder)?);
+        summaries.push(mary_lab::load_summary(&place.registry, &folder)?);
     }
     let models = gathered.models();
     let chosen = args
@@ -48,7 +48,7 @@ pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Re
             message.push_str(&format!("\n  left out: {left_out}"));
         }
         message.push_str("\nhint: both must have run the same task with the same settings");
-        return Err(UsageError::new(message).into());
+        return usage_error(message);
     }
     for left_out in &lines.left_out {
         super::tell(&format!("warning: left out: {left_out}"));

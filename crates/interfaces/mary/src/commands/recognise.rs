@@ -4,21 +4,43 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use mary_contract::{Item, Request, Sample, Task, TaskSettings};
+use mary_contract::{Item, Request, Sample, Task, TaskError, TaskSettings};
 use mary_fetch::datasets::LocalData;
 use mary_store::Foreign;
 
 use crate::settings::Place;
 
+/// The tasks of ours that samples may be about, and their items once they were read: a benchmark that another
+/// program keeps in sixty files is read once.
+pub struct Benchmarks<'p> {
+    place: &'p Place,
+    read: HashMap<String, Result<Vec<Item>, TaskError>>,
+}
+
+impl<'p> Benchmarks<'p> {
+    pub fn new(place: &'p Place) -> Self {
+        Self {
+            place,
+            read: HashMap::new(),
+        }
+    }
+
+    fn items(&mut self, task: &Arc<dyn Task>) -> &Result<Vec<Item>, TaskError> {
+        let place = self.place;
+        self.read
+            .entry(task.card().id.to_string())
+            .or_insert_with(|| {
+                let data = LocalData::new(place.data.clone(), place.datasets());
+                task.items(&TaskSettings::default(), &data)?.collect()
+            })
+    }
+}
+
 /// Gives samples the ids of the items of ours that they are about; says what was found, where something was.
-pub fn recognise(place: &Place, foreign: &mut Foreign) -> Option<String> {
-    let (task, part) = candidate(place, foreign.task())?;
+pub fn recognise(benchmarks: &mut Benchmarks, foreign: &mut Foreign) -> Option<String> {
+    let (task, part) = candidate(benchmarks.place, foreign.task())?;
     let card = task.card();
-    let data = LocalData::new(place.data.clone(), place.datasets());
-    let items = task
-        .items(&TaskSettings::default(), &data)
-        .and_then(|items| items.collect::<Result<Vec<_>, _>>());
-    let items = match items {
+    let items = match benchmarks.items(&task) {
         Ok(items) => items,
         Err(error) => {
             let why = error.to_string();
@@ -70,16 +92,19 @@ struct Known(HashMap<Vec<String>, VecDeque<Item>>);
 
 impl Known {
     /// Of the part named, where a stratum has that name: the same pair may stand in two parts.
-    fn of(items: Vec<Item>, part: Option<&str>) -> Self {
+    fn of(items: &[Item], part: Option<&str>) -> Self {
         let strata = items.iter().any(|i| Some(i.stratum.as_str()) == part);
         let mut known: HashMap<Vec<String>, VecDeque<Item>> = HashMap::new();
-        for mut item in items {
+        for item in items {
             if strata && Some(item.stratum.as_str()) != part {
                 continue;
             }
             let asked = asked(item.asks.iter().map(|a| &a.request));
             // What was asked stands in the sample's own exchanges.
-            item.asks.clear();
+            let item = Item {
+                asks: Vec::new(),
+                ..item.clone()
+            };
             known.entry(asked).or_default().push_back(item);
         }
         Self(known)

@@ -2,44 +2,78 @@
 
 use std::collections::BTreeMap;
 
+use clap::Args;
 use mary_contract::{Cell, NumberColumns, RunSummary, Table};
-use mary_lab::Changes;
+use mary_lab::{Changes, TaskOptions};
 use mary_report::terminal;
 use mary_store::RunFolder;
 use mary_study::results;
 
 use super::summary;
-use crate::cli::RescoreArgs;
+use crate::command::Command;
 use crate::exit::Status;
+use crate::own;
 use crate::rundir;
 use crate::settings::Place;
-use crate::suite::TaskOptions;
 
-pub fn rescore(place: &Place, args: &RescoreArgs) -> anyhow::Result<Status> {
-    let folder = RunFolder::open(&rundir::find(place, args.run.as_deref())?)?;
-    let run = &folder.manifest().tasks;
-    let known: Vec<_> = run
-        .iter()
-        .filter_map(|t| place.registry.judge_of(t).ok().cloned())
-        .collect();
-    let task_options = TaskOptions {
-        set: TaskOptions::pairs(&args.set)?,
-        ..TaskOptions::default()
-    };
-    let params: BTreeMap<_, _> = task_options
-        .settings(&known)?
-        .into_iter()
-        .map(|(task, settings)| (task.card().id.to_string(), settings.params))
-        .collect();
-    let mut people = Vec::new();
-    let mut rescored = mary_lab::rescore_with(&place.registry, &folder, &params, |sample| {
-        if results::is_people(&sample.id.model) {
-            people.push(sample.clone());
-        }
-    })?;
-    // Intervals over people and items, and agreement, as in the study's own summary.
-    results::enrich(&mut rescored.summary, &people);
-    show(&folder, &rescored.summary, &rescored.changes, args.json)
+#[derive(Debug, Args)]
+pub struct RescoreArgs {
+    /// Run folder, or the beginning of a run's name [default: the newest]
+    pub run: Option<String>,
+    /// Task file of a run on a task of one's own, where it is not where it was (repeatable)
+    #[arg(
+        short,
+        long,
+        visible_alias = "task",
+        value_name = "FILE",
+        value_delimiter = ','
+    )]
+    pub tasks: Vec<String>,
+    /// Task setting that changes the judging, for example scoring=mean (repeatable)
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Print results as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Command for RescoreArgs {
+    const NAME: &str = "rescore";
+    const ABOUT: &str = "Judge a stored run again, with other settings and without the model";
+
+    fn gather(&mut self, place: &mut Place) -> anyhow::Result<()> {
+        own::only_files(&self.tasks)?;
+        own::named(place, &mut self.tasks)?;
+        own::stored(place, self.run.as_slice(), true);
+        Ok(())
+    }
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        let folder = RunFolder::open(&rundir::find(place, self.run.as_deref())?)?;
+        let run = &folder.manifest().tasks;
+        let known: Vec<_> = run
+            .iter()
+            .filter_map(|t| place.registry.judge_of(t).ok().cloned())
+            .collect();
+        let task_options = TaskOptions {
+            set: TaskOptions::pairs(&self.set)?,
+            ..TaskOptions::default()
+        };
+        let params: BTreeMap<_, _> = task_options
+            .settings(&known)?
+            .into_iter()
+            .map(|(task, settings)| (task.card().id.to_string(), settings.params))
+            .collect();
+        let mut people = Vec::new();
+        let mut rescored = mary_lab::rescore_with(&place.registry, &folder, &params, |sample| {
+            if results::is_people(&sample.id.model) {
+                people.push(sample.clone());
+            }
+        })?;
+        // Intervals over people and items, and agreement, as in the study's own summary.
+        results::enrich(&mut rescored.summary, &people);
+        show(&folder, &rescored.summary, &rescored.changes, self.json)
+    }
 }
 
 fn show(

@@ -1,51 +1,255 @@
 //! `mary run`: from what the user typed to a run folder, a table and a report.
 
-use mary_lab::{Laboratory, PreparedRun};
-use mary_report::html::Chapter;
+use std::path::PathBuf;
 
-use super::carry_out::{FirstChapter, Shown, go, show};
+use clap::Args;
+use mary_contract::{Limit, RunSummary};
+use mary_lab::{Laboratory, PreparedRun, RunOptions, ShardChoice, TaskOptions, read_batch_size};
+use mary_report::html::{Chapter, Contents};
+
+use super::carry_out::{Shown, go, show};
+use super::chapters::AnyChapter;
 use super::{development, shard};
-use crate::cli::run::RunArgs;
-use crate::exit::Status;
+use crate::command::Command;
+use crate::exit::{Status, UsageError, usage_error};
 use crate::laboratory::laboratory;
+use crate::own;
 use crate::settings::Place;
 use crate::specification;
 
-/// The chapter on how the built-in model grew.
-const DEVELOPMENT: &str = "development";
+/// Without a model and tasks, the built-in model runs a starter selection.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Models, for example builtin/nano, hf/EleutherAI/pythia-70m@step1000, gguf/model.gguf,
+    /// openai/gpt-4o; small=gguf/model.gguf is called `small` everywhere (comma-separated or repeated)
+    /// [default: builtin/nano]
+    #[arg(short, long, value_delimiter = ',', env = "MARY_MODEL")]
+    pub model: Vec<String>,
+    /// Tasks by id, family, wildcard or file, for example '*/spelled-*', ./mytask.toml; `mary tasks`
+    /// lists them [default: a starter selection of every family]
+    #[arg(short, long, visible_alias = "task", value_delimiter = ',')]
+    pub tasks: Vec<String>,
+    /// Shots in the prompt, where a task has them
+    #[arg(short = 'k', long, visible_alias = "num-fewshot", value_name = "K")]
+    pub shots: Option<usize>,
+    /// Items of each task: a count (100) or a share (0.1), stratified, the same for every model
+    #[arg(short, long)]
+    pub limit: Option<Limit>,
+    /// Times every item is asked
+    #[arg(long, visible_aliases = ["epochs", "repeats"], default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub trials: u32,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Task setting, for example mode=generate or source=published (repeatable; `mary tasks show`
+    /// lists them)
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Wrap prompts in the model's chat template
+    #[arg(long, alias = "chat")]
+    pub apply_chat_template: bool,
+    /// A second model that reads answers, where a task wants one; `self` for the model itself
+    #[arg(long)]
+    pub judge: Option<String>,
 
-/// Runs what the arguments say.
-pub fn run(place: &Place, args: &RunArgs) -> anyhow::Result<Status> {
-    if let Some(choice) = args.shard {
-        return shard::run(place, args, choice);
+    /// Device of local models: cpu, or cuda:N in builds with CUDA; several (cuda:0,cuda:1) share the
+    /// work
+    #[arg(long, default_value = "cpu", help_heading = "Models")]
+    pub device: String,
+    /// Precision of local models: f32, bf16, f16, or 16 for whichever of these two is safe
+    #[arg(long, help_heading = "Models")]
+    pub dtype: Option<String>,
+    /// CPU threads of local models [default: all]
+    #[arg(long, help_heading = "Models")]
+    pub threads: Option<usize>,
+    /// Sequences in one batch: a number or `auto`
+    #[arg(long, default_value = "auto", help_heading = "Models")]
+    pub batch_size: String,
+    /// Requests in flight at once, at most (remote models)
+    #[arg(long, help_heading = "Models", value_parser = at_least_one)]
+    pub max_connections: Option<usize>,
+    /// Where an OpenAI-compatible server listens; several addresses of one model, separated by commas,
+    /// share the work
+    #[arg(long, visible_alias = "model-base-url", help_heading = "Models")]
+    pub base_url: Option<String>,
+    /// Setting of the model's backend (comma-separated or repeated); never a key
+    #[arg(
+        long,
+        visible_alias = "model-args",
+        value_name = "NAME=VALUE",
+        value_delimiter = ',',
+        help_heading = "Models"
+    )]
+    pub model_arg: Vec<String>,
+    /// LoRA adapter folder, put on top of a local model
+    #[arg(long, value_name = "DIR", help_heading = "Models")]
+    pub adapter: Option<PathBuf>,
+    /// Dollars after which nothing more is sent, over the whole run; it can be continued
+    #[arg(long, help_heading = "Models")]
+    pub budget: Option<f64>,
+    /// Send everything through the provider's batch API (openai, anthropic): submit, leave, come
+    /// back with `mary resume`
+    #[arg(long, help_heading = "Models")]
+    pub batch: bool,
+
+    /// Refuse the run where a task of a family, a wildcard or `all` cannot run here, instead of leaving
+    /// it out
+    #[arg(long)]
+    pub strict: bool,
+
+    /// Do one of several parts of the work: 3/16 is the fourth of sixteen. /16 takes the number from
+    /// Slurm, HyperQueue or Kubernetes; without a value, both come from Slurm's array. `mary merge`
+    /// joins the parts, `mary submit` does it all
+    #[arg(
+        long,
+        value_name = "I/N",
+        num_args = 0..=1,
+        default_missing_value = "auto",
+        help_heading = "Output"
+    )]
+    pub shard: Option<ShardChoice>,
+    /// Say what would be asked and what it would cost, and ask nothing
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+    /// Neither use nor fill the cache of answers
+    #[arg(long, help_heading = "Output")]
+    pub no_cache: bool,
+    /// Make no HTML report
+    #[arg(long, help_heading = "Output")]
+    pub no_report: bool,
+    /// Print results as JSON
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// No progress
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+    /// Accepted for users of lm-evaluation-harness: samples are always logged
+    #[arg(long, hide = true)]
+    pub log_samples: bool,
+}
+
+/// A number of things of which there must be one.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(0) | Err(_) => Err("expected a whole number from 1 on".to_owned()),
+        Ok(number) => Ok(number),
     }
-    let lab = laboratory(place);
-    let spec = specification::of(place, &lab, args)?;
-    if args.dry_run {
-        return dry_run(&lab.prepare_estimate(&spec)?, args.json);
+}
+
+impl RunArgs {
+    pub fn options(&self) -> anyhow::Result<RunOptions> {
+        Ok(RunOptions {
+            models: self.model.clone(),
+            tasks: self.tasks.clone(),
+            shots: self.shots,
+            limit: self.limit,
+            trials: self.trials,
+            seed: self.seed,
+            set: TaskOptions::pairs(&self.set)?,
+            apply_chat_template: self.apply_chat_template,
+            judge: self.judge.clone(),
+            device: self.device.clone(),
+            dtype: self.dtype.clone(),
+            threads: self.threads,
+            batch_size: read_batch_size(&self.batch_size).map_err(UsageError::new)?,
+            max_connections: self.max_connections,
+            base_url: self.base_url.clone(),
+            model_arg: TaskOptions::pairs(&self.model_arg)?,
+            adapter: self.adapter.clone(),
+            merged: None,
+            budget: self.budget,
+            batch: self.batch,
+            // Shards are parts of one specification: what a machine lacks must not change it.
+            strict: self.strict || self.shard.is_some(),
+            no_cache: self.no_cache,
+        })
     }
-    let mut run = lab.prepare(&spec)?.open()?;
-    let shown = Shown {
-        quiet: args.quiet,
-        json: args.json,
-        report: !args.no_report,
-    };
-    let summary = go(&mut run, shown.quiet)?;
-    let first = args.tasks.is_empty() && args.model.is_empty();
-    let mut growth = || how_it_grew(&lab);
-    let chapter: Option<FirstChapter<'_>> = first.then_some((DEVELOPMENT, &mut growth));
-    show(place, &run, &summary, chapter, &shown)
+}
+
+impl Command for RunArgs {
+    const NAME: &str = "run";
+    const ABOUT: &str = "Test models on tasks; the same command continues an interrupted run";
+    const ALIAS: Option<&str> = Some("eval");
+
+    fn gather(&mut self, place: &mut Place) -> anyhow::Result<()> {
+        own::named(place, &mut self.tasks)
+    }
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        if let Some(choice) = self.shard {
+            return run_shard(place, self, choice);
+        }
+        let lab = laboratory(place);
+        let spec = specification::specify(place, &lab, self.options()?)?;
+        if self.dry_run {
+            return dry_run(&lab.prepare_estimate(&spec)?, self.json);
+        }
+        let mut run = lab.prepare(&spec)?.open()?;
+        let shown = Shown {
+            quiet: self.quiet,
+            json: self.json,
+            report: !self.no_report,
+        };
+        let summary = go(&mut run, shown.quiet)?;
+        let first = self.tasks.is_empty() && self.model.is_empty();
+        let chapter = first.then(|| -> AnyChapter<'_> { Box::new(HowItGrew(&lab)) });
+        show(place, &run, &summary, chapter, &shown)
+    }
 }
 
 /// A first run, for which nothing was named, also shows how the built-in model grew.
-fn how_it_grew(lab: &Laboratory) -> anyhow::Result<Chapter> {
-    let growth =
-        development::development(lab, None, lab.runs(), specification::DEFAULT_MODEL, None)?;
-    Ok(Chapter {
-        id: DEVELOPMENT.into(),
-        title: "How the built-in model grew".into(),
-        exhibits: growth.exhibits,
-    })
+struct HowItGrew<'a>(&'a Laboratory);
+
+impl Chapter for HowItGrew<'_> {
+    type Error = anyhow::Error;
+
+    fn id(&self) -> &str {
+        "development"
+    }
+
+    fn title(&self) -> &str {
+        "How the built-in model grew"
+    }
+
+    fn build(&self, _: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
+        let model = mary_lab::DEFAULT_MODEL;
+        let growth = development::development(self.0, None, self.0.runs(), model, None)?;
+        Ok(Some(growth.exhibits.into()))
+    }
+}
+
+/// Runs one part of a run.
+fn run_shard(place: &Place, args: &RunArgs, choice: ShardChoice) -> anyhow::Result<Status> {
+    if args.dry_run {
+        return usage_error(
+            "--dry-run says what a whole run would ask; `mary submit --dry-run` shows its shards",
+        );
+    }
+    let shard = shard::resolve(choice)?;
+    let node = shard::node_cache(shard, args.no_cache);
+    let mut lab = laboratory(place);
+    if let Some(node) = &node {
+        lab = lab.answers(node.clone());
+    }
+    let mut spec = specification::specify(place, &lab, args.options()?)?;
+    spec.execution.cache &= node.is_some();
+    let mut run = lab.prepare(&spec)?.open_shard(shard, shard::job())?;
+    let at = run.shard().cloned();
+    if let (Some(at), Some(node)) = (&at, &node) {
+        at.fetch_cache(node)?;
+    }
+    let summary = go(&mut run, args.quiet);
+    if let (Some(at), Some(node)) = (&at, &node) {
+        shard::keep(at, node, summary.is_ok());
+    }
+    let summary = summary?;
+    let answered: usize = summary.rows.iter().map(|row| row.samples).sum();
+    super::tell(&format!(
+        "shard {shard}: {} in {}",
+        mary_platform::counted(answered, "sample"),
+        run.path().display()
+    ));
+    Ok(Status::done_if(summary.complete))
 }
 
 /// Prints requests, tokens and dollars for each model and task.

@@ -4,28 +4,71 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use clap::{Args, Subcommand};
 use mary_contract::{Cell, NumberColumns, RunSummary, Table, model_labels};
 use mary_platform::counted;
 use mary_report::{ScoreScale, terminal};
 use mary_store::RunFolder;
 use serde::Serialize;
 
-use super::{report, summary};
-use crate::cli::{RunsAction, RunsArgs};
-use crate::exit::{MissingError, Status, UsageError};
+use super::summary;
+use crate::command::Command;
+use crate::exit::{Status, missing_error, usage_error};
 use crate::rundir;
 use crate::settings::Place;
 
 /// Columns where no terminal says how many there are.
 const PIPED_WIDTH: usize = 80;
 
-/// Lists, shows, renames or removes runs.
-pub fn runs(place: &Place, args: &RunsArgs) -> anyhow::Result<Status> {
-    match &args.action {
-        None => list(place, &args.filter, args.json),
-        Some(RunsAction::Show { run }) => show(place, run.as_deref(), args.json),
-        Some(RunsAction::Rename { run, name }) => rename(place, run, name),
-        Some(RunsAction::Remove { runs, yes }) => remove(place, runs, *yes),
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct RunsArgs {
+    #[command(subcommand)]
+    pub action: Option<RunsAction>,
+    /// Only runs in whose name, models, tasks, settings, date or state all these words occur
+    #[arg(value_name = "WORD")]
+    pub filter: Vec<String>,
+    /// Print as JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum RunsAction {
+    /// The table of a run, the command that made it, and where it is
+    Show {
+        /// Run folder, or the beginning of a run's name [default: the newest]
+        run: Option<String>,
+    },
+    /// Give a run's folder another name
+    Rename {
+        /// Run folder, or the beginning of a run's name
+        run: String,
+        /// Its new name
+        name: String,
+    },
+    /// Delete runs with all their answers
+    Remove {
+        /// Run folders, or beginnings of runs' names
+        #[arg(required = true)]
+        runs: Vec<String>,
+        /// Do it; without this they are only listed
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+impl Command for RunsArgs {
+    const NAME: &str = "runs";
+    const ABOUT: &str = "List the runs there are; show, rename or remove one";
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        match &self.action {
+            None => list(place, &self.filter, self.json),
+            Some(RunsAction::Show { run }) => show(place, run.as_deref(), self.json),
+            Some(RunsAction::Rename { run, name }) => rename(place, run, name),
+            Some(RunsAction::Remove { runs, yes }) => remove(place, runs, *yes),
+        }
     }
 }
 
@@ -63,7 +106,7 @@ fn list(place: &Place, filters: &[String], json: bool) -> anyhow::Result<Status>
             Some(meant) => format!("did you mean `mary runs {meant}`?"),
             None => "`mary runs` without words lists them all".to_owned(),
         };
-        return Err(MissingError(format!(
+        return missing_error(format!(
             "none of the {} below {} {}\nhint: {hint}",
             counted(paths.len(), "run"),
             place.runs.display(),
@@ -71,8 +114,7 @@ fn list(place: &Place, filters: &[String], json: bool) -> anyhow::Result<Status>
                 [] => "can be read".to_owned(),
                 words => format!("fits {}", words.join(" ")),
             }
-        ))
-        .into());
+        ));
     }
     if json {
         super::print_json(&listed)?;
@@ -131,7 +173,7 @@ fn read(place: &Place, path: &Path) -> anyhow::Result<Listed> {
     let summary = match stored {
         // A log that went on after its last summary (a kill) is added up anew.
         Some(summary) if counted == samples => summary,
-        _ => report::load_summary(&place.registry, &folder)?,
+        _ => mary_lab::load_summary(&place.registry, &folder)?,
     };
     let labels = model_labels(&manifest.models);
     let mut shots: Vec<usize> = manifest
@@ -208,77 +250,24 @@ fn size(path: &Path) -> u64 {
         .sum()
 }
 
-/// A column of the list, and how much of it is said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Column {
-    Run,
-    Begun,
-    Day,
-    /// So many names, and how many more there are.
-    Models(usize),
-    Tasks(usize),
-    Settings,
-    Score,
-    State,
-    Size,
-}
+/// A column of the list: its head, and what stands in it.
+type Column = (&'static str, fn(&Listed) -> String);
 
-impl Column {
-    const ALL: [Self; 8] = [
-        Self::Run,
-        Self::Begun,
-        Self::Models(2),
-        Self::Tasks(2),
-        Self::Settings,
-        Self::Score,
-        Self::State,
-        Self::Size,
-    ];
-    /// What tells runs apart, where there is no room for everything.
-    const MOST: [Self; 7] = [
-        Self::Run,
-        Self::Begun,
-        Self::Models(2),
-        Self::Tasks(1),
-        Self::Score,
-        Self::State,
-        Self::Size,
-    ];
-    const FEW: [Self; 5] = [
-        Self::Run,
-        Self::Day,
-        Self::Tasks(1),
-        Self::Score,
-        Self::State,
-    ];
+const RUN: Column = ("run", |run| run.name.clone());
+const BEGUN: Column = ("begun", |run| run.created.clone());
+const DAY: Column = ("begun", |run| run.created.chars().take(10).collect());
+const MODELS: Column = ("models", |run| few(&run.models, 2));
+const TASKS: Column = ("tasks", |run| few(&run.tasks, 2));
+const TASK: Column = ("tasks", |run| few(&run.tasks, 1));
+const SETTINGS: Column = ("settings", |run| few(&run.settings, 3));
+const SCORE: Column = ("score", |run| run.score.clone());
+const STATE: Column = ("state", |run| run.state.clone());
+const SIZE: Column = ("size", |run| megabytes(run.bytes));
 
-    fn head(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Begun | Self::Day => "begun",
-            Self::Models(_) => "models",
-            Self::Tasks(_) => "tasks",
-            Self::Settings => "settings",
-            Self::Score => "score",
-            Self::State => "state",
-            Self::Size => "size",
-        }
-    }
-
-    fn cell(self, run: &Listed) -> String {
-        match self {
-            Self::Run => run.name.clone(),
-            Self::Begun => run.created.clone(),
-            Self::Day => run.created.chars().take(10).collect(),
-            Self::Models(most) => few(&run.models, most),
-            Self::Tasks(most) => few(&run.tasks, most),
-            Self::Settings => few(&run.settings, 3),
-            Self::Score => run.score.clone(),
-            Self::State => run.state.clone(),
-            Self::Size => megabytes(run.bytes),
-        }
-    }
-}
+/// The list in full, and what tells runs apart where there is no room for everything.
+const ALL: &[Column] = &[RUN, BEGUN, MODELS, TASKS, SETTINGS, SCORE, STATE, SIZE];
+const MOST: &[Column] = &[RUN, BEGUN, MODELS, TASK, SCORE, STATE, SIZE];
+const FEW: &[Column] = &[RUN, DAY, TASK, SCORE, STATE];
 
 fn few(words: &[String], most: usize) -> String {
     let shown: Vec<&str> = words.iter().take(most).map(String::as_str).collect();
@@ -293,31 +282,27 @@ fn few(words: &[String], most: usize) -> String {
 fn table(runs: &[Listed], width: usize) -> (Table, bool) {
     let fits = |columns: &&[Column]| {
         let room = columns.iter().map(|column| {
-            let cells = runs.iter().map(|run| column.cell(run).chars().count());
+            let (head, cell) = column;
+            let cells = runs.iter().map(|run| cell(run).chars().count());
             // A space before a column and two behind it.
-            3 + cells.chain([column.head().len()]).max().unwrap_or(0)
+            3 + cells.chain([head.len()]).max().unwrap_or(0)
         });
         room.sum::<usize>() <= width
     };
-    let forms: [&[Column]; 3] = [&Column::ALL, &Column::MOST, &Column::FEW];
-    let columns = forms.into_iter().find(fits).unwrap_or(&Column::ALL);
-    let numbers = |column: &Column| matches!(column, Column::Score | Column::Size);
+    let columns = [ALL, MOST, FEW].into_iter().find(fits).unwrap_or(ALL);
+    let numbers = |n: &usize| ["score", "size"].contains(&columns[*n].0);
     let table = Table {
         id: "runs".into(),
-        head: columns.iter().map(|c| c.head().to_owned()).collect(),
+        head: columns.iter().map(|(head, _)| (*head).to_owned()).collect(),
         rows: Cell::rows(
             runs.iter()
-                .map(|run| columns.iter().map(|c| c.cell(run)).collect())
+                .map(|run| columns.iter().map(|(_, cell)| cell(run)).collect())
                 .collect(),
         ),
-        numbers: NumberColumns::At(
-            (0..columns.len())
-                .filter(|&n| numbers(&columns[n]))
-                .collect(),
-        ),
+        numbers: NumberColumns::At((0..columns.len()).filter(numbers).collect()),
         ..Table::default()
     };
-    (table, columns.len() < Column::ALL.len())
+    (table, columns.len() < ALL.len())
 }
 
 fn megabytes(bytes: u64) -> String {
@@ -327,7 +312,7 @@ fn megabytes(bytes: u64) -> String {
 fn show(place: &Place, run: Option<&str>, json: bool) -> anyhow::Result<Status> {
     let path = rundir::find(place, run)?;
     let folder = RunFolder::open(&path)?;
-    summary::show(&report::load_summary(&place.registry, &folder)?, json)?;
+    summary::show(&mary_lab::load_summary(&place.registry, &folder)?, json)?;
     super::tell(&format!("begun:   {}", folder.manifest().created));
     super::tell(&format!("command: {}", folder.manifest().command.join(" ")));
     super::tell(&format!("size:    {}", megabytes(size(&path))));
@@ -342,11 +327,11 @@ fn rename(place: &Place, run: &str, name: &str) -> anyhow::Result<Status> {
         || name.contains(['/', '\\'])
         || name.contains(char::is_control)
     {
-        return Err(UsageError::new(format!("`{name}` cannot be the name of a run folder")).into());
+        return usage_error(format!("`{name}` cannot be the name of a run folder"));
     }
     let to = from.with_file_name(name);
     if to.exists() {
-        return Err(UsageError::new(format!("{} is there already", to.display())).into());
+        return usage_error(format!("{} is there already", to.display()));
     }
     // Nobody may be writing into it meanwhile.
     let held = RunFolder::resume(&from)?;
@@ -369,11 +354,10 @@ fn remove(place: &Place, runs: &[String], yes: bool) -> anyhow::Result<Status> {
             .iter()
             .map(|p| format!("  {} ({})", p.display(), megabytes(size(p))))
             .collect();
-        return Err(UsageError::new(format!(
+        return usage_error(format!(
             "this would remove, with every answer in it:\n{}\nhint: say --yes to do it",
             names.join("\n")
-        ))
-        .into());
+        ));
     }
     for path in &paths {
         let held = RunFolder::resume(path)?;

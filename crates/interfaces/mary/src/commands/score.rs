@@ -6,7 +6,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mary_contract::{RunSummary, Start, Task as _};
+use clap::Args;
+use mary_contract::{Limit, RunSummary, Start, StartError, Task as _};
 use mary_lab::texts::InstrumentError;
 use mary_lab::texts::score::{By, ScoreOptions, ScoreTask, Tables, tables};
 use mary_lab::texts::table::{Form, Writer};
@@ -14,35 +15,151 @@ use mary_lab::{Run, TaskChoice};
 use mary_store::RunFolder;
 
 use super::{carry_out, instruments};
-use crate::cli::instruments::{RowOf, ScoreArgs, StartArg, TableForm};
+use crate::cli::ModelArgs;
+use crate::cli::choices::{Choices, one_of};
+use crate::command::Command;
 use crate::exit::{Status, UsageError};
 use crate::laboratory::laboratory_with;
-use crate::own;
 use crate::settings::Place;
 use crate::specification;
 
-/// Scores what the arguments name.
-pub fn score(place: &Place, args: &ScoreArgs) -> anyhow::Result<Status> {
-    let options = options(args)?;
-    let wanted = wanted(args, &options)?;
-    let file = instruments::input(place, &args.file)?;
-    let task = Arc::new(ScoreTask::open(&file, options)?);
-    let mut place = place.clone();
-    place.registry.add_task(task.clone())?;
-    let words = own::words_about(&args.file, &file);
-    let lab = laboratory_with(&place, |providers| providers, words);
-    let mut choice = TaskChoice::new(task.card().id.to_string());
-    choice.limit = args.limit;
-    let spec = specification::of_models(&lab, &args.models, vec![choice])?;
-    let prepared = lab.prepare(&spec)?;
-    if args.dry_run {
-        return instruments::dry_run(&prepared);
+const ROWS: Choices<By> = &[
+    ("text", By::Text, "A text"),
+    ("pair", By::Pair, "A minimal pair"),
+    ("word", By::Word, "A word"),
+    ("region", By::Region, "A region of interest"),
+    ("token", By::Token, "A token"),
+];
+
+const FORMS: Choices<Form> = &[
+    ("csv", Form::Csv, "Comma-separated"),
+    ("tsv", Form::Tsv, "Tab-separated"),
+    ("jsonl", Form::Jsonl, "One JSON object a line"),
+    (
+        "parquet",
+        Form::Parquet,
+        "Typed columns, compressed; into a file",
+    ),
+];
+
+#[derive(Debug, Args)]
+pub struct ScoreArgs {
+    /// Texts: lines (.txt), or rows of .csv, .tsv, .jsonl or .parquet; `-` reads lines from standard
+    /// input
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub models: ModelArgs,
+    /// Column of the texts
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        default_value = "text",
+        conflicts_with = "pair"
+    )]
+    pub text: String,
+    /// Minimal pairs: columns of the acceptable and of the other text
+    #[arg(long, value_name = "GOOD,BAD", value_delimiter = ',', num_args = 1)]
+    pub pair: Vec<String>,
+    /// Column of what stands before each text
+    #[arg(long, value_name = "COLUMN")]
+    pub context: Option<String>,
+    /// What stands between context and text
+    #[arg(long, default_value = " ", hide_default_value = true)]
+    pub separator: String,
+    /// Column of ids [default: `id` where there is one, else the line]
+    #[arg(long, value_name = "COLUMN")]
+    pub id: Option<String>,
+    /// Columns carried into the tables: conditions, items … (comma-separated or repeated)
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub keep: Vec<String>,
+    /// Column with the words of a region of interest
+    #[arg(long, value_name = "COLUMN", conflicts_with = "marks")]
+    pub region: Option<String>,
+    /// Regions of interest are marked in the texts, with these two marks
+    #[arg(long, value_name = "OPEN CLOSE", num_args = 0..=1, default_missing_value = "[[ ]]")]
+    pub marks: Option<String>,
+    /// What stands before the first token of a text: auto (the tokenizer's own start token, or else end of
+    /// text), harness (as lm-evaluation-harness does it), model (what the tokenizer puts there), none, a
+    /// token such as '<|endoftext|>', or compare (auto, harness and none side by side) [default: auto]
+    #[arg(long, value_name = "CONVENTION")]
+    pub start: Option<StartArg>,
+    /// Also the entropy of each next-token distribution, in bits
+    #[arg(long)]
+    pub entropy: bool,
+    /// Also each token's rank
+    #[arg(long)]
+    pub rank: bool,
+    /// Words by the plain rule alone
+    #[arg(long)]
+    pub no_correction: bool,
+    /// Items: a count (100) or a share (0.1)
+    #[arg(short, long)]
+    pub limit: Option<Limit>,
+    /// What a row of the printed table is [default: pair for pairs, else text]
+    #[arg(long, value_parser = one_of(ROWS), help_heading = "Output")]
+    pub by: Option<By>,
+    /// How tables are written [default: by the file's ending, else csv]
+    #[arg(long, value_parser = one_of(FORMS), help_heading = "Output")]
+    pub format: Option<Form>,
+    /// A file for one table, or a folder for all of them [default: standard output]
+    #[arg(short, long, value_name = "PATH", help_heading = "Output")]
+    pub out: Option<PathBuf>,
+    /// Say what would be asked and what it would cost, and ask nothing
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+}
+
+/// What stands before the first token of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StartArg {
+    /// By one convention.
+    One(Start),
+    /// By several, side by side.
+    Compare,
+}
+
+impl std::str::FromStr for StartArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "compare" => Ok(Self::Compare),
+            one => one.parse().map(Self::One).map_err(|error: StartError| {
+                let known = error.to_string();
+                known.replacen(Start::VALUES, &format!("compare, {}", Start::VALUES), 1)
+            }),
+        }
     }
-    let mut run = prepared.open()?;
-    let summary = carry_out::go(&mut run, args.models.quiet)?;
-    let status = written(&task, &run, &summary, &wanted)?;
-    super::tell(&format!("run:    {}", run.path().display()));
-    Ok(status)
+}
+
+impl Command for ScoreArgs {
+    const NAME: &str = "score";
+    const ABOUT: &str =
+        "How probable your own texts are: tables per token, word and text, minimal pairs";
+    const WORDS_WITH_DEFAULTS: bool = true;
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        let options = options(self)?;
+        let wanted = wanted(self, &options)?;
+        let file = instruments::input(place, &self.file)?;
+        let task = Arc::new(ScoreTask::open(&file, options)?);
+        let mut place = place.clone();
+        place.registry.add_task(task.clone())?;
+        let words = crate::words::words_about(&self.file, &file);
+        let lab = laboratory_with(&place, |providers| providers, words);
+        let mut choice = TaskChoice::new(task.card().id.to_string());
+        choice.limit = self.limit;
+        let spec = specification::of_models(&lab, &self.models, vec![choice])?;
+        let prepared = lab.prepare(&spec)?;
+        if self.dry_run {
+            return instruments::dry_run(&prepared);
+        }
+        let mut run = prepared.open()?;
+        let summary = carry_out::go(&mut run, self.models.quiet)?;
+        let status = written(&task, &run, &summary, &wanted)?;
+        super::tell(&format!("run:    {}", run.path().display()));
+        Ok(status)
+    }
 }
 
 /// The task that the arguments make of a file.
@@ -77,10 +194,7 @@ fn written(
     if done.failed > 0 {
         instruments::tell_failures(run, done.failed)?;
     }
-    Ok(match summary.complete && done.failed == 0 {
-        true => Status::Done,
-        false => Status::Incomplete,
-    })
+    Ok(Status::done_if(summary.complete && done.failed == 0))
 }
 
 /// What is said of the tokens before the texts: where the tokenizer would put another one, and how many
@@ -156,14 +270,11 @@ struct Wanted {
 
 fn wanted(args: &ScoreArgs, options: &ScoreOptions) -> Result<Wanted, UsageError> {
     let there = By::of(options);
-    let by = match args.by {
-        None if options.pair.is_some() => By::Pair,
-        None | Some(RowOf::Text) => By::Text,
-        Some(RowOf::Pair) => By::Pair,
-        Some(RowOf::Word) => By::Word,
-        Some(RowOf::Region) => By::Region,
-        Some(RowOf::Token) => By::Token,
+    let usual = match options.pair {
+        Some(_) => By::Pair,
+        None => By::Text,
     };
+    let by = args.by.unwrap_or(usual);
     if !there.contains(&by) {
         let needed = if by == By::Pair {
             "--pair"
@@ -177,13 +288,7 @@ fn wanted(args: &ScoreArgs, options: &ScoreOptions) -> Result<Wanted, UsageError
     }
     let ending = args.out.as_ref().and_then(|p| p.extension());
     let by_ending = ending.and_then(|e| Form::of_ending(&e.to_string_lossy()));
-    let form = match args.format {
-        Some(TableForm::Csv) => Form::Csv,
-        Some(TableForm::Tsv) => Form::Tsv,
-        Some(TableForm::Jsonl) => Form::Jsonl,
-        Some(TableForm::Parquet) => Form::Parquet,
-        None => by_ending.unwrap_or(Form::Csv),
-    };
+    let form = args.format.or(by_ending).unwrap_or(Form::Csv);
     let tables = match &args.out {
         None if form == Form::Parquet => {
             return Err(UsageError::new(

@@ -8,12 +8,8 @@ use mary_lab::cluster::progress::now;
 use mary_lab::{RunError, Shard, ShardChoice};
 use mary_store::{Holder, ShardEnd, ShardLock, ShardPlace, ShardStatus, network_file_system};
 
-use super::carry_out::go;
-use crate::cli::run::RunArgs;
-use crate::exit::{Status, UsageError};
-use crate::laboratory::laboratory;
-use crate::settings::Place;
-use crate::{interrupt, own, specification};
+use crate::exit::UsageError;
+use crate::interrupt;
 
 /// The shard meant, with what an engine's environment says.
 pub fn resolve(choice: ShardChoice) -> anyhow::Result<Shard> {
@@ -23,7 +19,7 @@ pub fn resolve(choice: ShardChoice) -> anyhow::Result<Shard> {
 }
 
 /// What an engine calls this process.
-fn job() -> Option<String> {
+pub fn job() -> Option<String> {
     let variable = |name: &str| std::env::var(name).ok();
     if let (Some(job), Some(task)) = (
         variable("SLURM_ARRAY_JOB_ID"),
@@ -48,7 +44,7 @@ pub fn node_cache(shard: Shard, without: bool) -> Option<PathBuf> {
         return None;
     }
     let mut hasher = blake3::Hasher::new();
-    for word in own::words() {
+    for word in crate::words::words() {
         hasher.update(word.as_bytes());
         hasher.update(&[0]);
     }
@@ -78,48 +74,9 @@ pub fn node_cache(shard: Shard, without: bool) -> Option<PathBuf> {
     }
 }
 
-/// Runs one part of a run.
-pub fn run(place: &Place, args: &RunArgs, choice: ShardChoice) -> anyhow::Result<Status> {
-    if args.dry_run {
-        return Err(UsageError::new(
-            "--dry-run says what a whole run would ask; `mary submit --dry-run` shows its shards",
-        )
-        .into());
-    }
-    let shard = resolve(choice)?;
-    let node = node_cache(shard, args.no_cache);
-    let mut lab = laboratory(place);
-    if let Some(node) = &node {
-        lab = lab.answers(node.clone());
-    }
-    let mut spec = specification::of(place, &lab, args)?;
-    spec.execution.cache &= node.is_some();
-    let mut run = lab.prepare(&spec)?.open_shard(shard, job())?;
-    let at = run.shard().cloned();
-    if let (Some(at), Some(node)) = (&at, &node) {
-        at.fetch_cache(node)?;
-    }
-    let summary = go(&mut run, args.quiet);
-    if let (Some(at), Some(node)) = (&at, &node) {
-        keep(at, node, summary.is_ok());
-    }
-    let summary = summary?;
-    let answered: usize = summary.rows.iter().map(|row| row.samples).sum();
-    super::tell(&format!(
-        "shard {shard}: {} in {}",
-        mary_platform::counted(answered, "sample"),
-        run.path().display()
-    ));
-    Ok(if summary.complete {
-        Status::Done
-    } else {
-        Status::Incomplete
-    })
-}
-
 /// Moves a shard's cache from the node into its folder. The log has every answer, so that a cache that
 /// cannot be kept is no failure of the shard.
-fn keep(place: &ShardPlace, node: &Path, done: bool) {
+pub fn keep(place: &ShardPlace, node: &Path, done: bool) {
     match place.keep_cache(node) {
         Err(error) => super::tell(&format!("note: the shard's cache was not kept: {error}")),
         Ok(()) if done => {

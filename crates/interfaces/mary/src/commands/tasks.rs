@@ -1,91 +1,186 @@
 //! `mary tasks`: lists tasks, shows one, and hands on to those who write and check task files.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::{Args, Subcommand};
 use mary_contract::{Changes, DataSource, Item, Part, Registry, Request, Task};
 use mary_fetch::datasets::LocalData;
+use mary_lab::TaskOptions;
 use mary_report::terminal::hanging;
 use mary_taskfile::Skeleton;
 use serde_json::json;
 
-use crate::cli::{TaskKind, TasksAction, TasksArgs};
+use crate::cli::choices::{Choices, one_of};
+use crate::command::Command;
 use crate::exit::Status;
+use crate::own;
 use crate::settings::Place;
-use crate::suite::{self, TaskOptions};
 
-/// Lists tasks or shows one.
-pub fn tasks(place: &Place, args: &TasksArgs) -> anyhow::Result<Status> {
-    let data = LocalData::new(place.data.clone(), place.datasets());
-    match &args.action {
-        None if args.json => {
-            let tasks = place.registry.tasks();
-            let cards: Vec<_> = tasks.iter().map(|t| json!(t.card())).collect();
-            super::print_json(&cards)?;
-        }
-        None => super::print(&list(&place.registry))?,
-        Some(TasksAction::Show {
-            task,
-            items,
-            seed,
-            set,
-            shots,
-        }) => {
-            let task_options = TaskOptions {
-                seed: *seed,
-                shots: *shots,
-                chat: false,
-                set: TaskOptions::pairs(set)?,
-            };
-            for task in suite::select(&place.registry, std::slice::from_ref(task))? {
-                if args.json {
-                    super::print_json(&task.card())?;
-                } else {
-                    super::print(&show(&task, &task_options, *items, &data)?)?;
-                }
-            }
-        }
-        Some(TasksAction::Import { file, to }) => {
-            return super::harness::import(place, file, to.as_deref());
-        }
-        Some(TasksAction::New { file, kind }) => {
-            return super::own_tasks::new(file, kind.skeleton());
-        }
-        Some(TasksAction::Check {
-            task,
-            items,
-            seed,
-            set,
-            shots,
-        }) => {
-            let task_options = TaskOptions {
-                seed: *seed,
-                shots: *shots,
-                chat: false,
-                set: TaskOptions::pairs(set)?,
-            };
-            let tasks = suite::select(&place.registry, std::slice::from_ref(task))?;
-            let mut status = Status::Done;
-            for (task, settings) in task_options.settings(&tasks)? {
-                if super::own_tasks::check(&task, &settings, *items, &data)? != Status::Done {
-                    status = Status::Incomplete;
-                }
-            }
-            return Ok(status);
-        }
-    }
-    Ok(Status::Done)
+const SKELETONS: Choices<Skeleton> = &[
+    (
+        "pairs",
+        Skeleton::Pairs,
+        "Which of two texts is the more probable",
+    ),
+    (
+        "choice",
+        Skeleton::Choice,
+        "Which of several options is the most probable",
+    ),
+    ("answer", Skeleton::Answer, "Answers in words"),
+    ("number", Skeleton::Number, "Answers that are a number"),
+    (
+        "judge",
+        Skeleton::Judge,
+        "Answers that another model reads by a rubric",
+    ),
+    (
+        "vectors",
+        Skeleton::Vectors,
+        "Vectors of two texts against a number",
+    ),
+];
+
+#[derive(Debug, Args)]
+pub struct TasksArgs {
+    #[command(subcommand)]
+    pub action: Option<TasksAction>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
-impl TaskKind {
-    fn skeleton(self) -> Skeleton {
-        match self {
-            Self::Pairs => Skeleton::Pairs,
-            Self::Choice => Skeleton::Choice,
-            Self::Answer => Skeleton::Answer,
-            Self::Number => Skeleton::Number,
-            Self::Judge => Skeleton::Judge,
-            Self::Vectors => Skeleton::Vectors,
+#[derive(Debug, Subcommand)]
+pub enum TasksAction {
+    /// What a task measures, its settings, and a sample item
+    Show {
+        /// Task id, or a task file
+        task: String,
+        /// How many sample items
+        #[arg(long, default_value_t = 1)]
+        items: usize,
+        /// Seed of the items
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// Task setting (repeatable)
+        #[arg(long = "set", value_name = "NAME=VALUE")]
+        set: Vec<String>,
+        /// Number of shots
+        #[arg(long, alias = "num-fewshot")]
+        shots: Option<usize>,
+    },
+    /// Write a task file of your own with some data beside it, to begin with
+    New {
+        /// File to write, mytask.toml for example; its data is mytask.jsonl
+        file: PathBuf,
+        /// What is asked and how it is judged
+        #[arg(long, value_parser = one_of(SKELETONS), default_value = "choice")]
+        kind: Skeleton,
+    },
+    /// Read task files of lm-evaluation-harness: what they ask, which data they need, and why some are
+    /// refused
+    Import {
+        /// Task file, group file, or a folder of them
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Write each task that is read as one file, includes resolved, into this folder
+        #[arg(long, value_name = "DIR")]
+        to: Option<PathBuf>,
+    },
+    /// Make every item of a task file, show three, and look for mistakes and shortcuts
+    Check {
+        /// Task file, or task id
+        #[arg(value_name = "FILE")]
+        task: String,
+        /// How many items are shown
+        #[arg(long, default_value_t = 3)]
+        items: usize,
+        /// Seed of shots and of the audit
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// Task setting (repeatable)
+        #[arg(long = "set", value_name = "NAME=VALUE")]
+        set: Vec<String>,
+        /// Number of shots
+        #[arg(long, alias = "num-fewshot")]
+        shots: Option<usize>,
+    },
+}
+
+impl Command for TasksArgs {
+    const NAME: &str = "tasks";
+    const ABOUT: &str = "List tasks, show one, or write, check and import one of your own";
+
+    fn gather(&mut self, place: &mut Place) -> anyhow::Result<()> {
+        match &mut self.action {
+            Some(TasksAction::Show { task, .. } | TasksAction::Check { task, .. }) => {
+                own::one(place, task)
+            }
+            _ => Ok(()),
         }
+    }
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        let data = LocalData::new(place.data.clone(), place.datasets());
+        match &self.action {
+            None if self.json => {
+                let tasks = place.registry.tasks();
+                let cards: Vec<_> = tasks.iter().map(|t| json!(t.card())).collect();
+                super::print_json(&cards)?;
+            }
+            None => super::print(&list(&place.registry))?,
+            Some(TasksAction::Show {
+                task,
+                items,
+                seed,
+                set,
+                shots,
+            }) => {
+                let task_options = TaskOptions {
+                    seed: *seed,
+                    shots: *shots,
+                    chat: false,
+                    set: TaskOptions::pairs(set)?,
+                };
+                for task in mary_lab::select_tasks(&place.registry, std::slice::from_ref(task))? {
+                    if self.json {
+                        super::print_json(&task.card())?;
+                    } else {
+                        super::print(&show(&task, &task_options, *items, &data)?)?;
+                    }
+                }
+            }
+            Some(TasksAction::Import { file, to }) => {
+                return super::harness::import(place, file, to.as_deref());
+            }
+            Some(TasksAction::New { file, kind }) => {
+                return super::own_tasks::new(file, *kind);
+            }
+            Some(TasksAction::Check {
+                task,
+                items,
+                seed,
+                set,
+                shots,
+            }) => {
+                let task_options = TaskOptions {
+                    seed: *seed,
+                    shots: *shots,
+                    chat: false,
+                    set: TaskOptions::pairs(set)?,
+                };
+                let tasks = mary_lab::select_tasks(&place.registry, std::slice::from_ref(task))?;
+                let mut status = Status::Done;
+                for (task, settings) in task_options.settings(&tasks)? {
+                    if super::own_tasks::check(&task, &settings, *items, &data)? != Status::Done {
+                        status = Status::Incomplete;
+                    }
+                }
+                return Ok(status);
+            }
+        }
+        Ok(Status::Done)
     }
 }
 

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use mary_contract::{ModelRef, PromptForm};
+use clap::Args;
+use mary_contract::PromptForm;
+use mary_lab::families::Recipe;
 use mary_platform::counted;
 use mary_stats::difference::{self, ScoreRange};
 use mary_train::{
@@ -15,91 +16,125 @@ use mary_train::{
     TuneEvent, TuneReport, TuneSettings,
 };
 
-use super::tuned;
-use crate::cli::TuneArgs;
-use crate::cli::run::LoraArgs;
-use crate::exit::{MissingError, Status, UsageError};
+use super::{adapter, tuned};
+use crate::cli::{LoraArgs, TestingArgs, TrainingSetArgs};
+use crate::command::Command;
+use crate::exit::{Status, UsageError, missing_error, usage_error};
 use crate::interrupt;
 use crate::settings::Place;
+use crate::terminal::bar;
 
-/// Tunes, saves the adapter and, on request, the merged model and what tasks say before and after.
-pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
-    let base = base_folder(place, &args.model)?;
-    let data = training_set(place, args)?;
-    let settings = settings(&base, &data, &args.out, &args.lora)?;
-    if let Some(name) = &args.lora.recipe {
-        super::tell(&format!("recipe: {}", recipe_of(name)?.source));
-    }
-    match wanted(
-        Provenance::planned(&settings)?.reuse(&args.out)?,
-        args.force,
-    ) {
-        Reuse::Nothing | Reuse::Unfinished => {
-            let report = with_bar(|on_event| mary_train::tune(&settings, on_event))?;
-            if !report.finished {
-                let step = report.losses.len() as u64;
-                let of = report.steps;
-                return Err(TrainError::Stopped { step, of }.into());
-            }
-            if let Some(step) = report.best_step {
-                super::tell(&format!(
-                    "{} of {} steps done; the adapter of step {step}, which had the lowest held-out loss, is kept",
-                    report.losses.len(),
-                    report.steps
-                ));
-            }
-            super::tell(&losses(&report));
-            super::tell(&before_and_after(&report)?);
+#[derive(Debug, Args)]
+pub struct TuneArgs {
+    /// Local model to tune: a folder, or hf/…, gguf/…, builtin/nano
+    #[arg(short, long)]
+    pub model: String,
+    /// What to learn from: a file of chat, ShareGPT or Alpaca records, one a line or one list, or the name
+    /// of a set that `mary data tuning` writes
+    #[arg(long, value_name = "FILE|SET")]
+    pub data: PathBuf,
+    #[command(flatten)]
+    pub set: TrainingSetArgs,
+    /// Folder for the adapter
+    #[arg(short, long, value_name = "DIR")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub lora: LoraArgs,
+    /// Also write the merged model into this folder
+    #[arg(long, value_name = "DIR")]
+    pub merge: Option<PathBuf>,
+    /// Ask these tasks before and after, and compare item by item (repeatable)
+    #[arg(long, value_name = "TASKS", value_delimiter = ',')]
+    pub test: Vec<String>,
+    /// Write over an adapter or merged model that was made from something else
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub testing: TestingArgs,
+}
+
+impl Command for TuneArgs {
+    const NAME: &str = "tune";
+    const ABOUT: &str = "Fine-tune a local model with LoRA";
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        let base = adapter::base_folder(place, &self.model)?;
+        let data = training_set(place, self)?;
+        let settings = settings(&base, &data, &self.out, &self.lora)?;
+        if let Some(name) = &self.lora.recipe {
+            super::tell(&format!("recipe: {}", recipe_of(name)?.source));
         }
-        Reuse::Same => super::tell(
-            "the adapter is there already, made from the same base, data, settings and seed",
-        ),
-        Reuse::Other(differences) => return Err(another(&args.out, "adapter", &differences)),
-    }
-    super::tell(&format!("adapter: {}", args.out.display()));
-    let folder = match (&args.merge, args.test.is_empty()) {
-        (Some(merged), _) => merged.clone(),
-        (None, false) => args.out.join("merged"),
-        (None, true) => {
-            let model = match Path::new(&args.model).exists() {
-                true => tuned::name(&base),
-                false => args.model.clone(),
-            };
-            super::tell(&format!(
-                "try it: mary run -m {model} --adapter {}",
-                args.out.display()
-            ));
+        match wanted(
+            Provenance::planned(&settings)?.reuse(&self.out)?,
+            self.force,
+        ) {
+            Reuse::Nothing | Reuse::Unfinished => {
+                let report = with_bar(|on_event| mary_train::tune(&settings, on_event))?;
+                if !report.finished {
+                    let step = report.losses.len() as u64;
+                    let of = report.steps;
+                    return Err(TrainError::Stopped { step, of }.into());
+                }
+                if let Some(step) = report.best_step {
+                    super::tell(&format!(
+                        "{} of {} steps done; the adapter of step {step}, which had the lowest held-out loss, is kept",
+                        report.losses.len(),
+                        report.steps
+                    ));
+                }
+                super::tell(&losses(&report));
+                super::tell(&before_and_after(&report)?);
+            }
+            Reuse::Same => super::tell(
+                "the adapter is there already, made from the same base, data, settings and seed",
+            ),
+            Reuse::Other(differences) => return Err(another(&self.out, "adapter", &differences)),
+        }
+        super::tell(&format!("adapter: {}", self.out.display()));
+        let folder = match (&self.merge, self.test.is_empty()) {
+            (Some(merged), _) => merged.clone(),
+            (None, false) => self.out.join("merged"),
+            (None, true) => {
+                let model = match Path::new(&self.model).exists() {
+                    true => tuned::name(&base),
+                    false => self.model.clone(),
+                };
+                super::tell(&format!(
+                    "try it: mary run -m {model} --adapter {}",
+                    self.out.display()
+                ));
+                return Ok(Status::Done);
+            }
+        };
+        let there = MergedProvenance::planned(&base, &self.out, Storage::F32)?.reuse(&folder)?;
+        match wanted(there, self.force) {
+            Reuse::Nothing | Reuse::Unfinished => {
+                mary_train::merge(&base, &self.out, &folder, Storage::F32)?;
+            }
+            Reuse::Same => {}
+            Reuse::Other(differences) => return Err(another(&folder, "model", &differences)),
+        }
+        let merged = mary_train::merged_model(&folder);
+        super::tell(&format!(
+            "merged model: {}\ntry it: mary run -m {}",
+            merged.display(),
+            tuned::name(&merged)
+        ));
+        if self.test.is_empty() {
             return Ok(Status::Done);
         }
-    };
-    let there = MergedProvenance::planned(&base, &args.out, Storage::F32)?.reuse(&folder)?;
-    match wanted(there, args.force) {
-        Reuse::Nothing | Reuse::Unfinished => {
-            mary_train::merge(&base, &args.out, &folder, Storage::F32)?;
-        }
-        Reuse::Same => {}
-        Reuse::Other(differences) => return Err(another(&folder, "model", &differences)),
+        let tests = tuned::Tests {
+            tasks: &self.test,
+            testing: &self.testing,
+            lora: &self.lora,
+        };
+        let run = tests.run(place, &[&base, &merged])?;
+        let mut tables = vec![tuned::differences(&run, |_, _| true)?];
+        tables.extend(tuned::pair_tables(place, &run, (&merged, &base))?);
+        tuned::show(&tables, self.testing.csv.as_deref())?;
+        tuned::write_report(place, &run, tables)?;
+        Ok(Status::Done)
     }
-    let merged = mary_train::merged_model(&folder);
-    super::tell(&format!(
-        "merged model: {}\ntry it: mary run -m {}",
-        merged.display(),
-        tuned::name(&merged)
-    ));
-    if args.test.is_empty() {
-        return Ok(Status::Done);
-    }
-    let tests = tuned::Tests {
-        tasks: &args.test,
-        testing: &args.testing,
-        lora: &args.lora,
-    };
-    let run = tests.run(place, &[&base, &merged])?;
-    let mut tables = vec![tuned::differences(&run, |_, _| true)?];
-    tables.extend(tuned::pair_tables(place, &run, (&merged, &base))?);
-    tuned::show(&tables, args.testing.csv.as_deref())?;
-    tuned::write_report(place, &run, tables)?;
-    Ok(Status::Done)
 }
 
 /// What is learned from: the file that was named, or the set of this name, written beside the adapter.
@@ -107,22 +142,20 @@ fn training_set(place: &Place, args: &TuneArgs) -> anyhow::Result<PathBuf> {
     let given = args.set.data_form.is_some() || !args.set.data_set.is_empty();
     if args.data.exists() {
         if given {
-            return Err(UsageError::new(format!(
+            return usage_error(format!(
                 "--data-set and --data-form go with the name of a set; {} is a file",
                 args.data.display()
-            ))
-            .into());
+            ));
         }
         return Ok(args.data.clone());
     }
     let name = args.data.to_string_lossy().replace('_', "-");
     if !super::tuning::is_set(&place.registry, &name) {
-        return Err(MissingError(format!(
+        return missing_error(format!(
             "{}: no such file, and no fine-tuning set of this name\nhint: there are {}",
             args.data.display(),
             super::tuning::sets(&place.registry).join(", ")
-        ))
-        .into());
+        ));
     }
     let wanted = super::tuning::request(&args.set, args.lora.seed)?;
     let file = args.out.join(format!("{}.jsonl", name.replace('/', "-")));
@@ -148,21 +181,6 @@ fn another(folder: &Path, what: &str, differences: &[String]) -> anyhow::Error {
     .into()
 }
 
-/// The folder of a model named as a folder or as `mary run` names it.
-pub fn base_folder(place: &Place, model: &str) -> anyhow::Result<PathBuf> {
-    if Path::new(model).exists() {
-        return Ok(PathBuf::from(model));
-    }
-    let model: ModelRef = model.parse()?;
-    if model.provider == "builtin" {
-        return Ok(mary_lab::builtin::write_folder(
-            &model,
-            &place.cache.join("builtin"),
-        )?);
-    }
-    Ok(mary_weights::locate(&model)?)
-}
-
 /// Where training is computed, from `--device`.
 pub fn device(name: &str) -> anyhow::Result<mary_train::Device> {
     Ok(match mary_local::Device::parse(Some(name))? {
@@ -172,13 +190,23 @@ pub fn device(name: &str) -> anyhow::Result<mary_train::Device> {
 }
 
 /// What a family's paper prints.
-fn recipe_of(name: &str) -> Result<&'static mary_lab::families::Recipe, UsageError> {
+fn recipe_of(name: &str) -> Result<&'static Recipe, UsageError> {
     mary_lab::families::recipe(name).ok_or_else(|| {
         let known = mary_lab::families::recipes().join(", ");
         UsageError::new(format!(
             "no recipe is printed by the paper of `{name}`\nhint: there are recipes of {known}"
         ))
     })
+}
+
+/// What the user gave, or the paper prints, or else the usual.
+fn chosen<T>(
+    given: Option<T>,
+    printed: Option<&Recipe>,
+    of: fn(&Recipe) -> Option<T>,
+    usual: T,
+) -> T {
+    given.or_else(|| of(printed?)).unwrap_or(usual)
 }
 
 /// What an adapter is trained with.
@@ -189,40 +217,24 @@ pub fn settings(
     lora: &LoraArgs,
 ) -> anyhow::Result<TuneSettings> {
     let mut settings = TuneSettings::new(base.to_owned(), data.to_owned(), out.to_owned());
-    let recipe = match &lora.recipe {
+    let printed = match &lora.recipe {
         Some(name) => Some(recipe_of(name)?),
         None => None,
     };
-    let printed = recipe.copied();
-    let of =
-        |given: Option<f64>, printed: Option<f64>, usual: f64| given.or(printed).unwrap_or(usual);
-    settings.recipe.rank = lora.rank.or(printed.and_then(|r| r.rank)).unwrap_or(8);
-    settings.recipe.alpha = lora.alpha.or(printed.and_then(|r| r.alpha)).unwrap_or(16.0);
-    settings.recipe.dropout = lora
-        .dropout
-        .or(printed.and_then(|r| r.dropout))
-        .unwrap_or(0.05);
-    settings.recipe.optimizer.rate = of(lora.lr, printed.and_then(|r| r.rate), 2e-4);
-    settings.recipe.optimizer.decay =
-        of(lora.weight_decay, printed.and_then(|r| r.weight_decay), 0.0);
-    settings.recipe.epochs = lora.epochs.or(printed.map(|r| r.epochs)).unwrap_or(3);
-    settings.recipe.batch = lora
-        .batch_size
-        .or(printed.and_then(|r| r.batch))
-        .unwrap_or(8);
-    settings.recipe.warm_up = lora
-        .warm_up
-        .or(printed.and_then(|r| r.warm_up))
-        .unwrap_or(settings.recipe.warm_up);
-    settings.longest = lora
-        .longest
-        .or(printed.and_then(|r| r.longest))
-        .unwrap_or(settings.longest);
-    settings.recipe.held_out = lora.held_out.unwrap_or(settings.recipe.held_out);
-    settings.recipe.evaluate_every = lora
-        .evaluate_every
-        .or(printed.and_then(|r| r.evaluate_every));
-    settings.recipe.patience = lora.patience;
+    let recipe = &mut settings.recipe;
+    recipe.rank = chosen(lora.rank, printed, |r| r.rank, 8);
+    recipe.alpha = chosen(lora.alpha, printed, |r| r.alpha, 16.0);
+    recipe.dropout = chosen(lora.dropout, printed, |r| r.dropout, 0.05);
+    recipe.optimizer.rate = chosen(lora.lr, printed, |r| r.rate, 2e-4);
+    recipe.optimizer.decay = chosen(lora.weight_decay, printed, |r| r.weight_decay, 0.0);
+    recipe.epochs = chosen(lora.epochs, printed, |r| Some(r.epochs), 3);
+    recipe.batch = chosen(lora.batch_size, printed, |r| r.batch, 8);
+    recipe.warm_up = chosen(lora.warm_up, printed, |r| r.warm_up, recipe.warm_up);
+    recipe.held_out = lora.held_out.unwrap_or(recipe.held_out);
+    let printed_every = printed.and_then(|r| r.evaluate_every);
+    recipe.evaluate_every = lora.evaluate_every.or(printed_every);
+    recipe.patience = lora.patience;
+    settings.longest = chosen(lora.longest, printed, |r| r.longest, settings.longest);
     let schedule = lora
         .schedule
         .as_deref()
@@ -232,10 +244,9 @@ pub fn settings(
         "linear" => Decline::Linear,
         "constant" => Decline::Constant,
         other => {
-            return Err(UsageError::new(format!(
+            return usage_error(format!(
                 "`{other}` is no schedule\nhint: cosine, linear or constant"
-            ))
-            .into());
+            ));
         }
     };
     settings.seed = lora.seed;
@@ -248,10 +259,9 @@ pub fn settings(
         Some("float32" | "f32") => Some(NumberType::F32),
         Some("bfloat16" | "bf16") => Some(NumberType::Bf16),
         Some(other) => {
-            return Err(UsageError::new(format!(
+            return usage_error(format!(
                 "`{other}` is no type of numbers to learn with\nhint: bfloat16 or float32"
-            ))
-            .into());
+            ));
         }
     };
     if let Some(threads) = lora.threads {
@@ -270,15 +280,7 @@ const PLAIN_EVERY: Duration = Duration::from_secs(10);
 pub fn with_bar<T>(train: impl FnOnce(OnEvent<'_>) -> Result<T, TrainError>) -> anyhow::Result<T> {
     let stop = interrupt::flag()?;
     let terminal = std::io::stderr().is_terminal();
-    let target = if terminal {
-        ProgressDrawTarget::stderr_with_hz(5)
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let bar = ProgressBar::with_draw_target(Some(0), target);
-    if let Ok(style) = ProgressStyle::with_template("step {pos}/{len} {bar:20} {eta} left  {msg}") {
-        bar.set_style(style);
-    }
+    let bar = bar(0, "step {pos}/{len} {bar:20} {eta} left  {msg}");
     let mut spoken: Option<Instant> = None;
     let mut all = 0;
     let trained = train(&mut |event| {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use mary_contract::{Exhibits, JudgeChoice, ModelRef, RunSummary, Table};
+use mary_contract::{Exhibits, ModelRef, RunSummary, Table};
 use mary_lab::{Execution, RunSpec, TaskOptions};
 use mary_report::compare::{Side, comparison, table};
 use mary_report::html::{Chapter, Contents, ReportOptions};
@@ -11,7 +11,7 @@ use mary_report::terminal;
 use mary_store::RunFolder;
 use mary_weights::Checkpoint;
 
-use super::{carry_out, report, summary};
+use super::{carry_out, chapters, summary};
 use crate::cli::{LoraArgs, TestingArgs};
 use crate::laboratory::laboratory;
 use crate::settings::Place;
@@ -115,7 +115,7 @@ pub fn pair_tables(
     folder: &Path,
     (tuned, base): (&Path, &Path),
 ) -> anyhow::Result<Vec<Table>> {
-    let summary = report::load_summary(&place.registry, &RunFolder::open(folder)?)?;
+    let summary = mary_lab::load_summary(&place.registry, &RunFolder::open(folder)?)?;
     let pairs = [(name(tuned), name(base))];
     let families = place.registry.families().iter();
     Ok(families
@@ -158,9 +158,9 @@ impl Chapter for TunedChapter {
 /// Writes the report of a test of tuned models, with these tables before those of the families.
 pub fn write_report(place: &Place, run: &Path, tables: Vec<Table>) -> anyhow::Result<()> {
     let path = summary::report_path(run);
-    let first: Vec<report::AnyChapter<'_>> = vec![Box::new(TunedChapter(tables))];
+    let first: Vec<chapters::AnyChapter<'_>> = vec![Box::new(TunedChapter(tables))];
     let (runs, options) = ([run.to_owned()], ReportOptions::default());
-    report::write_with(&place.registry, &runs, first, &path, &options)?;
+    chapters::write_with(&place.registry, &runs, first, &path, &options)?;
     super::tell(&format!(
         "report: {}\nrun:    {}",
         path.display(),

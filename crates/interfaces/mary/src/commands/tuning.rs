@@ -6,13 +6,13 @@ use std::path::Path;
 use anyhow::Context;
 use mary_contract::{Registry, TuningRequest, TuningSet};
 use mary_fetch::datasets::LocalData;
+use mary_lab::TaskOptions;
 
 use super::family::told;
-use crate::cli::run::TrainingSetArgs;
-use crate::exit::{Status, UsageError};
+use crate::cli::TrainingSetArgs;
+use crate::exit::{Status, usage_error};
 use crate::matching;
 use crate::settings::Place;
-use crate::suite::TaskOptions;
 
 /// Writes items that share nothing with a task's test items or shots.
 pub fn tuning(
@@ -38,9 +38,9 @@ pub fn tuning(
 }
 
 /// What a training set is asked to be.
-pub fn request(args: &TrainingSetArgs, seed: u64) -> Result<TuningRequest, UsageError> {
+pub fn request(args: &TrainingSetArgs, seed: u64) -> anyhow::Result<TuningRequest> {
     Ok(TuningRequest {
-        form: args.data_form.map(Into::into).unwrap_or_default(),
+        form: args.data_form.unwrap_or_default(),
         n: None,
         params: TaskOptions::pairs(&args.data_set)?.into_iter().collect(),
         seed,
@@ -95,5 +95,5 @@ pub fn make(
         (None, [best, ..]) => format!("hint: did you mean {best}?"),
         _ => format!("hint: there are {}", sets.join(", ")),
     };
-    Err(UsageError::new(format!("{name} has no fine-tuning set\n{hint}")).into())
+    usage_error(format!("{name} has no fine-tuning set\n{hint}"))
 }

@@ -2,58 +2,67 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mary_contract::{Registry, RunManifest, ShownAs, TaskRun, Twin};
-use mary_report::html::{Chapter, TWINS};
-use mary_report::twins::{Sheet, Twins};
+use mary_contract::{Registry, RunManifest, RunSummary, ShownAs, TaskRun, Twin};
+use mary_report::html::{Chapter, Contents};
+use mary_report::twins::Twins;
 use mary_store::RunFolder;
 
-/// The chapter of twins with its items; nothing where no items were asked in more than one form.
-pub fn twins(
-    registry: &Registry,
-    folders: &[RunFolder],
-) -> anyhow::Result<Option<(Chapter, Sheet)>> {
-    let manifests: Vec<RunManifest> = folders
-        .iter()
-        .map(|folder| mary_lab::completed(registry, folder.manifest()))
-        .collect();
-    // Tasks that others name as what they ask in words.
-    let tasks = manifests.iter().flat_map(|manifest| &manifest.tasks);
-    let named: BTreeSet<&str> = tasks
-        .filter_map(|run| Some(run.twin.as_ref()?.name.as_str()))
-        .collect();
-    let mut twins = Twins::default();
-    let mut places = Vec::new();
-    for manifest in &manifests {
-        manifest.models.iter().for_each(|card| twins.model(card));
-        let mut of = BTreeMap::new();
-        for run in &manifest.tasks {
-            if let Some(twin) = form(registry, &named, run) {
-                of.insert(run.id.clone(), twins.task(&twin, run));
+/// The chapter of twins with its items, where items were asked in more than one form.
+pub struct TwinsChapter<'a> {
+    pub registry: &'a Registry,
+    pub folders: &'a [RunFolder],
+}
+
+impl Chapter for TwinsChapter<'_> {
+    type Error = anyhow::Error;
+
+    fn id(&self) -> &str {
+        "twins"
+    }
+
+    fn title(&self) -> &str {
+        "Words and pictures"
+    }
+
+    fn build(&self, _: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
+        let folders = self.folders.iter();
+        let manifests: Vec<RunManifest> = folders
+            .map(|folder| mary_lab::completed(self.registry, folder.manifest()))
+            .collect();
+        // Tasks that others name as what they ask in words.
+        let tasks = manifests.iter().flat_map(|manifest| &manifest.tasks);
+        let named: BTreeSet<&str> = tasks
+            .filter_map(|run| Some(run.twin.as_ref()?.name.as_str()))
+            .collect();
+        let mut twins = Twins::default();
+        let mut places = Vec::new();
+        for manifest in &manifests {
+            manifest.models.iter().for_each(|card| twins.model(card));
+            let mut of = BTreeMap::new();
+            for run in &manifest.tasks {
+                if let Some(twin) = form(self.registry, &named, run) {
+                    of.insert(run.id.clone(), twins.task(&twin, run));
+                }
+            }
+            places.push(of);
+        }
+        if !twins.any() {
+            return Ok(None);
+        }
+        for (folder, places) in self.folders.iter().zip(places) {
+            if places.is_empty() {
+                continue;
+            }
+            for sample in folder.samples()? {
+                let sample = sample?;
+                if let Some(place) = places.get(&sample.id.task) {
+                    twins.add(*place, &sample);
+                }
             }
         }
-        places.push(of);
+        let (exhibits, items) = twins.finish()?;
+        Ok(Some(Contents { exhibits, items }))
     }
-    if !twins.any() {
-        return Ok(None);
-    }
-    for (folder, places) in folders.iter().zip(places) {
-        if places.is_empty() {
-            continue;
-        }
-        for sample in folder.samples()? {
-            let sample = sample?;
-            if let Some(place) = places.get(&sample.id.task) {
-                twins.add(*place, &sample);
-            }
-        }
-    }
-    let (exhibits, sheet) = twins.finish()?;
-    let chapter = Chapter {
-        id: TWINS.to_owned(),
-        title: "Words and pictures".to_owned(),
-        exhibits,
-    };
-    Ok(Some((chapter, sheet)))
 }
 
 /// Which form of which items a task is: as it says itself, as its family says, or as a twin that names it.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
+use clap::Args;
 use mary_contract::Sample;
 use mary_report::viewer::{
     self, IndexedSource, RunEntry, RunList, SampleLog, SourceError, UnreadableRun,
@@ -14,7 +15,7 @@ use mary_report::viewer::{
 use mary_store::RunFolder;
 
 use super::summary::report_path;
-use crate::cli::ViewArgs;
+use crate::command::Command;
 use crate::exit::Status;
 use crate::rundir;
 use crate::settings::Place;
@@ -22,38 +23,55 @@ use crate::settings::Place;
 /// Bytes of a report that are served; ours stay below a tenth of it.
 const LARGEST_REPORT: u64 = 256 << 20;
 
-pub fn view(place: &Place, args: &ViewArgs) -> anyhow::Result<Status> {
-    let chosen = args
-        .runs
-        .iter()
-        .map(|run| rundir::find(place, Some(run)))
-        .collect::<anyhow::Result<Vec<_>>>()?;
-    if chosen.is_empty() && rundir::all(&place.runs).is_empty() {
-        rundir::find(place, None)?; // says that there is no run yet, and what to do
-    }
-    let folders = Folders {
-        chosen,
-        root: place.runs.clone(),
-        opened: Mutex::default(),
-    };
-    let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), args.port);
-    viewer::serve(
-        Arc::new(IndexedSource::new(folders)),
-        address,
-        &mut |bound| {
-            super::tell(&format!("viewing at http://{bound} (Ctrl-C ends it)"));
-            if args.open {
-                super::open_in_browser(&format!("http://{bound}"));
-            }
-        },
-    )
-    .with_context(|| {
-        format!(
-            "port {} cannot be used; --port names another, --port 0 takes any",
-            args.port
+#[derive(Debug, Args)]
+pub struct ViewArgs {
+    /// Run folders or names [default: all below the output path]
+    pub runs: Vec<String>,
+    /// Port on this machine
+    #[arg(long, default_value_t = 7575)]
+    pub port: u16,
+    /// Open it in a browser
+    #[arg(long)]
+    pub open: bool,
+}
+
+impl Command for ViewArgs {
+    const NAME: &str = "view";
+    const ABOUT: &str = "Browse samples in a local web page";
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        let chosen = self
+            .runs
+            .iter()
+            .map(|run| rundir::find(place, Some(run)))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        if chosen.is_empty() && rundir::all(&place.runs).is_empty() {
+            rundir::find(place, None)?; // says that there is no run yet, and what to do
+        }
+        let folders = Folders {
+            chosen,
+            root: place.runs.clone(),
+            opened: Mutex::default(),
+        };
+        let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), self.port);
+        viewer::serve(
+            Arc::new(IndexedSource::new(folders)),
+            address,
+            &mut |bound| {
+                super::tell(&format!("viewing at http://{bound} (Ctrl-C ends it)"));
+                if self.open {
+                    super::open_in_browser(&format!("http://{bound}"));
+                }
+            },
         )
-    })?;
-    Ok(Status::Done)
+        .with_context(|| {
+            format!(
+                "port {} cannot be used; --port names another, --port 0 takes any",
+                self.port
+            )
+        })?;
+        Ok(Status::Done)
+    }
 }
 
 /// Run folders as the viewer sees them.

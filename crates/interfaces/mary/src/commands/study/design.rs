@@ -1,19 +1,122 @@
 //! `mary study new` and `mary study power`.
 
+use std::path::PathBuf;
+
+use clap::Args;
 use mary_fetch::datasets::LocalData;
+use mary_lab::TaskOptions;
 use mary_platform::counted;
 use mary_stats::crossed::StudyPlan;
-use mary_study::freeze::{Frozen, Wanted, freeze};
+use mary_study::freeze::{Frozen, StudyTask, freeze};
+use mary_study::judgements;
 use mary_study::lists::Lists;
 use mary_study::question::Question;
 use mary_study::settings::{Check, CheckKind, Consent, Language, Platform, PlatformKind, Rules};
 use mary_study::{Settings, Study, random_token};
 
-use crate::cli::study::{LanguageArg, ListsArg, NewStudyArgs, PlatformArg, PowerArgs};
+use super::texts::{Texts, with_number};
+use crate::cli::choices::{Choices, one_of};
 use crate::commands::{print, tell};
 use crate::exit::{Status, UsageError};
 use crate::settings::Place;
-use crate::suite::{self, TaskOptions};
+
+const LISTS: Choices<Lists> = &[
+    (
+        "latin",
+        Lists::Latin,
+        "Every item in every place equally often",
+    ),
+    (
+        "balanced",
+        Lists::Balanced,
+        "The same items, in an order of each person's own",
+    ),
+];
+
+const LANGUAGES: Choices<Language> = &[
+    ("en", Language::En, "English"),
+    ("zh", Language::Zh, "Chinese"),
+];
+
+const PLATFORMS: Choices<PlatformKind> = &[
+    ("none", PlatformKind::None, "A plain link"),
+    ("prolific", PlatformKind::Prolific, "Prolific"),
+    ("mturk", PlatformKind::Mturk, "Mechanical Turk"),
+];
+
+#[derive(Debug, Args)]
+pub struct NewStudyArgs {
+    /// Tasks: ids, wildcards or task files (repeatable)
+    #[arg(
+        short,
+        long,
+        visible_alias = "task",
+        value_delimiter = ',',
+        required_unless_present = "judge"
+    )]
+    pub tasks: Vec<String>,
+    /// Judge what the models of a stored run wrote, instead of answering items; -t then names the task
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["shots", "none_fits", "set"])]
+    pub judge: Option<String>,
+    /// With --judge: which form of the task's family is asked, for example recall [default: its first]
+    #[arg(long, value_name = "NAME", requires = "judge")]
+    pub form: Option<String>,
+    /// Folder to write
+    #[arg(short, long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// People wanted
+    #[arg(long, default_value_t = 30)]
+    pub people: usize,
+    /// Items that each person answers [default: 40, or all where there are fewer]
+    #[arg(long)]
+    pub per_person: Option<usize>,
+    /// Items in all, drawn by the seed [default: as many as each person answers]
+    #[arg(long)]
+    pub items: Option<usize>,
+    /// How items are given to people
+    #[arg(long, value_parser = one_of(LISTS), default_value = "latin")]
+    pub lists: Lists,
+    /// Seed of items, lists and orders
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Task setting (repeatable)
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Labelled examples, for tasks that show some
+    #[arg(long, alias = "num-fewshot")]
+    pub shots: Option<usize>,
+    /// People may say that none of the options fits
+    #[arg(long)]
+    pub none_fits: bool,
+    /// Name of the study: letters, digits and hyphens [default: the folder's name]
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Language of the pages
+    #[arg(long, value_parser = one_of(LANGUAGES), default_value = "en")]
+    pub language: Language,
+    /// Where people come from
+    #[arg(long, value_parser = one_of(PLATFORMS), default_value = "none")]
+    pub platform: PlatformKind,
+}
+
+#[derive(Debug, Args)]
+pub struct PowerArgs {
+    /// Accuracy that is expected
+    #[arg(long, default_value_t = 0.85)]
+    pub accuracy: f64,
+    /// Standard deviation of accuracy between people
+    #[arg(long, default_value_t = 0.10)]
+    pub sd_people: f64,
+    /// Standard deviation of accuracy between items
+    #[arg(long, default_value_t = 0.15)]
+    pub sd_items: f64,
+    /// Half the width of the interval that is wanted
+    #[arg(long, default_value_t = 0.05)]
+    pub half_width: f64,
+    /// Items that each person answers
+    #[arg(long, default_value_t = 40)]
+    pub per_person: u64,
+}
 
 /// Items that a person answers unless something else is said.
 const PER_PERSON: usize = 40;
@@ -22,43 +125,37 @@ const MINUTES: u32 = 60;
 
 /// Draws items and writes the folder.
 pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
-    let language = match args.language {
-        LanguageArg::En => Language::En,
-        LanguageArg::Zh => Language::Zh,
-    };
+    let language = args.language;
     let mut frozen = match &args.judge {
         Some(run) => super::judging::frozen(place, run, args, language)?,
         None => drawn(place, args)?,
     };
-    frozen.keys.command = crate::own::words();
+    frozen.keys.command = crate::words::words();
     let per_person = args
         .per_person
         .unwrap_or(PER_PERSON)
         .min(frozen.questions.len());
     let folder = args.out.file_name().unwrap_or_default().to_string_lossy();
     let name = args.name.clone().unwrap_or_else(|| folder.into_owned());
-    let checks = attention(language, per_person);
+    let texts = Texts::in_language(language)?;
+    let checks = attention(&texts, per_person);
+    let instructions = match &frozen.keys.judging {
+        Some(judging) if judging.measure == judgements::MEASURE => &texts.judging,
+        Some(_) => &texts.judging_points,
+        None => &texts.instructions,
+    };
     let settings = Settings {
-        title: match language {
-            Language::En => "A study of language".into(),
-            Language::Zh => "语言研究".into(),
-        },
+        title: texts.title.clone(),
         people: args.people,
         per_person,
-        lists: match args.lists {
-            ListsArg::Latin => Lists::Latin,
-            ListsArg::Balanced => Lists::Balanced,
-        },
+        lists: args.lists,
         seed: args.seed,
         minutes: MINUTES,
         consent: Consent {
             version: 1,
-            text: consent(language).into(),
+            text: texts.consent.clone(),
         },
-        instructions: match &frozen.keys.judging {
-            Some(judging) => super::judging::instructions(language, per_person, &judging.measure),
-            None => instructions(language, per_person),
-        },
+        instructions: with_number(instructions, per_person),
         pay: String::new(),
         platform: platform(args.platform),
         rules: Rules {
@@ -98,7 +195,7 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
 
 /// The items of tasks, drawn by the seed.
 fn drawn(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Frozen> {
-    let tasks = suite::select(&place.registry, &args.tasks)?;
+    let tasks = mary_lab::select_tasks(&place.registry, &args.tasks)?;
     let options = TaskOptions {
         seed: args.seed,
         shots: args.shots,
@@ -107,10 +204,10 @@ fn drawn(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Frozen> {
     };
     let count = tasks.len();
     let total = args.items.or(args.per_person).unwrap_or(PER_PERSON);
-    let wanted: Vec<Wanted> = options
+    let wanted: Vec<StudyTask> = options
         .settings(&tasks)?
         .into_iter()
-        .map(|(task, settings)| Wanted {
+        .map(|(task, settings)| StudyTask {
             task,
             settings,
             limit: Some(total.div_ceil(count)),
@@ -121,16 +218,12 @@ fn drawn(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Frozen> {
     Ok(freeze(&wanted, &data, args.seed)?)
 }
 
-fn platform(kind: PlatformArg) -> Platform {
+fn platform(kind: PlatformKind) -> Platform {
     // Codes that can be guessed are claimed without taking part.
     let code = || random_token().get(..8).unwrap_or_default().to_uppercase();
-    let (kind, return_to) = match kind {
-        PlatformArg::None => (PlatformKind::None, ""),
-        PlatformArg::Prolific => (
-            PlatformKind::Prolific,
-            "https://app.prolific.com/submissions/complete?cc={code}",
-        ),
-        PlatformArg::Mturk => (PlatformKind::Mturk, ""),
+    let return_to = match kind {
+        PlatformKind::Prolific => "https://app.prolific.com/submissions/complete?cc={code}",
+        PlatformKind::None | PlatformKind::Mturk => "",
     };
     Platform {
         kind,
@@ -141,74 +234,25 @@ fn platform(kind: PlatformArg) -> Platform {
     }
 }
 
-fn consent(language: Language) -> &'static str {
-    match language {
-        Language::En => {
-            "You are invited to answer questions that language models were asked too. Your answers, the \
-             time they take, the size of the window and whether it loses the focus are saved under a \
-             random number. No address and no name of a browser is kept.\n\n\
-             Taking part is voluntary. You may stop at any time and have everything deleted.\n\n\
-             [TO FILL IN: who runs the study, who approved it, what is done with the answers, and whom to \
-             ask]"
-        }
-        Language::Zh => {
-            "邀请您回答一些同样向语言模型提出的问题。您的回答、作答时间、窗口大小以及窗口是否失去焦点会以随机\
-             编号保存。不保存网络地址和浏览器名称。\n\n\
-             参加是自愿的。您可以随时停止，并要求删除全部内容。\n\n\
-             [请填写：研究负责人、批准机构、数据用途和联系方式]"
-        }
-    }
-}
-
-fn instructions(language: Language, questions: usize) -> String {
-    match language {
-        Language::En => format!(
-            "You will be asked {questions} questions, one after the other. Answer each as well as you can, by \
-             yourself and without looking anything up. You cannot go back to a question."
-        ),
-        Language::Zh => format!(
-            "您将依次回答 {questions} 个问题。请独立作答，不要查阅任何资料。回答后不能返回上一题。"
-        ),
-    }
-}
-
 /// Items from which on a person is checked twice, and excluded only when both fail: one slip is no proof.
 const TWO_CHECKS: usize = 10;
 
 /// The attention checks of a study, spread over a person's items.
-fn attention(language: Language, per_person: usize) -> Vec<Check> {
-    let of = |answer: usize, after: usize| {
-        let (question, options) = match (language, answer) {
-            (Language::En, 3) => (
-                "To show that you are reading, choose the third answer.",
-                ["The first", "The second", "The third", "The fourth"],
-            ),
-            (Language::En, _) => (
-                "To show that you are reading, choose the second answer.",
-                ["The first", "The second", "The third", "The fourth"],
-            ),
-            (Language::Zh, 3) => (
-                "为表明您在认真阅读，请选择第三个答案。",
-                ["第一个", "第二个", "第三个", "第四个"],
-            ),
-            (Language::Zh, _) => (
-                "为表明您在认真阅读，请选择第二个答案。",
-                ["第一个", "第二个", "第三个", "第四个"],
-            ),
-        };
-        Check {
-            kind: CheckKind::Attention,
-            question: question.into(),
-            options: options.map(String::from).to_vec(),
-            answer,
-            after,
-        }
+fn attention(texts: &Texts, per_person: usize) -> Vec<Check> {
+    let check = |question: &str, answer: usize, after: usize| Check {
+        kind: CheckKind::Attention,
+        question: question.to_owned(),
+        options: texts.answers.clone(),
+        answer,
+        after,
     };
     if per_person < TWO_CHECKS {
-        vec![of(3, (per_person / 2).max(1))]
-    } else {
-        vec![of(3, per_person / 3), of(2, 2 * per_person / 3)]
+        return vec![check(&texts.choose_third, 3, (per_person / 2).max(1))];
     }
+    vec![
+        check(&texts.choose_third, 3, per_person / 3),
+        check(&texts.choose_second, 2, 2 * per_person / 3),
+    ]
 }
 
 /// Says how wide intervals will be.

@@ -3,19 +3,33 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
 use mary_contract::{Arguments, Sample};
 use mary_store::RunFolder;
 use mary_study::Session;
-use mary_study::forms::{self, Form, Source};
+use mary_study::forms::{self, Form, FormOrigin};
 use mary_study::freeze::Frozen;
 use mary_study::judgements::{self, Joining};
 use mary_study::settings::Language;
 
-use crate::cli::study::{NewStudyArgs, ReadArgs};
+use super::design::NewStudyArgs;
 use crate::commands::{family, print, print_json, summary, tell};
-use crate::exit::{Status, UsageError};
+use crate::exit::{Status, usage_error};
 use crate::rundir;
 use crate::settings::Place;
+
+#[derive(Debug, Args)]
+pub struct ReadArgs {
+    /// The study's folder and marks.csv; or forms of a family (one for each judge) with a column of 0 and 1
+    #[arg(required = true, value_name = "STUDY MARKS | FORM…")]
+    pub files: Vec<PathBuf>,
+    /// With forms: the run they were written from; it is written again with the judgements beside its own
+    #[arg(long, value_name = "RUN")]
+    pub run: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// What the models of a run wrote, as items of a study.
 pub fn frozen(
@@ -57,7 +71,7 @@ pub fn frozen(
                 continue;
             };
             let form = forms::read(task, form)?;
-            let source = Source {
+            let source = FormOrigin {
                 run: folder.manifest().id.clone(),
                 path: std::path::absolute(&path)?.to_string_lossy().into_owned(),
                 task: task.to_string(),
@@ -71,14 +85,13 @@ pub fn frozen(
         .as_ref()
         .filter(|form| !forms_known.contains(form))
     {
-        return Err(UsageError::new(format!(
+        return usage_error(format!(
             "--form {form}: expected one of {}",
             forms_known.join(", ")
-        ))
-        .into());
+        ));
     }
     known.dedup();
-    Err(UsageError::new(format!(
+    usage_error(format!(
         "{}: it holds nothing that people could judge; expected answers to {}\n\
          hint: run such a task first (`mary run -t TASK`)",
         path.display(),
@@ -87,32 +100,6 @@ pub fn frozen(
             some => some.join(", "),
         }
     ))
-    .into())
-}
-
-/// What judges are told; `measure` is what their verdicts become.
-pub fn instructions(language: Language, texts: usize, measure: &str) -> String {
-    let whole = measure == judgements::MEASURE;
-    match language {
-        Language::En if !whole => format!(
-            "You will see {texts} pages, one after the other. Each shows something that a language model wrote and \
-             one thing that it may say. Judge whether it says it, in whatever words; do not judge whether it is \
-             right. You cannot go back to a page."
-        ),
-        Language::Zh if !whole => format!(
-            "您将依次看到 {texts} 个页面。每页有一段由语言模型写的文字，以及其中可能说到的一点。请判断文字是否说到了这一点\
-             （用什么词都可以），不必判断说得对不对。判断后不能返回上一页。"
-        ),
-        Language::En => format!(
-            "You will read {texts} texts that language models wrote, one after the other, and judge each. \
-             Judge what is said about the subject and the examples that are given. A slip that has nothing to do \
-             with the subject, such as a wrong year, does not count. You cannot go back to a text."
-        ),
-        Language::Zh => format!(
-            "您将依次阅读 {texts} 段由语言模型写的文字，并逐一作出判断。请判断其中关于主题的说法和所举的例子。\
-             与主题无关的小错（例如年份写错）不算错误。判断后不能返回上一段。"
-        ),
-    }
 }
 
 /// What the judges of a study say, model by model; nothing for a study of another kind.
@@ -174,11 +161,10 @@ fn measure(read: &[(String, Form)]) -> anyhow::Result<String> {
     names.dedup();
     match names.as_slice() {
         [one] => Ok((*one).to_owned()),
-        _ => Err(UsageError::new(format!(
+        _ => usage_error(format!(
             "expected forms of one kind, found {}\nhint: read each kind by itself",
             names.join(" and ")
-        ))
-        .into()),
+        )),
     }
 }
 

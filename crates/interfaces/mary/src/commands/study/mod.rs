@@ -4,38 +4,168 @@
 mod design;
 mod judging;
 mod people;
+mod texts;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::Context;
+use clap::{Args, Subcommand, ValueEnum};
 use mary_store::RunFolder;
 use mary_study::simulate::{self, Behaviour, Simulation};
 use mary_study::store::{Admission, StoreThread};
 use mary_study::{Session, paper, server};
 
+use design::{NewStudyArgs, PowerArgs};
+use judging::ReadArgs;
+use people::{CloseArgs, ExportStudyArgs, ResultsArgs, StudyPathArgs, WithdrawArgs};
+
 use super::{print, tell};
-use crate::cli::study::{
-    BehaviourArg, PrintArgs, ReadArgs, ServeStudyArgs, SimulateArgs, StudyAction, StudyArgs,
-};
-use crate::exit::{Status, UsageError};
+use crate::command::Command;
+use crate::exit::{Status, UsageError, usage_error};
+use crate::own;
 use crate::rundir;
 use crate::settings::Place;
 
-pub fn study(place: &Place, args: &StudyArgs) -> anyhow::Result<Status> {
-    match &args.action {
-        StudyAction::New(args) => design::new(place, args),
-        StudyAction::Power(args) => design::power(args),
-        StudyAction::Serve(args) => serve(place, args),
-        StudyAction::Status(args) => people::status(place, &args.study, args.json),
-        StudyAction::Close(args) => people::close(place, args),
-        StudyAction::Results(args) => people::results(place, args),
-        StudyAction::Export(args) => people::export(place, args),
-        StudyAction::Withdraw(args) => people::withdraw(place, args),
-        StudyAction::Simulate(args) => simulated(place, args),
-        StudyAction::Print(args) => printed(place, args),
-        StudyAction::Read(args) => read(place, args),
+#[derive(Debug, Args)]
+pub struct StudyArgs {
+    #[command(subcommand)]
+    pub action: StudyAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum StudyAction {
+    /// Draw items and write a study's folder
+    New(Box<NewStudyArgs>),
+    /// How many people and items an interval of a given width needs
+    Power(PowerArgs),
+    /// Serve a study's pages
+    Serve(ServeStudyArgs),
+    /// How a study stands
+    Status(StudyPathArgs),
+    /// End a study and write its answers as a run folder
+    Close(CloseArgs),
+    /// Scores, agreement, learning and times, of a study or of a run whose trials are people
+    Results(ResultsArgs),
+    /// Write a study's answers as jsPsych rows (CSV, JSON) and as a Psych-DS dataset
+    Export(ExportStudyArgs),
+    /// Delete a person with everything they answered
+    Withdraw(WithdrawArgs),
+    /// Let simulated people take part, by data or through the real page
+    Simulate(SimulateArgs),
+    /// Make sheets to print, with the key apart
+    Print(PrintArgs),
+    /// Take marks on paper back, or judgements of descriptions
+    Read(ReadArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct ServeStudyArgs {
+    /// The study's folder
+    pub study: PathBuf,
+    /// Port
+    #[arg(long, default_value_t = 7676)]
+    pub port: u16,
+    /// Address to listen on; a reverse proxy with TLS belongs before any but this machine's own
+    #[arg(long, default_value = "127.0.0.1")]
+    pub host: std::net::IpAddr,
+    /// Try the pages on this machine while texts are still to be filled in
+    #[arg(long)]
+    pub test: bool,
+}
+
+/// How simulated people answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BehaviourArg {
+    /// Any option
+    Random,
+    /// By ability and difficulty
+    Ability,
+}
+
+#[derive(Debug, Args)]
+pub struct SimulateArgs {
+    /// The study's folder: take a copy, since simulated people fill its places
+    pub study: PathBuf,
+    /// How many [default: as many as the study wants]
+    #[arg(long)]
+    pub people: Option<usize>,
+    /// How they answer
+    #[arg(long, value_enum, default_value_t = BehaviourArg::Ability)]
+    pub answers: BehaviourArg,
+    /// Answer as the model of a stored run did
+    #[arg(long, value_name = "RUN", conflicts_with = "answers")]
+    pub from: Option<String>,
+    /// Median seconds for an answer
+    #[arg(long, default_value_t = 4.0)]
+    pub seconds: f64,
+    /// Through the real page, over HTTP
+    #[arg(long)]
+    pub page: bool,
+    /// With --page: how many at once
+    #[arg(long, default_value_t = 50)]
+    pub at_once: usize,
+    /// Seed
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct PrintArgs {
+    /// The study's folder
+    pub study: PathBuf,
+    /// Folder to write into [default: paper/ in the study's folder]
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Sheets, one for each place from this one on
+    #[arg(long, default_value_t = 1)]
+    pub first: usize,
+    /// How many sheets [default: all]
+    #[arg(long)]
+    pub sheets: Option<usize>,
+}
+
+impl Command for StudyArgs {
+    const NAME: &str = "study";
+    const ABOUT: &str =
+        "Ask people the same items, in a browser or on paper, and judge them as models are judged";
+
+    fn gather(&mut self, place: &mut Place) -> anyhow::Result<()> {
+        match &mut self.action {
+            StudyAction::New(args) => own::named(place, &mut args.tasks),
+            StudyAction::Close(args) => own::of_study(place, &args.study),
+            StudyAction::Results(args) => own::of_study(place, Path::new(&args.study)),
+            StudyAction::Export(args) => own::of_study(place, &args.study),
+            // They go on with what was to be deleted from a run folder. A task file that is no longer
+            // there keeps that waiting, not them.
+            StudyAction::Withdraw(WithdrawArgs { study, .. })
+            | StudyAction::Status(StudyPathArgs { study, .. })
+            | StudyAction::Serve(ServeStudyArgs { study, .. })
+            | StudyAction::Simulate(SimulateArgs { study, .. })
+            | StudyAction::Print(PrintArgs { study, .. }) => {
+                let _ = own::of_study(place, study);
+                Ok(())
+            }
+            StudyAction::Power(_) | StudyAction::Read(_) => Ok(()),
+        }
+    }
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        match &self.action {
+            StudyAction::New(args) => design::new(place, args),
+            StudyAction::Power(args) => design::power(args),
+            StudyAction::Serve(args) => serve(place, args),
+            StudyAction::Status(args) => people::status(place, &args.study, args.json),
+            StudyAction::Close(args) => people::close(place, args),
+            StudyAction::Results(args) => people::results(place, args),
+            StudyAction::Export(args) => people::export(place, args),
+            StudyAction::Withdraw(args) => people::withdraw(place, args),
+            StudyAction::Simulate(args) => simulated(place, args),
+            StudyAction::Print(args) => printed(place, args),
+            StudyAction::Read(args) => read(place, args),
+        }
     }
 }
 
@@ -62,11 +192,10 @@ fn serve(place: &Place, args: &ServeStudyArgs) -> anyhow::Result<Status> {
     let unready = |why: String| UsageError::new(format!("{}: {why}", args.study.display()));
     if args.test {
         if !args.host.is_loopback() {
-            return Err(UsageError::new(format!(
+            return usage_error(format!(
                 "--test serves this machine alone, and --host is {}\nhint: leave --host out",
                 args.host
-            ))
-            .into());
+            ));
         }
         settings.reachable().map_err(unready)?;
         tell(
@@ -196,10 +325,9 @@ fn read(place: &Place, args: &ReadArgs) -> anyhow::Result<Status> {
             Ok(Status::Done)
         }
         forms if forms.iter().all(|f| f.is_file()) => judging::read(place, forms, args),
-        _ => Err(UsageError::new(
+        _ => usage_error(
             "expected a study's folder and a file of marks, or forms with judgements\n\
              hint: mary study read STUDY marks.csv",
-        )
-        .into()),
+        ),
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 use std::path::Path;
+use std::path::PathBuf;
 
+use clap::Args;
 use mary_contract::{Outcome, Sample, TaskRun, model_labels};
 use mary_platform::counted;
 use mary_stats::bootstrap::{Bootstrap, Units, percentile};
@@ -15,11 +17,70 @@ use mary_study::{PeopleStatistics, export as rows};
 use serde::Serialize;
 
 use super::opened;
-use crate::cli::study::{CloseArgs, ExportStudyArgs, ResultsArgs, WithdrawArgs};
 use crate::commands::{print, print_json, summary, tell};
-use crate::exit::{MissingError, Status, UsageError};
+use crate::exit::{Status, UsageError, missing_error, usage_error};
 use crate::rundir;
 use crate::settings::Place;
+
+#[derive(Debug, Args)]
+pub struct StudyPathArgs {
+    /// The study's folder
+    pub study: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CloseArgs {
+    /// The study's folder
+    pub study: PathBuf,
+    /// Close at once, even while people are taking part; whoever has begun gets the completion code
+    #[arg(long)]
+    pub yes: bool,
+    /// Let nobody new in, and let whoever is taking part finish; close it afterwards
+    #[arg(long, conflicts_with = "yes")]
+    pub let_finish: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ResultsArgs {
+    /// The study's folder, or a run folder whose trials are people
+    pub study: String,
+    /// Also count people whom the study's rules leave out
+    #[arg(long)]
+    pub with_excluded: bool,
+    /// A run of models: paired with people, item by item
+    #[arg(long, value_name = "RUN")]
+    pub against: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ExportStudyArgs {
+    /// The study's folder
+    pub study: PathBuf,
+    /// Folder to write into [default: export/ in the study's folder]
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct WithdrawArgs {
+    /// The study's folder
+    pub study: PathBuf,
+    /// The person's participant number (p-…), or the platform's id of them
+    #[arg(required_unless_present = "platform_ids")]
+    pub person: Option<String>,
+    /// Delete all ids of platforms instead, once everybody is paid
+    #[arg(long, conflicts_with = "person")]
+    pub platform_ids: bool,
+}
 
 pub fn status(place: &Place, study: &Path, json: bool) -> anyhow::Result<Status> {
     let (session, _thread) = opened(place, study)?;
@@ -35,7 +96,7 @@ pub fn status(place: &Place, study: &Path, json: bool) -> anyhow::Result<Status>
             print(&format!("{name:<32} {value}\n"))?;
         }
     }
-    let unfinished = Unfinished::of(&people);
+    let unfinished = Unfinished::among(&people);
     match admission {
         Admission::Open => {}
         Admission::LettingFinish => tell(&format!(
@@ -124,11 +185,10 @@ fn may_close(inside: usize) -> anyhow::Result<bool> {
     };
     let who = format!("{} {taking} at the moment", counted(inside, "person"));
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Err(UsageError::new(format!(
+        return usage_error(format!(
             "{who}\nhint: --let-finish lets nobody new in and lets them finish; --yes closes at once, and \
              whoever has begun gets the completion code"
-        ))
-        .into());
+        ));
     }
     tell(&format!(
         "{who}; --let-finish would let them finish\n\
@@ -149,7 +209,7 @@ fn by_task(samples: &[Sample]) -> BTreeMap<&str, Vec<&Sample>> {
 
 fn show(samples: &[Sample]) -> anyhow::Result<()> {
     for (task, of_task) in by_task(samples) {
-        print(&format!("\n{task}\n{}", PeopleStatistics::of(&of_task)))?;
+        print(&format!("\n{task}\n{}", PeopleStatistics::from_samples(&of_task)))?;
     }
     Ok(())
 }
@@ -179,7 +239,7 @@ pub fn results(place: &Place, args: &ResultsArgs) -> anyhow::Result<Status> {
                 ""
             };
             let why = nobody_counts(&found);
-            return Err(MissingError(format!("{}: {why}{hint}", args.study)).into());
+            return missing_error(format!("{}: {why}{hint}", args.study));
         }
         if !args.json {
             super::judging::show(&session, &samples)?;
@@ -193,7 +253,7 @@ pub fn results(place: &Place, args: &ResultsArgs) -> anyhow::Result<Status> {
         all.into_iter().filter(people).collect()
     };
     if samples.is_empty() {
-        return Err(MissingError(format!("{}: no answers of people", args.study)).into());
+        return missing_error(format!("{}: no answers of people", args.study));
     }
     let differences = match &args.against {
         Some(run) => Some(against(&samples, &rundir::find(place, Some(run))?)?),
@@ -204,7 +264,7 @@ pub fn results(place: &Place, args: &ResultsArgs) -> anyhow::Result<Status> {
             .into_iter()
             .map(|(task, of_task)| TaskResult {
                 task: task.to_owned(),
-                statistics: PeopleStatistics::of(&of_task),
+                statistics: PeopleStatistics::from_samples(&of_task),
             })
             .collect();
         match &differences {
@@ -371,11 +431,10 @@ pub fn withdraw(place: &Place, args: &WithdrawArgs) -> anyhow::Result<Status> {
         Some(who) => {
             session.know_run(&place.runs)?;
             let Some(deletion) = session.withdraw(who, Some(&place.registry))? else {
-                return Err(MissingError(format!(
+                return missing_error(format!(
                     "nobody is called `{who}` in {}\nhint: the number on the person's last page, or the platform's id of them",
                     args.study.display()
-                ))
-                .into());
+                ));
             };
             (format!("{who} and all their answers"), deletion)
         }

@@ -11,7 +11,7 @@ use mary_lab::cluster::{Engine, Job, Submission, Submissions, hyperqueue, kubern
 use mary_platform::counted;
 
 use crate::commands::{print_json, tell};
-use crate::exit::{MissingError, Status};
+use crate::exit::{MissingError, Status, missing_error};
 use crate::interrupt;
 
 /// Tasks of a Slurm array, where the controller does not say.
@@ -149,12 +149,11 @@ impl Call<'_> {
         let text = String::from_utf8_lossy(&output.stdout);
         match slurm::job_id(&text).filter(|_| output.status.success()) {
             Some(id) => Ok(id),
-            None => Err(MissingError(format!(
+            None => missing_error(format!(
                 "sbatch {} failed: {}",
                 words.join(" "),
                 String::from_utf8_lossy(&output.stderr).trim()
-            ))
-            .into()),
+            )),
         }
     }
 
@@ -208,11 +207,7 @@ impl Call<'_> {
             return Ok(Status::Done);
         }
         let status = command.status().with_context(|| line.to_owned())?;
-        Ok(if status.success() {
-            Status::Done
-        } else {
-            Status::Incomplete
-        })
+        Ok(Status::done_if(status.success()))
     }
 
     /// Runs the shards here, so many at once, and joins them.

@@ -6,17 +6,20 @@ mod simulation;
 
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use mary_lab::cluster::progress::{self, ShardProgress, Standing};
 use mary_lab::cluster::{Engine, Job, Needs, Script, Submissions, hyperqueue, kubernetes, slurm};
 use mary_store::RunFolder;
 
-use super::sweep;
-use crate::cli::cluster::{EngineName, SubmitArgs};
-use crate::cli::{Command, PlaceArgs};
-use crate::exit::{Status, UsageError};
+use super::run::RunArgs;
+use super::sweep::{self, SweepArgs};
+use crate::cli::PlaceArgs;
+use crate::cli::choices::{Choices, one_of};
+use crate::command::{Command, typed};
+use crate::exit::{Status, UsageError, usage_error};
 use crate::laboratory::laboratory;
 use crate::settings::Place;
-use crate::{own, specification};
+use crate::specification;
 
 /// Shards of a command that says nothing about their number.
 const SHARDS: usize = 8;
@@ -44,66 +47,190 @@ struct Work {
     unit: &'static str,
 }
 
-pub fn submit(place: &Place, args: &SubmitArgs) -> anyhow::Result<Status> {
-    if let Some(text) = &args.simulate {
-        return simulation::simulate(args, text);
-    }
-    let mut inner = args.typed_command()?;
-    let mut place = within(place, &inner.place);
-    own::gather(&mut place, &mut inner.command)?;
-    let work = work(&place, &inner.command, args)?;
-    let of = work.planned.len();
-    let submissions = Submissions::of(&work.folder)?;
-    let standing = progress::shards(&work.folder, of)?;
-    let queued = engines::queued(&submissions, of);
-    let wanted: Vec<usize> = (0..of)
-        .filter(|&shard| work.planned.get(shard).is_some_and(|&n| n > 0))
-        .filter(|&shard| standing.get(shard).is_none_or(|s| s.standing.is_open()))
-        .filter(|shard| !queued.contains(shard))
-        .collect();
-    let job = job(&place, args, &work, wanted, submissions.next())?;
-    let limit = match args.engine {
-        EngineName::Slurm => engines::slurm_array_limit(),
-        _ => usize::MAX,
-    };
-    let scripts = match args.engine {
-        EngineName::Slurm => slurm::scripts(&job, limit),
-        EngineName::Hyperqueue => hyperqueue::scripts(&job),
-        EngineName::Kubernetes => {
-            let beside = place.runs.parent().unwrap_or(&place.runs);
-            let mount = args.mount.as_deref().unwrap_or(beside);
-            let mount = std::path::absolute(mount).unwrap_or_else(|_| mount.to_owned());
-            kubernetes::scripts(&kubernetes::inside(&job, &mount))
+const ENGINES: Choices<Engine> = &[
+    (
+        "slurm",
+        Engine::Slurm,
+        "An array of Slurm, and a merge that waits for it",
+    ),
+    ("hyperqueue", Engine::Hyperqueue, "An array of HyperQueue"),
+    ("kubernetes", Engine::Kubernetes, "An Indexed Job"),
+    ("local", Engine::Local, "Processes on this machine"),
+];
+
+/// Divides a run or sweep into shards and hands them to an engine: scripts are kept in the run folder,
+/// and the shards are joined when they have ended. The same command again submits only what is missing
+/// or failed. Example: mary submit slurm --shards 16 --time 2:00:00 -- run -m hf/gpt2 -t TASKS
+#[derive(Debug, Args)]
+pub struct SubmitArgs {
+    /// Who runs the shards
+    #[arg(value_parser = one_of(ENGINES), default_value = "local")]
+    pub engine: Engine,
+    /// How many shards [default: as many as last time, else 8]
+    #[arg(short = 'n', long)]
+    pub shards: Option<usize>,
+    /// Shards that run at once, at most
+    #[arg(long, value_name = "K")]
+    pub at_once: Option<usize>,
+    /// Time limit of a shard: 90 (minutes), 2:00:00, 1-12:00:00; it goes on where it was stopped
+    #[arg(long, value_name = "LIMIT", help_heading = "Resources")]
+    pub time: Option<String>,
+    /// GPUs of a shard
+    #[arg(long, default_value_t = 0, help_heading = "Resources")]
+    pub gpus: usize,
+    /// CPU cores of a shard
+    #[arg(long, default_value_t = 1, help_heading = "Resources")]
+    pub cpus: usize,
+    /// Memory of a shard, as the engine writes it: 16G, 16Gi
+    #[arg(long, help_heading = "Resources")]
+    pub memory: Option<String>,
+    /// Slurm's partition
+    #[arg(long, help_heading = "Resources")]
+    pub partition: Option<String>,
+    /// Another option for the engine, as it is: --extra=--account=lab (repeatable)
+    #[arg(
+        long,
+        value_name = "OPTION",
+        allow_hyphen_values = true,
+        help_heading = "Resources"
+    )]
+    pub extra: Vec<String>,
+    /// Container image (Kubernetes)
+    #[arg(long, help_heading = "Resources")]
+    pub image: Option<String>,
+    /// Volume claim with runs, data and models, seen at /mary (Kubernetes)
+    #[arg(long, help_heading = "Resources")]
+    pub claim: Option<String>,
+    /// Where that volume lies on this machine (Kubernetes) [default: the folder that holds the runs]
+    #[arg(long, value_name = "DIR", help_heading = "Resources")]
+    pub mount: Option<PathBuf>,
+    /// Print scripts, shards and estimated hours, and submit nothing
+    #[arg(long, help_heading = "Planning")]
+    pub dry_run: bool,
+    /// Billions of operations a second that a shard reaches, for the estimate of hours
+    #[arg(long, value_name = "N", help_heading = "Planning")]
+    pub gflops: Option<f64>,
+    /// Play through a sweep of Pythia's sizes: --simulate '1,232 checkpoints on 64 GPUs'
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "dry_run",
+        help_heading = "Planning"
+    )]
+    pub simulate: Option<String>,
+    /// With --simulate: failures of a device in an hour
+    #[arg(long, default_value_t = 0.01, help_heading = "Planning")]
+    pub failures: f64,
+    /// With --simulate: gigabytes a second that the hub gives to all devices together
+    #[arg(long, default_value_t = 1.25, help_heading = "Planning")]
+    pub hub_rate: f64,
+    /// With --simulate: how many times the work of BLiMP in full each checkpoint is asked
+    #[arg(long, default_value_t = 1.0, help_heading = "Planning")]
+    pub batteries: f64,
+    /// With --simulate: seed of the failures
+    #[arg(long, default_value_t = 0, help_heading = "Planning")]
+    pub seed: u64,
+    /// Print what was or would be submitted as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The command to be shared: run … or sweep …
+    #[arg(
+        last = true,
+        value_name = "COMMAND",
+        required_unless_present = "simulate"
+    )]
+    pub command: Vec<String>,
+}
+
+impl Command for SubmitArgs {
+    const NAME: &str = "submit";
+    const ABOUT: &str =
+        "Divide a run or sweep into shards and hand them to Slurm, HyperQueue or Kubernetes";
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        if let Some(text) = &self.simulate {
+            return simulation::simulate(self, text);
         }
-        EngineName::Local => Vec::new(),
-    };
-    if args.dry_run {
-        return dry_run(args, &work, &job, &scripts, &standing);
-    }
-    say(&work, &job, &standing, &queued);
-    if job.shards.is_empty() && args.engine != EngineName::Local {
-        // Everything is done or under way; what is there may still have to be joined.
-        return match queued.is_empty() && standing.iter().all(|s| s.standing == Standing::Complete)
-        {
-            true => engines::merge(&job),
-            false => Ok(Status::Done),
+        let (inner, mut command) = shared(&self.command)?;
+        let mut place = within(place, &inner);
+        match &mut command {
+            Shared::Run(run) => run.gather(&mut place)?,
+            Shared::Sweep(sweep) => sweep.gather(&mut place)?,
+        }
+        let work = work(&place, &command, self)?;
+        let of = work.planned.len();
+        let submissions = Submissions::of(&work.folder)?;
+        let standing = progress::shards(&work.folder, of)?;
+        let queued = engines::queued(&submissions, of);
+        let wanted: Vec<usize> = (0..of)
+            .filter(|&shard| work.planned.get(shard).is_some_and(|&n| n > 0))
+            .filter(|&shard| standing.get(shard).is_none_or(|s| s.standing.is_open()))
+            .filter(|shard| !queued.contains(shard))
+            .collect();
+        let job = job(&place, self, &work, wanted, submissions.next())?;
+        let limit = match self.engine {
+            Engine::Slurm => engines::slurm_array_limit(),
+            _ => usize::MAX,
         };
+        let scripts = match self.engine {
+            Engine::Slurm => slurm::scripts(&job, limit),
+            Engine::Hyperqueue => hyperqueue::scripts(&job),
+            Engine::Kubernetes => {
+                let beside = place.runs.parent().unwrap_or(&place.runs);
+                let mount = self.mount.as_deref().unwrap_or(beside);
+                let mount = std::path::absolute(mount).unwrap_or_else(|_| mount.to_owned());
+                kubernetes::scripts(&kubernetes::inside(&job, &mount))
+            }
+            Engine::Local => Vec::new(),
+        };
+        if self.dry_run {
+            return dry_run(self, &work, &job, &scripts, &standing);
+        }
+        say(&work, &job, &standing, &queued);
+        if job.shards.is_empty() && self.engine != Engine::Local {
+            // Everything is done or under way; what is there may still have to be joined.
+            return match queued.is_empty()
+                && standing.iter().all(|s| s.standing == Standing::Complete)
+            {
+                true => engines::merge(&job),
+                false => Ok(Status::Done),
+            };
+        }
+        submissions.write(&scripts)?;
+        engines::Call {
+            job: &job,
+            submissions,
+            limit,
+            engine: self.engine,
+            json: self.json,
+        }
+        .submit()
     }
-    submissions.write(&scripts)?;
-    let engine = match args.engine {
-        EngineName::Slurm => Engine::Slurm,
-        EngineName::Hyperqueue => Engine::Hyperqueue,
-        EngineName::Kubernetes => Engine::Kubernetes,
-        EngineName::Local => Engine::Local,
+}
+
+/// The command that is shared among shards.
+enum Shared {
+    Run(Box<RunArgs>),
+    Sweep(Box<SweepArgs>),
+}
+
+/// Reads the command that the user typed behind `--`, with its own places.
+fn shared(words: &[String]) -> Result<(PlaceArgs, Shared), UsageError> {
+    let another = |error: &clap::Error| error.kind() == clap::error::ErrorKind::InvalidSubcommand;
+    let wrong = |error: clap::Error| match another(&error) {
+        true => UsageError::new(
+            "`mary submit` takes a run or a sweep behind `--`\nhint: mary submit slurm --shards 16 -- run -m hf/gpt2",
+        ),
+        false => UsageError::new(error.to_string()),
     };
-    engines::Call {
-        job: &job,
-        submissions,
-        limit,
-        engine,
-        json: args.json,
+    match typed::<RunArgs>(words) {
+        Ok((place, run)) => Ok((place, Shared::Run(Box::new(run)))),
+        Err(error) if another(&error) => {
+            let (place, sweep) = typed::<SweepArgs>(words).map_err(wrong)?;
+            Ok((place, Shared::Sweep(Box::new(sweep))))
+        }
+        Err(error) => Err(wrong(error)),
     }
-    .submit()
 }
 
 /// The places of the command inside, where it names its own.
@@ -118,26 +245,18 @@ fn within(place: &Place, inner: &PlaceArgs) -> Place {
 }
 
 /// What the command asks for, divided.
-fn work(place: &Place, command: &Command, args: &SubmitArgs) -> anyhow::Result<Work> {
+fn work(place: &Place, command: &Shared, args: &SubmitArgs) -> anyhow::Result<Work> {
     let shard = match command {
-        Command::Run(run) => run.shard,
-        Command::Sweep(sweep) => sweep.run.shard,
-        _ => {
-            return Err(UsageError::new(
-                "`mary submit` takes a run or a sweep behind `--`\nhint: mary submit slurm --shards 16 -- run -m hf/gpt2",
-            )
-            .into());
-        }
+        Shared::Run(run) => run.shard,
+        Shared::Sweep(sweep) => sweep.run.shard,
     };
     if shard.is_some() {
-        return Err(
-            UsageError::new("`mary submit` divides the work itself; leave out --shard").into(),
-        );
+        return usage_error("`mary submit` divides the work itself; leave out --shard");
     }
     let lab = laboratory(place);
     match command {
-        Command::Run(run) => {
-            let prepared = lab.prepare(&specification::of(place, &lab, run)?)?;
+        Shared::Run(run) => {
+            let prepared = lab.prepare(&specification::specify(place, &lab, run.options()?)?)?;
             let manifest = prepared.manifest()?;
             let folder = place.runs.join(&manifest.id);
             let n = shards(args, &folder)?;
@@ -155,10 +274,10 @@ fn work(place: &Place, command: &Command, args: &SubmitArgs) -> anyhow::Result<W
                 unit: "samples",
             })
         }
-        Command::Sweep(arguments) => {
-            let sweep = sweep::asked(place, &lab, arguments)?;
+        Shared::Sweep(arguments) => {
+            let sweep = sweep::asked(&lab, arguments)?;
             // The folder of a sweep is made with its name; an empty one is in nobody's way.
-            let state = sweep.open_state(&place.runs, &own::words())?;
+            let state = sweep.open_state(&place.runs, &crate::words::words())?;
             let folder = state.path().to_owned();
             let parts = sweep.parts(shards(args, &folder)?);
             let all = sweep.members.len().max(1) as f64;
@@ -175,7 +294,6 @@ fn work(place: &Place, command: &Command, args: &SubmitArgs) -> anyhow::Result<W
                 unit: "checkpoints",
             })
         }
-        _ => Err(UsageError::new("`mary submit` takes a run or a sweep").into()),
     }
 }
 
@@ -183,7 +301,7 @@ fn work(place: &Place, command: &Command, args: &SubmitArgs) -> anyhow::Result<W
 fn shards(args: &SubmitArgs, folder: &Path) -> anyhow::Result<usize> {
     let last = Submissions::of(folder)?.all.last().map(|s| s.of);
     match args.shards.or(last).unwrap_or(SHARDS) {
-        0 => Err(UsageError::new("--shards takes a number from 1").into()),
+        0 => usage_error("--shards takes a number from 1"),
         n => Ok(n),
     }
 }

@@ -2,7 +2,7 @@
 
 use mary_lab::cluster::simulate::{Rates, Scenario, play, pythia, read, take};
 
-use crate::cli::cluster::SubmitArgs;
+use super::SubmitArgs;
 use crate::commands::{print, print_json, tell};
 use crate::exit::{Status, UsageError};
 

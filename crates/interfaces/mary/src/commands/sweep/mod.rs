@@ -4,122 +4,123 @@ mod show;
 
 use std::path::Path;
 
+use clap::Args;
 use mary_lab::Laboratory;
-use mary_lab::checkpoints::{State, Sweep, members};
+use mary_lab::checkpoints::{State, Sweep, SweepOptions, read_bytes};
 use mary_platform::counted;
 use mary_store::RunFolder;
 
 use super::shard;
-use crate::cli::sweep::SweepArgs;
-use crate::exit::{Status, UsageError};
+use crate::command::Command;
+use crate::commands::run::RunArgs;
+use crate::exit::{Status, missing_error, usage_error};
 use crate::laboratory::laboratory;
 use crate::progress::Progress;
 use crate::settings::Place;
 use crate::{interrupt, own, specification};
 
-/// What the arguments ask for.
-pub fn asked<'lab>(
-    place: &Place,
-    lab: &'lab Laboratory,
-    args: &SweepArgs,
-) -> anyhow::Result<Sweep<'lab>> {
-    let mut models: Vec<String> = args.models.iter().chain(&args.run.model).cloned().collect();
-    models.retain(|m| !m.trim().is_empty());
-    if models.is_empty() {
-        models.push(specification::DEFAULT_MODEL.to_owned());
-    }
+/// What the arguments ask for; tasks that cannot run here are told.
+pub fn asked<'lab>(lab: &'lab Laboratory, args: &SweepArgs) -> anyhow::Result<Sweep<'lab>> {
     if args.run.adapter.is_some() || args.run.dry_run {
-        return Err(UsageError::new("a sweep takes neither --adapter nor --dry-run").into());
+        return usage_error("a sweep takes neither --adapter nor --dry-run");
     }
-    let table = match &args.checkpoints {
-        Some(path) => Some(mary_weights::series::read_table(path)?),
-        None => None,
-    };
-    let members = members(
-        &models,
-        &args.revisions,
-        args.tokens_per_step,
-        table.as_deref(),
-    )?;
-    let mut spec = specification::of(place, lab, &args.run)?;
-    let builtin = |m: &String| m.split('/').next() == Some(specification::BUILTIN);
-    specification::fit_to_models(&place.registry, &mut spec.tasks, models.iter().all(builtin));
-    if args.run.tasks.is_empty() {
-        // Without tasks, the starter selection of the families that follow development.
-        let families = place.registry.families().iter();
-        let growing: Vec<&str> = families
-            .filter(|f| f.development().is_some())
-            .map(|f| f.id())
-            .collect();
-        spec.tasks.retain(|choice| {
-            let family = choice.id.split('/').next().unwrap_or_default();
-            growing.contains(&family)
-        });
-        for choice in &mut spec.tasks {
-            choice.settings.shots = args.run.shots;
-        }
-    }
-    Ok(Sweep {
-        lab,
-        spec,
-        members,
+    let options = SweepOptions {
+        models: args.models.clone(),
+        revisions: args.revisions.clone(),
+        checkpoints: args.checkpoints.clone(),
+        tokens_per_step: args.tokens_per_step,
         disk_limit: args.disk_limit,
-        shard: None,
-    })
+        run: args.run.options()?,
+    };
+    let (sweep, left) = options.specify(lab)?;
+    specification::tell_left_out(&sweep.spec, &left);
+    Ok(sweep)
 }
 
-/// Runs the sweep, or what is left of it.
-pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
-    let shard = args.run.shard.map(shard::resolve).transpose()?;
-    let node = shard.and_then(|shard| shard::node_cache(shard, args.run.no_cache));
-    let mut lab = laboratory(place);
-    if let Some(node) = &node {
-        lab = lab.answers(node.clone());
+/// Tests every checkpoint of one or more models, says which are not what their name says, and shows
+/// when in training each ability grows. The same command goes on where it was stopped.
+#[derive(Debug, Args)]
+pub struct SweepArgs {
+    /// Models: a hub id (hf/EleutherAI/pythia-70m), a folder of checkpoints (./out, with step0,
+    /// step512 … in it), builtin/nano; several sizes may be named [default: builtin/nano]
+    #[arg(value_name = "MODEL")]
+    pub models: Vec<String>,
+    /// Checkpoints: `all`, names (step0,step512; 512 means step512), or ranges (step1..step512)
+    #[arg(long, value_delimiter = ',', default_value = "all")]
+    pub revisions: Vec<String>,
+    /// A table of the checkpoints there are: a line for each, its name and the tokens it had seen
+    /// (ckpt_000, 3.5B) [default: the hub's branches and tags, or the names in the folder]
+    #[arg(long, value_name = "FILE")]
+    pub checkpoints: Option<std::path::PathBuf>,
+    /// Tokens of one training step [default: known for Pythia, Amber and builtin/nano, else from the
+    /// names (step1000-tokens4B) or from recipe.json beside the checkpoints; without it, curves are
+    /// over steps]
+    #[arg(long, value_name = "N")]
+    pub tokens_per_step: Option<u64>,
+    /// Room for checkpoints fetched from the hub; what is done is removed to stay within it
+    #[arg(long, value_name = "SIZE", default_value = "40GB", value_parser = read_bytes)]
+    pub disk_limit: u64,
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+impl Command for SweepArgs {
+    const NAME: &str = "sweep";
+    const ABOUT: &str =
+        "Test every checkpoint of a model, find faulty ones, and show when each ability grows";
+
+    fn gather(&mut self, place: &mut Place) -> anyhow::Result<()> {
+        own::named(place, &mut self.run.tasks)
     }
-    let mut sweep = asked(place, &lab, args)?;
-    sweep.shard = shard;
-    if shard.is_some() && node.is_none() {
-        sweep.spec.execution.cache = false;
-    }
-    let mut state = sweep.open_state(&place.runs, &own::words())?;
-    let left = sweep.left(&state).len();
-    super::tell(&format!(
-        "sweep: {}, {left} to do, in {}",
-        counted(sweep.ours().len(), "checkpoint"),
-        state.path().display()
-    ));
-    let stop = interrupt::flag()?;
-    let mut progress = Progress::new(args.run.quiet);
-    if let Some(shard) = shard {
-        let watch = shard::Watch::begin(state.path(), shard, &sweep, &state, node.as_deref())?;
-        let ended = sweep.go(&mut state, &mut progress, &stop);
-        watch.end(&ended)?;
-        ended?;
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        let shard = self.run.shard.map(shard::resolve).transpose()?;
+        let node = shard.and_then(|shard| shard::node_cache(shard, self.run.no_cache));
+        let mut lab = laboratory(place);
+        if let Some(node) = &node {
+            lab = lab.answers(node.clone());
+        }
+        let mut sweep = asked(&lab, self)?;
+        sweep.shard = shard;
+        if shard.is_some() && node.is_none() {
+            sweep.spec.execution.cache = false;
+        }
+        let mut state = sweep.open_state(&place.runs, &crate::words::words())?;
         let left = sweep.left(&state).len();
-        let checkpoints = counted(left, "checkpoint");
-        super::tell(&format!("shard {shard}: {checkpoints} left"));
-        super::tell(&format!("sweep:  {}", state.path().display()));
-        return Ok(if left == 0 {
-            Status::Done
-        } else {
+        super::tell(&format!(
+            "sweep: {}, {left} to do, in {}",
+            counted(sweep.ours().len(), "checkpoint"),
+            state.path().display()
+        ));
+        let stop = interrupt::flag()?;
+        let mut progress = Progress::new(self.run.quiet);
+        if let Some(shard) = shard {
+            let watch = shard::Watch::begin(state.path(), shard, &sweep, &state, node.as_deref())?;
+            let ended = sweep.go(&mut state, &mut progress, &stop);
+            watch.end(&ended)?;
+            ended?;
+            let left = sweep.left(&state).len();
+            let checkpoints = counted(left, "checkpoint");
+            super::tell(&format!("shard {shard}: {checkpoints} left"));
+            super::tell(&format!("sweep:  {}", state.path().display()));
+            return Ok(Status::done_if(left == 0));
+        }
+        let stopped = sweep.go(&mut state, &mut progress, &stop);
+        // Whatever happened, what is there is shown.
+        let records = state.records(&sweep.members);
+        let shown = super::carry_out::Shown {
+            quiet: self.run.quiet,
+            json: self.run.json,
+            report: !self.run.no_report,
+        };
+        let faulty = show::show(&place.registry, &state, &sweep.spec, &records, &shown)?;
+        stopped?;
+        Ok(if faulty || records.len() < sweep.members.len() {
             Status::Incomplete
-        });
+        } else {
+            Status::Done
+        })
     }
-    let stopped = sweep.go(&mut state, &mut progress, &stop);
-    // Whatever happened, what is there is shown.
-    let records = state.records(&sweep.members);
-    let shown = super::carry_out::Shown {
-        quiet: args.run.quiet,
-        json: args.run.json,
-        report: !args.run.no_report,
-    };
-    let faulty = show::show(&place.registry, &state, &sweep.spec, &records, &shown)?;
-    stopped?;
-    Ok(if faulty || records.len() < sweep.members.len() {
-        Status::Incomplete
-    } else {
-        Status::Done
-    })
 }
 
 /// Joins what the shards of a sweep have done, and shows it.
@@ -129,12 +130,11 @@ pub fn merge(place: &Place, folder: &Path, json: bool) -> anyhow::Result<Status>
     super::tell(&format!("{} joined", counted(new, "checkpoint")));
     let records = state.all();
     let Some(run) = records.iter().find_map(|r| r.run()) else {
-        return Err(crate::exit::MissingError(format!(
+        return missing_error(format!(
             "{}: no checkpoint has been run yet\nhint: mary jobs {} shows what its shards do",
             folder.display(),
             folder.display()
-        ))
-        .into());
+        ));
     };
     let manifest = RunFolder::open(&state.runs().join(run))?.manifest().clone();
     let spec = mary_lab::RunSpec::of(&manifest);

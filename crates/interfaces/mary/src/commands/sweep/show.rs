@@ -10,13 +10,13 @@ use mary_contract::{
 use mary_lab::RunSpec;
 use mary_lab::checkpoints::{Fault, Record, State, faults};
 use mary_lab::families::amount;
-use mary_report::html::{Chapter, ReportOptions};
+use mary_report::html::{Chapter, Contents, ReportOptions};
 use mary_report::{ScoreScale, terminal};
 use mary_store::RunFolder;
 
 use crate::commands::carry_out::Shown;
 use crate::commands::development::exhibits;
-use crate::commands::{print, print_json, report, summary, tell};
+use crate::commands::{chapters, print, print_json, summary, tell};
 
 /// A score far from those before and after it: seen in the results, not in the weights.
 const OFF_TREND: &str = "off the trend";
@@ -39,7 +39,7 @@ pub fn show(
     for record in records {
         if let Some(folder) = record.run() {
             let path = state.runs().join(folder);
-            let summary = report::load_summary(registry, &RunFolder::open(&path)?)?;
+            let summary = mary_lab::load_summary(registry, &RunFolder::open(&path)?)?;
             runs.push(Ran {
                 path,
                 model: record.model.clone(),
@@ -85,20 +85,35 @@ pub fn show(
         // What a sweep is made for comes first: the curves, then the checkpoints and windows as tables.
         let mut shown = development.clone();
         shown.tables.insert(0, table);
-        let chapter = Chapter {
-            id: "sweep".into(),
-            title: "The sweep".into(),
-            exhibits: shown,
-        };
+        let chapter = SweepChapter(shown);
         let options = ReportOptions {
-            lead: Some(chapter.id.clone()),
+            lead: Some(chapter.id().to_owned()),
             ..ReportOptions::default()
         };
-        report::write_with(registry, &paths, vec![chapter], &out, &options)?;
+        chapters::write_with(registry, &paths, vec![Box::new(chapter)], &out, &options)?;
         tell(&format!("report: {}", out.display()));
     }
     tell(&format!("sweep:  {}", state.path().display()));
     Ok(!wrong.is_empty())
+}
+
+/// The curves of a sweep, its checkpoints and windows.
+struct SweepChapter(Exhibits);
+
+impl Chapter for SweepChapter {
+    type Error = anyhow::Error;
+
+    fn id(&self) -> &str {
+        "sweep"
+    }
+
+    fn title(&self) -> &str {
+        "The sweep"
+    }
+
+    fn build(&self, _: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
+        Ok(Some(self.0.clone().into()))
+    }
 }
 
 /// Checkpoints whose score left the trend of their size.

@@ -1,0 +1,196 @@
+//! What reports are made of: the chapters that the program has, and the page and tables written from them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use mary_contract::{Exhibits, Family, Registry, RunSummary};
+use mary_platform::Replacement;
+use mary_report::html::{self, BuiltChapter, Chapter, Contents, ReportOptions};
+use mary_report::text;
+use mary_store::RunFolder;
+use mary_study::results::{PEOPLE, is_people};
+
+use super::learning::Learning;
+use super::twins::TwinsChapter;
+
+/// A chapter of a report that the program makes.
+pub type AnyChapter<'a> = Box<dyn Chapter<Error = anyhow::Error> + 'a>;
+
+/// What a report shows of these runs, chapter by chapter: a new one is one type and one line here.
+fn chapters<'a>(registry: &'a Registry, folders: &'a [RunFolder]) -> Vec<AnyChapter<'a>> {
+    let mut all: Vec<AnyChapter<'a>> = vec![
+        Box::new(Learning),
+        Box::new(People { folders }),
+        Box::new(TwinsChapter { registry, folders }),
+    ];
+    all.extend(families(registry));
+    all
+}
+
+/// The chapter of each family.
+fn families(registry: &Registry) -> impl Iterator<Item = AnyChapter<'_>> {
+    let families = registry.families().iter();
+    families.map(|family| -> AnyChapter<'_> { Box::new(FamilyChapter(family.as_ref())) })
+}
+
+/// What the families of these runs have to show, each in a chapter of its own.
+pub fn family_chapters(
+    registry: &Registry,
+    summaries: &[RunSummary],
+) -> anyhow::Result<Vec<BuiltChapter>> {
+    html::build(&families(registry).collect::<Vec<_>>(), summaries)
+}
+
+/// What a family has to show, where one of its tasks was run.
+struct FamilyChapter<'a>(&'a dyn Family);
+
+impl Chapter for FamilyChapter<'_> {
+    type Error = anyhow::Error;
+
+    fn id(&self) -> &str {
+        self.0.id()
+    }
+
+    fn title(&self) -> &str {
+        self.0.title()
+    }
+
+    fn build(&self, runs: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
+        let mut tasks = runs.iter().flat_map(|run| &run.rows).map(|row| &row.task);
+        let involved = tasks.any(|task| task.split('/').next() == Some(self.0.id()));
+        Ok(involved.then(|| self.0.exhibits(runs).into()))
+    }
+}
+
+/// What is to be seen of people, where some of the runs are theirs.
+struct People<'a> {
+    folders: &'a [RunFolder],
+}
+
+impl Chapter for People<'_> {
+    type Error = anyhow::Error;
+
+    fn id(&self) -> &str {
+        PEOPLE
+    }
+
+    fn title(&self) -> &str {
+        "People"
+    }
+
+    fn build(&self, _: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
+        let theirs = |folder: &&RunFolder| {
+            let models = &folder.manifest().models;
+            models.iter().any(|m| is_people(&m.model.to_string()))
+        };
+        let mut samples = Vec::new();
+        for folder in self.folders.iter().filter(theirs) {
+            for sample in folder.samples()? {
+                samples.push(sample?);
+            }
+        }
+        samples.retain(|sample| is_people(&sample.id.model));
+        Ok((!samples.is_empty()).then(|| mary_study::exhibits::of_people(&samples).into()))
+    }
+}
+
+/// Runs that are reported together.
+struct Reported {
+    folders: Vec<RunFolder>,
+    summaries: Vec<RunSummary>,
+}
+
+impl Reported {
+    fn open(registry: &Registry, runs: &[PathBuf]) -> anyhow::Result<Self> {
+        let mut reported = Self {
+            folders: Vec::new(),
+            summaries: Vec::new(),
+        };
+        for path in runs {
+            let folder = RunFolder::open(path)?;
+            reported
+                .summaries
+                .push(mary_lab::load_summary(registry, &folder)?);
+            reported.folders.push(folder);
+        }
+        Ok(reported)
+    }
+
+    /// Chapters of these runs, after some of the caller's own.
+    fn chapters<'a>(
+        &'a self,
+        registry: &'a Registry,
+        mut first: Vec<AnyChapter<'a>>,
+    ) -> anyhow::Result<Vec<BuiltChapter>> {
+        first.extend(chapters(registry, &self.folders));
+        html::build(&first, &self.summaries)
+    }
+}
+
+/// Writes a report of these run folders, with chapters of its own before those of the families.
+pub fn write_with(
+    registry: &Registry,
+    runs: &[PathBuf],
+    first: Vec<AnyChapter<'_>>,
+    out: &Path,
+    options: &ReportOptions,
+) -> anyhow::Result<()> {
+    let reported = Reported::open(registry, runs)?;
+    let chapters = reported.chapters(registry, first)?;
+    let mut problem = None;
+    let mut samples = reported.folders.iter().flat_map(|folder| {
+        let id = folder.manifest().id.clone();
+        let stream: Box<dyn Iterator<Item = _>> = match folder.samples() {
+            Ok(samples) => Box::new(samples),
+            Err(error) => Box::new(std::iter::once(Err(error))),
+        };
+        stream.map(move |sample| sample.map(|s| (id.clone(), s)))
+    });
+    let mut sound = std::iter::from_fn(|| match samples.next()? {
+        Ok(sample) => Some(sample),
+        Err(error) => {
+            problem = Some(error);
+            None
+        }
+    });
+    // Written beside and renamed, so that a report is whole or not there.
+    let cannot = || format!("{}: the report cannot be written", out.display());
+    let mut file = Replacement::begin(out).with_context(cannot)?;
+    html::report(
+        &reported.summaries,
+        &chapters,
+        &mut sound,
+        options,
+        &mut file,
+    )?;
+    if let Some(error) = problem {
+        return Err(error.into());
+    }
+    file.commit().with_context(cannot)
+}
+
+/// Every table and every figure's data as files, for papers.
+pub fn write_tables(registry: &Registry, runs: &[PathBuf], folder: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    let reported = Reported::open(registry, runs)?;
+    let mut tables = vec![mary_report::summary_table(&reported.summaries)];
+    for chapter in reported.chapters(registry, Vec::new())? {
+        let Exhibits {
+            tables: own,
+            figures,
+            pictures,
+        } = chapter.contents.exhibits;
+        tables.extend(own);
+        tables.extend(figures.iter().map(text::figure_table));
+        for picture in pictures {
+            std::fs::write(folder.join(format!("{}.svg", picture.id)), picture.svg)?;
+        }
+    }
+    for table in &tables {
+        let path = |extension: &str| folder.join(format!("{}.{extension}", table.id));
+        std::fs::write(path("csv"), text::csv(table))?;
+        std::fs::write(path("md"), text::markdown(table))?;
+        std::fs::write(path("tex"), text::latex(table))?;
+    }
+    Ok(())
+}
