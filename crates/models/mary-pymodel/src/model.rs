@@ -125,18 +125,15 @@ impl<T: Answers> Model for Answering<T> {
     }
 
     fn generator(&self) -> Option<&dyn Generator> {
-        let able = self.card.capabilities.generate;
-        able.then_some(self as &dyn Generator)
+        self.card.capabilities.generate.then_some(self)
     }
 
     fn scorer(&self) -> Option<&dyn Scorer> {
-        let able = self.card.capabilities.score;
-        able.then_some(self as &dyn Scorer)
+        self.card.capabilities.score.then_some(self)
     }
 
     fn observer(&self) -> Option<&dyn Observer> {
-        let able = self.card.capabilities.observe;
-        able.then_some(self as &dyn Observer)
+        self.card.capabilities.observe.then_some(self)
     }
 }
 

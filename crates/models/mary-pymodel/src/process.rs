@@ -42,6 +42,8 @@ pub(crate) enum NoAnswer {
     Died(String),
     /// It did not answer in time.
     Late(Duration),
+    /// It was not even asked.
+    Refused(ModelError),
     Stopping,
 }
 
@@ -147,16 +149,13 @@ impl Process {
         timeout: Duration,
         stopping: &mut dyn FnMut() -> bool,
     ) -> Result<String, NoAnswer> {
-        let sent = match &mut self.requests {
-            Some(pipe) => pipe
-                .write_all(line.as_bytes())
-                .and_then(|()| pipe.write_all(b"\n"))
-                .and_then(|()| pipe.flush()),
-            None => Ok(()),
-        };
+        let sent = self.requests.as_mut().map(|pipe| {
+            pipe.write_all(format!("{line}\n").as_bytes())
+                .and_then(|()| pipe.flush())
+        });
         match sent {
-            Ok(()) => self.wait(timeout, stopping),
-            Err(_) => Err(NoAnswer::Died(self.last_words())),
+            Some(Err(_)) => Err(NoAnswer::Died(self.last_words())),
+            _ => self.wait(timeout, stopping),
         }
     }
 
@@ -199,13 +198,11 @@ impl Process {
         }
         let how = status.map_or_else(|e| e.to_string(), describe);
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        match said.back() {
-            None => how,
-            Some(_) => {
-                let words: Vec<&str> = said.iter().map(String::as_str).collect();
-                format!("{how}; it said last:\n{}", words.join("\n"))
-            }
+        if said.is_empty() {
+            return how;
         }
+        let words: Vec<&str> = said.iter().map(String::as_str).collect();
+        format!("{how}; it said last:\n{}", words.join("\n"))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::batch_state::BatchPart;
 use crate::connection::{Body, Connection, Question};
 use crate::format::{BatchFormat, Progress};
 use crate::queue::wait;
-use crate::wire::{ReadError, Unreadable, text};
+use crate::wire::{ReadError, list_at, text};
 
 /// Most pages of a provider's list of batches that are looked through.
 const MOST_PAGES: usize = 50;
@@ -90,8 +90,8 @@ impl BatchApi<'_> {
         let mut path = format!("{base}?limit=100");
         for _ in 0..MOST_PAGES {
             let (listed, more) = self.ask(Question::get(&path, &|raw| {
-                let listed = raw.get("data").and_then(Value::as_array).cloned();
-                let listed = listed.ok_or_else(|| Unreadable::missing("list of batches"))?;
+                let listed = list_at(raw, "/data").cloned();
+                let listed = listed.ok_or_else(|| ReadError::missing("list of batches"))?;
                 let more = raw.get("has_more").and_then(Value::as_bool);
                 Ok((listed, more.unwrap_or(false)))
             }))?;
@@ -124,7 +124,7 @@ impl BatchApi<'_> {
         let path = format!("{}/{}", self.format.path(), checked(id)?);
         self.ask(Question::get(&path, &|raw| {
             let progress = self.format.progress(id, raw);
-            Ok(progress.ok_or_else(|| Unreadable::missing("status of the batch"))?)
+            progress.ok_or_else(|| ReadError::missing("status of the batch"))
         }))
     }
 
@@ -159,7 +159,7 @@ impl BatchApi<'_> {
 }
 
 fn read_id(raw: &Value) -> Result<String, ReadError> {
-    Ok(text(raw, "/id").ok_or_else(|| Unreadable::missing("id"))?)
+    text(raw, "/id").ok_or_else(|| ReadError::missing("id"))
 }
 
 /// A provider's name for something becomes part of an address; it must not lead elsewhere.

@@ -156,20 +156,12 @@ enum Next<T> {
     Stop(ModelError),
     Retry {
         error: ModelError,
-        cause: Cause,
+        /// Overload, or a break, which says nothing about load.
+        verdict: Verdict,
         /// It surely had no effect: it never left, or was sent away at the door.
         without_effect: bool,
     },
     Learn(Remedy, ModelError),
-}
-
-/// Why an attempt is made again.
-#[derive(Clone, Copy)]
-enum Cause {
-    /// The service has too much to do, and may have said how long to stay away.
-    Overload(Option<Duration>),
-    /// A connection or an answer broke, which says nothing about load.
-    Break,
 }
 
 impl Connection {
@@ -224,7 +216,7 @@ impl Connection {
                 }
                 Next::Retry {
                     error,
-                    cause,
+                    verdict,
                     without_effect,
                 } => {
                     let unsure = question.once.filter(|_| !without_effect);
@@ -238,10 +230,10 @@ impl Connection {
                     if let Some(promise) = question.promise {
                         promise.still_fits()?;
                     }
-                    let pause = self.pause(cause, overloads, breaks)?;
-                    match cause {
-                        Cause::Overload(_) => overloads += 1,
-                        Cause::Break => breaks += 1,
+                    let pause = self.pause(verdict, overloads, breaks)?;
+                    match verdict {
+                        Verdict::Overloaded { .. } => overloads += 1,
+                        _ => breaks += 1,
                     }
                     self.flow.pause(pause).await?;
                 }
@@ -250,21 +242,21 @@ impl Connection {
     }
 
     /// How long to wait before an attempt is made again.
-    fn pause(&self, cause: Cause, overloads: u32, breaks: u32) -> Result<Duration, ModelError> {
+    fn pause(&self, verdict: Verdict, overloads: u32, breaks: u32) -> Result<Duration, ModelError> {
         let base = self.retry.overload_base;
-        Ok(match cause {
-            Cause::Overload(Some(told)) if told > self.retry.longest_wait => {
-                return Err(self.flow.too_long(told));
-            }
+        let Verdict::Overloaded { retry_after } = verdict else {
+            return Ok(self.retry.pause(self.retry.broken_base, breaks.min(4)));
+        };
+        match retry_after {
+            Some(told) if told > self.retry.longest_wait => Err(self.flow.too_long(told)),
             // Not before the time told, and not all at the same moment.
-            Cause::Overload(Some(told)) => told + self.retry.pause(base / 4, 0),
+            Some(told) => Ok(told + self.retry.pause(base / 4, 0)),
             // While others are answered, a refusal is a stray one and no reason to stay away for long.
-            Cause::Overload(None) => {
+            None => {
                 let most = if self.flow.is_calm() { 2 } else { overloads };
-                self.retry.pause(base, overloads.min(most))
+                Ok(self.retry.pause(base, overloads.min(most)))
             }
-            Cause::Break => self.retry.pause(self.retry.broken_base, breaks.min(4)),
-        })
+        }
     }
 
     async fn attempt<T>(
@@ -283,17 +275,17 @@ impl Connection {
         };
         let attempt = match question.file {
             // A file may take hours; a stop does not wait for it.
-            Some(file) => tokio::select! {
-                biased;
-                () = self.flow.stopped() => return Next::Stop(Flow::interrupted()),
-                attempt = self.http.send(&message, Sink::File(file)) => attempt,
-            },
+            Some(file) => {
+                let sent = async { Ok(self.http.send(&message, Sink::File(file)).await) };
+                match self.flow.unless_stopped(sent).await {
+                    Ok(attempt) => attempt,
+                    Err(stopped) => return Next::Stop(stopped),
+                }
+            }
             None => {
                 question.promise.inspect(|promise| promise.leaves());
-                let attempt = self
-                    .http
-                    .send(&message, Sink::Memory(question.teller))
-                    .await;
+                let sink = Sink::Memory(question.teller);
+                let attempt = self.http.send(&message, sink).await;
                 question.promise.inspect(|promise| promise.is_back());
                 attempt
             }
@@ -307,10 +299,7 @@ impl Connection {
             promise.lost();
         }
         let verdict = match &next {
-            Next::Retry { cause, .. } => match *cause {
-                Cause::Overload(retry_after) => Verdict::Overloaded { retry_after },
-                Cause::Break => Verdict::Broken,
-            },
+            Next::Retry { verdict, .. } => *verdict,
             _ => Verdict::Answered,
         };
         pass.report(verdict, advice);
@@ -347,7 +336,7 @@ impl Connection {
         }
         Next::Retry {
             error,
-            cause: Cause::Break,
+            verdict: Verdict::Broken,
             without_effect: !broken.maybe_paid,
         }
     }
@@ -359,7 +348,7 @@ impl Connection {
                 .hint("the answer came broken again and again; is there a proxy in between?");
             let next = Next::Retry {
                 error,
-                cause: Cause::Break,
+                verdict: Verdict::Broken,
                 without_effect: false,
             };
             (next, true)
@@ -391,7 +380,7 @@ impl Connection {
         }
         match (question.read)(&raw) {
             Ok(answer) => (Next::Done(answer, raw), false),
-            Err(ReadError::Unreadable(what)) => unreadable(what.to_string()),
+            Err(ReadError::Unreadable(what)) => unreadable(what),
             Err(ReadError::Final(error)) => (Next::Stop(error), true),
         }
     }
@@ -416,12 +405,15 @@ impl Connection {
             Remedy::GiveUp => Next::Stop(error),
             Remedy::Slower => Next::Retry {
                 error,
-                cause: Cause::Overload(told),
+                verdict: Verdict::Overloaded { retry_after: told },
                 without_effect: status == 429,
             },
             Remedy::Again => Next::Retry {
                 error,
-                cause: told.map_or(Cause::Break, |told| Cause::Overload(Some(told))),
+                verdict: match told {
+                    Some(_) => Verdict::Overloaded { retry_after: told },
+                    None => Verdict::Broken,
+                },
                 without_effect: false,
             },
             lesson @ (Remedy::Without(_) | Remedy::RenameMaxTokens) => Next::Learn(lesson, error),

@@ -138,20 +138,23 @@ impl Flow {
         self.stopping.send_replace(stopping);
     }
 
-    /// Returns when the run is stopping.
-    pub async fn stopped(&self) {
+    /// What a future comes to, unless the run is stopping: then nothing more leaves, whoever's turn it is.
+    pub(crate) async fn unless_stopped<T>(
+        &self,
+        future: impl Future<Output = Result<T, ModelError>>,
+    ) -> Result<T, ModelError> {
         let (mut ours, mut all) = (self.stopping.subscribe(), STOP_ALL.subscribe());
         // The senders live as long as we do.
         tokio::select! {
+            biased;
             _ = ours.wait_for(|stopping| *stopping) => {}
             _ = all.wait_for(|stopping| *stopping) => {}
+            ended = future => return ended,
         }
-    }
-
-    /// The error of a request that was not sent because the run is stopping.
-    pub fn interrupted() -> ModelError {
-        ModelError::new(ErrorKind::Interrupted, "stopped before this was asked")
-            .hint("`mary resume` goes on from here")
+        Err(
+            ModelError::new(ErrorKind::Interrupted, "stopped before this was asked")
+                .hint("`mary resume` goes on from here"),
+        )
     }
 
     /// The error of a wait that is too long to be waited for.
@@ -211,12 +214,7 @@ impl Flow {
 
     /// Waits until a request of about this many tokens may leave, or says why it does not.
     pub async fn admit(&self, tokens: f64) -> Result<Pass<'_>, ModelError> {
-        tokio::select! {
-            // A run that is stopping lets nothing more out, whoever's turn it is.
-            biased;
-            () = self.stopped() => Err(Self::interrupted()),
-            pass = self.wait_for_turn(tokens) => pass,
-        }
+        self.unless_stopped(self.wait_for_turn(tokens)).await
     }
 
     async fn wait_for_turn(&self, tokens: f64) -> Result<Pass<'_>, ModelError> {
@@ -261,11 +259,11 @@ impl Flow {
         self.state().pausing += 1;
         let _pausing = Pausing(self);
         self.tell(time);
-        tokio::select! {
-            biased;
-            () = self.stopped() => Err(Self::interrupted()),
-            () = tokio::time::sleep(time) => Ok(()),
-        }
+        let pause = async {
+            tokio::time::sleep(time).await;
+            Ok(())
+        };
+        self.unless_stopped(pause).await
     }
 }
 

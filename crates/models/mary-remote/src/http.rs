@@ -9,6 +9,7 @@ use mary_contract::{ErrorKind, ModelError};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 
+use crate::format::WireFormat;
 use crate::options::Timeouts;
 use crate::secret::{Scrubber, Secret};
 use crate::servers::Servers;
@@ -18,19 +19,6 @@ use crate::stream::Teller;
 const LARGEST_BODY: u64 = 64 << 20;
 /// No honest file of a batch's answers is larger.
 const LARGEST_DOWNLOAD: u64 = 64 << 30;
-
-/// What a client is made of.
-pub(crate) struct HttpSettings {
-    /// Where the service listens, checked by [`base_urls`]; several where several servers have the
-    /// model.
-    pub(crate) bases: Vec<Url>,
-    /// The key, with the header that shows it and what stands before it there.
-    pub(crate) key: Option<((&'static str, &'static str), Secret)>,
-    /// Headers that every request has.
-    pub(crate) headers: &'static [(&'static str, &'static str)],
-    pub(crate) timeouts: Timeouts,
-    pub(crate) connections: usize,
-}
 
 /// A client for one service.
 pub(crate) struct Http {
@@ -134,12 +122,17 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 }
 
 impl Http {
-    pub(crate) fn new(settings: HttpSettings) -> Result<Self, ModelError> {
-        let internal =
-            |what: String| ModelError::new(ErrorKind::Internal, format!("no HTTP client: {what}"));
+    /// A client for services that speak this format at these addresses, which [`base_urls`] has checked.
+    pub(crate) fn new(
+        format: &dyn WireFormat,
+        bases: Vec<Url>,
+        key: Option<Secret>,
+        timeouts: Timeouts,
+        connections: usize,
+    ) -> Result<Self, ModelError> {
         let mut headers = HeaderMap::new();
-        let mut secrets = Vec::new();
-        if let Some(((name, before), key)) = settings.key {
+        if let Some(key) = &key {
+            let (name, before) = format.key_header();
             let text = format!("{before}{}", key.reveal());
             let mut value = HeaderValue::from_str(&text).map_err(|_| {
                 ModelError::new(
@@ -150,30 +143,31 @@ impl Http {
             })?;
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
-            secrets.push(key);
         }
-        for (name, value) in settings.headers {
-            headers.insert(
-                HeaderName::from_static(name),
-                HeaderValue::from_static(value),
-            );
+        for (name, value) in format.headers() {
+            let value = HeaderValue::from_static(value);
+            headers.insert(HeaderName::from_static(name), value);
         }
         let mut builder = mary_fetch::asynchronous()
             .default_headers(headers)
-            .connect_timeout(settings.timeouts.connect)
-            .pool_max_idle_per_host(settings.connections)
+            .connect_timeout(timeouts.connect)
+            .pool_max_idle_per_host(connections)
             .pool_idle_timeout(Duration::from_secs(60))
             .tcp_keepalive(Duration::from_secs(30))
             // A redirect would carry the key to another place.
             .redirect(reqwest::redirect::Policy::none());
-        if settings.bases.iter().all(is_loopback) {
+        if bases.iter().all(is_loopback) {
             builder = builder.no_proxy();
         }
+        let client = builder.build().map_err(|error| {
+            let what = explain(error);
+            ModelError::new(ErrorKind::Internal, format!("no HTTP client: {what}"))
+        })?;
         Ok(Self {
-            client: builder.build().map_err(|e| internal(explain(e)))?,
-            servers: Servers::new(settings.bases),
-            timeouts: settings.timeouts,
-            scrubber: Scrubber::new(secrets),
+            client,
+            servers: Servers::new(bases),
+            timeouts,
+            scrubber: Scrubber::new(key),
         })
     }
 

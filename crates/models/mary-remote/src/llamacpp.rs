@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::connection::{Connection, Question};
 use crate::formats::openai_chat::messages;
 use crate::options::bad;
-use crate::wire::{Read, ReadError, RequestShape, Unreadable, count, finite_score, text, told};
+use crate::wire::{Read, ReadError, RequestShape, count, finite_score, list_at, text, told};
 
 /// Fields of the answer we need; without this list it repeats the prompt and all settings.
 const FIELDS: &[&str] = &[
@@ -53,7 +53,7 @@ pub(crate) async fn render(connection: &Connection, prompt: &Prompt) -> Result<S
     let body = json!({"messages": messages(prompt)});
     let read = |raw: &Value| {
         let prompt = text(raw, "/prompt");
-        Ok(prompt.ok_or_else(|| Unreadable::missing("prompt"))?)
+        prompt.ok_or_else(|| ReadError::missing("prompt"))
     };
     let body = |_: &RequestShape| body.clone();
     let question = Question::post("/apply-template", &body, &read);
@@ -77,10 +77,10 @@ pub(crate) async fn tokenize(
         "with_pieces": true,
     });
     let read = |raw: &Value| {
-        let tokens = raw.get("tokens").and_then(Value::as_array);
-        let tokens = tokens.ok_or_else(|| Unreadable::missing("tokens"))?;
+        let tokens = list_at(raw, "/tokens");
+        let tokens = tokens.ok_or_else(|| ReadError::missing("tokens"))?;
         let tokens: Option<Vec<Token>> = tokens.iter().map(read_token).collect();
-        Ok(tokens.ok_or_else(|| Unreadable::missing("id and piece for every token"))?)
+        tokens.ok_or_else(|| ReadError::missing("id and piece for every token"))
     };
     let body = |_: &RequestShape| body.clone();
     let question = Question::post("/tokenize", &body, &read);
@@ -162,10 +162,9 @@ fn cut(
     let text = prefix.len() + wanted;
     // Tokens added by the tokenizer spell themselves; sentencepiece adds a space in front.
     if total < text {
-        return Err(Unreadable(format!(
+        return Err(ReadError::Unreadable(format!(
             "the tokens spell {total} bytes where {text} were sent"
-        ))
-        .into());
+        )));
     }
     let begins = total - wanted;
     let mut offset = 0;
@@ -185,7 +184,9 @@ fn cut(
     all.extend(tokens);
     let spelt: Vec<u8> = all.iter().flat_map(|t| t.bytes.iter().copied()).collect();
     if !spelt.ends_with(continuation.as_bytes()) {
-        return Err(Unreadable("the tokens do not spell the text that was sent".into()).into());
+        return Err(ReadError::Unreadable(
+            "the tokens do not spell the text that was sent".into(),
+        ));
     }
     let first = first + shift;
     let first_unscored = first == 0;
@@ -253,30 +254,28 @@ impl Cut {
 
     /// Reads the log-probabilities out of the answer to one question.
     pub(crate) fn read(&self, stretch: Stretch, raw: &Value) -> Result<Read<Vec<f64>>, ReadError> {
-        let steps = raw
-            .get("completion_probabilities")
-            .and_then(Value::as_array)
-            .ok_or_else(|| Unreadable::missing("completion_probabilities"))?;
+        let steps = list_at(raw, "/completion_probabilities")
+            .ok_or_else(|| ReadError::missing("completion_probabilities"))?;
         let wanted = self.asked(stretch);
         if steps.len() != wanted.len() {
-            return Err(Unreadable(format!(
+            return Err(ReadError::Unreadable(format!(
                 "{} tokens came back where {} were asked for",
                 steps.len(),
                 wanted.len()
-            ))
-            .into());
+            )));
         }
         let pairs = wanted.iter().zip(steps);
         let values: Option<Vec<f64>> = pairs
             .map(|(token, step)| {
                 let own = std::iter::once(step);
-                let listed = step.get("top_logprobs").and_then(Value::as_array);
+                let listed = list_at(step, "/top_logprobs");
                 own.chain(listed.into_iter().flatten())
                     .find(|entry| entry.get("id").and_then(Value::as_u64) == Some(token.id))
                     .and_then(|entry| entry.get("logprob").and_then(Value::as_f64))
             })
             .collect();
-        let other = || Unreadable("the server emitted other tokens than it was told to".into());
+        let other =
+            || ReadError::Unreadable("the server emitted other tokens than it was told to".into());
         Ok(Read {
             answer: values.ok_or_else(other)?,
             usage: Usage {

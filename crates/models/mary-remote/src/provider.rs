@@ -13,7 +13,7 @@ use crate::catalogue::{CatalogueEntry, services};
 use crate::connection::Connection;
 use crate::estimate::PriceEstimator;
 use crate::flow::{Flow, FlowSettings};
-use crate::http::{Http, HttpSettings, base_urls};
+use crate::http::{Http, base_urls};
 use crate::identity::Identity;
 use crate::model::RemoteModel;
 use crate::money::Ledger;
@@ -146,13 +146,13 @@ impl RemoteProvider {
         let no_format = || bad(format!("{} speaks no format", self.entry.title));
         let format = self.entry.main_format().ok_or_else(no_format)?;
         Ok(Connection {
-            http: Http::new(HttpSettings {
-                bases: plan.bases.clone(),
-                key: key.map(|key| (format.key_header(), key)),
-                headers: format.headers(),
-                timeouts: plan.options.timeouts,
-                connections: max_in_flight,
-            })?,
+            http: Http::new(
+                format,
+                plan.bases.clone(),
+                key,
+                plan.options.timeouts,
+                max_in_flight,
+            )?,
             flow: Flow::new(FlowSettings {
                 max_in_flight,
                 requests_per_minute: plan.options.rpm,
@@ -173,13 +173,8 @@ impl RemoteProvider {
         if !plan.options.check && plan.logprobs != Logprobs::Forced {
             return Ok(Identity::default());
         }
-        wait(async {
-            tokio::select! {
-                biased;
-                () = connection.flow.stopped() => Err(Flow::interrupted()),
-                identity = Identity::probe(connection, plan.usual_address) => identity,
-            }
-        })
+        let identity = Identity::probe(connection, plan.usual_address);
+        wait(connection.flow.unless_stopped(identity))
     }
 }
 

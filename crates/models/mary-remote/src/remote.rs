@@ -10,7 +10,6 @@ use serde_json::Value;
 use crate::catalogue::CatalogueEntry;
 use crate::connection::{Connection, Question};
 use crate::estimate::PriceEstimator;
-use crate::flow::Flow;
 use crate::format::WireFormat;
 use crate::identity::Identity;
 use crate::money::{Ledger, Promise};
@@ -156,11 +155,8 @@ impl Remote {
 
     /// Sets the likely cost of a request aside, unless the run stops before there is room for it.
     pub(crate) async fn set_aside(&self, cost: Option<f64>) -> Result<Promise, ModelError> {
-        tokio::select! {
-            biased;
-            () = self.connection.flow.stopped() => Err(Flow::interrupted()),
-            promise = self.ledger.promise(cost.unwrap_or(0.0)) => promise,
-        }
+        let promise = self.ledger.promise(cost.unwrap_or(0.0));
+        self.connection.flow.unless_stopped(promise).await
     }
 
     /// What the tokens cost. Our prices count; a provider's own word only where it is known to give

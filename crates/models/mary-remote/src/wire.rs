@@ -131,29 +131,18 @@ pub struct Read<A> {
     pub model_version: Option<String>,
 }
 
-/// An answer that is not what was promised; worth asking again.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Unreadable(pub String);
-
-impl Unreadable {
-    /// Says what is missing.
-    pub fn missing(what: &str) -> Self {
-        Self(format!("the answer has no {what}"))
-    }
-}
-
 /// What reading an answer can end in.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReadError {
-    Unreadable(Unreadable),
+    /// Not what was promised; worth asking again.
+    Unreadable(String),
     /// Whole, but it does not hold what we need; asking again would not help.
     Final(ModelError),
 }
 
-impl From<Unreadable> for ReadError {
-    fn from(error: Unreadable) -> Self {
-        Self::Unreadable(error)
+impl ReadError {
+    pub fn missing(what: &str) -> Self {
+        Self::Unreadable(format!("the answer has no {what}"))
     }
 }
 
@@ -162,7 +151,7 @@ impl From<ReadError> for ModelError {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Final(error) => error,
-            ReadError::Unreadable(what) => Self::new(ErrorKind::Transport, what.to_string()),
+            ReadError::Unreadable(what) => Self::new(ErrorKind::Transport, what),
         }
     }
 }
@@ -217,12 +206,17 @@ pub fn told(value: &Value, path: &str) -> bool {
     value.pointer(path).and_then(Value::as_u64).is_some()
 }
 
-/// A text at a path.
+/// A text at a path, to be kept.
 pub fn text(value: &Value, path: &str) -> Option<String> {
-    value
-        .pointer(path)
-        .and_then(Value::as_str)
-        .map(str::to_owned)
+    str_at(value, path).map(str::to_owned)
+}
+
+pub fn str_at<'v>(value: &'v Value, path: &str) -> Option<&'v str> {
+    value.pointer(path).and_then(Value::as_str)
+}
+
+pub fn list_at<'v>(value: &'v Value, path: &str) -> Option<&'v Vec<Value>> {
+    value.pointer(path).and_then(Value::as_array)
 }
 
 /// Finds the continuation among tokens that spell `prefix + continuation`, special tokens at the

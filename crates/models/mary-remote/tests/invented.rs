@@ -8,9 +8,7 @@ use mary_contract::{
     Finish, Generated, Model, ModelError, ModelSettings, Prompt, Provider as _, Score, Scored,
     Service as _, Start, Usage,
 };
-use mary_remote::wire::{
-    Read, ReadError, Unreadable, WireRequest, count, text, told, top_scores, words,
-};
+use mary_remote::wire::{Read, ReadError, WireRequest, count, text, told, top_scores, words};
 use mary_remote::{
     BatchFormat, BatchPart, CatalogueEntry, Ledger, Progress, RemoteProvider, TopTokens,
     WireFormat, services,
@@ -39,7 +37,7 @@ impl WireFormat for Telegram {
     }
 
     fn read(&self, raw: &Value) -> Result<Read<Generated>, ReadError> {
-        let said = text(raw, "/said").ok_or_else(|| Unreadable::missing("said"))?;
+        let said = text(raw, "/said").ok_or_else(|| ReadError::missing("said"))?;
         Ok(with_usage(
             raw,
             Generated {

@@ -12,7 +12,7 @@ use crate::format::{BatchFormat, Progress, WireFormat};
 use crate::options::Options;
 use crate::stream::{StreamFormat, grow, keep};
 use crate::wire::{
-    Read, ReadError, Unreadable, WireRequest, base64_of, count, speaker, text, told,
+    Read, ReadError, WireRequest, base64_of, count, list_at, speaker, str_at, text, told,
 };
 
 /// Most stop strings we send.
@@ -60,18 +60,13 @@ impl WireFormat for Anthropic {
     }
 
     fn read(&self, raw: &Value) -> Result<Read<Generated>, ReadError> {
-        let blocks = raw
-            .get("content")
-            .and_then(Value::as_array)
-            .ok_or_else(|| Unreadable::missing("content"))?;
-        let stop_reason = raw
-            .get("stop_reason")
-            .and_then(Value::as_str)
-            .ok_or_else(|| Unreadable::missing("stop_reason"))?;
+        let blocks = list_at(raw, "/content").ok_or_else(|| ReadError::missing("content"))?;
+        let stop_reason =
+            str_at(raw, "/stop_reason").ok_or_else(|| ReadError::missing("stop_reason"))?;
         let of_kind = |kind: &str, field: &str| -> String {
             blocks
                 .iter()
-                .filter(|b| b.get("type").and_then(Value::as_str) == Some(kind))
+                .filter(|b| str_at(b, "/type") == Some(kind))
                 .filter_map(|b| b.get(field).and_then(Value::as_str))
                 .collect()
         };
@@ -179,7 +174,7 @@ impl StreamFormat for Anthropic {
             let at = event.get("index").and_then(Value::as_u64)?;
             (at < MOST_BLOCKS).then_some(at as usize)
         };
-        match event.get("type").and_then(Value::as_str)? {
+        match str_at(event, "/type")? {
             "message_start" => {
                 let message = event.get("message").filter(|m| m.is_object())?;
                 *whole = message.clone();
@@ -202,7 +197,7 @@ impl StreamFormat for Anthropic {
                         grow(block, name, more);
                     }
                 }
-                let more = delta.get("text").and_then(Value::as_str)?;
+                let more = str_at(delta, "/text")?;
                 grow(block, "text", more);
                 return Some(more.to_owned());
             }

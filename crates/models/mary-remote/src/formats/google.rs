@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::format::{TopTokens, WireFormat};
 use crate::stream::{StreamFormat, grow, keep};
 use crate::wire::{
-    Read, ReadError, Unreadable, WireRequest, base64_of, count, speaker, text, told, top_scores,
+    Read, ReadError, WireRequest, base64_of, count, list_at, speaker, str_at, text, told,
+    top_scores,
 };
 
 /// Most stop strings the API takes.
@@ -45,7 +46,7 @@ impl WireFormat for Google {
     }
 
     fn read(&self, raw: &Value) -> Result<Read<Generated>, ReadError> {
-        let candidates = raw.get("candidates").and_then(Value::as_array);
+        let candidates = list_at(raw, "/candidates");
         let candidate = match candidates.map(Vec::as_slice) {
             Some([candidate]) => candidate,
             _ => {
@@ -63,24 +64,19 @@ impl WireFormat for Google {
                     return Ok(with_usage(raw, generated));
                 }
                 let found = candidates.map_or(0, Vec::len);
-                return Err(Unreadable(format!(
+                return Err(ReadError::Unreadable(format!(
                     "the answer has {found} candidates where one was asked for"
-                ))
-                .into());
+                )));
             }
         };
-        let reason = candidate
-            .get("finishReason")
-            .and_then(Value::as_str)
-            .ok_or_else(|| Unreadable::missing("finishReason"))?;
-        let parts = candidate
-            .pointer("/content/parts")
-            .and_then(Value::as_array);
+        let reason =
+            str_at(candidate, "/finishReason").ok_or_else(|| ReadError::missing("finishReason"))?;
+        let parts = list_at(candidate, "/content/parts");
         let words = |thought: bool| -> String {
             let parts = parts.into_iter().flatten();
             parts
                 .filter(|p| is_thought(p) == thought)
-                .filter_map(|p| p.get("text").and_then(Value::as_str))
+                .filter_map(|p| str_at(p, "/text"))
                 .collect()
         };
         let reasoning = words(true);
@@ -217,10 +213,10 @@ impl StreamFormat for Google {
         }
         let parts = candidate.pointer_mut("/content/parts")?.as_array_mut()?;
         let mut told = String::new();
-        let fresh = piece.pointer("/content/parts").and_then(Value::as_array);
+        let fresh = list_at(piece, "/content/parts");
         for part in fresh.into_iter().flatten() {
             let thought = is_thought(part);
-            let words = part.get("text").and_then(Value::as_str);
+            let words = str_at(part, "/text");
             if let (Some(words), false) = (words, thought) {
                 told.push_str(words);
             }

@@ -10,8 +10,8 @@ use crate::batch_state::BatchPart;
 use crate::format::{BatchFormat, Progress, TopTokens, Upload, WireFormat};
 use crate::stream::{StreamFormat, grow, keep};
 use crate::wire::{
-    Read, ReadError, Unreadable, WireRequest, count, data_url, speaker, text, told, top_scores,
-    words,
+    Read, ReadError, WireRequest, count, data_url, list_at, speaker, str_at, text, told,
+    top_scores, words,
 };
 
 /// Most stop strings the API takes.
@@ -52,15 +52,19 @@ impl WireFormat for OpenAiChat {
         let choice = only_choice(raw)?;
         let message = choice
             .get("message")
-            .and_then(Value::as_object)
-            .ok_or_else(|| Unreadable::missing("message in its choice"))?;
+            .filter(|message| message.is_object())
+            .ok_or_else(|| ReadError::missing("message in its choice"))?;
         let content = match message.get("content") {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Array(parts)) => parts.iter().filter_map(|p| text(p, "/text")).collect(),
             Some(Value::Null) | None => String::new(),
-            Some(_) => return Err(Unreadable("the answer's content is no text".into()).into()),
+            Some(_) => {
+                return Err(ReadError::Unreadable(
+                    "the answer's content is no text".into(),
+                ));
+            }
         };
-        let refusal = message.get("refusal").and_then(Value::as_str);
+        let refusal = str_at(message, "/refusal");
         let finish = match refusal {
             Some(_) => Finish::Refusal,
             None => finish(choice),
@@ -149,14 +153,11 @@ fn content(turn: &Turn) -> Value {
 }
 
 /// Exactly one choice was asked for; none is a fault, and so are two (a chunk that came twice).
-pub(super) fn only_choice(raw: &Value) -> Result<&Value, Unreadable> {
-    let choices = raw
-        .get("choices")
-        .and_then(Value::as_array)
-        .ok_or_else(|| Unreadable::missing("choices"))?;
+pub(super) fn only_choice(raw: &Value) -> Result<&Value, ReadError> {
+    let choices = list_at(raw, "/choices").ok_or_else(|| ReadError::missing("choices"))?;
     match choices.as_slice() {
         [choice] => Ok(choice),
-        other => Err(Unreadable(format!(
+        other => Err(ReadError::Unreadable(format!(
             "the answer has {} choices where one was asked for",
             other.len()
         ))),
@@ -165,7 +166,7 @@ pub(super) fn only_choice(raw: &Value) -> Result<&Value, Unreadable> {
 
 /// Why it ended, in the contract's words.
 pub(super) fn finish(choice: &Value) -> Finish {
-    match choice.get("finish_reason").and_then(Value::as_str) {
+    match str_at(choice, "/finish_reason") {
         Some("stop" | "eos" | "end_turn" | "stop_sequence") => Finish::Stop,
         Some("length" | "max_tokens" | "model_length") => Finish::Length,
         Some("content_filter") => Finish::ContentFilter,
@@ -208,7 +209,7 @@ impl StreamFormat for OpenAiChat {
                 grow(message, name, more);
             }
         }
-        let more = delta.get("content").and_then(Value::as_str)?;
+        let more = str_at(delta, "/content")?;
         grow(message, "content", more);
         Some(more.to_owned())
     }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::openai_chat::{ask_stream, finish, has_ended, only_choice, take_choice, with_usage};
 use crate::format::{Echo, EchoFormat, WireFormat};
 use crate::stream::{StreamFormat, grow};
-use crate::wire::{Read, ReadError, Unreadable, WireRequest, boundary, finite_score, text, words};
+use crate::wire::{Read, ReadError, WireRequest, boundary, finite_score, str_at, text, words};
 
 /// Most stop strings the API takes.
 const MOST_STOPS: usize = 4;
@@ -42,7 +42,7 @@ impl WireFormat for OpenAiCompletions {
         let choice = only_choice(raw)?;
         let text = text(choice, "/text");
         let generated = Generated {
-            text: text.ok_or_else(|| Unreadable::missing("text in its choice"))?,
+            text: text.ok_or_else(|| ReadError::missing("text in its choice"))?,
             finish: finish(choice),
             reasoning: None,
         };
@@ -69,7 +69,7 @@ impl StreamFormat for OpenAiCompletions {
 
     fn take(&self, whole: &mut Value, event: &Value) -> Option<String> {
         let choice = take_choice(whole, event)?;
-        let more = choice.get("text").and_then(Value::as_str)?;
+        let more = str_at(choice, "/text")?;
         grow(&mut whole["choices"][0], "text", more);
         Some(more.to_owned())
     }
@@ -120,15 +120,14 @@ impl EchoFormat for OpenAiCompletions {
             .ok_or_else(|| no_echo("no log-probabilities of the prompt"))?;
         let list = |name: &str| logprobs.get(name).and_then(Value::as_array);
         let (Some(tokens), Some(values)) = (list("tokens"), list("token_logprobs")) else {
-            return Err(Unreadable::missing("tokens with log-probabilities").into());
+            return Err(ReadError::missing("tokens with log-probabilities"));
         };
         if tokens.len() != values.len() {
-            return Err(Unreadable(format!(
+            return Err(ReadError::Unreadable(format!(
                 "{} tokens with {} log-probabilities",
                 tokens.len(),
                 values.len()
-            ))
-            .into());
+            )));
         }
         let tokens: Vec<&str> = tokens.iter().map(|t| t.as_str().unwrap_or("")).collect();
         let generated = generated_tokens(raw, &tokens, echo);
@@ -144,7 +143,9 @@ fn score(echo: &Echo<'_>, tokens: &[&str], values: &[Value]) -> Result<Scored, R
         .ok_or_else(|| no_echo("tokens that do not spell the text that was sent"))?;
     let unscored = values.get(first).is_some_and(Value::is_null);
     if unscored && first > 0 {
-        return Err(Unreadable("a token in the middle has no log-probability".into()).into());
+        return Err(ReadError::Unreadable(
+            "a token in the middle has no log-probability".into(),
+        ));
     }
     if unscored && matches!(echo.start, Start::Always | Start::Text) {
         return Err(ReadError::Final(
@@ -158,7 +159,7 @@ fn score(echo: &Echo<'_>, tokens: &[&str], values: &[Value]) -> Result<Scored, R
     let from = first + usize::from(unscored);
     let scored = values.get(from..).unwrap_or_default();
     let scored: Option<Vec<f64>> = scored.iter().map(Value::as_f64).collect();
-    let scored = scored.ok_or_else(|| Unreadable::missing("log-probability for every token"))?;
+    let scored = scored.ok_or_else(|| ReadError::missing("log-probability for every token"))?;
     let names = tokens.get(from..).unwrap_or_default();
     let names = names.iter().map(|t| (*t).to_owned()).collect();
     let score = finite_score(names, scored, merged, unscored).map_err(ReadError::Final)?;
