@@ -23,7 +23,7 @@ PACKAGE = ROOT / "crates" / "interfaces" / "mary-python"
 def main(library: str, folder: str) -> None:
     version = re.search(r'\[workspace\.package\]\s+version = "([^"]+)"', (ROOT / "Cargo.toml").read_text())
     assert version, "Cargo.toml has no version"
-    name = f"mary-{version[1]}"
+    name = f"mary_lab-{version[1]}"
     platform = re.sub(r"[-.]", "_", sysconfig.get_platform())
     tag = f"cp310-abi3-{platform}"
     script = re.search(r'\[project\.scripts\]\s+mary = "([^"]+)"', (PACKAGE / "pyproject.toml").read_text())
@@ -36,7 +36,7 @@ def main(library: str, folder: str) -> None:
     files["mary/py.typed"] = b""
     files["mary/_mary.abi3.so"] = pathlib.Path(library).read_bytes()
     info = f"{name}.dist-info"
-    files[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: mary\nVersion: {version[1]}\nRequires-Python: >=3.10\n".encode()
+    files[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: mary-lab\nVersion: {version[1]}\nRequires-Python: >=3.10\n".encode()
     files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: pack_wheel\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
     files[f"{info}/entry_points.txt"] = f"[console_scripts]\nmary = {script[1]}\n".encode()
     record = []
