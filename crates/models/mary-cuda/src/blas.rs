@@ -31,7 +31,7 @@ library! {
         preference_set = "cublasLtMatmulPreferenceSetAttribute"(Handle, i32, *const c_void, usize);
         preference_destroy = "cublasLtMatmulPreferenceDestroy"(Handle);
         heuristic = "cublasLtMatmulAlgoGetHeuristic"(
-            Handle, Handle, Handle, Handle, Handle, Handle, Handle, i32, *mut Found, *mut i32,
+            Handle, Handle, Handle, Handle, Handle, Handle, Handle, i32, *mut Heuristic, *mut i32,
         );
     }
 }
@@ -43,7 +43,7 @@ pub(crate) struct Algorithm([u64; 8]);
 
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(crate) struct Found {
+pub(crate) struct Heuristic {
     algorithm: Algorithm,
     workspace: usize,
     state: i32,
@@ -285,7 +285,7 @@ impl Blas {
         };
         let (right_rows, right_columns) = turn(p.right, m, k);
         let (left_rows, left_columns) = turn(p.left, k, n);
-        let mut found = Found {
+        let mut found = Heuristic {
             algorithm: Algorithm([0; 8]),
             workspace: 0,
             state: 0,

@@ -1,6 +1,6 @@
 //! What is computed together: rows of any mixture of sequences, and which keys each may see.
 
-use crate::vision::Shown;
+use crate::vision::PictureRows;
 
 /// A run of positions that follow one another, and where the keys they may see lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl Batch {
         tokens: &[u32],
         past: &[(usize, usize)],
         slot: usize,
-        shown: &Shown,
+        shown: &PictureRows,
     ) {
         self.push(tokens, past, slot);
         if shown.turns() {

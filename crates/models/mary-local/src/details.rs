@@ -48,7 +48,8 @@ impl Distributions {
             let (wanted, later) = rest.split_at(rest.partition_point(|want| want.row < end));
             rest = later;
             let rows = logits.par_chunks_exact(width.max(1));
-            let rows: Vec<Distribution> = rows.map(|x| Distribution::of(x, look)).collect();
+            let rows: Vec<Distribution> =
+                rows.map(|x| Distribution::from_logits(x, look)).collect();
             let told: Vec<(f32, TokenStatistics)> = wanted
                 .par_iter()
                 .map(|want| {

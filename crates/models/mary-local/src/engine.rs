@@ -9,7 +9,7 @@ use mary_contract::ModelError;
 use crate::config::Architecture;
 use crate::kernels::{Backend, Draw, Look, Looked, WantedToken};
 use crate::transformer::{Batch, Transformer, Watch, Workspace};
-use crate::vision::Shown;
+use crate::vision::PictureRows;
 
 /// What a loaded model can be asked, wherever it lies.
 pub(crate) trait Engine: Send + Sync {
@@ -54,7 +54,7 @@ pub trait Steps: Send {
     /// Copies rows of the cache, one after the other.
     fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<(), ModelError>;
     /// Shows pictures to the batches that follow: tokens from `1 << 31` on are rows of these.
-    fn show(&mut self, shown: Arc<Shown>);
+    fn show(&mut self, shown: Arc<PictureRows>);
 }
 
 /// A transformer and the memory its passes lend one another.
@@ -194,7 +194,7 @@ impl<B: Backend> Steps for Run<'_, B> {
         self.checked(())
     }
 
-    fn show(&mut self, shown: Arc<Shown>) {
+    fn show(&mut self, shown: Arc<PictureRows>) {
         self.work.shown = Some(shown);
     }
 }

@@ -17,7 +17,7 @@ use crate::kernels::Backend;
 use crate::kernels::cpu::Cpu;
 use crate::load::{LoadSettings, load};
 use crate::options::{Masking, Options};
-use crate::vision::{self, Album, Joint, Shown, VisionEncoder};
+use crate::vision::{self, Album, Joint, PictureRows, VisionEncoder};
 use crate::{memory, text};
 
 /// Rows below which a batch is not made smaller.
@@ -109,7 +109,7 @@ impl LocalModel {
 
     /// A prompt as the model reads it: its tokens, and the rows of its pictures, which are numbered from
     /// [`FIRST_SHOWN`](crate::vision::FIRST_SHOWN) on.
-    pub fn read(&self, prompt: &Prompt) -> Result<(Vec<u32>, Arc<Shown>), ModelError> {
+    pub fn read(&self, prompt: &Prompt) -> Result<(Vec<u32>, Arc<PictureRows>), ModelError> {
         let album = self.album(std::iter::once(prompt));
         let tokens = text::Reader::showing(&self.checkpoint, &album).prompt(prompt)?;
         Ok((tokens, Arc::clone(album.shown())))

@@ -9,7 +9,7 @@ pub use crate::batch::Batch;
 use crate::config::{Block, QkNorm};
 use crate::errors::{bad_model, bad_request, internal, too_long};
 use crate::kernels::{AttentionCall, AttentionSettings, Backend, Heads, NormOf, Spans};
-use crate::vision::{FIRST_SHOWN, Shown};
+use crate::vision::{FIRST_SHOWN, PictureRows};
 pub use parts::Watch;
 pub(crate) use parts::{
     BlockOf, DenseOf, ExpertsOf, MlpOf, QkNormsOf, TableOf, TransformOf, Transformer, Workspace,
@@ -88,7 +88,7 @@ impl<B: Backend> Transformer<B> {
     }
 
     /// The positions of the picture that each row is part of.
-    fn reach(&self, batch: &Batch, shown: &Shown) -> Result<Vec<(usize, usize)>, ModelError> {
+    fn reach(&self, batch: &Batch, shown: &PictureRows) -> Result<Vec<(usize, usize)>, ModelError> {
         if !self.backend.sees_both_ways() {
             let message = "on this device the rows of a picture cannot see one another in both directions yet";
             return Err(bad_request(message).hint(ON_CPU));
@@ -151,7 +151,7 @@ impl<B: Backend> Transformer<B> {
         let rotary: Vec<B::Rotary> = a.ropes.iter().map(rotate).collect::<Result<_, _>>()?;
         let pass = |layer: usize| Pass::<'_, '_, B> {
             rows,
-            plan: plans.of(layer),
+            plan: plans.for_layer(layer),
             layer,
             store: if self.tower { 0 } else { layer },
             rotary: &rotary,
@@ -462,7 +462,7 @@ struct Plans<'a, 'p, B: Backend + 'p> {
 }
 
 impl<'a, 'p, B: Backend + 'p> Plans<'a, 'p, B> {
-    fn of(&self, layer: usize) -> &'a B::Plan<'p> {
+    fn for_layer(&self, layer: usize) -> &'a B::Plan<'p> {
         match self.whole {
             Some((plan, layers)) if layers.contains(&layer) => plan,
             _ => self.usual,

@@ -9,7 +9,7 @@
 
 use crate::batch::Batch;
 use crate::kernels::WantedToken;
-use crate::vision::{Place, Shown};
+use crate::vision::{PictureRows, Place};
 
 /// A sequence whose tokens from `scored_from` on are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl Trie {
 
     /// Binds the rows of a picture together where they see one another in both directions, and gives every
     /// node its place in time, height and width, from its own token and its parent's place.
-    pub(crate) fn place(&mut self, shown: &Shown) {
+    pub(crate) fn place(&mut self, shown: &PictureRows) {
         self.longest = shown.longest();
         if self.longest > 0 {
             self.bound = self.tokens.iter().map(|&t| shown.bound(t)).collect();

@@ -93,17 +93,13 @@ impl VectorModel {
         let mut sum = vec![0.0f64; self.vectors.dim()];
         let mut count = words.len();
         for word in words {
-            match self.look_up(word) {
-                Some(vector) => sum
-                    .iter_mut()
-                    .zip(vector)
-                    .for_each(|(s, x)| *s += f64::from(*x)),
-                None => {
-                    count = 0;
-                    sum.clear();
-                    break;
-                }
-            }
+            let Some(vector) = self.look_up(word) else {
+                count = 0;
+                sum.clear();
+                break;
+            };
+            let both = sum.iter_mut().zip(vector);
+            both.for_each(|(s, x)| *s += f64::from(*x));
         }
         let vector = Vector(sum.into_iter().map(|s| (s / count as f64) as f32).collect());
         PooledVectors {

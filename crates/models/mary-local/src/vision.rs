@@ -22,4 +22,4 @@ pub(crate) use album::Album;
 pub(crate) use config::{TowerConfig, VisionConfig};
 pub(crate) use encoder::{VisionEncoder, open, sees};
 pub(crate) use joint::{Joint, PictureTower, no_joint, no_tower, open as open_joint, pairs};
-pub use shown::{FIRST_SHOWN, Place, Shown};
+pub use shown::{FIRST_SHOWN, PictureRows, Place};

@@ -32,10 +32,8 @@ const SHEAF: usize = 64;
 pub fn devices(settings: &ModelSettings) -> Result<Vec<ModelSettings>, ModelError> {
     let text = settings.device.as_deref().unwrap_or("cpu");
     let names: Vec<&str> = text.split(',').map(str::trim).collect();
-    let kinds = names
-        .iter()
-        .map(|name| Device::parse(Some(name)))
-        .collect::<Result<Vec<_>, _>>()?;
+    let kinds = names.iter().map(|name| Device::parse(Some(name)));
+    let kinds = kinds.collect::<Result<Vec<_>, _>>()?;
     let gpus = kinds.iter().filter(|d| matches!(d, Device::Cuda(_)));
     if ![0, kinds.len()].contains(&gpus.count()) {
         return Err(
@@ -81,13 +79,12 @@ struct Workers {
 
 impl Workers {
     fn new(mut card: ModelCard, members: Vec<LocalModel>) -> Self {
-        let places: Vec<&str> = members
+        let places = members
             .iter()
-            .filter_map(|m| m.card().conventions.get("device"))
-            .map(String::as_str)
-            .collect();
-        card.conventions
-            .insert("device".to_owned(), places.join("; "));
+            .filter_map(|m| m.card().conventions.get("device"));
+        let places: Vec<&str> = places.map(String::as_str).collect();
+        let places = places.join("; ");
+        card.conventions.insert("device".to_owned(), places);
         Self { members, card }
     }
 
@@ -96,10 +93,12 @@ impl Workers {
     }
 }
 
+type Sheaf<A> = Vec<(Ticket, Result<Reply<A>, ModelError>)>;
+
 /// What a worker says to the queue.
 enum Note<A> {
     Wants,
-    Gives(Vec<(Ticket, Result<Reply<A>, ModelError>)>),
+    Gives(Sheaf<A>),
     /// Is gone, whatever it still had.
     Leaves,
 }
@@ -112,7 +111,7 @@ struct Window<'a, Q, A> {
     stock: VecDeque<Job<Q>>,
     /// A round is being taken; at its end the worker hears "nothing now" once.
     in_round: bool,
-    sheaf: Vec<(Ticket, Result<Reply<A>, ModelError>)>,
+    sheaf: Sheaf<A>,
     stopped: &'a AtomicBool,
 }
 
@@ -194,25 +193,19 @@ impl<Q, A> Dispatch<'_, Q, A> {
 
     fn wants(&mut self, worker: usize) {
         let round = self.round();
-        let waits = round.is_empty() && self.held.get(worker) == Some(&0);
+        let waits = round.is_empty() && self.held[worker] == 0;
         if waits && self.held.iter().any(|h| *h > 0) && !self.stopped.load(Ordering::Relaxed) {
             // Answers on their way elsewhere may bring new questions.
             self.parked.push(worker);
             return;
         }
-        if let Some(held) = self.held.get_mut(worker) {
-            *held += round.len();
-        }
-        if let Some(rounds) = self.rounds.get(worker) {
-            let _ = rounds.send(round);
-        }
+        self.held[worker] += round.len();
+        let _ = self.rounds[worker].send(round);
     }
 
-    fn gives(&mut self, worker: usize, sheaf: Vec<(Ticket, Result<Reply<A>, ModelError>)>) {
+    fn gives(&mut self, worker: usize, sheaf: Sheaf<A>) {
         for (ticket, answer) in sheaf {
-            if let Some(held) = self.held.get_mut(worker) {
-                *held = held.saturating_sub(1);
-            }
+            self.held[worker] = self.held[worker].saturating_sub(1);
             if !self.stopped.load(Ordering::Relaxed) && self.queue.answer(ticket, answer).is_break()
             {
                 self.stopped.store(true, Ordering::Relaxed);
@@ -224,11 +217,7 @@ impl<Q, A> Dispatch<'_, Q, A> {
         match note {
             Note::Wants => return self.wants(worker),
             Note::Gives(sheaf) => self.gives(worker, sheaf),
-            Note::Leaves => {
-                if let Some(held) = self.held.get_mut(worker) {
-                    *held = 0;
-                }
-            }
+            Note::Leaves => self.held[worker] = 0,
         }
         for parked in std::mem::take(&mut self.parked) {
             self.wants(parked);

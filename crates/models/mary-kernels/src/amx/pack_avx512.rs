@@ -9,12 +9,12 @@ use super::{DEPTH, TILE, TILE_LEN};
 
 /// A factor from some row and column on: places, and numbers from one row in memory to the next.
 #[derive(Clone, Copy)]
-pub(super) struct Source {
+pub(super) struct Strided {
     pub(super) at: *const f32,
     pub(super) step: usize,
 }
 
-impl Source {
+impl Strided {
     /// Sixteen numbers of row `row` in memory from `column` on; those from `end` on are zero.
     ///
     /// # Safety
@@ -42,7 +42,7 @@ impl Source {
 /// of all planes.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 pub(super) unsafe fn a_rows<const SCALED: bool>(
-    from: Source,
+    from: Strided,
     (rows, depth): (usize, usize),
     scale: f32,
     out: &mut [u16],
@@ -68,7 +68,7 @@ pub(super) unsafe fn a_rows<const SCALED: bool>(
 /// As for [`a_rows`], of the transpose.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 pub(super) unsafe fn a_columns(
-    from: Source,
+    from: Strided,
     (rows, depth): (usize, usize),
     scale: f32,
     out: &mut [u16],
@@ -117,7 +117,7 @@ fn write_row(tiles: &mut [u16], row: usize, planes: [__m512i; 3]) {
 /// As for [`a_rows`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 pub(super) unsafe fn b_rows(
-    from: Source,
+    from: Strided,
     (outputs, depth): (usize, usize),
     planes: usize,
     out: &mut [u16],
@@ -147,7 +147,7 @@ pub(super) unsafe fn b_rows(
 /// As for [`a_rows`], of the transpose.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 pub(super) unsafe fn b_columns(
-    from: Source,
+    from: Strided,
     (outputs, depth): (usize, usize),
     planes: usize,
     out: &mut [u16],

@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 
 use super::kernel::{self, Block, Share};
-use super::pack_avx512::{self as pack, Source};
+use super::pack_avx512::{self as pack, Strided};
 use super::{A_PLANES, DEPTH, Edge, TILE, TILE_LEN, Tiles};
 use crate::aligned::Aligned;
 
@@ -55,12 +55,12 @@ impl<'a> Factor<'a> {
     }
 
     /// The part from a row and a column on.
-    fn from(&self, row: usize, column: usize) -> Source {
+    fn from(&self, row: usize, column: usize) -> Strided {
         let (row, column) = match self.turned {
             true => (column, row),
             false => (row, column),
         };
-        Source {
+        Strided {
             at: self.data[row * self.step + column..].as_ptr(),
             step: self.step,
         }

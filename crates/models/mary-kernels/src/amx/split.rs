@@ -3,7 +3,7 @@
 use crate::simd;
 
 #[cfg(target_arch = "x86_64")]
-use super::pack_avx512::{self, Source};
+use super::pack_avx512::{self, Strided};
 use super::{A_PLANES, DEPTH, TILE, TILE_LEN};
 
 /// How many bfloat16 numbers it takes to hold each of these: one, two or three. Looks on this thread alone.
@@ -46,7 +46,7 @@ pub(super) fn pack_strip(rows: &[f32], inputs: usize, planes: usize, out: &mut [
         && inputs.is_multiple_of(DEPTH)
         && out.len() >= inputs / DEPTH * planes * TILE_LEN
     {
-        let from = Source {
+        let from = Strided {
             at: rows.as_ptr(),
             step: inputs,
         };
@@ -92,7 +92,7 @@ pub(super) fn split_rows(rows: &[f32], inputs: usize, out: &mut [u16]) {
         && inputs.is_multiple_of(DEPTH)
         && out.len() >= inputs / DEPTH * A_PLANES * TILE_LEN
     {
-        let from = Source {
+        let from = Strided {
             at: rows.as_ptr(),
             step: inputs,
         };

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 #[cfg(target_arch = "x86_64")]
 use super::DEPTH;
 #[cfg(target_arch = "x86_64")]
-use super::pack_avx512::{self, Source};
+use super::pack_avx512::{self, Strided};
 pub use super::split::planes_here;
 use super::split::{pack_strip, split_rows};
 use super::{A_PLANES, TILE, TILE_LEN, depth_tiles};
@@ -221,7 +221,7 @@ impl Activations {
         for top in (0..rows).step_by(TILE) {
             let at = (first + top) / TILE * strip + column / DEPTH * A_PLANES * TILE_LEN;
             let tiles = &mut self.data[at..][..A_PLANES * TILE_LEN];
-            let from = Source {
+            let from = Strided {
                 at: x[top * stride..].as_ptr(),
                 step: stride,
             };

@@ -117,7 +117,7 @@ impl Weights {
         all
     }
 
-    fn of(&self, place: usize) -> (usize, &[i32]) {
+    fn at(&self, place: usize) -> (usize, &[i32]) {
         let weights = &self.weights[self.starts[place]..self.starts[place + 1]];
         (self.firsts[place], weights)
     }
@@ -152,7 +152,7 @@ fn across(picture: &Picture, width: usize, filter: Filter) -> Picture {
     for y in 0..picture.height() {
         let row = picture.row(y);
         for x in 0..width {
-            let (first, weights) = weights.of(x);
+            let (first, weights) = weights.at(x);
             let mut sums = [HALF; 3];
             for (pixel, weight) in row[first * 3..].chunks_exact(3).zip(weights) {
                 for (sum, part) in sums.iter_mut().zip(pixel) {
@@ -170,7 +170,7 @@ fn down(picture: &Picture, height: usize, filter: Filter) -> Picture {
     let mut rgb = Vec::with_capacity(picture.width() * height * 3);
     let mut sums = vec![HALF; picture.width() * 3];
     for y in 0..height {
-        let (first, weights) = weights.of(y);
+        let (first, weights) = weights.at(y);
         sums.fill(HALF);
         for (i, weight) in weights.iter().enumerate() {
             for (sum, part) in sums.iter_mut().zip(picture.row(first + i)) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::config::{Activation, Architecture};
 use crate::kernels::{Alibi, Backend, Extent, Groups, NormOf};
-use crate::vision::Shown;
+use crate::vision::PictureRows;
 
 /// Vectors that are looked up, and how many there are.
 pub(crate) struct TableOf<B: Backend> {
@@ -95,7 +95,7 @@ pub(crate) struct Workspace<T> {
     /// The rows of pictures in the present batch.
     pub given: Vec<f32>,
     /// Rows that stand in the place of tokens' vectors.
-    pub shown: Option<Arc<Shown>>,
+    pub shown: Option<Arc<PictureRows>>,
     /// What the last pass was part of.
     pub writing: bool,
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mary_contract::{Image, ModelError, Part, Prompt};
 
 use super::encoder::{EncodedPicture, VisionEncoder};
-use super::shown::Shown;
+use super::shown::PictureRows;
 use crate::errors::{bad_model, bad_request};
 
 type Hash = [u8; 32];
@@ -14,7 +14,7 @@ type Hash = [u8; 32];
 #[derive(Default)]
 pub(crate) struct Album<'a> {
     encoder: Option<&'a VisionEncoder>,
-    shown: Arc<Shown>,
+    shown: Arc<PictureRows>,
     pictures: HashMap<Hash, Result<(u32, Arc<EncodedPicture>), ModelError>>,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Album<'a> {
         let Some(encoder) = encoder else {
             return Self::default();
         };
-        let mut shown = Shown::new(encoder.width, encoder.both_ways());
+        let mut shown = PictureRows::new(encoder.width, encoder.both_ways());
         let mut pictures = HashMap::new();
         for image in prompts.flat_map(images) {
             let hash = *blake3::hash(&image.data).as_bytes();
@@ -54,7 +54,7 @@ impl<'a> Album<'a> {
         }
     }
 
-    pub(crate) fn shown(&self) -> &Arc<Shown> {
+    pub(crate) fn shown(&self) -> &Arc<PictureRows> {
         &self.shown
     }
 

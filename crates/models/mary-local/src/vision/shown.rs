@@ -13,7 +13,7 @@ pub(crate) struct Grid {
 
 /// The rows of all pictures that a computation may need.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Shown {
+pub struct PictureRows {
     width: usize,
     data: Vec<f32>,
     /// By first row; none where a model does not turn by places.
@@ -32,7 +32,7 @@ pub struct Place {
     next: u32,
 }
 
-impl Shown {
+impl PictureRows {
     /// None yet, in a stream of this width.
     pub fn new(width: usize, both_ways: bool) -> Self {
         Self {
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn words_go_on_after_the_longer_side_of_a_picture() {
-        let mut shown = Shown::new(1, false);
+        let mut shown = PictureRows::new(1, false);
         shown.add(&[0.0; 4], Some((2, 2)));
         let first = shown.add(&[0.0; 6], Some((2, 3)));
         let mut tokens = vec![7, 8];
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_picture_that_sees_both_ways_is_not_cut() {
-        let mut shown = Shown::new(1, true);
+        let mut shown = PictureRows::new(1, true);
         let first = shown.add(&[0.0; 4], None);
         let tokens = [7, first, first + 1, first + 2, first + 3, 8, 9];
         assert_eq!(shown.cut(&tokens, 1), 1);

@@ -262,7 +262,7 @@ impl Distribution {
     };
 
     /// Of all logits of a vocabulary.
-    pub fn of(logits: &[f32], look: Look<'_>) -> Self {
+    pub fn from_logits(logits: &[f32], look: Look<'_>) -> Self {
         let blocks = logits.chunks(COLUMNS).enumerate();
         blocks.fold(Self::NOTHING, |whole, (i, block)| {
             whole.join(sums(block, look.block(i * COLUMNS, block.len())))
@@ -410,7 +410,7 @@ mod tests {
         // Probabilities 1/2, 1/4, 1/8, 1/8, shifted by a constant that must not matter.
         let logits = [0.5f32, 0.25, 0.125, 0.125].map(|p| p.ln() + 3.0);
         let marks = [0.0, 1.0, 0.0, 1.0];
-        let whole = Distribution::of(&logits, look(Some(&marks)));
+        let whole = Distribution::from_logits(&logits, look(Some(&marks)));
         let (logprob, seen) = whole.token(logits[1], 2, look(Some(&marks)));
         assert!((logprob - 0.25f32.ln()).abs() < 1e-6);
         assert!((f64::from(seen.entropy) - 1.75 * std::f64::consts::LN_2).abs() < 1e-6);
@@ -433,7 +433,7 @@ mod tests {
         let marks: Vec<f32> = (0..logits.len())
             .map(|n| f32::from(u8::from(n % 3 == 1)))
             .collect();
-        let whole = Distribution::of(&logits, look(Some(&marks)));
+        let whole = Distribution::from_logits(&logits, look(Some(&marks)));
         let exact = |keep: &dyn Fn(usize) -> f64| -> f64 {
             let all = logits.iter().enumerate();
             all.map(|(n, &x)| keep(n) * f64::from(x).exp()).sum()
@@ -449,7 +449,7 @@ mod tests {
         assert_eq!(impossible, f32::NEG_INFINITY);
         // A broken number is noticed.
         logits[5] = f32::NAN;
-        let broken = Distribution::of(&logits, look(None));
+        let broken = Distribution::from_logits(&logits, look(None));
         assert!(broken.token(9.0, 1, look(None)).0.is_nan());
     }
 

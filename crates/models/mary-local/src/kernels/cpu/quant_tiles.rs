@@ -38,13 +38,11 @@ pub fn supports(blocks: &Blocks) -> bool {
 
 /// The matrices of a layer; `None` where some are not multiplied here.
 pub fn parts(layer: &Linear) -> Option<Vec<&Blocks>> {
-    fn of(part: &Matrix) -> Option<&Blocks> {
-        match part {
-            Matrix::Blocks(q) => Some(&q.blocks).filter(|blocks| supports(blocks)),
-            _ => None,
-        }
-    }
-    layer.parts.iter().map(of).collect()
+    let parts = layer.parts.iter().map(|part| match part {
+        Matrix::Blocks(q) => Some(&q.blocks).filter(|blocks| supports(blocks)),
+        _ => None,
+    });
+    parts.collect()
 }
 
 /// `out = x · Wᵀ`, or `out += …`, on all threads; `out` has `stride` numbers a row.

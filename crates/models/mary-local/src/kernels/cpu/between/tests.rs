@@ -58,7 +58,7 @@ fn layers(cpu: &Cpu, gated: bool, biased: bool) -> Layers {
 }
 
 /// The stream, the queries, keys and values, and the cache, all as bits.
-type Found = Vec<Vec<u32>>;
+type Bits = Vec<Vec<u32>>;
 
 struct Case {
     rows: usize,
@@ -69,7 +69,7 @@ struct Case {
 }
 
 impl Case {
-    fn run(&self, cpu: &Cpu, of: &Layers, at_once: bool) -> Found {
+    fn run(&self, cpu: &Cpu, of: &Layers, at_once: bool) -> Bits {
         let rows = self.rows;
         let mut batch = Batch::default();
         batch.push(&vec![1; rows], &[], 5);
