@@ -9,78 +9,28 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, Citation, DataError, DataSource, Finish, ForPeople, Generate, Generated, Item, Items,
-    Judgement, Needs, Param, Prompt, PromptForm, Reply, Request, Response, Sampling, Score, Start,
-    Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
+    Ask, DataError, DataSource, Finish, ForPeople, Generate, Generated, Item, Items, Judgement,
+    Needs, Prompt, PromptForm, Reply, Request, Response, Sampling, Score, Start, Target, Task,
+    TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 use mary_generators::{Stream, below, shuffle, stream};
 
+use crate::cards::{card, conventions};
 use crate::choice::{self, By, failed};
 use crate::settings::{choose, no_shots, number};
 
-static PARAMS: [Param; 4] = [
-    Param::new(
-        "source",
-        "fresh",
-        "fresh, published",
-        "Items made from the seed, or the published files in the folder `data`.",
-    ),
-    Param::new(
-        "data",
-        "",
-        "a path",
-        "With source=published: the folder with spell.tsv, del_char.tsv and the other files of CUTE.",
-    ),
-    Param::new(
-        "n",
-        "24",
-        "a number from 1 to 500",
-        "Fresh items of each of the seven tasks; every second one on a random string.",
-    ),
-    Param::new(
-        "mode",
-        "score",
-        "score, generate",
-        "Compare the log-probabilities of four answers, or let the model write one (published items \
-            are always written).",
-    ),
-];
-
-static CARD: TaskCard = TaskCard {
-    id: text("psychometric/characters"),
-    family: text("psychometric"),
-    version: 1,
-    title: text("Character knowledge"),
-    about: text(
-        "A model reads tokens, not letters. Does it know which letters its words are made of? Spelling a \
-            word, joining letters, naming a letter of a word, inserting, deleting, replacing and swapping \
-            letters, on words and on random strings, after four worked examples.",
-    ),
-    chance: Some(0.25),
-    human: None,
-    params: Param::list(&PARAMS),
-    dataset: None,
-    citation: Citation {
-        text: text(
-            "Lukas Edman, Helmut Schmid and Alexander Fraser. 2024. CUTE: Measuring LLMs' Understanding \
-            of Their Tokens. EMNLP 2024.",
-        ),
-        link: text("arXiv:2409.15452"),
-    },
-    starter: None,
-    content: None,
-};
+static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/characters"));
 
 #[derive(Debug, Clone, Copy)]
 pub struct Characters;
 
 pub static CHARACTERS: Characters = Characters;
 
-/// What is done with letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CharacterTask {
     Spell,
     Join,
     Contains,
@@ -90,7 +40,7 @@ enum Kind {
     Swap,
 }
 
-impl Kind {
+impl CharacterTask {
     const ALL: [Self; 7] = [
         Self::Spell,
         Self::Join,
@@ -188,7 +138,7 @@ fn replaced(word: &[char], at: usize, new: char) -> Vec<char> {
 }
 
 /// A problem about this word; nothing where the word does not suit (too few letters that occur once).
-fn problem(kind: Kind, rng: &mut Stream, word: &[char]) -> Option<Problem> {
+fn problem(kind: CharacterTask, rng: &mut Stream, word: &[char]) -> Option<Problem> {
     let shown: String = word.iter().collect();
     let mut places = single(word);
     shuffle(rng, &mut places);
@@ -198,31 +148,27 @@ fn problem(kind: Kind, rng: &mut Stream, word: &[char]) -> Option<Problem> {
     let text = |letters: &[char]| letters.iter().collect::<String>();
     let ask = |given: &[&str]| kind.question(given);
     let (question, answer, mut wrong): (String, String, Vec<String>) = match kind {
-        Kind::Spell | Kind::Join => {
-            let show = |letters: &[char]| match kind {
-                Kind::Spell => spaced(letters),
-                _ => text(letters),
-            };
+        CharacterTask::Spell | CharacterTask::Join => {
             let mistakes = [
                 swapped(word, at, other),
                 replaced(word, at, new),
                 replaced(word, other, absent(rng, word)),
             ];
-            let given = match kind {
-                Kind::Spell => shown.clone(),
-                _ => spaced(word),
+            let (given, show): (String, fn(&[char]) -> String) = match kind {
+                CharacterTask::Spell => (shown.clone(), spaced),
+                _ => (spaced(word), |letters| letters.iter().collect()),
             };
             let wrong = mistakes.iter().map(|m| show(m)).collect();
             (ask(&[&given])?, show(word), wrong)
         }
-        Kind::Contains => {
+        CharacterTask::Contains => {
             let mut free: Vec<char> = ('a'..='z').filter(|c| !word.contains(c)).collect();
             shuffle(rng, &mut free);
             let wrong = free.iter().take(3).map(char::to_string).collect();
             let question = format!("Name a letter of the word \"{shown}\".");
             (question, letter.to_string(), wrong)
         }
-        Kind::Insert => {
+        CharacterTask::Insert => {
             let inserted = |after: usize| {
                 let of = word.iter().enumerate();
                 of.flat_map(|(i, c)| [Some(*c), (i == after).then_some(new)])
@@ -233,7 +179,7 @@ fn problem(kind: Kind, rng: &mut Stream, word: &[char]) -> Option<Problem> {
             let question = ask(&[&new.to_string(), &letter.to_string(), &shown])?;
             (question, inserted(at), elsewhere.collect())
         }
-        Kind::Delete => {
+        CharacterTask::Delete => {
             let without = |gone: usize| {
                 let of = word.iter().enumerate();
                 of.filter(|(i, _)| *i != gone)
@@ -244,14 +190,14 @@ fn problem(kind: Kind, rng: &mut Stream, word: &[char]) -> Option<Problem> {
             let question = ask(&[&letter.to_string(), &shown])?;
             (question, without(at), elsewhere.collect())
         }
-        Kind::Substitute => {
+        CharacterTask::Substitute => {
             let elsewhere = (0..word.len()).filter(|i| *i != at);
             let mut wrong: Vec<String> = elsewhere.map(|i| text(&replaced(word, i, new))).collect();
             wrong.push(shown.clone());
             let question = ask(&[&letter.to_string(), &new.to_string(), &shown])?;
             (question, text(&replaced(word, at, new)), wrong)
         }
-        Kind::Swap => {
+        CharacterTask::Swap => {
             let mut wrong = vec![shown.clone()];
             let pairs = (0..word.len()).flat_map(|i| (i + 1..word.len()).map(move |j| (i, j)));
             wrong.extend(pairs.map(|(i, j)| text(&swapped(word, i, j))));
@@ -301,7 +247,11 @@ fn line(problem: &Problem) -> String {
 
 /// Worked examples and `n` problems of a kind, alternately on words and on random strings. No word of
 /// an example is asked about.
-fn fresh(seed: u64, kind: Kind, n: usize) -> Result<(String, Vec<(bool, Problem)>), TaskError> {
+fn fresh(
+    seed: u64,
+    kind: CharacterTask,
+    n: usize,
+) -> Result<(String, Vec<(bool, Problem)>), TaskError> {
     let mut rng = stream(seed, &format!("psychometric/characters/{}", kind.name()));
     let mut words = words();
     shuffle(&mut rng, &mut words);
@@ -339,7 +289,7 @@ fn fresh(seed: u64, kind: Kind, n: usize) -> Result<(String, Vec<(bool, Problem)
 }
 
 /// One published file: the examples before its questions are its own first lines.
-fn published(path: &Path, kind: Kind) -> Result<(String, Vec<Problem>), TaskError> {
+fn published(path: &Path, kind: CharacterTask) -> Result<(String, Vec<Problem>), TaskError> {
     let whole = mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA).map_err(|e| {
         DataError::Damaged {
             path: path.to_owned(),
@@ -415,7 +365,7 @@ fn item(
     id: String,
     setup: CharacterSettings,
     form: PromptForm,
-    (kind, random): (Kind, bool),
+    (kind, random): (CharacterTask, bool),
     (examples, problem, place): (&str, &Problem, usize),
 ) -> Item {
     let question = format!("{examples}{} Answer:", problem.question);
@@ -480,7 +430,7 @@ impl Task for Characters {
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
         let setup = CharacterSettings::read(settings)?;
         let mut items = Vec::new();
-        for kind in Kind::ALL {
+        for kind in CharacterTask::ALL {
             if setup.fresh {
                 let (examples, problems) = fresh(settings.seed, kind, setup.n)?;
                 for (index, (random, problem)) in problems.iter().enumerate() {
@@ -522,33 +472,10 @@ impl Task for Characters {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = CharacterSettings::read(settings) else {
+        let Ok(_) = CharacterSettings::read(settings) else {
             return BTreeMap::new();
         };
-        let source = if setup.fresh {
-            format!("fresh items of seed {}", settings.seed)
-        } else {
-            "the published files, the first four lines of each as examples".to_owned()
-        };
-        let answer = if setup.scored {
-            "the most probable of four quoted answers of equal length, sum of token log-probabilities"
-        } else {
-            "written greedily, exact match of what stands in quotes"
-        };
-        [
-            ("source", source.as_str()),
-            (
-                "template",
-                "four worked examples and a question, in our wording",
-            ),
-            ("answer", answer),
-            (
-                "intervals",
-                "over the seven tasks; `families_fixed` over items",
-            ),
-        ]
-        .map(|(name, said)| (name.to_owned(), said.to_owned()))
-        .into()
+        conventions(&CARD, settings, &[])
     }
 }
 
@@ -610,7 +537,7 @@ mod tests {
     #[test]
     fn every_answer_is_what_another_solver_finds_and_no_wrong_one_is() {
         for seed in 0..4 {
-            for kind in Kind::ALL {
+            for kind in CharacterTask::ALL {
                 let (examples, problems) = fresh(seed, kind, 60).unwrap();
                 assert_eq!(examples.lines().count(), EXAMPLES);
                 for (_, p) in &problems {
@@ -661,14 +588,16 @@ mod tests {
         let path = folder.path().join("ins_char.tsv");
         let rows: String = (0..6).map(|_| "m\th\tthe\tthme\n").collect();
         std::fs::write(&path, format!("input1\tinput2\tinput3\tlabel\n{rows}")).unwrap();
-        let (examples, asked) = published(&path, Kind::Insert).unwrap();
+        let (examples, asked) = published(&path, CharacterTask::Insert).unwrap();
         assert_eq!((examples.lines().count(), asked.len()), (4, 2));
         assert_eq!(
             solved(&asked[0].question).as_deref(),
             Some(asked[0].answer.as_str())
         );
         std::fs::write(&path, "input1\tlabel\nonly\n").unwrap();
-        let error = published(&path, Kind::Insert).unwrap_err().to_string();
+        let error = published(&path, CharacterTask::Insert)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(":2:"), "{error}");
     }
 

@@ -16,7 +16,6 @@ pub(crate) enum By {
 
 /// Names of the verdicts under both conventions.
 pub(crate) const SUM: &str = "sum_logprob";
-/// See [`SUM`].
 pub(crate) const MEAN: &str = "mean_logprob";
 
 /// Judges scored candidates under both conventions.

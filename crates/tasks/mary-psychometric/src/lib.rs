@@ -2,32 +2,27 @@
 //! and when in training each grows.
 
 pub mod analogies;
-pub mod characters;
+mod cards;
+mod characters;
 mod choice;
 mod exhibits;
-pub mod grammar;
+mod grammar;
 pub mod matrices;
 pub mod numbers;
 mod observed;
 mod offers;
-pub mod potemkin;
-pub mod published;
+mod potemkin;
+mod published;
 mod settings;
 mod tables;
-pub mod trajectories;
+mod trajectories;
 pub mod typicality;
 pub mod windows;
-pub mod word_age;
+mod word_age;
 
 use std::sync::Arc;
 
-use mary_contract::{Citation, Development, Exhibits, Family, RunSummary, Task, built_in};
-
-pub const CITATION: Citation = Citation::new(
-    "Raj Sanjay Shah, Khushi Bhardwaj and Sashank Varma. 2024. Development of Cognitive \
-           Intelligence in Pre-trained Language Models. EMNLP 2024.",
-    "arXiv:2407.01047",
-);
+use mary_contract::{Development, Exhibits, Family, RunSummary, Task, built_in};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Psychometric;

@@ -6,7 +6,6 @@ use mary_contract::{Ask, Layers, Observe, Observed, Pool, Reply, Request, Respon
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pooling {
     Mean,
-    /// The last token.
     Last,
     /// The first place of the sequence.
     First,
@@ -26,17 +25,8 @@ impl Pooling {
             Self::First => Pool::First,
         }
     }
-
-    pub(crate) fn words(self) -> &'static str {
-        match self {
-            Self::Mean => "mean over the text's own tokens",
-            Self::Last => "the text's last token",
-            Self::First => "the first place of the sequence",
-        }
-    }
 }
 
-/// One text read alone.
 pub(crate) fn look(text: &str, pooling: Pooling, layers: Layers) -> Ask {
     Ask::subject(Request::Observe(Observe {
         picture: None,

@@ -9,7 +9,6 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Published {
     pub citation: String,
-    /// How to read the figures.
     pub notes: Vec<String>,
     pub table_3: Vec<PublishedRow>,
     pub table_4: Vec<PublishedRow>,

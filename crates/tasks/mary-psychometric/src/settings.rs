@@ -2,9 +2,8 @@
 
 use std::str::FromStr;
 
-use mary_contract::{Param, TaskCard, TaskError, TaskSettings};
+use mary_contract::{TaskCard, TaskError, TaskSettings};
 
-/// One of a few words.
 pub(crate) fn choose<T: Copy>(
     card: &TaskCard,
     settings: &TaskSettings,
@@ -19,7 +18,6 @@ pub(crate) fn choose<T: Copy>(
         .ok_or_else(|| not_allowed(card, name, said))
 }
 
-/// A number that `fits`.
 pub(crate) fn number<T: FromStr + Copy>(
     card: &TaskCard,
     settings: &TaskSettings,
@@ -33,7 +31,6 @@ pub(crate) fn number<T: FromStr + Copy>(
         .ok_or_else(|| not_allowed(card, name, said))
 }
 
-/// Says what a parameter can be.
 pub(crate) fn not_allowed(card: &TaskCard, name: &str, said: &str) -> TaskError {
     let values = card
         .params
@@ -56,20 +53,3 @@ pub(crate) fn no_shots(card: &TaskCard, settings: &TaskSettings) -> Result<(), T
         ))),
     }
 }
-
-/// How the tokens of a text become one vector.
-pub(crate) const POOLING: Param = Param::new(
-    "pooling",
-    "mean",
-    "mean, last, first",
-    "How the tokens of a word become one vector: their mean, the last one, or the first place of \
-            the sequence (an encoder's [CLS]).",
-);
-
-/// Which layers are observed, where all of them would make a large log.
-pub(crate) const LAYERS: Param = Param::new(
-    "layers",
-    "last",
-    "last, all",
-    "The last layer, or every layer with the embedding layer as 0 (the log grows with each).",
-);

@@ -10,12 +10,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use mary_contract::training::{TOKENS_SEEN, step_of, tokens_per_step};
 use mary_contract::{
     CheckpointName, Conditions, Estimate, ModelCard, RunSummary, SummaryRow, TaskRun, variants,
 };
 
-/// A place in training.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stage {
     /// The model without its step: `hf/EleutherAI/pythia-70m`.
@@ -73,7 +71,6 @@ pub enum Part {
 }
 
 impl Ability {
-    /// The score of a task.
     pub fn score(task: &str) -> Self {
         Self {
             task: task.to_owned(),
@@ -116,7 +113,7 @@ impl Ability {
             .collect()
     }
 
-    fn of(&self, row: &SummaryRow) -> Option<Estimate> {
+    fn value_in(&self, row: &SummaryRow) -> Option<Estimate> {
         match &self.part {
             Part::Score => row.score.clone(),
             Part::Measure(name) => row
@@ -132,7 +129,6 @@ impl Ability {
     }
 }
 
-/// One checkpoint on a trajectory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Milestone {
     /// The model as it was run.
@@ -184,7 +180,6 @@ impl Trajectory {
     }
 }
 
-/// A checkpoint's place and row.
 struct Entry<'a> {
     stage: Stage,
     row: &'a SummaryRow,
@@ -419,7 +414,7 @@ fn follow(ability: Ability, size: &str, entries: &[Entry<'_>]) -> Option<Traject
                 } else {
                     steps
                 },
-                value: ability.of(entry.row)?,
+                value: ability.value_in(entry.row)?,
                 doubt: None,
             })
         })
@@ -477,7 +472,6 @@ fn label(size: &str, sizes: &BTreeSet<String>) -> String {
     own
 }
 
-/// Marks scores that leave the trend.
 fn doubt_spikes(milestones: &mut [Milestone]) {
     let places: Vec<usize> = (0..milestones.len())
         .filter(|&i| milestones[i].doubt.is_none())

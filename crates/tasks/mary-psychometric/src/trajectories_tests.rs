@@ -1,5 +1,7 @@
 //! Places in training, and what is doubted.
 
+use mary_contract::training::TOKENS_SEEN;
+
 use super::*;
 use crate::windows::simulated;
 

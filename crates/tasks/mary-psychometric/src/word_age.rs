@@ -7,15 +7,17 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use mary_contract::{
     Ask, DataError, DataSource, Details, ErrorKind, Item, ItemSource, Items, Judgement, Metric,
-    Needs, Param, Prompt, Reply, Request, Response, Score, Scoring, Start, Target, Task, TaskCard,
-    TaskError, TaskSettings, text,
+    Needs, Prompt, Reply, Request, Response, Score, Scoring, Start, Target, Task, TaskCard,
+    TaskError, TaskSettings,
 };
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::cards::{card, conventions};
 use crate::choice::failed;
 use crate::settings::{no_shots, number};
 use crate::tables;
@@ -25,47 +27,7 @@ pub const ID: &str = "psychometric/word-age";
 pub const WORD: &str = "word";
 const AGE: &str = " @ ";
 
-static PARAMS: [Param; 3] = [
-    Param::new(
-        "norms_file",
-        "",
-        "a path",
-        "A CSV file with the columns word,age: when children know the word, in months. Without it the words \
-                of the small world are asked, which have no ages.",
-    ),
-    Param::new(
-        "contexts_file",
-        "",
-        "a path",
-        "A text file, one sentence a line, in which every word occurs. Without it: six short carriers \
-                (\"Look at the …\"), which fit nouns.",
-    ),
-    Param::new(
-        "contexts",
-        "8",
-        "a number",
-        "Most contexts of a word, the first ones of the file.",
-    ),
-];
-
-static CARD: TaskCard = TaskCard {
-    id: text(ID),
-    family: text("psychometric"),
-    version: 1,
-    title: text("Words: surprisal, and over checkpoints the age of acquisition"),
-    about: text(
-        "The surprisal of a word in its contexts, in bits (after Chang and Bergen 2022). Over the checkpoints \
-            of a sweep a word's surprisal falls; the point halfway between its start and its end is the word's \
-            age of acquisition, which the report sets against the ages at which children know it.",
-    ),
-    chance: None,
-    human: None,
-    params: Param::list(&PARAMS),
-    dataset: None,
-    citation: crate::CITATION,
-    starter: None,
-    content: None,
-};
+static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/word-age"));
 
 #[derive(Debug, Clone, Copy)]
 pub struct WordAge;
@@ -99,7 +61,6 @@ impl Norm {
         }
     }
 
-    /// From the tag.
     pub fn of_tag(tag: &str) -> Self {
         let split = tag
             .rsplit_once(AGE)
@@ -299,26 +260,7 @@ impl Task for WordAge {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let say = |name: &str, text: &str| (name.to_owned(), text.to_owned());
-        let file = |name: &str, without: &str| match settings.param(&CARD, name) {
-            "" => without.to_owned(),
-            path => path.to_owned(),
-        };
-        BTreeMap::from([
-            say("scale", "bits"),
-            say(
-                "score",
-                "surprisal of the word after its context, sum over its tokens; smaller is better known",
-            ),
-            say(
-                "norms",
-                &file("norms_file", "the small world's words, no ages"),
-            ),
-            say(
-                "contexts",
-                &file("contexts_file", "six carriers of ours, for nouns"),
-            ),
-        ])
+        conventions(&CARD, settings, &[])
     }
 }
 

@@ -4,13 +4,9 @@ use crate::observed::cosine;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Quad<'a> {
-    /// First word of the stem.
     pub a: &'a [f64],
-    /// Second word of the stem.
     pub b: &'a [f64],
-    /// First word of a choice.
     pub c: &'a [f64],
-    /// Second word of a choice.
     pub d: &'a [f64],
 }
 

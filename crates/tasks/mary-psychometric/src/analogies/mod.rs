@@ -8,7 +8,7 @@ mod vectors;
 
 use std::path::Path;
 
-use mary_contract::{Citation, ItemSource, Param, Target, TaskCard, TaskError, TaskSettings};
+use mary_contract::{ItemSource, Target, TaskCard, TaskError, TaskSettings};
 
 pub use prompting::{ANALOGIES_PROMPTING, AnalogiesPrompting};
 pub use sat::{Question, WordPair};
@@ -17,32 +17,9 @@ pub use vectors::{ANALOGIES_VECTORS, AnalogiesVectors};
 
 use crate::settings::choose;
 
-const QUESTIONS: Param = Param::new(
-    "questions",
-    "own",
-    "own, sat",
-    "Questions written for Mary, or the user's file in the SAT layout (Turney's 374 questions are \
-            given out on request only).",
-);
-const QUESTIONS_FILE: Param = Param::new(
-    "questions_file",
-    "",
-    "a path",
-    "With questions=sat: the file of questions.",
-);
-
-const CITATION: Citation = Citation::new(
-    "Peter D. Turney. 2005. Measuring semantic similarity by latent relational analysis. IJCAI. \
-           Protocol of Shah et al. 2024, Appendix B.4.1.",
-    "arXiv:2407.01047",
-);
-
 /// What people are asked about a pair and five others.
 const TO_PEOPLE: &str =
     "The two words are related in some way. Choose the pair that is related in the same way.";
-
-/// Chance of one in five.
-const CHANCE: Option<f64> = Some(0.2);
 
 fn questions(card: &TaskCard, settings: &TaskSettings) -> Result<Vec<Question>, TaskError> {
     let own = choose(
@@ -66,13 +43,6 @@ fn item_source(card: &TaskCard, settings: &TaskSettings) -> ItemSource {
     match settings.param(card, "questions") {
         "own" => ItemSource::Fresh,
         _ => ItemSource::File,
-    }
-}
-
-fn source_convention(card: &TaskCard, settings: &TaskSettings) -> String {
-    match settings.param(card, "questions") {
-        "sat" => format!("SAT layout, {}", settings.param(card, "questions_file")),
-        _ => "questions of our own".into(),
     }
 }
 

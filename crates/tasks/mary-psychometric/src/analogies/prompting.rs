@@ -2,43 +2,20 @@
 //! describes this prompt and prints none for analogies: the wording is ours.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
     Ask, DataSource, Finish, ForPeople, Generate, Generated, InForce, Item, ItemSource, Items,
-    Judgement, Needs, Param, Prompt, Reply, Request, Response, Sampling, Scoring, Target, Task,
-    TaskCard, TaskError, TaskSettings, UnscoredReason, text,
+    Judgement, Needs, Prompt, Reply, Request, Response, Sampling, Scoring, Target, Task, TaskCard,
+    TaskError, TaskSettings, UnscoredReason,
 };
 
-use super::{
-    QUESTIONS, QUESTIONS_FILE, Question, id, item_source, questions, source_convention, target,
-    written,
-};
+use super::{Question, id, item_source, questions, target, written};
+use crate::cards::{card, conventions};
 use crate::choice::failed;
 use crate::settings::{no_shots, number};
 
-static PARAMS: [Param; 3] = [
-    QUESTIONS,
-    QUESTIONS_FILE,
-    Param::new("temperature", "0", "0 or more", "Of the answers."),
-];
-
-static CARD: TaskCard = TaskCard {
-    id: text("psychometric/analogies-prompting"),
-    family: text("psychometric"),
-    version: 1,
-    title: text("Analogies by prompting"),
-    about: text(
-        "The model is shown a pair and five others and asked which of them is related in the same way.",
-    ),
-    chance: super::CHANCE,
-    human: None,
-    params: Param::list(&PARAMS),
-    dataset: None,
-    citation: super::CITATION,
-    // Models that only continue text do not answer it.
-    starter: None,
-    content: None,
-};
+static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/analogies-prompting"));
 
 const LETTERS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 
@@ -137,20 +114,7 @@ impl Task for AnalogiesPrompting {
         let Ok(temperature) = read(settings) else {
             return BTreeMap::new();
         };
-        let say = |name: &str, text: &str| (name.to_owned(), text.to_owned());
-        BTreeMap::from([
-            say("source", &source_convention(&CARD, settings)),
-            say(
-                "template",
-                "guidelines, query and options; the wording is ours",
-            ),
-            say(
-                "answer",
-                &format!("generated, temperature {temperature}, at most 12 tokens"),
-            ),
-            say("parser", "the letter at the beginning, or the pair itself"),
-            say("unparsed", "left out of the score; wrong in `accuracy`"),
-        ])
+        conventions(&CARD, settings, &[("temperature", temperature.to_string())])
     }
 }
 

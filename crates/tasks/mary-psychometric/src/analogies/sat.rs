@@ -12,15 +12,12 @@ use mary_contract::{DataError, TaskError};
 /// Two words that belong together somehow.
 pub type WordPair = [String; 2];
 
-/// One question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     /// Where it is from, as the file says.
     pub source: String,
     pub stem: WordPair,
-    /// Candidates for C and D.
     pub choices: Vec<WordPair>,
-    /// Index of the right one.
     pub correct: usize,
 }
 

@@ -1,33 +1,20 @@
 //! Analogies by surprisal: the most probable of "A is to B as C is to D".
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, DataSource, ForPeople, InForce, Item, ItemSource, Items, Judgement, Needs, Param, Prompt,
-    Reply, Request, Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError,
-    TaskSettings, Ties, text,
+    Ask, DataSource, ForPeople, InForce, Item, ItemSource, Items, Judgement, Needs, Prompt, Reply,
+    Request, Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings,
+    Ties,
 };
 
-use super::{QUESTIONS, QUESTIONS_FILE, id, item_source, questions, source_convention, target};
+use super::{id, item_source, questions, target};
+use crate::cards::{card, conventions};
 use crate::choice::{self, By, failed};
 use crate::settings::no_shots;
 
-static PARAMS: [Param; 2] = [QUESTIONS, QUESTIONS_FILE];
-
-static CARD: TaskCard = TaskCard {
-    id: text("psychometric/analogies-surprisal"),
-    family: text("psychometric"),
-    version: 1,
-    title: text("Analogies by surprisal"),
-    about: text("Which of five sentences \"A is to B as C is to D\" is the most probable?"),
-    chance: super::CHANCE,
-    human: None,
-    params: Param::list(&PARAMS),
-    dataset: None,
-    citation: super::CITATION,
-    starter: Some(66),
-    content: None,
-};
+static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/analogies-surprisal"));
 
 #[derive(Debug, Clone, Copy)]
 pub struct AnalogiesSurprisal;
@@ -106,17 +93,6 @@ impl Task for AnalogiesSurprisal {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let say = |name: &str, text: &str| (name.to_owned(), text.to_owned());
-        BTreeMap::from([
-            say("source", &source_convention(&CARD, settings)),
-            say("template", "A is to B as C is to D, plain text"),
-            say(
-                "answer",
-                "the most probable sentence, sum of token log-probabilities (the beginning is the same \
-                 for all choices); `mean_logprob` per token beside it",
-            ),
-            say("start", "what the tokenizer adds"),
-            say("ties", "shared among the choices that tie"),
-        ])
+        conventions(&CARD, settings, &[])
     }
 }

@@ -1,38 +1,22 @@
 //! Analogies by vectors: three formulas on the vectors of four words, each read alone.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
-    DataSource, InForce, Item, ItemSource, Items, Judgement, Layers, Needs, Param, Reply, Scoring,
-    Target, Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason, text,
+    DataSource, InForce, Item, ItemSource, Items, Judgement, Layers, Needs, Reply, Scoring, Target,
+    Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason,
 };
 use mary_generators::best;
 
 use super::formulas::{FORMULAS, Formula, Quad};
-use super::{QUESTIONS, QUESTIONS_FILE, id, item_source, questions, source_convention, target};
+use super::{id, item_source, questions, target};
+use crate::cards::{card, conventions};
 use crate::choice::failed;
 use crate::observed::{Layer, Pooling, layers, look, mean};
-use crate::settings::{LAYERS, POOLING, choose, no_shots};
+use crate::settings::{choose, no_shots};
 
-static PARAMS: [Param; 4] = [QUESTIONS, QUESTIONS_FILE, POOLING, LAYERS];
-
-static CARD: TaskCard = TaskCard {
-    id: text("psychometric/analogies-vectors"),
-    family: text("psychometric"),
-    version: 1,
-    title: text("Analogies by vectors"),
-    about: text(
-        "A is to B as C is to D: which of five pairs C : D fits best, by the closeness of vectors? The \
-            score is 3-cos-add in the last layer; 3-cos-mul and concat-cos stand beside it.",
-    ),
-    chance: super::CHANCE,
-    human: None,
-    params: Param::list(&PARAMS),
-    dataset: None,
-    citation: super::CITATION,
-    starter: Some(30),
-    content: None,
-};
+static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/analogies-vectors"));
 
 #[derive(Debug, Clone, Copy)]
 pub struct AnalogiesVectors;
@@ -103,22 +87,10 @@ impl Task for AnalogiesVectors {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok((pooling, all)) = read(settings) else {
+        let Ok(_) = read(settings) else {
             return BTreeMap::new();
         };
-        let say = |name: &str, text: &str| (name.to_owned(), text.to_owned());
-        BTreeMap::from([
-            say("source", &source_convention(&CARD, settings)),
-            say("score", "3-cos-add, cos(D, C − A + B), last layer"),
-            say("pooling", pooling.words()),
-            say("text", "each word alone"),
-            say("layers", if all { "all" } else { "the last" }),
-            say("ties", "shared among the choices that tie"),
-            say(
-                "unknown words",
-                "the question does not apply and is counted",
-            ),
-        ])
+        conventions(&CARD, settings, &[])
     }
 }
 

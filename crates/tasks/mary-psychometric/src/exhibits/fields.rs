@@ -11,8 +11,7 @@ use std::collections::BTreeMap;
 use mary_contract::{Cell, Estimate, SummaryRow, Table};
 use mary_stats::{difference, score_interval};
 
-use super::tables::printed;
-use super::{DECLARED, Found, told_apart};
+use super::{DECLARED, TaskResult, printed, told_apart};
 use crate::grammar::reference;
 use crate::published::published;
 
@@ -82,8 +81,7 @@ fn column(row: &SummaryRow, index: usize, fields: &[&str]) -> Option<(f64, f64)>
     Some((centre, spread))
 }
 
-/// Table 5.
-pub(super) fn table(all: &[Found<'_>]) -> Option<Table> {
+pub(super) fn table(all: &[TaskResult<'_>]) -> Option<Table> {
     let of: Vec<_> = all.iter().filter(|f| f.task() == "blimp").collect();
     let rows = of.iter().zip(told_apart(&of)).map(|(f, variant)| {
         let mut cells = vec![Cell::from(format!("{}{variant}", f.model()))];

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mary_contract::{Conditions, Estimate, Figure, Point, ReferenceLine, Series};
 
-use super::{DECLARED, Found, in_brackets, told_apart};
+use super::{DECLARED, TaskResult, in_brackets, told_apart};
 use crate::published::published;
 use crate::trajectories::stage;
 
 /// All figures that the results can fill.
-pub(super) fn figures(all: &[Found<'_>], end: &[Found<'_>]) -> Vec<Figure> {
+pub(super) fn figures(all: &[TaskResult<'_>], end: &[TaskResult<'_>]) -> Vec<Figure> {
     let mut figures: Vec<Figure> = [maximum_through_training(all), kinds_through_training(all)]
         .into_iter()
         .flatten()
@@ -26,14 +26,14 @@ pub(super) fn figures(all: &[Found<'_>], end: &[Found<'_>]) -> Vec<Figure> {
     figures
 }
 
-fn numbers<'a>(all: &'a [Found<'a>]) -> impl Iterator<Item = &'a Found<'a>> {
+fn numbers<'a>(all: &'a [TaskResult<'a>]) -> impl Iterator<Item = &'a TaskResult<'a>> {
     all.iter()
         .filter(|f| f.task() == "numbers" && f.set("range", "1-9") == "1-9")
 }
 
 /// Results on numbers with the name of each: the model, and what tells it from another result of it.
-fn named<'a>(all: &'a [Found<'a>]) -> impl Iterator<Item = (&'a Found<'a>, String)> {
-    let of: Vec<&Found<'a>> = numbers(all).collect();
+fn named<'a>(all: &'a [TaskResult<'a>]) -> impl Iterator<Item = (&'a TaskResult<'a>, String)> {
+    let of: Vec<&TaskResult<'a>> = numbers(all).collect();
     let names: Vec<String> = of
         .iter()
         .zip(told_apart(&of))
@@ -49,12 +49,12 @@ const KINDS: [(&str, &str); 3] = [
 ];
 
 /// Tokens seen (or the step), the result and its estimate.
-type AtStage<'a> = (f64, &'a Found<'a>, &'a Estimate);
+type AtStage<'a> = (f64, &'a TaskResult<'a>, &'a Estimate);
 
 /// Values of a measure at each checkpoint, by size and by what was asked: tokens seen (or the step) and
 /// the estimate.
 fn through_training<'a>(
-    all: &'a [Found<'a>],
+    all: &'a [TaskResult<'a>],
     measure: &str,
 ) -> BTreeMap<(String, Conditions), Vec<AtStage<'a>>> {
     let mut sizes: BTreeMap<(String, Conditions), Vec<_>> = BTreeMap::new();
@@ -88,12 +88,12 @@ fn variant_names<T>(of: &BTreeMap<(String, Conditions), T>) -> BTreeMap<Conditio
         .collect()
 }
 
-fn address(f: &Found<'_>) -> String {
+fn address(f: &TaskResult<'_>) -> String {
     format!("{}|{}", f.row.model, f.row.task)
 }
 
 /// A measure's values by the number that ends its name (`cosine_at_distance_3`), from left to right.
-fn by_number(f: &Found<'_>, beginning: &str) -> Vec<Point> {
+fn by_number(f: &TaskResult<'_>, beginning: &str) -> Vec<Point> {
     let measures = f.measures(beginning).into_iter();
     let drawn = measures.filter_map(|(number, e)| {
         let point = Point::measured(number, e).at(number.parse().ok()?);
@@ -105,13 +105,13 @@ fn by_number(f: &Found<'_>, beginning: &str) -> Vec<Point> {
 }
 
 /// The same for every result on numbers, where there are two points or more.
-fn lines_by_number(end: &[Found<'_>], beginning: &str) -> Vec<Series> {
+fn lines_by_number(end: &[TaskResult<'_>], beginning: &str) -> Vec<Series> {
     let all = named(end).map(|(f, name)| Series::measured(name, by_number(f, beginning)));
     all.filter(|line| line.points.len() > 1).collect()
 }
 
 /// Figure 5: the largest similarity of two numbers through training.
-fn maximum_through_training(all: &[Found<'_>]) -> Option<Figure> {
+fn maximum_through_training(all: &[TaskResult<'_>]) -> Option<Figure> {
     let sizes = through_training(all, "max");
     let names = variant_names(&sizes);
     let lines: Vec<Series> = sizes
@@ -131,7 +131,7 @@ fn maximum_through_training(all: &[Found<'_>]) -> Option<Figure> {
 }
 
 /// Figure 6: numbers with numbers, numbers with words, words with words, mean over sizes.
-fn kinds_through_training(all: &[Found<'_>]) -> Option<Figure> {
+fn kinds_through_training(all: &[TaskResult<'_>]) -> Option<Figure> {
     let mut lines: Vec<Series> = Vec::new();
     for (measure, name) in KINDS {
         let sizes = through_training(all, measure);
@@ -165,7 +165,7 @@ struct EffectByLayer {
 }
 
 impl EffectByLayer {
-    fn of(effect: &'static str, end: &[Found<'_>]) -> Option<Self> {
+    fn read(effect: &'static str, end: &[TaskResult<'_>]) -> Option<Self> {
         let lines = lines_by_number(end, &format!("{effect}.layer_"));
         let mut nulls = lines_by_number(end, &format!("{effect}_null.layer_"));
         for null in &mut nulls {
@@ -188,10 +188,10 @@ impl EffectByLayer {
 
 /// Effects over layers: all in one figure for one model, a figure for each effect where models are
 /// compared.
-fn effects_by_layer(end: &[Found<'_>]) -> Vec<Figure> {
+fn effects_by_layer(end: &[TaskResult<'_>]) -> Vec<Figure> {
     let by_effect: Vec<EffectByLayer> = EFFECTS
         .into_iter()
-        .filter_map(|effect| EffectByLayer::of(effect, end))
+        .filter_map(|effect| EffectByLayer::read(effect, end))
         .collect();
     let figure = |suffix: String, remark: String, series, references: Vec<ReferenceLine>| {
         let figure = DECLARED.figure("psychometric-numbers-layers{suffix}");
@@ -228,7 +228,7 @@ fn effects_by_layer(end: &[Found<'_>]) -> Vec<Figure> {
 const MOST_MODELS: usize = 4;
 
 /// Figure 6's kinds of pairs over layers, a figure for each model.
-fn kinds_by_layer(end: &[Found<'_>]) -> Vec<Figure> {
+fn kinds_by_layer(end: &[TaskResult<'_>]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (f, name) in named(end) {
         let lines: Vec<Series> = KINDS
@@ -251,14 +251,14 @@ fn kinds_by_layer(end: &[Found<'_>]) -> Vec<Figure> {
 }
 
 /// Figure 1A: similarity by distance.
-fn cosine_by_distance(end: &[Found<'_>]) -> Option<Figure> {
+fn cosine_by_distance(end: &[TaskResult<'_>]) -> Option<Figure> {
     let lines = lines_by_number(end, "cosine_at_distance_");
     let figure = DECLARED.figure("psychometric-numbers-distance");
     figure.with_series(lines).if_measured()
 }
 
 /// Where scaling puts the numbers.
-fn number_line(end: &[Found<'_>]) -> Option<Figure> {
+fn number_line(end: &[TaskResult<'_>]) -> Option<Figure> {
     let lines = lines_by_number(end, "place_of_");
     let logs: Vec<f64> = (1..=9).map(|n| f64::from(n).ln()).collect();
     let mean = logs.iter().sum::<f64>() / 9.0;
@@ -271,7 +271,7 @@ fn number_line(end: &[Found<'_>]) -> Option<Figure> {
 }
 
 /// Spearman's correlation by category, with intervals.
-fn typicality_by_category(end: &[Found<'_>]) -> Option<Figure> {
+fn typicality_by_category(end: &[TaskResult<'_>]) -> Option<Figure> {
     let mut bars = Vec::new();
     for f in end.iter().filter(|f| f.task().starts_with("typicality-")) {
         let points: Vec<Point> = f
@@ -315,9 +315,9 @@ fn typicality_by_category(end: &[Found<'_>]) -> Option<Figure> {
 }
 
 /// Accuracy on matrices by the rule of each attribute.
-fn matrices_by_rule(end: &[Found<'_>]) -> Option<Figure> {
+fn matrices_by_rule(end: &[TaskResult<'_>]) -> Option<Figure> {
     let mut bars = Vec::new();
-    let of: Vec<&Found<'_>> = end.iter().filter(|f| f.task() == "matrices").collect();
+    let of: Vec<&TaskResult<'_>> = end.iter().filter(|f| f.task() == "matrices").collect();
     for (f, variant) in of.iter().zip(told_apart(&of)) {
         let mut points = Vec::new();
         for attribute in crate::matrices::ATTRIBUTES {

@@ -15,6 +15,7 @@ use mary_contract::{
     TaskSettings,
 };
 
+use crate::published::PublishedRow;
 use crate::trajectories::stage;
 
 /// Titles, captions, heads and axes.
@@ -23,14 +24,14 @@ pub(crate) static DECLARED: LazyLock<Declarations> =
 
 /// One model on one task as it was run.
 #[derive(Clone, Copy)]
-struct Found<'a> {
+struct TaskResult<'a> {
     row: &'a SummaryRow,
     settings: &'a TaskSettings,
     ran: &'a TaskRun,
     card: Option<&'a ModelCard>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> TaskResult<'a> {
     fn task(&self) -> &'a str {
         self.row
             .task
@@ -74,7 +75,7 @@ impl<'a> Found<'a> {
 }
 
 /// Everything the runs hold of this family.
-fn found(runs: &[RunSummary]) -> Vec<Found<'_>> {
+fn found(runs: &[RunSummary]) -> Vec<TaskResult<'_>> {
     let mut all = Vec::new();
     for run in runs {
         for row in &run.rows {
@@ -87,7 +88,7 @@ fn found(runs: &[RunSummary]) -> Vec<Found<'_>> {
                 .models
                 .iter()
                 .find(|m| m.model.to_string() == row.model);
-            all.push(Found {
+            all.push(TaskResult {
                 row,
                 settings: &task.settings,
                 ran: task,
@@ -100,7 +101,7 @@ fn found(runs: &[RunSummary]) -> Vec<Found<'_>> {
 
 /// Of a model that was asked the same at several checkpoints the last one: tables are about where
 /// training ended.
-fn at_the_end<'a>(all: &[Found<'a>]) -> Vec<Found<'a>> {
+fn at_the_end<'a>(all: &[TaskResult<'a>]) -> Vec<TaskResult<'a>> {
     let mut last: BTreeMap<(String, Conditions), u64> = BTreeMap::new();
     for one in all {
         if let Some(at) = stage(one.model(), one.card) {
@@ -119,7 +120,7 @@ fn at_the_end<'a>(all: &[Found<'a>]) -> Vec<Found<'a>> {
 
 /// For each result the settings that tell it from others of the same model and task, as they stand
 /// behind a name: ` (layout = choices)`; empty where there is only one.
-fn told_apart(of: &[&Found<'_>]) -> Vec<String> {
+fn told_apart(of: &[&TaskResult<'_>]) -> Vec<String> {
     let conditions: Vec<Conditions> = of.iter().map(|f| f.conditions()).collect();
     let keys = of.iter().map(|f| (f.model(), f.task()));
     in_brackets(&keys.zip(&conditions).collect::<Vec<_>>())
@@ -137,17 +138,17 @@ pub(crate) fn in_brackets<K: PartialEq>(results: &[(K, &Conditions)]) -> Vec<Str
 
 /// A column of a table that sets models side by side: results of one question only.
 struct Column<'a> {
-    of: Vec<Found<'a>>,
+    of: Vec<TaskResult<'a>>,
     left_out: Vec<String>,
 }
 
 impl<'a> Column<'a> {
     /// Of all results that would stand in the column those of the question that most models were
     /// asked (the one run first, among equals); the others are named.
-    fn of(all: impl Iterator<Item = Found<'a>>) -> Self {
-        let all: Vec<Found<'a>> = all.collect();
+    fn of_one_question(all: impl Iterator<Item = TaskResult<'a>>) -> Self {
+        let all: Vec<TaskResult<'a>> = all.collect();
         let mut questions: Vec<(Conditions, usize)> = Vec::new();
-        for conditions in all.iter().map(Found::conditions) {
+        for conditions in all.iter().map(TaskResult::conditions) {
             match questions.iter_mut().find(|(c, _)| *c == conditions) {
                 Some((_, n)) => *n += 1,
                 None => questions.push((conditions, 1)),
@@ -175,7 +176,7 @@ impl<'a> Column<'a> {
     }
 
     /// The result of a model; the later run where it was asked twice.
-    fn model(&self, model: &str) -> Option<Found<'a>> {
+    fn model(&self, model: &str) -> Option<TaskResult<'a>> {
         self.of.iter().rfind(|f| f.model() == model).copied()
     }
 }
@@ -195,7 +196,6 @@ fn left_out_of(columns: &[&Column<'_>]) -> String {
     }
 }
 
-/// Everything the runs have to show.
 pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     let all = found(runs);
     let end = at_the_end(&all);
@@ -215,6 +215,18 @@ fn cell(estimate: Option<&Estimate>) -> Cell {
 fn figure(estimate: Option<&Estimate>) -> Cell {
     let text = estimate.map(|e| format!("{:.3}", e.value));
     text.map(Cell::figure).into()
+}
+
+/// What the paper prints of a model, a dash where it prints nothing.
+fn printed(row: &PublishedRow, names: &[&str]) -> Vec<String> {
+    names
+        .iter()
+        .map(|n| {
+            row.values
+                .get(*n)
+                .map_or_else(|| "–".to_owned(), |v| format!("{v:.3}"))
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use mary_contract::{ANISOTROPIC, Table};
 
-use super::{DECLARED, Found, cell, figure};
+use super::{DECLARED, TaskResult, cell, figure};
 
 /// Figure and its name in the table.
 const SHOWN: [(&str, &str); 5] = [
@@ -15,7 +15,7 @@ const SHOWN: [(&str, &str); 5] = [
 ];
 
 /// One line for each model and figure; nothing for runs from before nulls were measured.
-pub(super) fn table(all: &[Found<'_>]) -> Option<Table> {
+pub(super) fn table(all: &[TaskResult<'_>]) -> Option<Table> {
     let mut rows = Vec::new();
     for f in all.iter().filter(|f| f.task() == "numbers") {
         let measured = |suffix: &str, name: &str| f.measure(&format!("{name}{suffix}"));

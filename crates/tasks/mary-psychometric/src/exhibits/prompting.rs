@@ -2,11 +2,11 @@
 
 use mary_contract::{Cell, Table};
 
-use super::{DECLARED, Found, cell, figure};
+use super::{DECLARED, TaskResult, cell, figure};
 use crate::published::published;
 
 /// The tables of ours and, below, the paper's three models.
-pub(super) fn table(all: &[Found<'_>]) -> Option<Table> {
+pub(super) fn table(all: &[TaskResult<'_>]) -> Option<Table> {
     let of: Vec<_> = all
         .iter()
         .filter(|f| f.task() == "typicality-prompting" && f.row.score.is_some())

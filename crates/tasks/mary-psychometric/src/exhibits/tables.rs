@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mary_contract::{Cell, Table};
 
-use super::{Column, DECLARED, Found, cell, left_out_of, told_apart};
-use crate::published::{PublishedRow, published};
+use super::{Column, DECLARED, TaskResult, cell, left_out_of, printed, told_apart};
+use crate::published::published;
 
 /// All tables that the results can fill.
-pub(super) fn tables(all: &[Found<'_>]) -> Vec<Table> {
+pub(super) fn tables(all: &[TaskResult<'_>]) -> Vec<Table> {
     [
         overview(all),
         numbers(all),
@@ -27,34 +27,23 @@ pub(super) fn tables(all: &[Found<'_>]) -> Vec<Table> {
 }
 
 /// Models in the order in which they were run.
-fn models<'a>(of: impl Iterator<Item = Found<'a>>) -> Vec<&'a str> {
+fn models<'a>(of: impl Iterator<Item = TaskResult<'a>>) -> Vec<&'a str> {
     let mut seen = BTreeSet::new();
     of.map(|f| f.model()).filter(|m| seen.insert(*m)).collect()
 }
 
-pub(super) fn printed(row: &PublishedRow, names: &[&str]) -> Vec<String> {
-    names
-        .iter()
-        .map(|n| {
-            row.values
-                .get(*n)
-                .map_or_else(|| "–".to_owned(), |v| format!("{v:.3}"))
-        })
-        .collect()
-}
-
-fn shots(found: &Found<'_>) -> usize {
+fn shots(found: &TaskResult<'_>) -> usize {
     found.settings.shots.unwrap_or(0)
 }
 
 /// Table 3: all abilities.
-fn overview(all: &[Found<'_>]) -> Option<Table> {
+fn overview(all: &[TaskResult<'_>]) -> Option<Table> {
     let column = |task: &'static str| {
         // Zero-shot is a column of its own; results with shots are no part of it.
-        let fits = move |f: &&Found<'_>| {
+        let fits = move |f: &&TaskResult<'_>| {
             f.task() == task && (task != "typicality-surprisal" || shots(f) == 0)
         };
-        Column::of(all.iter().filter(fits).copied())
+        Column::of_one_question(all.iter().filter(fits).copied())
     };
     let parts = [
         "numbers",
@@ -73,7 +62,8 @@ fn overview(all: &[Found<'_>]) -> Option<Table> {
             let latent = c_latent.model(model);
             let zero = c_zero.model(model);
             let matrices = c_matrices.model(model);
-            let value = |f: Option<Found<'_>>, name: &str| cell(f.and_then(|f| f.measure(name)));
+            let value =
+                |f: Option<TaskResult<'_>>, name: &str| cell(f.and_then(|f| f.measure(name)));
             let mut norms: Vec<String> = [latent, zero]
                 .iter()
                 .flatten()
@@ -121,7 +111,7 @@ fn overview(all: &[Found<'_>]) -> Option<Table> {
 }
 
 /// Table 4: numbers.
-fn numbers(all: &[Found<'_>]) -> Option<Table> {
+fn numbers(all: &[TaskResult<'_>]) -> Option<Table> {
     let names = [
         "distance",
         "ratio",
@@ -165,7 +155,7 @@ fn numbers(all: &[Found<'_>]) -> Option<Table> {
 }
 
 /// Table 6: typicality by prompting, by category.
-fn prompted_categories(all: &[Found<'_>]) -> Option<Table> {
+fn prompted_categories(all: &[TaskResult<'_>]) -> Option<Table> {
     let of: Vec<_> = all
         .iter()
         .filter(|f| f.task() == "typicality-prompting" && f.row.score.is_some())
@@ -211,7 +201,7 @@ fn prompted_categories(all: &[Found<'_>]) -> Option<Table> {
 }
 
 /// Table 7: typicality by three methods.
-fn typicality(all: &[Found<'_>]) -> Option<Table> {
+fn typicality(all: &[TaskResult<'_>]) -> Option<Table> {
     let columns = [
         "latent",
         "zero_shot",
@@ -220,13 +210,13 @@ fn typicality(all: &[Found<'_>]) -> Option<Table> {
         "three_shot",
         "prompting",
     ];
-    let place = |f: &Found<'_>| match f.task() {
+    let place = |f: &TaskResult<'_>| match f.task() {
         "typicality-vectors" => Some(0),
         "typicality-surprisal" => (shots(f) < 4).then(|| 1 + shots(f)),
         "typicality-prompting" => Some(5),
         _ => None,
     };
-    let shown: Vec<Found<'_>> = all.iter().filter(|f| place(f).is_some()).copied().collect();
+    let shown: Vec<TaskResult<'_>> = all.iter().filter(|f| place(f).is_some()).copied().collect();
     let mut order: Vec<(&str, &str)> = Vec::new();
     for f in &shown {
         let key = (f.model(), f.set("norms", "world"));
@@ -239,8 +229,9 @@ fn typicality(all: &[Found<'_>]) -> Option<Table> {
     let mut by_norms: BTreeMap<&str, Vec<Column<'_>>> = BTreeMap::new();
     for norms in norms {
         let column = |at: usize| {
-            let fits = |f: &&Found<'_>| place(f) == Some(at) && f.set("norms", "world") == norms;
-            Column::of(shown.iter().filter(fits).copied())
+            let fits =
+                |f: &&TaskResult<'_>| place(f) == Some(at) && f.set("norms", "world") == norms;
+            Column::of_one_question(shown.iter().filter(fits).copied())
         };
         by_norms.insert(norms, (0..columns.len()).map(column).collect());
     }
@@ -267,7 +258,7 @@ fn typicality(all: &[Found<'_>]) -> Option<Table> {
 }
 
 /// Every category with its own interval.
-fn categories(all: &[Found<'_>]) -> Option<Table> {
+fn categories(all: &[TaskResult<'_>]) -> Option<Table> {
     let of: Vec<_> = all
         .iter()
         .filter(|f| {
@@ -301,8 +292,8 @@ fn categories(all: &[Found<'_>]) -> Option<Table> {
 }
 
 /// Raven's matrices under both conventions, and what the candidates alone give away.
-fn matrices(all: &[Found<'_>]) -> Option<Table> {
-    let of: Vec<&Found<'_>> = all
+fn matrices(all: &[TaskResult<'_>]) -> Option<Table> {
+    let of: Vec<&TaskResult<'_>> = all
         .iter()
         .filter(|f| matches!(f.task(), "matrices" | "digit-matrices" | "letter-strings"))
         .collect();
@@ -341,13 +332,14 @@ fn matrices(all: &[Found<'_>]) -> Option<Table> {
 }
 
 /// Analogies by three formulas, surprisal and prompting.
-fn analogies(all: &[Found<'_>]) -> Option<Table> {
+fn analogies(all: &[TaskResult<'_>]) -> Option<Table> {
     let of = || {
         all.iter()
             .filter(|f| f.task().starts_with("analogies-"))
             .copied()
     };
-    let column = |task: &'static str| Column::of(of().filter(move |f| f.task() == task));
+    let column =
+        |task: &'static str| Column::of_one_question(of().filter(move |f| f.task() == task));
     let vectors = column("analogies-vectors");
     let surprisal = column("analogies-surprisal");
     let prompting = column("analogies-prompting");

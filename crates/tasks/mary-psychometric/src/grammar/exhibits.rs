@@ -81,7 +81,6 @@ fn printed(value: Option<f64>) -> Cell {
     })
 }
 
-/// Tables and figures of minimal pairs.
 pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     let results = results(runs);
     if results.is_empty() {

@@ -15,12 +15,10 @@ mod writer;
 
 pub use exhibits::exhibits;
 pub use tasks::{BLIMP, GRAMMAR, GRAMMAR_SMALL};
-pub use writer::{FreshPair, fresh_pairs, small_pairs};
 
 /// One of the twelve phenomena of Warstadt et al. 2020.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phenomenon {
-    /// A reflexive agrees with its antecedent.
     AnaphorAgreement,
     /// Verbs take the arguments they take.
     ArgumentStructure,
@@ -28,7 +26,6 @@ pub enum Phenomenon {
     Binding,
     /// Who the silent subject of an infinitive is.
     ControlRaising,
-    /// A determiner agrees with its noun.
     DeterminerNoun,
     /// What may be left out.
     Ellipsis,
@@ -42,7 +39,6 @@ pub enum Phenomenon {
     NpiLicensing,
     /// Where quantifiers may stand.
     Quantifiers,
-    /// A verb agrees with its subject.
     SubjectVerb,
 }
 

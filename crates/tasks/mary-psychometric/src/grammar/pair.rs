@@ -4,42 +4,22 @@
 //! beginning (and that of all other pairs in flight) is computed once by the local backend's tree.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, ContinuationScore, ErrorKind, FLOOR, Item, Judgement, Needs, OVER_FLOOR, Outcome, Param,
-    Prompt, Reply, Request, Response, START_MEASURE, Score, Scoring, Start, Target, TaskCard,
-    TaskError, TaskSettings, Ties,
+    Ask, ContinuationScore, ErrorKind, FLOOR, Item, Judgement, Needs, OVER_FLOOR, Outcome, Prompt,
+    Reply, Request, Response, START_MEASURE, Score, Scoring, Start, Target, TaskCard, TaskError,
+    TaskSettings, Ties,
 };
 use serde_json::json;
 
 use super::Phenomenon;
+use crate::settings::choose;
 
 /// The tag that says which paradigm a pair is of: paradigms are what was sampled.
 pub const FAMILY: &str = "set";
 
 /// What people are asked about the two sentences.
 pub const TO_PEOPLE: &str = "Which of the two sentences is acceptable English?";
-
-/// The setting that all tasks of minimal pairs share.
-pub const CONVENTION: Param = Param::new(
-    "convention",
-    "mary",
-    "mary, lm-eval",
-    "mary: the sentence as it is, a tie is one half. lm-eval: as lm-evaluation-harness does it, \
-            a space before the sentence and a tie counted as right.",
-);
-
-/// What stands before a sentence. Runs of earlier programs, which did not say it, had the harness' token;
-/// [`default_start`] is what is asked when nobody says anything.
-pub const START: Param = Param::new(
-    "start",
-    "harness",
-    "auto, harness, model, none, compare, or a token such as <|endoftext|>",
-    "What stands before the first word. auto: the tokenizer's own start token, or else end of text. harness: \
-            as lm-evaluation-harness does it, a begin-of-sequence token, which may be a chat role. compare: \
-            auto decides, harness and none stand beside it.",
-);
 
 /// The start token of runs in which nobody chose one.
 pub fn default_start(
@@ -51,10 +31,8 @@ pub fn default_start(
     (!chosen && !lm_eval).then_some(("start", "auto"))
 }
 
-/// How pairs are asked and judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manner {
-    /// How sentences are scored and ties counted.
     pub convention: Convention,
     /// What stands before the first word; the first decides, verdicts after the others stand beside it.
     pub starts: Vec<Start>,
@@ -62,7 +40,7 @@ pub struct Manner {
 
 impl Manner {
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
-        let start = settings.param(card, &START.name);
+        let start = settings.param(card, "start");
         let starts = match start {
             "compare" => Start::COMPARED.to_vec(),
             one => vec![
@@ -77,7 +55,7 @@ impl Manner {
     }
 
     /// The convention in the words that a run states.
-    fn start_words(&self) -> String {
+    pub(super) fn start_words(&self) -> String {
         match self.starts.as_slice() {
             // As earlier programs said it, so that their runs are found again.
             [Start::Always] => "always a start token, so that the first word counts".into(),
@@ -89,7 +67,6 @@ impl Manner {
     }
 }
 
-/// How sentences are scored and ties counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Convention {
     /// The sentence as it is; a tie is one half.
@@ -101,14 +78,12 @@ pub enum Convention {
 
 impl Convention {
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
-        match settings.param(card, &CONVENTION.name) {
-            "mary" => Ok(Self::Mary),
-            "lm-eval" | "lm_eval" => Ok(Self::LmEval),
-            other => Err(TaskError::Setting(format!(
-                "{}: `convention={other}` is not one of: {}",
-                card.id, CONVENTION.values
-            ))),
-        }
+        let words = [
+            ("mary", Self::Mary),
+            ("lm-eval", Self::LmEval),
+            ("lm_eval", Self::LmEval),
+        ];
+        choose(card, settings, "convention", &words)
     }
 
     fn sentence(self, text: &str) -> String {
@@ -119,7 +94,6 @@ impl Convention {
     }
 }
 
-/// Needs: log-probabilities of whole sentences.
 pub const NEEDS: Needs = Needs {
     generate: false,
     score: true,
@@ -129,12 +103,9 @@ pub const NEEDS: Needs = Needs {
     judge: false,
 };
 
-/// What an item is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
-    /// Unique within the task.
     pub id: String,
-    /// The set or paradigm.
     pub set: String,
     pub phenomenon: Phenomenon,
     pub field: &'static str,
@@ -142,7 +113,6 @@ pub struct Pair {
     pub bad: String,
 }
 
-/// The item of a pair.
 pub fn item(manner: &Manner, pair: Pair) -> Item {
     let sentences = [&pair.good, &pair.bad].map(|s| manner.convention.sentence(s));
     let ask = |start: &Start| {
@@ -254,52 +224,11 @@ fn judge_one(convention: Convention, answer: &Reply) -> Judgement {
     judgement
 }
 
-/// What a score of pairs is.
 pub fn scoring(convention: Convention) -> Scoring {
     Scoring::share(match convention {
         Convention::Mary => Ties::Half,
         Convention::LmEval => Ties::Right,
     })
-}
-
-/// The conventions a score of pairs was made under.
-pub fn conventions(manner: &Manner) -> BTreeMap<String, String> {
-    let mut said = BTreeMap::new();
-    let mut say = |name: &str, text: &str| said.insert(name.to_owned(), text.to_owned());
-    match manner.convention {
-        Convention::Mary => {
-            say("template", "the sentence alone");
-            say(
-                "ties",
-                "one half; `peer_ties` counts them as right, `tie_rate` is their share",
-            );
-        }
-        Convention::LmEval => {
-            say(
-                "template",
-                "a space and the sentence (lm-evaluation-harness)",
-            );
-            say(
-                "ties",
-                "right, as in lm-evaluation-harness; `tie_rate` is their share",
-            );
-        }
-    }
-    say("start", &manner.start_words());
-    say(
-        "score",
-        "sum of token log-probabilities over the whole sentence; `per_token` compares means",
-    );
-    say(
-        "intervals",
-        "over paradigms (CR2, Satterthwaite); `families_fixed` has the one over pairs of these paradigms, \
-         and so have results by phenomenon and set",
-    );
-    say(
-        "floor",
-        "the sentence with fewer tokens is taken; `over_floor` is the score less that",
-    );
-    said
 }
 
 #[cfg(test)]
@@ -387,7 +316,7 @@ mod tests {
         // A run of an earlier program says nothing.
         let mut settings = TaskSettings::default();
         assert_eq!(starts(&settings), [Start::Always]);
-        let said = conventions(&Manner::read(card, &settings).unwrap());
+        let said = mary_contract::Task::conventions(&crate::grammar::BLIMP, &settings);
         assert_eq!(
             said["start"],
             "always a start token, so that the first word counts"

@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 use super::Phenomenon;
 
-/// What is published about one set.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedSet {
     pub set: String,
@@ -18,7 +17,6 @@ pub struct PublishedSet {
     pub field: String,
     /// Share of forced choices of people that agree with the authors.
     pub people: Option<f64>,
-    /// A 5-gram model.
     pub ngram: f64,
     pub lstm: f64,
     pub txl: f64,
@@ -26,7 +24,6 @@ pub struct PublishedSet {
     pub gpt2: f64,
 }
 
-/// One checkpoint of Pythia v0.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedCheckpoint {
     /// `pythia-70m-deduped`.

@@ -2,117 +2,25 @@
 //! `psychometric/grammar-small` (pairs that nobody has seen).
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
-    Citation, DataSource, ForPeople, InForce, Item, Items, Judgement, Needs, Param, Reference,
-    Reply, Scoring, Task, TaskCard, TaskError, TaskSettings, text,
+    DataSource, ForPeople, InForce, Item, Items, Judgement, Needs, Reference, Reply, Scoring, Task,
+    TaskCard, TaskError, TaskSettings,
 };
 
-use super::pair::{self, CONVENTION, Convention, Manner, Pair, START};
+use super::pair::{self, Convention, Manner, Pair};
 use super::upstream;
 use super::writer::{FreshPair, fresh_pairs, small_pairs};
-use crate::CITATION;
+use crate::cards::{card, conventions};
 use crate::settings::choose;
 
-static BLIMP_PARAMS: [Param; 3] = [
-    CONVENTION,
-    START,
-    Param::new(
-        "set",
-        "all",
-        "all, or one of upstream's 67 names",
-        "Run one set only.",
-    ),
-];
+static BLIMP_CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/blimp"));
 
-static BLIMP_CARD: TaskCard = TaskCard {
-    id: text("psychometric/blimp"),
-    family: text("psychometric"),
-    version: 1,
-    title: text("BLiMP"),
-    about: text(
-        "67 sets of 1,000 pairs of sentences that differ in one grammatical point, in twelve \
-            phenomena of morphology, syntax and semantics: does the model find the acceptable sentence \
-            more probable? By set, phenomenon and field, by sum and per token.",
-    ),
-    chance: Some(0.5),
-    human: Some(Reference::new(
-        0.886,
-        "Warstadt et al. 2020, Table 3: individual annotators, forced choice",
-    )),
-    params: Param::list(&BLIMP_PARAMS),
-    dataset: Some(text(upstream::DATASET)),
-    citation: Citation::new(
-        "Alex Warstadt et al. 2020. BLiMP: The Benchmark of Linguistic Minimal Pairs for \
-               English. TACL 8.",
-        "doi:10.1162/tacl_a_00321",
-    ),
-    starter: None,
-    content: None,
-};
+static WIDE_CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/grammar"));
 
-const PAIRS: Param = Param::new(
-    "n",
-    "200",
-    "a number",
-    "Pairs of each of the twelve phenomena.",
-);
+static SMALL_CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/grammar-small"));
 
-static WIDE_PARAMS: [Param; 4] = [
-    Param::new(
-        "lexicon",
-        "wide",
-        "wide, small",
-        "Our everyday lexicon, or the held-out pairs of the small world (the built-in \
-                    model's whole vocabulary).",
-    ),
-    PAIRS,
-    CONVENTION,
-    START,
-];
-
-static WIDE_CARD: TaskCard = TaskCard {
-    id: text("psychometric/grammar"),
-    family: text("psychometric"),
-    version: 1,
-    title: text("Minimal pairs of our own"),
-    about: text(
-        "Fresh pairs of sentences in the twelve phenomena of BLiMP, written from a seed with our own \
-            lexicon and templates, so that the score on sentences nobody has seen can be set beside the \
-            published one. Every pair has equally many words in both sentences.",
-    ),
-    chance: Some(0.5),
-    human: None,
-    params: Param::list(&WIDE_PARAMS),
-    dataset: None,
-    citation: CITATION,
-    starter: None,
-    content: None,
-};
-
-static SMALL_PARAMS: [Param; 3] = [PAIRS, CONVENTION, START];
-
-static SMALL_CARD: TaskCard = TaskCard {
-    id: text("psychometric/grammar-small"),
-    family: text("psychometric"),
-    version: 1,
-    title: text("Minimal pairs of the small world"),
-    about: text(
-        "Pairs of sentences in the twelve phenomena, in the few words of the small world on which the \
-            built-in model was grown, none of whose good sentences it ever read. A model with a real \
-            vocabulary should find them easy; for the built-in model they are the only fair ones, so \
-            the starter selection and its developmental plot use them.",
-    ),
-    chance: Some(0.5),
-    human: None,
-    params: Param::list(&SMALL_PARAMS),
-    dataset: None,
-    citation: CITATION,
-    starter: Some(120),
-    content: None,
-};
-
-/// Where pairs come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PairSource {
     Blimp,
@@ -120,10 +28,9 @@ enum PairSource {
     Small,
 }
 
-/// A task of minimal pairs.
 #[derive(Debug)]
 pub struct Grammar {
-    card: &'static TaskCard,
+    card: &'static LazyLock<TaskCard>,
     /// Unless the setting `lexicon` says otherwise.
     source: PairSource,
 }
@@ -251,27 +158,10 @@ impl Task for Grammar {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let (Ok(manner), Ok(source)) = (Manner::read(self.card, settings), self.source(settings))
-        else {
+        let (Ok(manner), Ok(_)) = (Manner::read(self.card, settings), self.source(settings)) else {
             return BTreeMap::new();
         };
-        let mut said = pair::conventions(&manner);
-        let seed = settings.seed;
-        let (name, text) = match source {
-            PairSource::Blimp => (
-                "phenomena",
-                "twelve; upstream's `s-selection` is filed under argument structure".to_owned(),
-            ),
-            PairSource::Wide => (
-                "source",
-                format!("fresh pairs of seed {seed}, wide lexicon"),
-            ),
-            PairSource::Small => (
-                "source",
-                format!("held-out pairs of the small world, drawn with seed {seed}"),
-            ),
-        };
-        said.insert(name.to_owned(), text);
-        said
+        let start = manner.start_words();
+        conventions(self.card, settings, &[("start", start)])
     }
 }

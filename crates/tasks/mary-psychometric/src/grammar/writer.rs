@@ -9,14 +9,11 @@ use mary_generators::stream;
 use super::Phenomenon;
 use super::paradigms::{PARADIGMS, Paradigm, Pen};
 
-/// A pair made by a generator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FreshPair {
     pub phenomenon: Phenomenon,
-    /// The paradigm within the phenomenon.
     pub paradigm: &'static str,
     pub good: String,
-    /// The bad one.
     pub bad: String,
 }
 

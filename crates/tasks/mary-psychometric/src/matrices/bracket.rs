@@ -1,78 +1,267 @@
-//! What digit matrices and letter strings share: an answer in brackets, scored among candidates or
-//! written by the model.
+//! The tasks of digit matrices and letter strings: an answer in brackets, scored among candidates or written
+//! by the model.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, Changes, Finish, Generate, Generated, Param, Prompt, PromptForm, Request, Sampling, Score,
-    Start, TaskCard, TaskError, TaskSettings, UnscoredReason,
+    Ask, DataSource, Finish, ForPeople, Generate, Generated, Item, Items, Judgement, Needs, Prompt,
+    PromptForm, Reply, Request, Response, Sampling, Score, Scoring, Start, Target, Task, TaskCard,
+    TaskError, TaskSettings, Ties, UnscoredReason,
 };
 
-use crate::settings::choose;
+use super::digit_problem::{DigitProblem, fresh_digits, upstream_digits};
+use super::letter_problem::{LetterProblem, fresh_letters};
+use super::scoring;
+use crate::cards::{card, conventions};
+use crate::choice::{self, By, failed};
+use crate::settings::{choose, no_shots, number};
+
+/// A task whose answers stand in brackets.
+#[derive(Debug)]
+pub struct Bracketed {
+    card: &'static LazyLock<TaskCard>,
+    /// Most fresh problems of a run.
+    most: usize,
+    to_people: &'static str,
+    family: &'static str,
+}
+
+static DIGITS: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/digit-matrices"));
+static LETTERS: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/letter-strings"));
+
+pub static DIGIT_MATRICES: Bracketed = Bracketed {
+    card: &DIGITS,
+    most: 20_000,
+    to_people: "Find the pattern in the rows, then choose what is missing at the end of the last row.",
+    family: "kind",
+};
+
+pub static LETTER_STRINGS: Bracketed = Bracketed {
+    card: &LETTERS,
+    most: 2_000,
+    to_people: "The first line shows a sequence before and after a change. Change the sequence of the second \
+                line in the same way and choose the result.",
+    family: "transformation",
+};
+
+/// Webb et al.'s first line before letter strings.
+const OPENING: &str = "Let's try to complete the pattern:\n\n";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+enum Mode {
     Score,
     /// In its own words, up to the closing bracket.
     Generate,
 }
 
-pub(super) const MODE: Param = Param::new(
-    "mode",
-    "score",
-    "score, generate",
-    "Compare the candidates' log-probabilities, or let the model write the answer up to the \
-            closing bracket.",
-);
-pub(super) const SCORING: Param = Param::new(
-    "scoring",
-    "sum",
-    "sum, mean",
-    "Which makes the score of mode=score: the log-probability of the whole candidate, or its mean \
-            per token. Both are measured.",
-)
-.changing(Changes::Judging);
+#[derive(Debug, Clone, Copy)]
+struct BracketSettings {
+    n: usize,
+    mode: Mode,
+    by: By,
+    form: PromptForm,
+    source: ProblemSource,
+}
 
-pub(super) fn mode(card: &TaskCard, settings: &TaskSettings) -> Result<Mode, TaskError> {
-    choose(
-        card,
-        settings,
-        "mode",
-        &[("score", Mode::Score), ("generate", Mode::Generate)],
-    )
+#[derive(Debug, Clone, Copy)]
+enum ProblemSource {
+    Digits,
+    PublishedDigits,
+    /// With this many generalisations.
+    Letters(usize),
+}
+
+impl Bracketed {
+    fn read(&self, settings: &TaskSettings) -> Result<BracketSettings, TaskError> {
+        let card: &TaskCard = self.card;
+        settings.check(card)?;
+        no_shots(card, settings)?;
+        let source = if card.id == LETTERS.id {
+            ProblemSource::Letters(number(card, settings, "generalisations", |n| n <= 3)?)
+        } else {
+            let words = [
+                ("fresh", ProblemSource::Digits),
+                ("published", ProblemSource::PublishedDigits),
+            ];
+            choose(card, settings, "source", &words)?
+        };
+        let modes = [("score", Mode::Score), ("generate", Mode::Generate)];
+        Ok(BracketSettings {
+            n: number(card, settings, "n", |n| (1..=self.most).contains(&n))?,
+            mode: choose(card, settings, "mode", &modes)?,
+            by: scoring(card, settings)?,
+            form: settings.form,
+            source,
+        })
+    }
 }
 
 /// Things in brackets, blanks between them.
-pub(super) fn bracketed<T: ToString>(things: &[T]) -> String {
+fn bracketed<T: ToString>(things: &[T]) -> String {
     let words: Vec<String> = things.iter().map(ToString::to_string).collect();
     format!("[{}]", words.join(" "))
 }
 
-/// Asks for what follows `prefix`, which ends with a closed bracket.
-pub(super) fn ask(mode: Mode, form: PromptForm, prefix: &str, candidates: &[String]) -> Ask {
-    Ask::subject(match mode {
-        Mode::Score => {
-            let before = match form {
-                PromptForm::Plain => " ",
-                PromptForm::Chat => "",
-            };
-            Request::Score(Score {
-                prefix: Prompt::single(form, prefix),
-                continuations: candidates.iter().map(|c| format!("{before}{c}")).collect(),
-                start: Start::Model,
-                details: Default::default(),
-            })
+impl BracketSettings {
+    /// Asks for what follows `prefix`, which ends with a closed bracket.
+    fn ask(self, prefix: &str, candidates: &[String]) -> Ask {
+        Ask::subject(match self.mode {
+            Mode::Score => {
+                let before = match self.form {
+                    PromptForm::Plain => " ",
+                    PromptForm::Chat => "",
+                };
+                Request::Score(Score {
+                    prefix: Prompt::single(self.form, prefix),
+                    continuations: candidates.iter().map(|c| format!("{before}{c}")).collect(),
+                    start: Start::Model,
+                    details: Default::default(),
+                })
+            }
+            Mode::Generate => Request::Generate(Generate {
+                prompt: Prompt::single(self.form, format!("{prefix} [")),
+                sampling: Sampling {
+                    stop: vec!["]".into()],
+                    ..Sampling::greedy(64)
+                },
+            }),
+        })
+    }
+
+    /// Two rows and what is seen of the third.
+    fn digits(self, problem: DigitProblem) -> Item {
+        let options: Vec<String> = problem.candidates.iter().map(|c| bracketed(c)).collect();
+        let row = |row: &[Vec<u8>]| {
+            row.iter()
+                .map(|c| bracketed(c))
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let question = problem
+            .context
+            .chunks(3)
+            .map(row)
+            .collect::<Vec<_>>()
+            .join("\n");
+        let ask = self.ask(&question, &options);
+        let target = Target::Choice {
+            question,
+            options,
+            correct: problem.correct,
+        };
+        let order = if problem.unordered { "set" } else { "sequence" };
+        Item::new(problem.id, target, vec![ask])
+            .in_stratum(problem.kind.clone())
+            .tagged("kind", problem.kind)
+            .tagged("cells", order)
+    }
+
+    fn letters(self, problem: &LetterProblem) -> Item {
+        let [before, after] = &problem.source;
+        let (before, after) = (bracketed(before), bracketed(after));
+        let question = format!("{before} {after}\n{}", bracketed(&problem.target));
+        let options: Vec<String> = problem.candidates.iter().map(|c| bracketed(c)).collect();
+        let ask = self.ask(&format!("{OPENING}{question}"), &options);
+        let target = Target::Choice {
+            question,
+            options,
+            correct: problem.correct,
+        };
+        let names: Vec<&str> = problem.generalisations.iter().map(|g| g.name()).collect();
+        let generalised = if names.is_empty() {
+            "none".to_owned()
+        } else {
+            names.join(" + ")
+        };
+        Item::new(problem.id.clone(), target, vec![ask])
+            .in_stratum(problem.transformation.name())
+            .tagged("transformation", problem.transformation.name())
+            .tagged("generalisation", generalised)
+    }
+}
+
+impl Task for Bracketed {
+    fn card(&self) -> &TaskCard {
+        self.card
+    }
+
+    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        Some(ForPeople::of(item)?.told(self.to_people))
+    }
+
+    fn needs(&self, settings: &TaskSettings) -> Needs {
+        let mode = self.read(settings).map_or(Mode::Score, |s| s.mode);
+        Needs {
+            score: mode == Mode::Score,
+            generate: mode == Mode::Generate,
+            ..Needs::default()
         }
-        Mode::Generate => Request::Generate(Generate {
-            prompt: Prompt::single(form, format!("{prefix} [")),
-            sampling: Sampling {
-                stop: vec!["]".into()],
-                ..Sampling::greedy(64)
-            },
-        }),
-    })
+    }
+
+    fn family_tag(&self, _settings: &TaskSettings) -> Option<&'static str> {
+        Some(self.family)
+    }
+
+    fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
+        let setup = self.read(settings)?;
+        let digits = match setup.source {
+            ProblemSource::Digits => fresh_digits(settings.seed, setup.n)?,
+            ProblemSource::PublishedDigits => upstream_digits(data)?,
+            ProblemSource::Letters(generalisations) => {
+                let problems = fresh_letters(settings.seed, setup.n, generalisations)?.into_iter();
+                return Ok(Box::new(problems.map(move |p| Ok(setup.letters(&p)))));
+            }
+        };
+        Ok(Box::new(
+            digits.into_iter().map(move |p| Ok(setup.digits(p))),
+        ))
+    }
+
+    fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
+        let setup = match self.read(settings) {
+            Ok(setup) => setup,
+            Err(error) => return failed(&error.to_string()),
+        };
+        let Target::Choice {
+            options, correct, ..
+        } = &item.target
+        else {
+            return failed("an item has candidates as its target");
+        };
+        let [reply] = answers else {
+            return failed("expected one answer");
+        };
+        match &reply.answer {
+            Response::Scored(scored) => choice::judge(options, *correct, scored, setup.by),
+            Response::Generated(words) => {
+                let right = options.get(*correct).map_or("", String::as_str);
+                judge_words(setup, item, right, words)
+            }
+            Response::Observed(_) => failed("expected scores or words, found hidden states"),
+        }
+    }
+
+    fn scoring(&self, settings: &TaskSettings) -> Scoring {
+        match self.read(settings) {
+            Ok(setup) if setup.mode == Mode::Score => Scoring::share(Ties::Shared),
+            _ => Scoring::WRITTEN,
+        }
+    }
+
+    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
+        match self.read(settings).map(|setup| setup.source) {
+            Ok(ProblemSource::Letters(k)) => {
+                conventions(self.card, settings, &[("generalisations", k.to_string())])
+            }
+            Ok(_) => conventions(self.card, settings, &[]),
+            Err(_) => BTreeMap::new(),
+        }
+    }
 }
 
 /// What stands between the brackets of a written answer; nothing where no word was written.
-pub(super) fn written(answer: &Generated) -> Result<Vec<String>, UnscoredReason> {
+fn written(answer: &Generated) -> Result<Vec<String>, UnscoredReason> {
     match answer.finish {
         Finish::Refusal => return Err(UnscoredReason::Refused),
         Finish::ContentFilter => return Err(UnscoredReason::Filtered),
@@ -86,4 +275,35 @@ pub(super) fn written(answer: &Generated) -> Result<Vec<String>, UnscoredReason>
         return Err(UnscoredReason::Truncated);
     }
     Ok(text.split_whitespace().map(str::to_owned).collect())
+}
+
+fn judge_words(setup: BracketSettings, item: &Item, right: &str, answer: &Generated) -> Judgement {
+    let letters = matches!(setup.source, ProblemSource::Letters(_));
+    let read = written(answer).and_then(|said| {
+        // No digit may be an answer (two sets without a common digit), no letter is none.
+        let unread = if letters {
+            said.is_empty()
+        } else {
+            said.iter().any(|w| w.parse::<u64>().is_err())
+        };
+        if unread {
+            Err(UnscoredReason::Unparsed)
+        } else {
+            Ok(said)
+        }
+    });
+    let mut said = match read {
+        Ok(said) => said,
+        Err(reason) => return Judgement::unscored(reason).measured("accuracy", 0.0),
+    };
+    let mut expected: Vec<&str> = right.trim_matches(['[', ']']).split_whitespace().collect();
+    let shown = bracketed(&said);
+    if item.tags.get("cells").is_some_and(|c| c == "set") {
+        said.sort();
+        expected.sort_unstable();
+    }
+    let score = if said == expected { 1.0 } else { 0.0 };
+    Judgement::scored(score)
+        .read_as(shown)
+        .measured("accuracy", score)
 }

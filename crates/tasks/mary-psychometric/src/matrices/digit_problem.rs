@@ -13,15 +13,14 @@ use mary_contract::{DataError, DataSource, TaskError};
 use mary_generators::{Stream, below, coin, shuffle, stream};
 use serde::Deserialize;
 
+use super::matrix::RightPlaces;
 use super::rules::predictions;
 
-/// The dataset of Webb et al.
 pub const DATASET: &str = "webb-digit-matrices";
 const PROBLEMS: &str = "digit_mat/all_problems.json.gz";
 
 pub type Cell = Vec<u8>;
 
-/// A problem with its candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DigitProblem {
     pub id: String,
@@ -30,7 +29,6 @@ pub struct DigitProblem {
     /// The eight cells shown, row by row.
     pub context: Vec<Cell>,
     pub candidates: Vec<Cell>,
-    /// Index of the right one.
     pub correct: usize,
     /// The order of digits within a cell means nothing.
     pub unordered: bool,
@@ -93,7 +91,6 @@ fn one_reading(rows: &[[i32; 3]; 3]) -> bool {
     found == [third[2]]
 }
 
-/// Other digits than this one.
 fn others(rng: &mut Stream, digit: u8, n: usize) -> Vec<u8> {
     let mut rest: Vec<u8> = (0..10).filter(|d| *d != digit).collect();
     shuffle(rng, &mut rest);
@@ -224,7 +221,7 @@ pub fn fresh_digits(seed: u64, n: usize) -> Result<Vec<DigitProblem>, TaskError>
     let mut rng = stream(seed, "psychometric/digit-matrices");
     let mut places = stream(seed, "psychometric/digit-matrices/places");
     let mut seen: HashSet<Vec<Cell>> = HashSet::new();
-    let mut order: Vec<usize> = Vec::new();
+    let mut dealt = RightPlaces::<8>::default();
     let mut made = Vec::with_capacity(n);
     for index in 0..n {
         let kind = index % KINDS.len();
@@ -239,14 +236,7 @@ pub fn fresh_digits(seed: u64, n: usize) -> Result<Vec<DigitProblem>, TaskError>
                 KINDS[kind]
             )));
         };
-        if order.is_empty() {
-            order = (0..8).collect();
-            shuffle(&mut places, &mut order);
-        }
-        let correct = order.pop().unwrap_or(0);
-        let right = candidates.remove(0);
-        shuffle(&mut places, &mut candidates);
-        candidates.insert(correct, right);
+        let correct = dealt.deal(&mut places, &mut candidates);
         made.push(DigitProblem {
             id: format!("{seed}-{index:04}"),
             kind: KINDS[kind].to_owned(),
@@ -260,7 +250,7 @@ pub fn fresh_digits(seed: u64, n: usize) -> Result<Vec<DigitProblem>, TaskError>
 }
 
 #[derive(Deserialize)]
-struct Kind {
+struct UpstreamKind {
     prob: Vec<Vec<Vec<Cell>>>,
     answer_choices: Vec<Vec<Cell>>,
     correct_ind: Vec<usize>,
@@ -279,7 +269,7 @@ pub fn upstream_digits(data: &dyn DataSource) -> Result<Vec<DigitProblem>, TaskE
     GzDecoder::new(file)
         .read_to_string(&mut text)
         .map_err(|e| damaged(e.to_string()))?;
-    let kinds: BTreeMap<String, Kind> =
+    let kinds: BTreeMap<String, UpstreamKind> =
         serde_json::from_str(&text).map_err(|e| damaged(e.to_string()))?;
     let mut all = Vec::new();
     for (name, kind) in kinds {

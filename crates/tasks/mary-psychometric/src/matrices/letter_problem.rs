@@ -6,20 +6,18 @@ use std::collections::HashSet;
 use mary_contract::TaskError;
 use mary_generators::{Stream, below, shuffle, stream};
 
-/// What is done to a string.
+use super::matrix::RightPlaces;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transformation {
     /// The last letter becomes its successor.
     Successor,
     /// The first letter becomes its predecessor.
     Predecessor,
-    /// The next letter is added.
     Extend,
-    /// A repeated letter is removed.
     RemoveRedundant,
     /// A letter out of place is mended.
     FixAlphabet,
-    /// Letters are put in order.
     Sort,
 }
 
@@ -85,7 +83,6 @@ impl Generalisation {
     }
 }
 
-/// A problem with its candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LetterProblem {
     pub id: String,
@@ -94,10 +91,8 @@ pub struct LetterProblem {
     pub generalisations: Vec<Generalisation>,
     /// The first string, before and after.
     pub source: [Vec<String>; 2],
-    /// The second string.
     pub target: Vec<String>,
     pub candidates: Vec<Vec<String>>,
-    /// Index of the right one.
     pub correct: usize,
 }
 
@@ -259,7 +254,7 @@ pub fn fresh_letters(
 ) -> Result<Vec<LetterProblem>, TaskError> {
     let mut rng = stream(seed, "psychometric/letter-strings");
     let mut seen = HashSet::new();
-    let mut order: Vec<usize> = Vec::new();
+    let mut dealt = RightPlaces::<6>::default();
     let mut made = Vec::with_capacity(n);
     for index in 0..n {
         let kind = Transformation::ALL[index % Transformation::ALL.len()];
@@ -278,15 +273,7 @@ pub fn fresh_letters(
                 kind.name()
             )));
         };
-        if order.is_empty() {
-            order = (0..6).collect();
-            shuffle(&mut rng, &mut order);
-        }
-        let correct = order.pop().unwrap_or(0);
-        let right = found.candidates.remove(0);
-        shuffle(&mut rng, &mut found.candidates);
-        found.candidates.insert(correct, right);
-        found.correct = correct;
+        found.correct = dealt.deal(&mut rng, &mut found.candidates);
         found.id = format!("{seed}-{index:04}");
         made.push(found);
     }

@@ -17,16 +17,13 @@ pub const ATTRIBUTES: [&str; 3] = ["type", "size", "colour"];
 /// A panel: type, size and colour as level indices, upstream's counting.
 pub type Panel = [i32; 3];
 
-/// A problem with its candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Matrix {
     pub id: String,
     /// The eight panels shown, row by row.
     pub context: Vec<Panel>,
     pub candidates: Vec<Panel>,
-    /// Index of the right one.
     pub correct: usize,
-    /// The rule of each attribute.
     pub rules: [String; 3],
 }
 
@@ -121,7 +118,7 @@ pub fn fresh(seed: u64, n: usize) -> Result<Vec<Matrix>, TaskError> {
     let mut rng = stream(seed, "psychometric/matrices");
     let mut places = stream(seed, "psychometric/matrices/places");
     let mut seen: HashSet<Vec<Panel>> = HashSet::new();
-    let mut order: Vec<usize> = Vec::new();
+    let mut dealt = RightPlaces::<8>::default();
     let mut made = Vec::with_capacity(n);
     for _ in 0..n.saturating_mul(20).saturating_add(TRIES) {
         if made.len() == n {
@@ -133,14 +130,7 @@ pub fn fresh(seed: u64, n: usize) -> Result<Vec<Matrix>, TaskError> {
         if !seen.insert(context.clone()) {
             continue;
         }
-        if order.is_empty() {
-            order = (0..8).collect();
-            shuffle(&mut places, &mut order);
-        }
-        let correct = order.pop().unwrap_or(0);
-        let right = candidates.remove(0);
-        shuffle(&mut places, &mut candidates);
-        candidates.insert(correct, right);
+        let correct = dealt.deal(&mut places, &mut candidates);
         made.push(Matrix {
             id: format!("{seed}-{:04}", made.len()),
             context,
@@ -161,13 +151,37 @@ pub fn fresh(seed: u64, n: usize) -> Result<Vec<Matrix>, TaskError> {
 /// What a reader of the candidates alone reaches: the one that shares most attribute values with the
 /// others, ties shared. 1/8 where the candidates say nothing.
 pub fn context_blind(matrix: &Matrix) -> f64 {
-    let shared = |panel: &Panel| -> f64 {
-        matrix
-            .candidates
-            .iter()
-            .map(|other| panel.iter().zip(other).filter(|(a, b)| a == b).count() as f64)
+    most_alike(&matrix.candidates, matrix.correct)
+}
+
+pub(super) fn most_alike<V: PartialEq>(candidates: &[impl AsRef<[V]>], correct: usize) -> f64 {
+    let shared = |own: &[V]| -> f64 {
+        let others = candidates.iter().map(AsRef::as_ref);
+        others
+            .map(|other| own.iter().zip(other).filter(|(a, b)| a == b).count() as f64)
             .sum()
     };
-    let values: Vec<f64> = matrix.candidates.iter().map(shared).collect();
-    mary_generators::best(&values, matrix.correct).map_or(0.0, |(_, score)| score)
+    let values: Vec<f64> = candidates.iter().map(|c| shared(c.as_ref())).collect();
+    mary_generators::best(&values, correct).map_or(0.0, |(_, score)| score)
+}
+
+/// RightPlaces of right candidates among `N`: each comes once before any comes again.
+#[derive(Default)]
+pub(super) struct RightPlaces<const N: usize> {
+    left: Vec<usize>,
+}
+
+impl<const N: usize> RightPlaces<N> {
+    /// Moves the right candidate, which stands first, to its place among the others in any order.
+    pub(super) fn deal<C>(&mut self, rng: &mut Stream, candidates: &mut Vec<C>) -> usize {
+        if self.left.is_empty() {
+            self.left = (0..N).collect();
+            shuffle(rng, &mut self.left);
+        }
+        let correct = self.left.pop().unwrap_or(0);
+        let right = candidates.remove(0);
+        shuffle(rng, candidates);
+        candidates.insert(correct, right);
+        correct
+    }
 }

@@ -3,86 +3,34 @@
 
 mod bracket;
 mod digit_problem;
-mod digits;
 mod letter_problem;
-mod letters;
 mod matrix;
 mod prompt;
 mod rules;
 mod upstream;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, Changes, DataSource, ForPeople, Item, ItemSource, Items, Judgement, Needs, Param, Prompt,
-    PromptForm, Reply, Request, Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError,
-    TaskSettings, Ties, text,
+    Ask, DataSource, ForPeople, Item, ItemSource, Items, Judgement, Needs, Prompt, PromptForm,
+    Reply, Request, Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError,
+    TaskSettings, Ties,
 };
 
+pub use bracket::{Bracketed, DIGIT_MATRICES, LETTER_STRINGS};
 pub use digit_problem::{DigitProblem, fresh_digits, upstream_digits};
-pub use digits::{DIGIT_MATRICES, DigitMatrices};
 pub use letter_problem::{LetterProblem, Transformation, fresh_letters};
-pub use letters::{LETTER_STRINGS, LetterStrings};
 pub use matrix::{ATTRIBUTES, Matrix, Panel, context_blind, fresh};
 pub use prompt::{INSTRUCTIONS, Layout};
 pub use rules::Rule;
 pub use upstream::{IRAVEN, RAVEN, problems};
 
+use crate::cards::{card, conventions};
 use crate::choice::{self, By, failed};
 use crate::settings::{choose, no_shots, not_allowed, number};
 
-static PARAMS: [Param; 5] = [
-    Param::new(
-        "matrices",
-        "fresh",
-        "fresh, iraven, raven",
-        "Matrices made from the seed; or the 500 of lm-raven with I-RAVEN's balanced answers, or \
-                with RAVEN's, which give the answer away.",
-    ),
-    Param::new("n", "200", "a number from 1 to 100000", "Fresh matrices."),
-    Param::new(
-        "instruction",
-        "1",
-        "1 to 8, all",
-        "Which of the paper's eight instructions stands before the matrix; all asks every matrix \
-                eight times.",
-    ),
-    Param::new(
-        "scoring",
-        "sum",
-        "sum, mean",
-        "Which makes the score: the log-probability of the whole sequence (the paper) or the mean \
-                per token of the candidate (lm-raven). Both are measured.",
-    )
-    .changing(Changes::Judging),
-    Param::new(
-        "layout",
-        "paper",
-        "paper, lm-raven, choices",
-        "One row a line after an instruction; rows on one line without instruction; or the paper's \
-                with the choices listed before the answer.",
-    ),
-];
-
-static CARD: TaskCard = TaskCard {
-    id: text("psychometric/matrices"),
-    family: text("psychometric"),
-    version: 1,
-    title: text("Raven's matrices as text"),
-    about: text(
-        "Three rows of three panels, each a triple of numbers for type, size and colour; rules run \
-            along the rows and the last panel is missing. The model's answer is the most probable of \
-            eight candidates. The measure `context_blind` says what the candidates alone give away: \
-            1/8 on fresh and I-RAVEN's matrices, everything on RAVEN's.",
-    ),
-    chance: Some(0.125),
-    human: None,
-    params: Param::list(&PARAMS),
-    dataset: Some(text(upstream::DATASET)),
-    citation: crate::CITATION,
-    starter: Some(24),
-    content: None,
-};
+static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/matrices"));
 
 #[derive(Debug, Clone, Copy)]
 pub struct Matrices;
@@ -90,7 +38,7 @@ pub struct Matrices;
 pub static MATRICES: Matrices = Matrices;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum MatrixSource {
     Fresh,
     Released(&'static str),
 }
@@ -99,10 +47,9 @@ enum Source {
 struct MatrixSettings {
     seed: u64,
     form: PromptForm,
-    source: Source,
+    source: MatrixSource,
     n: usize,
     instructions: Vec<usize>,
-    by: By,
     layout: Layout,
 }
 
@@ -110,6 +57,7 @@ impl MatrixSettings {
     fn read(settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(&CARD)?;
         no_shots(&CARD, settings)?;
+        scoring(&CARD, settings)?;
         let layout = choose(
             &CARD,
             settings,
@@ -134,14 +82,13 @@ impl MatrixSettings {
                 settings,
                 "matrices",
                 &[
-                    ("fresh", Source::Fresh),
-                    ("iraven", Source::Released(IRAVEN)),
-                    ("raven", Source::Released(RAVEN)),
+                    ("fresh", MatrixSource::Fresh),
+                    ("iraven", MatrixSource::Released(IRAVEN)),
+                    ("raven", MatrixSource::Released(RAVEN)),
                 ],
             )?,
             n: number(&CARD, settings, "n", |n: usize| (1..=100_000).contains(&n))?,
             instructions,
-            by: scoring(&CARD, settings)?,
             layout,
         })
     }
@@ -235,8 +182,8 @@ impl Task for Matrices {
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
         let setup = MatrixSettings::read(settings)?;
         let matrices = match setup.source {
-            Source::Fresh => fresh(setup.seed, setup.n)?,
-            Source::Released(file) => problems(data, file)?,
+            MatrixSource::Fresh => fresh(setup.seed, setup.n)?,
+            MatrixSource::Released(file) => problems(data, file)?,
         };
         Ok(Box::new(matrices.into_iter().flat_map(move |matrix| {
             let setup = setup.clone();
@@ -281,39 +228,12 @@ impl Task for Matrices {
         let Ok(setup) = MatrixSettings::read(settings) else {
             return BTreeMap::new();
         };
-        let say = |name: &str, text: &str| (name.to_owned(), text.to_owned());
-        let source = match setup.source {
-            Source::Fresh => format!("fresh matrices of seed {}, balanced candidates", setup.seed),
-            Source::Released(IRAVEN) => "lm-raven's 500 with I-RAVEN's candidates".into(),
-            Source::Released(_) => {
-                "lm-raven's 500 with RAVEN's candidates, which give the answer away".into()
-            }
-        };
-        let template = match setup.layout {
-            Layout::Lines => "Shah et al. 2024, Appendix B.4.2: instruction, rows, candidate",
-            Layout::OneLine => "lm-raven: rows on one line, no instruction",
-            Layout::Choices => "Shah et al. 2024, Appendix B.4.2, choices listed before the answer",
-        };
         let numbers: Vec<String> = setup
             .instructions
             .iter()
             .map(|k| (k + 1).to_string())
             .collect();
-        let scoring = match setup.by {
-            By::Sum => {
-                "sum over the whole sequence (the paper); the beginning is the same for all \
-                        candidates"
-            }
-            By::Mean => "mean per token of the candidate (lm-raven)",
-        };
-        BTreeMap::from([
-            say("source", &source),
-            say("template", template),
-            say("instruction", &numbers.join(", ")),
-            say("scoring", scoring),
-            say("start", "what the tokenizer adds"),
-            say("ties", "shared among the candidates that tie"),
-        ])
+        conventions(&CARD, settings, &[("instructions", numbers.join(", "))])
     }
 }
 
@@ -323,12 +243,5 @@ fn blind(options: &[String], correct: usize) -> f64 {
         .iter()
         .map(|o| o.trim_matches(['(', ')']).split(',').collect())
         .collect();
-    let shared = |own: &Vec<&str>| -> f64 {
-        parts
-            .iter()
-            .map(|other| own.iter().zip(other).filter(|(a, b)| a == b).count() as f64)
-            .sum()
-    };
-    let values: Vec<f64> = parts.iter().map(shared).collect();
-    mary_generators::best(&values, correct).map_or(0.0, |(_, score)| score)
+    matrix::most_alike(&parts, correct)
 }

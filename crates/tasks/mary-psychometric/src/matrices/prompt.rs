@@ -19,7 +19,6 @@ pub const INSTRUCTIONS: [&str; 8] = [
     "Select the correct choice for row 3, using the patterns and analogies from rows 1 and 2.",
 ];
 
-/// How rows are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// `row1: …`, one row a line (the paper).

@@ -20,7 +20,6 @@ pub enum Pairs {
     Each,
 }
 
-/// What one layer shows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Effects {
     /// R² of a line of cosine on distance.
@@ -50,7 +49,6 @@ pub struct Effects {
     pub by_distance: Vec<(f64, f64)>,
 }
 
-/// The three fits of one layer.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Fits {
     pub(super) distance: f64,

@@ -8,12 +8,12 @@ mod effects;
 mod nulls;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use mary_contract::{
-    ANISOTROPIC, Changes, DataSource, InForce, Item, Items, Judgement, Layers, Measure, Metric,
-    Needs, Param, Reply, Sample, Scoring, Target, Task, TaskCard, TaskError, TaskSettings,
-    UnscoredReason, text,
+    ANISOTROPIC, DataSource, InForce, Item, Items, Judgement, Layers, Measure, Metric, Needs,
+    Reply, Sample, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -23,62 +23,12 @@ pub use words::{Format, Range, WORDS};
 
 use effects::Cosines;
 
+use crate::cards::{card, conventions};
 use crate::choice::failed;
 use crate::observed::{Layer, Pooling, layers, look, mean};
-use crate::settings::{POOLING, choose, no_shots};
+use crate::settings::{choose, no_shots};
 
-static PARAMS: [Param; 5] = [
-    Param::new(
-        "range",
-        "1-9",
-        "1-9, 10-99, magnitudes",
-        "Which numbers: 1 to 9 (the paper), 10 to 99, or powers of ten up to a million (distance \
-                and ratio then on the logarithm to base 10).",
-    ),
-    Param::new(
-        "pairs",
-        "averaged",
-        "averaged, each",
-        "Whether pairs of equal distance (ratio, size) are averaged before a fit, or each pair is \
-                a point.",
-    )
-    .changing(Changes::Judging),
-    POOLING,
-    Param::new(
-        "blank",
-        "no",
-        "no, yes",
-        "Whether a blank stands before the word, as within a sentence; a byte-pair tokenizer \
-                reads it as another token.",
-    ),
-    Param::new(
-        "words",
-        "yes",
-        "yes, no",
-        "Whether six words that are no numbers are read too, for number/word similarity.",
-    ),
-];
-
-static CARD: TaskCard = TaskCard {
-    id: text("psychometric/numbers"),
-    family: text("psychometric"),
-    version: 1,
-    title: text("Numbers: distance, ratio and size effect"),
-    about: text(
-        "People compare numbers faster the further apart they are, the larger their ratio and, at \
-            equal distance, the smaller they are: as if numbers lay on a line with a compressed scale. \
-            Here the cosine of two numbers' hidden states stands for the time it takes to tell them \
-            apart. The score is R² of the distance effect, mean over formats and layers; the other \
-            effects, multidimensional scaling and every layer stand beside it.",
-    ),
-    chance: None,
-    human: None,
-    params: Param::list(&PARAMS),
-    dataset: None,
-    citation: crate::CITATION,
-    starter: Some(3),
-    content: None,
-};
+static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/numbers"));
 
 #[derive(Debug, Clone, Copy)]
 pub struct Numbers;
@@ -125,7 +75,7 @@ impl NumberSettings {
 
 /// What the judge needs: which texts were read, numbers first.
 #[derive(Debug, Serialize, Deserialize)]
-struct Shown {
+struct ShownNumbers {
     numbers: Vec<u64>,
     texts: Vec<String>,
 }
@@ -141,7 +91,7 @@ fn item(setup: NumberSettings, format: Format) -> Item {
         .iter()
         .map(|text| look(&format!("{before}{text}"), setup.pooling, Layers::All))
         .collect();
-    let target = Target::Data(json!(Shown { numbers, texts }));
+    let target = Target::Data(json!(ShownNumbers { numbers, texts }));
     Item::new(format.name(), target, asks).tagged("format", format.name())
 }
 
@@ -178,7 +128,7 @@ impl Task for Numbers {
             Ok(setup) => setup,
             Err(error) => return failed(&error.to_string()),
         };
-        let shown: Shown = match &item.target {
+        let shown: ShownNumbers = match &item.target {
             Target::Data(data) => match serde_json::from_value(data.clone()) {
                 Ok(shown) => shown,
                 Err(error) => return failed(&format!("an item of numbers: {error}")),
@@ -200,55 +150,10 @@ impl Task for Numbers {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = NumberSettings::read(settings) else {
+        let Ok(_) = NumberSettings::read(settings) else {
             return BTreeMap::new();
         };
-        let pairs = match setup.pairs {
-            Pairs::Averaged => "pairs of equal distance (ratio, size) averaged before the fit",
-            Pairs::Each => "each pair is a point of the fit",
-        };
-        let say = |name: &str, text: &str| (name.to_owned(), text.to_owned());
-        BTreeMap::from([
-            say("scale", "r-squared"),
-            say(
-                "score",
-                "R² of the distance effect, mean over layers and formats",
-            ),
-            say("pairs", pairs),
-            say("pooling", setup.pooling.words()),
-            say("layers", "all, the embedding layer included"),
-            say(
-                "text",
-                if setup.blank {
-                    "a blank and the number alone"
-                } else {
-                    "the number alone, nothing before it"
-                },
-            ),
-            say("ratio", "a·exp(−b·x)+c on min-max normalised cosine"),
-            say(
-                "size",
-                "the smaller number of a pair; cosine less the mean of its distance",
-            ),
-            say(
-                "mds",
-                "1 − cosine on one line, best order for up to 16 numbers; stress-1; absolute correlation \
-                 with the logarithm",
-            ),
-            say(
-                "null",
-                "`_null`: mean over relabellings of the same vectors; `_noise`: over random vectors; `_p`: \
-                 one-sided permutation p of R² with people's sign, of the format that shows it least",
-            ),
-            say(
-                "centred",
-                "`_centred`: the mean vector of the numbers taken away first",
-            ),
-            say(
-                "interval",
-                "the range of the three formats, which are all there are",
-            ),
-        ])
+        conventions(&CARD, settings, &[])
     }
 }
 
@@ -276,9 +181,9 @@ const BY_LAYER: [&str; 14] = [
     "ratio_centred",
 ];
 
-fn judge_layers(shown: &Shown, layers: &[Layer], setup: NumberSettings) -> Judgement {
+fn judge_layers(shown: &ShownNumbers, layers: &[Layer], setup: NumberSettings) -> Judgement {
     let mut rows: Vec<(usize, Row)> = Vec::new();
-    let mut shapes: Vec<nulls::Shown> = Vec::new();
+    let mut shapes: Vec<nulls::LayerShape> = Vec::new();
     let mut alike: Vec<usize> = Vec::new();
     let mut dimensions = 0;
     let mut flat: Vec<String> = Vec::new();
@@ -300,7 +205,7 @@ fn judge_layers(shown: &Shown, layers: &[Layer], setup: NumberSettings) -> Judge
                 row.extend(centred(shown, numbers, setup));
                 rows.push((layer.number, row));
                 if let Ok(cosines) = Cosines::new(&shown.numbers, numbers, setup.range) {
-                    shapes.push(nulls::Shown {
+                    shapes.push(nulls::LayerShape {
                         number: layer.number,
                         cosines,
                         positions: found.positions,
@@ -320,28 +225,13 @@ fn judge_layers(shown: &Shown, layers: &[Layer], setup: NumberSettings) -> Judge
         let levels = null.effects.iter();
         row.extend(levels.map(|(name, null)| (format!("{name}_null"), null.expected)));
     }
-    let over_layers = |name: &str| mean(rows.iter().filter_map(|(_, row)| row.get(name).copied()));
-    let Some(score) = over_layers("distance") else {
+    let Some(score) = mean_over(&rows, "distance") else {
         return Judgement::unscored(UnscoredReason::NotApplicable(format!(
             "no layer could be measured: {}",
             flat.join("; ")
         )));
     };
-    let mut judgement = Judgement::scored(score);
-    let names: std::collections::BTreeSet<&String> =
-        rows.iter().flat_map(|(_, row)| row.keys()).collect();
-    for name in names {
-        if let Some(value) = over_layers(name) {
-            judgement = judgement.measured(name, value);
-        }
-    }
-    for (number, row) in &rows {
-        for name in BY_LAYER {
-            if let Some(value) = row.get(name) {
-                judgement = judgement.measured(&format!("{name}.layer_{number:02}"), *value);
-            }
-        }
-    }
+    let mut judgement = measured(Judgement::scored(score), &rows);
     for (name, level) in nulls::noise(&shown.numbers, dimensions, setup.range, setup.pairs) {
         judgement = judgement.measured(&format!("{name}_noise"), level);
     }
@@ -358,8 +248,30 @@ fn judge_layers(shown: &Shown, layers: &[Layer], setup: NumberSettings) -> Judge
     judgement
 }
 
+fn mean_over(rows: &[(usize, Row)], name: &str) -> Option<f64> {
+    mean(rows.iter().filter_map(|(_, row)| row.get(name).copied()))
+}
+
+/// Every figure's mean over layers, and those of [`BY_LAYER`] layer by layer.
+fn measured(mut judgement: Judgement, rows: &[(usize, Row)]) -> Judgement {
+    let names: BTreeSet<&String> = rows.iter().flat_map(|(_, row)| row.keys()).collect();
+    for name in names {
+        if let Some(value) = mean_over(rows, name) {
+            judgement = judgement.measured(name, value);
+        }
+    }
+    for (number, row) in rows {
+        for name in BY_LAYER {
+            if let Some(value) = row.get(name) {
+                judgement = judgement.measured(&format!("{name}.layer_{number:02}"), *value);
+            }
+        }
+    }
+    judgement
+}
+
 /// The effects once what all numbers share is taken away: the mean of their vectors.
-fn centred(shown: &Shown, numbers: &[Vec<f64>], setup: NumberSettings) -> Row {
+fn centred(shown: &ShownNumbers, numbers: &[Vec<f64>], setup: NumberSettings) -> Row {
     let Some(length) = numbers.first().map(Vec::len) else {
         return Row::new();
     };
@@ -388,7 +300,7 @@ fn centred(shown: &Shown, numbers: &[Vec<f64>], setup: NumberSettings) -> Row {
     }
 }
 
-fn row(shown: &Shown, found: &Effects, numbers: &[Vec<f64>], words: &[Vec<f64>]) -> Row {
+fn row(shown: &ShownNumbers, found: &Effects, numbers: &[Vec<f64>], words: &[Vec<f64>]) -> Row {
     let mut row: Row = [
         ("distance", found.distance),
         ("distance_slope", found.distance_slope),

@@ -37,7 +37,7 @@ const FEW: usize = 16;
 const LONGEST: usize = 256;
 
 /// One layer, as far as the null needs it.
-pub(super) struct Shown {
+pub(super) struct LayerShape {
     pub(super) number: usize,
     pub(super) cosines: Cosines,
     /// Places on the line, in the order of the numbers.
@@ -56,7 +56,7 @@ fn few_or_many(n: usize, (few, many): (usize, usize)) -> usize {
 
 /// The values of a layer under one order of labels: R² of each effect, then the same with its sign.
 fn values(
-    layer: &Shown,
+    layer: &LayerShape,
     numbers: &[u64],
     order: &[usize],
     pairs: Pairs,
@@ -88,7 +88,7 @@ fn values(
 /// The nulls of every layer and of the mean over layers.
 pub(super) fn by_labels(
     numbers: &[u64],
-    layers: &[Shown],
+    layers: &[LayerShape],
     pairs: Pairs,
 ) -> Result<Vec<LayerNulls>, StatsError> {
     let draws = few_or_many(numbers.len(), DRAWS);

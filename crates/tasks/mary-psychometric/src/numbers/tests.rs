@@ -220,9 +220,9 @@ fn settings_that_make_no_sense_are_refused() {
     );
 }
 
-fn shapes(vectors: &[Vec<f64>]) -> Vec<nulls::Shown> {
+fn shapes(vectors: &[Vec<f64>]) -> Vec<nulls::LayerShape> {
     let numbers = Range::Units.numbers();
-    vec![nulls::Shown {
+    vec![nulls::LayerShape {
         number: 0,
         cosines: Cosines::new(&numbers, vectors, Range::Units).unwrap(),
         positions: units(vectors, Pairs::Averaged).positions,
@@ -281,7 +281,7 @@ fn vectors_that_share_a_direction_are_warned_about_and_centred() {
         .collect();
     let found = units(&shifted, Pairs::Averaged);
     assert!(found.min > 0.99, "{}", found.min);
-    let shown = Shown {
+    let shown = ShownNumbers {
         numbers: Range::Units.numbers(),
         texts: vec![],
     };

@@ -45,7 +45,6 @@ impl Format {
         }
     }
 
-    /// A number in this format.
     pub fn write(self, number: u64) -> String {
         match self {
             Self::Lowercase => in_words(number),

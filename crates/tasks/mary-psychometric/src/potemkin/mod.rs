@@ -8,298 +8,33 @@
 //! concepts can be given (`--set source=file --set file=PATH`), one JSON object a line, or the benchmark's
 //! own examples (`source=published`, see `released`).
 
+mod concepts;
 mod released;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, Citation, DataError, DataSource, Item, Items, Judgement, Needs, Param, Prompt, PromptForm,
-    Reply, Request, Response, Score, Scored, Start, Target, Task, TaskCard, TaskError,
-    TaskSettings, text,
+    Ask, DataError, DataSource, Item, Items, Judgement, Needs, Prompt, PromptForm, Reply, Request,
+    Response, Score, Scored, Start, Target, Task, TaskCard, TaskError, TaskSettings,
 };
-use mary_generators::{Stream, below, best, shuffle, stream};
+use mary_generators::{best, shuffle, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use concepts::concepts;
+
+use crate::cards::{card, conventions};
 use crate::choice::failed;
 use crate::settings::{choose, no_shots, number};
 
-static PARAMS: [Param; 3] = [
-    Param::new(
-        "source",
-        "fresh",
-        "fresh, published, file",
-        "Items made from the seed, the benchmark's released examples (`file` is its folder \
-            BenchmarkDataset/classify or one of its CSV files), or those of a file of yours.",
-    ),
-    Param::new(
-        "file",
-        "",
-        "a path",
-        "With source=file: one JSON object a line with the fields concept, definitions (the right one \
-            first), instance and other. With source=published: CSV with the columns Concept, Example and \
-            True Label.",
-    ),
-    Param::new(
-        "n",
-        "10",
-        "a number from 1 to 500",
-        "Fresh items of each of the twelve concepts.",
-    ),
-];
-
-static CARD: TaskCard = TaskCard {
-    id: text("psychometric/define-use"),
-    family: text("psychometric"),
-    version: 1,
-    title: text("Definition and use"),
-    about: text(
-        "A model is asked for the definition of a concept (one of four) and to use it (which of two is an \
-            instance). The score is use; `potemkin` is how often a concept that was defined rightly is used \
-            wrongly: one half for a facade, 0 for understanding. Twelve concepts of strings and numbers \
-            whose instances are computed.",
-    ),
-    chance: Some(0.5),
-    human: None,
-    params: Param::list(&PARAMS),
-    dataset: None,
-    citation: Citation {
-        text: text(
-            "Marina Mancoridis, Bec Weeks, Keyon Vafa and Sendhil Mullainathan. 2025. Potemkin \
-            Understanding in Large Language Models. ICML 2025.",
-        ),
-        link: text("arXiv:2506.21521"),
-    },
-    starter: None,
-    content: None,
-};
+static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/define-use"));
 
 #[derive(Debug, Clone, Copy)]
 pub struct DefineUse;
 
 pub static DEFINE_USE: DefineUse = DefineUse;
-
-/// A concept: its name with its article, its definition.
-struct Concept {
-    name: &'static str,
-    definition: &'static str,
-}
-
-const CONCEPTS: [Concept; 12] = [
-    Concept {
-        name: "a palindrome",
-        definition: "a string that reads the same backwards as forwards",
-    },
-    Concept {
-        name: "an isogram",
-        definition: "a string in which no letter occurs more than once",
-    },
-    Concept {
-        name: "a pair of anagrams",
-        definition: "two strings made of the same letters in different orders",
-    },
-    Concept {
-        name: "an abecedarian string",
-        definition: "a string whose letters stand in the order of the alphabet",
-    },
-    Concept {
-        name: "a tautogram",
-        definition: "a row of words that all begin with the same letter",
-    },
-    Concept {
-        name: "a tautonym",
-        definition: "a string that consists of the same part twice in a row",
-    },
-    Concept {
-        name: "a prime number",
-        definition: "a number above one that only one and itself divide",
-    },
-    Concept {
-        name: "a square number",
-        definition: "a number that is some whole number times itself",
-    },
-    Concept {
-        name: "a triangular number",
-        definition: "a number that is the sum of the first few whole numbers",
-    },
-    Concept {
-        name: "an arithmetic progression",
-        definition: "a row of numbers in which neighbours always differ by the same amount",
-    },
-    Concept {
-        name: "a geometric progression",
-        definition: "a row of numbers in which each is the same multiple of the one before",
-    },
-    Concept {
-        name: "a leap year",
-        definition: "a year with one day more in February than the others",
-    },
-];
-
-fn letters(rng: &mut Stream, n: usize) -> Vec<char> {
-    let mut all: Vec<char> = ('a'..='z').collect();
-    shuffle(rng, &mut all);
-    all.truncate(n);
-    all
-}
-
-fn joined(parts: &[u64]) -> String {
-    let parts: Vec<String> = parts.iter().map(u64::to_string).collect();
-    parts.join(", ")
-}
-
-fn prime(n: u64) -> bool {
-    n > 1
-        && (2..n)
-            .take_while(|d| d * d <= n)
-            .all(|d| !n.is_multiple_of(d))
-}
-
-fn root(n: u64) -> u64 {
-    (0..).take_while(|r| r * r <= n).last().unwrap_or(0)
-}
-
-fn leap(year: u64) -> bool {
-    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-}
-
-/// An instance of a concept and something near it that is none; nothing where the draw does not give
-/// both.
-fn pair(concept: usize, rng: &mut Stream) -> Option<(String, String)> {
-    let text = |letters: &[char]| letters.iter().collect::<String>();
-    let number = |rng: &mut Stream, from: usize, to: usize| (from + below(rng, to - from)) as u64;
-    Some(match concept {
-        0 => {
-            let half = letters(rng, 3);
-            let whole: Vec<char> = half
-                .iter()
-                .chain(half.iter().rev().skip(1))
-                .copied()
-                .collect();
-            let mut other = whole.clone();
-            other.swap(0, 1);
-            (text(&whole), text(&other))
-        }
-        1 => {
-            let whole = letters(rng, 6);
-            let mut other = whole.clone();
-            let (from, to) = (below(rng, 3), 3 + below(rng, 3));
-            *other.get_mut(to)? = *whole.get(from)?;
-            (text(&whole), text(&other))
-        }
-        2 => {
-            let whole = letters(rng, 7);
-            let (first, extra) = (whole.get(..6)?.to_vec(), *whole.get(6)?);
-            let mut second = first.clone();
-            second.rotate_left(2);
-            second.swap(0, 1);
-            let mut other = second.clone();
-            *other.get_mut(below(rng, 6))? = extra;
-            let first = text(&first);
-            (
-                format!("{first} {}", text(&second)),
-                format!("{first} {}", text(&other)),
-            )
-        }
-        3 => {
-            let mut whole = letters(rng, 6);
-            whole.sort_unstable();
-            let mut other = whole.clone();
-            let at = below(rng, 5);
-            other.swap(at, at + 1);
-            (text(&whole), text(&other))
-        }
-        4 => {
-            let members: Vec<&str> = mary_generators::small_world::categories()
-                .flat_map(|c| c.members.iter().copied())
-                .filter(|m| m.bytes().all(|b| b.is_ascii_lowercase()))
-                .collect();
-            let first = members.get(below(rng, members.len()))?.chars().next()?;
-            let mut same: Vec<&str> = members
-                .iter()
-                .copied()
-                .filter(|m| m.starts_with(first))
-                .collect();
-            same.sort_unstable();
-            same.dedup();
-            shuffle(rng, &mut same);
-            let mut others: Vec<&str> = members
-                .into_iter()
-                .filter(|m| !m.starts_with(first))
-                .collect();
-            shuffle(rng, &mut others);
-            let [a, b, c, ..] = same.as_slice() else {
-                return None;
-            };
-            (
-                format!("{a} {b} {c}"),
-                format!("{a} {b} {}", others.first()?),
-            )
-        }
-        5 => {
-            let whole = letters(rng, 4);
-            let (part, extra) = (whole.get(..3)?, *whole.get(3)?);
-            let mut other = part.to_vec();
-            *other.get_mut(below(rng, 3))? = extra;
-            (
-                format!("{0}{0}", text(part)),
-                format!("{}{}", text(part), text(&other)),
-            )
-        }
-        6 => {
-            let n = number(rng, 11, 199);
-            // Neither even nor a multiple of five: the last digit tells nothing.
-            let near = [n + 2, n + 4, n + 6, n + 8, n + 10];
-            let other = near
-                .into_iter()
-                .find(|m| !prime(*m) && !m.is_multiple_of(5) && !m.is_multiple_of(2))?;
-            if !prime(n) {
-                return None;
-            }
-            (n.to_string(), other.to_string())
-        }
-        7 => {
-            let side = number(rng, 4, 31);
-            let other = side * side + 2 * number(rng, 1, 4);
-            if root(other).pow(2) == other {
-                return None;
-            }
-            ((side * side).to_string(), other.to_string())
-        }
-        8 => {
-            let (k, more) = (number(rng, 4, 30), number(rng, 1, 4));
-            let whole = k * (k + 1) / 2;
-            let other = whole + more;
-            if root(8 * other + 1).pow(2) == 8 * other + 1 {
-                return None;
-            }
-            (whole.to_string(), other.to_string())
-        }
-        9 => {
-            let (from, step) = (number(rng, 1, 40), number(rng, 2, 9));
-            let whole: Vec<u64> = (0..5).map(|i| from + i * step).collect();
-            let mut other = whole.clone();
-            *other.get_mut(1 + below(rng, 4))? += 1;
-            (joined(&whole), joined(&other))
-        }
-        10 => {
-            let (from, factor) = (number(rng, 1, 9), number(rng, 2, 4));
-            let whole: Vec<u64> = (0..5).map(|i| from * factor.pow(i)).collect();
-            let mut other = whole.clone();
-            *other.get_mut(1 + below(rng, 4))? += 1;
-            (joined(&whole), joined(&other))
-        }
-        _ => {
-            let year = number(rng, 1600, 2400);
-            let other = year + 2 * number(rng, 1, 3);
-            if !leap(year) || leap(other) {
-                return None;
-            }
-            (year.to_string(), other.to_string())
-        }
-    })
-}
 
 /// One item before it is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -313,24 +48,21 @@ struct Problem {
 
 fn fresh(seed: u64, n: usize) -> Result<Vec<Problem>, TaskError> {
     let mut all = Vec::with_capacity(12 * n);
-    for (index, concept) in CONCEPTS.iter().enumerate() {
+    let concepts = concepts();
+    for concept in &concepts {
         let mut rng = stream(seed, &format!("psychometric/define-use/{}", concept.name));
         let mut made: Vec<Problem> = Vec::with_capacity(n);
         for _ in 0..400 * n {
             if made.len() == n {
                 break;
             }
-            let Some((instance, other)) = pair(index, &mut rng) else {
+            let Some((instance, other)) = (concept.pair)(&mut rng) else {
                 continue;
             };
-            let mut rest: Vec<&str> = CONCEPTS
-                .iter()
-                .filter(|c| c.name != concept.name)
-                .map(|c| c.definition)
-                .collect();
+            let others = concepts.iter().filter(|c| c.name != concept.name);
+            let mut rest: Vec<&str> = others.map(|c| c.definition).collect();
             shuffle(&mut rng, &mut rest);
-            let three = rest.into_iter().take(3);
-            let definitions = std::iter::once(concept.definition).chain(three);
+            let definitions = std::iter::once(concept.definition).chain(rest.into_iter().take(3));
             made.push(Problem {
                 concept: concept.name.to_owned(),
                 definitions: definitions.map(str::to_owned).collect(),
@@ -381,13 +113,13 @@ fn from_file(path: &Path) -> Result<Vec<Problem>, TaskError> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Source {
+enum ConceptSource {
     Fresh,
     File,
     Published,
 }
 
-fn read(settings: &TaskSettings) -> Result<(Source, usize), TaskError> {
+fn read(settings: &TaskSettings) -> Result<(ConceptSource, usize), TaskError> {
     settings.check(&CARD)?;
     no_shots(&CARD, settings)?;
     let source = choose(
@@ -395,18 +127,18 @@ fn read(settings: &TaskSettings) -> Result<(Source, usize), TaskError> {
         settings,
         "source",
         &[
-            ("fresh", Source::Fresh),
-            ("file", Source::File),
-            ("published", Source::Published),
+            ("fresh", ConceptSource::Fresh),
+            ("file", ConceptSource::File),
+            ("published", ConceptSource::Published),
         ],
     )?;
     if settings.param(&CARD, "file").is_empty() {
         let hint = match source {
-            Source::Fresh => None,
-            Source::File => Some(
+            ConceptSource::Fresh => None,
+            ConceptSource::File => Some(
                 "source=file needs a file\nhint: --set file=PATH names a file with one JSON object a line",
             ),
-            Source::Published => Some(
+            ConceptSource::Published => Some(
                 "source=published needs a file\nhint: --set file=PATH names the folder BenchmarkDataset/classify of the \
                  released benchmark, or one of its CSV files",
             ),
@@ -489,9 +221,9 @@ impl Task for DefineUse {
         let file = Path::new(settings.param(&CARD, "file"));
         let form = settings.form;
         let problems = match source {
-            Source::Fresh => fresh(settings.seed, n)?,
-            Source::File => from_file(file)?,
-            Source::Published => {
+            ConceptSource::Fresh => fresh(settings.seed, n)?,
+            ConceptSource::File => from_file(file)?,
+            ConceptSource::Published => {
                 let examples = released::from_path(file)?.into_iter().enumerate();
                 return Ok(Box::new(
                     examples.map(move |(i, e)| Ok(released::item(i, form, &e))),
@@ -532,35 +264,10 @@ impl Task for DefineUse {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok((origin, _)) = read(settings) else {
+        let Ok(_) = read(settings) else {
             return BTreeMap::new();
         };
-        let source = match origin {
-            Source::Fresh => format!("fresh items of seed {}, twelve concepts", settings.seed),
-            Source::File => format!("concepts of {}", settings.param(&CARD, "file")),
-            Source::Published => format!("released examples of {}", settings.param(&CARD, "file")),
-        };
-        let (answer, rate) = match origin {
-            Source::Published => (
-                "the more probable of yes and no, mean log-probability per token",
-                "not measured: the files hold no definitions to choose from; the paper's rate is twice the \
-                 share of wrong answers among concepts that a model defined rightly",
-            ),
-            _ => (
-                "the most probable of two things, mean log-probability per token; `defined`: the same of \
-                 the definitions",
-                "share of wrong uses among items whose concept was defined rightly",
-            ),
-        };
-        [
-            ("source", source.as_str()),
-            ("answer", answer),
-            ("potemkin", rate),
-            ("ties", "shared"),
-            ("intervals", "over concepts; `families_fixed` over items"),
-        ]
-        .map(|(name, said)| (name.to_owned(), said.to_owned()))
-        .into()
+        conventions(&CARD, settings, &[])
     }
 }
 

@@ -10,9 +10,7 @@ mod vectors;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use mary_contract::{
-    DataSource, Estimate, Item, ItemSource, Measure, Param, Sample, Target, TaskCard,
-};
+use mary_contract::{DataSource, Estimate, Item, ItemSource, Measure, Sample, Target, TaskCard};
 use mary_contract::{TaskError, TaskSettings};
 use mary_generators::{shuffle, stream};
 use mary_stats::correlation::{Correlation, spearman};
@@ -26,27 +24,10 @@ pub use vectors::{TYPICALITY_VECTORS, Vectors};
 
 use crate::settings::choose;
 
-/// Where typicality is known from.
-const NORMS: Param = Param::new(
-    "norms",
-    AUTO,
-    "auto, rosch, castro, world",
-    "Where typicality is known from: Rosch's norms of 1975; a file of the form of Castro et al. \
-            2021; or the categories of the small world that the built-in model was grown on, ordered by \
-            how often its corpus mentions each member (no judgement of people). auto is rosch, and for \
-            the built-in model world.",
-);
 /// People's norms, or for the built-in model the small world's.
 const AUTO: &str = "auto";
-const NORMS_FILE: Param = Param::new(
-    "norms_file",
-    "",
-    "a path",
-    "With norms=castro: a CSV file with the columns category,item,proportion.",
-);
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum NormSource {
     World,
     Rosch,
     Castro,
@@ -68,17 +49,17 @@ fn for_model(
     (open && !builtin).then_some(("norms", "rosch"))
 }
 
-fn source(card: &TaskCard, settings: &TaskSettings) -> Result<Source, TaskError> {
+fn source(card: &TaskCard, settings: &TaskSettings) -> Result<NormSource, TaskError> {
     choose(
         card,
         settings,
         "norms",
         // Whoever runs a model that is not the built-in one says `rosch` for `auto` ([`for_model`]).
         &[
-            ("auto", Source::World),
-            ("world", Source::World),
-            ("rosch", Source::Rosch),
-            ("castro", Source::Castro),
+            ("auto", NormSource::World),
+            ("world", NormSource::World),
+            ("rosch", NormSource::Rosch),
+            ("castro", NormSource::Castro),
         ],
     )
 }
@@ -89,9 +70,9 @@ fn categories(
     data: &dyn DataSource,
 ) -> Result<Vec<Category>, TaskError> {
     match source(card, settings)? {
-        Source::World => Ok(norms::small_world()),
-        Source::Rosch => norms::rosch(data),
-        Source::Castro => match settings.param(card, "norms_file") {
+        NormSource::World => Ok(norms::small_world()),
+        NormSource::Rosch => norms::rosch(data),
+        NormSource::Castro => match settings.param(card, "norms_file") {
             "" => Err(TaskError::Setting(format!(
                 "{}: norms=castro needs a file\nhint: --set norms_file=PATH names a CSV file with the columns \
                  category,item,proportion",
@@ -105,38 +86,31 @@ fn categories(
 /// The norms decide which words are asked.
 fn item_source(card: &TaskCard, settings: &TaskSettings) -> ItemSource {
     match source(card, settings) {
-        Ok(Source::Rosch) => ItemSource::Published,
-        Ok(Source::Castro) => ItemSource::File,
-        Ok(Source::World) | Err(_) => ItemSource::Fresh,
+        Ok(NormSource::Rosch) => ItemSource::Published,
+        Ok(NormSource::Castro) => ItemSource::File,
+        Ok(NormSource::World) | Err(_) => ItemSource::Fresh,
     }
 }
 
-fn source_convention(card: &TaskCard, settings: &TaskSettings) -> String {
-    match source(card, settings) {
-        Ok(Source::World) => {
-            "the small world's categories, ordered by frequency in the corpus of the \
-                              built-in model; no judgement of people"
-                .into()
-        }
-        Ok(Source::Rosch) => "Rosch 1975, ratings of 1 to 7 turned round".into(),
-        Ok(Source::Castro) => format!(
-            "share of people who name the item, from {}",
-            settings.param(card, "norms_file")
-        ),
-        Err(_) => String::new(),
+/// Which members stand before the question, and `where_` they do.
+fn exemplar_convention(shots: usize, typical: bool, where_: &str) -> String {
+    match (shots, typical) {
+        (0, _) => "none".to_owned(),
+        (k, false) => format!("{k} drawn by the seed, {where_}"),
+        (k, true) => format!("the {k} most typical, {where_}"),
     }
 }
 
 /// What the judge needs of a category.
 #[derive(Debug, Serialize, Deserialize)]
-struct Shown {
+struct ShownCategory {
     category: String,
     members: Vec<String>,
     typicality: Vec<f64>,
 }
 
-impl Shown {
-    fn of<'a>(category: &str, members: impl Iterator<Item = &'a Member>) -> Self {
+impl ShownCategory {
+    fn new<'a>(category: &str, members: impl Iterator<Item = &'a Member>) -> Self {
         let (members, typicality) = members.map(|m| (m.name.clone(), m.typicality)).unzip();
         Self {
             category: category.to_owned(),
@@ -179,7 +153,6 @@ fn note(category: &str, found: &Correlation, left_out: &[String]) -> serde_json:
     note
 }
 
-/// The name of a category's measure.
 pub(crate) fn measure_of(category: &str) -> String {
     format!("category:{category}")
 }
@@ -260,14 +233,6 @@ fn exemplars(
     order.truncate(shots);
     Ok(order)
 }
-
-const EXEMPLARS: Param = Param::new(
-    "exemplars",
-    "drawn",
-    "drawn, typical",
-    "With shots: members shown first are drawn from the category by the seed, or its most \
-            typical ones; either way they are left out of the correlation.",
-);
 
 /// `a` or `an`.
 fn article(word: &str) -> &'static str {

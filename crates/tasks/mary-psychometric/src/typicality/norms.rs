@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 use crate::tables;
 
-/// The dataset of Rosch's norms.
 pub const DATASET: &str = "rosch-typicality";
 const RATINGS: &str = "data/rosch1975/rosch1975_ratings.csv";
 
@@ -21,7 +20,6 @@ pub struct Member {
     pub typicality: f64,
 }
 
-/// A category with its members.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Category {
     pub name: String,

@@ -2,62 +2,26 @@
 //! another order. A ranking that leaves a member out is discarded and counted, as in the paper.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
     Ask, DataSource, Estimate, Finish, Generate, Generated, Item, ItemSource, Items, Judgement,
-    Measure, Metric, Needs, Outcome, Param, Prompt, Reply, Request, Response, Sample, Sampling,
-    Scoring, Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
+    Measure, Metric, Needs, Outcome, Prompt, Reply, Request, Response, Sample, Sampling, Scoring,
+    Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 use mary_generators::{shuffle, stream};
 use mary_stats::correlation::spearman_rho;
 use mary_stats::intervals::{LEVEL, mean_t};
 
 use super::{
-    Category, EXEMPLARS, NORMS, NORMS_FILE, Shown, categories, exemplars, measure_of, shots,
-    source_convention,
+    Category, ShownCategory, categories, exemplar_convention, exemplars, measure_of, shots,
 };
+use crate::cards::{card, conventions};
 use crate::choice::failed;
 use crate::observed::mean;
 use crate::settings::{choose, number};
 
-static PARAMS: [Param; 5] = [
-    NORMS,
-    NORMS_FILE,
-    EXEMPLARS,
-    Param::new(
-        "runs",
-        "50",
-        "a number from 1 to 1000",
-        "Rankings of each category, each with the members in another order.",
-    ),
-    Param::new(
-        "temperature",
-        "1",
-        "0 or more",
-        "Of the answers; the paper states none.",
-    ),
-];
-
-static CARD: TaskCard = TaskCard {
-    id: text("psychometric/typicality-prompting"),
-    family: text("psychometric"),
-    version: 1,
-    title: text("Typicality by prompting"),
-    about: text(
-        "The model is asked, in the paper's words, to rank the members of a category by how well they \
-            fill \"A ____ is a CATEGORY\"; fifty runs for each category. Rankings that leave a member \
-            out are discarded and counted. The score is Spearman's correlation with typicality. The \
-            paper got usable rankings only from models above 30 billion parameters.",
-    ),
-    chance: Some(0.0),
-    human: None,
-    params: Param::list(&PARAMS),
-    dataset: Some(text(super::norms::DATASET)),
-    citation: crate::CITATION,
-    // Its prompt does not fit the built-in model's context.
-    starter: None,
-    content: None,
-};
+static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/typicality-prompting"));
 
 #[derive(Debug, Clone, Copy)]
 pub struct Prompting;
@@ -123,7 +87,7 @@ fn item(
         .collect();
     let name = format!("psychometric/typicality/run/{}/{run}", category.name);
     shuffle(&mut stream(settings.seed, &name), &mut members);
-    let shown = Shown::of(&category.name, members.into_iter());
+    let shown = ShownCategory::new(&category.name, members.into_iter());
     let longest: usize = shown.members.iter().map(|m| 8 + m.len()).sum();
     let ask = Ask::subject(Request::Generate(Generate {
         prompt: Prompt::single(
@@ -178,7 +142,7 @@ impl Task for Prompting {
     }
 
     fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        let shown = match Shown::read(item) {
+        let shown = match ShownCategory::read(item) {
             Ok(shown) => shown,
             Err(message) => return failed(&message),
         };
@@ -205,38 +169,17 @@ impl Task for Prompting {
         let Ok(setup) = read(settings) else {
             return BTreeMap::new();
         };
-        let exemplars = match (setup.shots, setup.typical) {
-            (0, _) => "none".to_owned(),
-            (k, false) => {
-                format!("{k} drawn by the seed, before the query, left out of the options")
-            }
-            (k, true) => format!("the {k} most typical, before the query, left out of the options"),
-        };
-        let say = |name: &str, text: &str| (name.to_owned(), text.to_owned());
-        BTreeMap::from([
-            say("scale", "spearman"),
-            say("norms", &source_convention(&CARD, settings)),
-            say(
-                "template",
-                "Shah et al. 2024, Appendix B.3.1, byte for byte",
-            ),
-            say(
-                "runs",
-                &format!(
-                    "{} of each category, members in another order each time",
-                    setup.runs
-                ),
-            ),
-            say("exemplars", &exemplars),
-            say(
-                "answer",
-                &format!("generated, temperature {}", setup.temperature),
-            ),
-            say(
-                "unparsed",
-                "a ranking that leaves a member out is discarded and counted",
-            ),
-        ])
+        let shown = exemplar_convention(
+            setup.shots,
+            setup.typical,
+            "before the query, left out of the options",
+        );
+        let computed = [
+            ("exemplars", shown),
+            ("runs", setup.runs.to_string()),
+            ("temperature", setup.temperature.to_string()),
+        ];
+        conventions(&CARD, settings, &computed)
     }
 }
 
@@ -275,7 +218,7 @@ fn bare(line: &str) -> &str {
     })
 }
 
-fn judge_words(shown: &Shown, answer: &Generated) -> Judgement {
+fn judge_words(shown: &ShownCategory, answer: &Generated) -> Judgement {
     let unread = match answer.finish {
         Finish::Refusal => return Judgement::unscored(UnscoredReason::Refused),
         Finish::ContentFilter => return Judgement::unscored(UnscoredReason::Filtered),

@@ -1,51 +1,23 @@
 //! Typicality by surprisal: how probable "a robin is a bird" is, after none to three other members.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
     Ask, ContinuationScore, DataSource, ErrorKind, FLOOR, Item, ItemSource, Items, Judgement,
-    Measure, Metric, Needs, OVER_FLOOR, Param, Prompt, Reply, Request, Response, Sample, Score,
-    Scoring, Start, Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
+    Measure, Metric, Needs, OVER_FLOOR, Prompt, Reply, Request, Response, Sample, Score, Scoring,
+    Start, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 
 use super::{
-    Category, EXEMPLARS, NORMS, NORMS_FILE, Shown, agreement, article, by_category, categories,
-    exemplars, note, shots, source_convention,
+    Category, ShownCategory, agreement, article, by_category, categories, exemplar_convention,
+    exemplars, note, shots,
 };
+use crate::cards::{card, conventions};
 use crate::choice::failed;
 use crate::settings::choose;
 
-static PARAMS: [Param; 4] = [
-    NORMS,
-    NORMS_FILE,
-    EXEMPLARS,
-    Param::new(
-        "start",
-        "model",
-        "model, auto, harness, none, or a token such as <|endoftext|>",
-        "What stands before the first token: what the tokenizer adds by itself; that or else end of \
-                text (auto); always a begin-of-sequence token (harness).",
-    ),
-];
-
-static CARD: TaskCard = TaskCard {
-    id: text("psychometric/typicality-surprisal"),
-    family: text("psychometric"),
-    version: 1,
-    title: text("Typicality by surprisal"),
-    about: text(
-        "Members of a category are ordered by the log-probability of the sentence that puts them there \
-            (\"a robin is a bird\"), after none to three exemplars (--shots). The score is Spearman's \
-            correlation with typicality, mean over categories.",
-    ),
-    chance: Some(0.0),
-    human: None,
-    params: Param::list(&PARAMS),
-    dataset: Some(text(super::norms::DATASET)),
-    citation: crate::CITATION,
-    starter: Some(13),
-    content: None,
-};
+static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/typicality-surprisal"));
 
 #[derive(Debug, Clone, Copy)]
 pub struct Surprisal;
@@ -102,7 +74,7 @@ fn item(setup: &SurprisalSettings, category: &Category) -> Result<Item, TaskErro
         .enumerate()
         .filter(|(i, _)| !order.contains(i))
         .map(|(_, m)| m);
-    let shown = Shown::of(&category.name, asked);
+    let shown = ShownCategory::new(&category.name, asked);
     let continuations = shown
         .members
         .iter()
@@ -151,7 +123,7 @@ impl Task for Surprisal {
     }
 
     fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        let shown = match Shown::read(item) {
+        let shown = match ShownCategory::read(item) {
             Ok(shown) => shown,
             Err(message) => return failed(&message),
         };
@@ -178,15 +150,11 @@ impl Task for Surprisal {
         let Ok(setup) = SurprisalSettings::read(settings) else {
             return BTreeMap::new();
         };
-        let exemplars = match (setup.shots, setup.typical) {
-            (0, _) => "none".to_owned(),
-            (k, false) => {
-                format!("{k} drawn by the seed, one sentence a line, left out of the correlation")
-            }
-            (k, true) => {
-                format!("the {k} most typical, one sentence a line, left out of the correlation")
-            }
-        };
+        let shown = exemplar_convention(
+            setup.shots,
+            setup.typical,
+            "one sentence a line, left out of the correlation",
+        );
         let start = match setup.start {
             Start::Always => "always a begin-of-sequence token".to_owned(),
             Start::Model => {
@@ -194,24 +162,11 @@ impl Task for Surprisal {
             }
             other => other.words(),
         };
-        let say = |name: &str, text: &str| (name.to_owned(), text.to_owned());
-        BTreeMap::from([
-            say("scale", "spearman"),
-            say("norms", &source_convention(&CARD, settings)),
-            say("template", "a MEMBER is a CATEGORY, plain text"),
-            say("exemplars", &exemplars),
-            say("start", &start),
-            say(
-                "score",
-                "Spearman's correlation of the sum of token log-probabilities of the whole sentence \
-                 with typicality, then the mean over categories; `per_token` and `category_given_member` \
-                 (the last words alone) beside it",
-            ),
-        ])
+        conventions(&CARD, settings, &[("exemplars", shown), ("start", start)])
     }
 }
 
-fn judge_scores(shown: &Shown, scores: &[ContinuationScore]) -> Judgement {
+fn judge_scores(shown: &ShownCategory, scores: &[ContinuationScore]) -> Judgement {
     let sums: Vec<f64> = scores.iter().map(ContinuationScore::sum).collect();
     if sums.iter().any(|s| !s.is_finite()) {
         return Judgement::failed(

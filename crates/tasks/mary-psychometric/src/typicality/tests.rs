@@ -134,8 +134,11 @@ fn a_ranking_is_read_and_an_incomplete_one_is_discarded() {
     assert_eq!(runs.len(), 3 * norms::small_world().len());
     let item = &runs[0];
     assert_eq!(item.id, "bird/run-01");
-    let shown = Shown::read(item).unwrap();
-    assert_ne!(shown.members, Shown::read(&runs[1]).unwrap().members);
+    let shown = ShownCategory::read(item).unwrap();
+    assert_ne!(
+        shown.members,
+        ShownCategory::read(&runs[1]).unwrap().members
+    );
     let mut order: Vec<(f64, &String)> = shown
         .typicality
         .iter()

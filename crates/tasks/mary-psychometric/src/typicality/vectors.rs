@@ -1,40 +1,20 @@
 //! Typicality by closeness: the cosine of the member's and the category's vector.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
-    DataSource, InForce, Item, ItemSource, Items, Judgement, Layers, Measure, Metric, Needs, Param,
-    Reply, Sample, Scoring, Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
+    DataSource, InForce, Item, ItemSource, Items, Judgement, Layers, Measure, Metric, Needs, Reply,
+    Sample, Scoring, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 
-use super::{
-    NORMS, NORMS_FILE, Shown, agreement, by_category, categories, note, source_convention,
-};
+use super::{ShownCategory, agreement, by_category, categories, note};
+use crate::cards::{card, conventions};
 use crate::choice::failed;
 use crate::observed::{Layer, Pooling, cosine, layers, look, mean};
-use crate::settings::{LAYERS, POOLING, choose, no_shots};
+use crate::settings::{choose, no_shots};
 
-static PARAMS: [Param; 4] = [NORMS, NORMS_FILE, POOLING, LAYERS];
-
-static CARD: TaskCard = TaskCard {
-    id: text("psychometric/typicality-vectors"),
-    family: text("psychometric"),
-    version: 1,
-    title: text("Typicality by vectors"),
-    about: text(
-        "Members of a category are ordered by the cosine of their vector with the category's, and the \
-            order is compared with people's (for the built-in model: with how often the small world \
-            mentions each member). The score is Spearman's correlation in the last layer, mean over \
-            categories.",
-    ),
-    chance: Some(0.0),
-    human: None,
-    params: Param::list(&PARAMS),
-    dataset: Some(text(super::norms::DATASET)),
-    citation: crate::CITATION,
-    starter: Some(13),
-    content: None,
-};
+static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/typicality-vectors"));
 
 #[derive(Debug, Clone, Copy)]
 pub struct Vectors;
@@ -78,7 +58,7 @@ impl Task for Vectors {
         let (pooling, all) = read(settings)?;
         let categories = categories(&CARD, settings, data)?;
         Ok(Box::new(categories.into_iter().map(move |category| {
-            let shown = Shown::of(&category.name, category.members.iter());
+            let shown = ShownCategory::new(&category.name, category.members.iter());
             let layers = || if all { Layers::All } else { Layers::Last };
             let asks = std::iter::once(&shown.category)
                 .chain(&shown.members)
@@ -90,7 +70,7 @@ impl Task for Vectors {
     }
 
     fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        let shown = match Shown::read(item) {
+        let shown = match ShownCategory::read(item) {
             Ok(shown) => shown,
             Err(message) => return failed(&message),
         };
@@ -113,27 +93,14 @@ impl Task for Vectors {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok((pooling, all)) = read(settings) else {
+        let Ok(_) = read(settings) else {
             return BTreeMap::new();
         };
-        let say = |name: &str, text: &str| (name.to_owned(), text.to_owned());
-        BTreeMap::from([
-            say("scale", "spearman"),
-            say("norms", &source_convention(&CARD, settings)),
-            say(
-                "score",
-                "Spearman's correlation of cosine with typicality in the last layer, then the mean over \
-                 categories",
-            ),
-            say("pooling", pooling.words()),
-            say("text", "member and category alone, each read by itself"),
-            say("layers", if all { "all" } else { "the last" }),
-            say("unknown words", "left out of their category and counted"),
-        ])
+        conventions(&CARD, settings, &[])
     }
 }
 
-fn judge_layers(shown: &Shown, layers: &[Layer]) -> Judgement {
+fn judge_layers(shown: &ShownCategory, layers: &[Layer]) -> Judgement {
     let Some(last) = layers.last() else {
         return none("no vector came back for this category");
     };

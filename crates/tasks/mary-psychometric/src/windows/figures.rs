@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use mary_contract::{Figure, Point, ReferenceLine, RunSummary, Series, ShadedRange};
 
-use super::{Found, PAPER_WINDOWS, method};
+use super::{GrowthCurve, PAPER_WINDOWS, method};
 use crate::exhibits::DECLARED;
 use crate::grammar::Phenomenon;
 use crate::grammar::reference::published;
 use crate::trajectories::{Ability, Milestone, Part, Trajectory, conditions};
 
 /// What the horizontal axis counts.
-fn counted(found: &[&Found]) -> &'static str {
+fn counted(found: &[&GrowthCurve]) -> &'static str {
     match found.iter().all(|f| f.trajectory.in_tokens) {
         true => "tokens seen",
         false => "training steps",
@@ -58,7 +58,7 @@ fn paper_window(ability: &Ability) -> Option<(&'static str, f64, f64)> {
 }
 
 /// The form of the paper's Figure 4: one ability, a curve for each size, its window shaded.
-pub(super) fn development(ability: &Ability, own: &[&Found]) -> Figure {
+pub(super) fn development(ability: &Ability, own: &[&GrowthCurve]) -> Figure {
     let mut series = Vec::new();
     for found in own {
         series.extend(curves(&found.trajectory.label, &found.trajectory));
@@ -113,7 +113,7 @@ pub(super) fn development(ability: &Ability, own: &[&Found]) -> Figure {
 }
 
 /// Published curves of Pythia v0 for the sizes shown, or three sizes when none is Pythia.
-fn published_blimp(own: &[&Found]) -> Vec<Series> {
+fn published_blimp(own: &[&GrowthCurve]) -> Vec<Series> {
     let mut curves: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
     for checkpoint in &published().pythia_v0 {
         let point = Point::new(format!("step {}", checkpoint.step), checkpoint.mean);
@@ -136,7 +136,7 @@ fn published_blimp(own: &[&Found]) -> Vec<Series> {
 }
 
 /// All abilities of each size in one picture.
-pub(super) fn overview(found: &[Found]) -> Vec<Figure> {
+pub(super) fn overview(found: &[GrowthCurve]) -> Vec<Figure> {
     let mut sizes: Vec<&str> = Vec::new();
     for size in found.iter().map(|f| f.trajectory.size.as_str()) {
         if !sizes.contains(&size) {
@@ -145,7 +145,7 @@ pub(super) fn overview(found: &[Found]) -> Vec<Figure> {
     }
     let mut figures = Vec::new();
     for size in sizes {
-        let own: Vec<&Found> = found
+        let own: Vec<&GrowthCurve> = found
             .iter()
             .filter(|f| f.trajectory.size == size && f.trajectory.ability.part == Part::Score)
             .collect();
@@ -173,8 +173,8 @@ fn file_name(text: &str) -> String {
 }
 
 /// The form of the paper's Figure 7: grammar by field.
-pub(super) fn fields(ability: &Ability, found: &[Found]) -> Option<Figure> {
-    let own: Vec<&Found> = found
+pub(super) fn fields(ability: &Ability, found: &[GrowthCurve]) -> Option<Figure> {
+    let own: Vec<&GrowthCurve> = found
         .iter()
         .filter(|f| {
             f.trajectory.ability.task == ability.task
@@ -206,7 +206,11 @@ pub(super) fn fields(ability: &Ability, found: &[Found]) -> Option<Figure> {
 }
 
 /// Phenomena by checkpoint, as a heat map for each size.
-pub(super) fn phenomena(ability: &Ability, runs: &[RunSummary], own: &[&Found]) -> Vec<Figure> {
+pub(super) fn phenomena(
+    ability: &Ability,
+    runs: &[RunSummary],
+    own: &[&GrowthCurve],
+) -> Vec<Figure> {
     let value = |trajectory: &Trajectory, model: &str, phenomenon: Phenomenon| {
         let rows = runs
             .iter()

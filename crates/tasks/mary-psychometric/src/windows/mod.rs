@@ -29,14 +29,14 @@ const PAPER: &str = "Shah et al. 2024, section 5";
 
 /// An ability of a size with what was found.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct GrowthCurve {
     pub trajectory: Trajectory,
     /// The window, or that there is none; absent with too few checkpoints. Its p-value is corrected for
     /// the number of curves.
     pub growth: Option<Growth>,
 }
 
-impl Found {
+impl GrowthCurve {
     fn window(&self) -> Option<&Window> {
         self.growth.as_ref()?.window.as_ref()
     }
@@ -62,7 +62,7 @@ pub fn search(curves: usize) -> Search {
 
 /// Tests every curve against no growth, corrects the p-values for their number (Holm), and looks for
 /// the window of those that remain. A curve with too few checkpoints is not tested and not counted.
-pub fn decide(curves: Vec<Trajectory>, search: &Search) -> Vec<Found> {
+pub fn decide(curves: Vec<Trajectory>, search: &Search) -> Vec<GrowthCurve> {
     let test_only = Search {
         alpha: 0.0,
         ..*search
@@ -84,7 +84,7 @@ pub fn decide(curves: Vec<Trajectory>, search: &Search) -> Vec<Found> {
             }
             growth
         });
-        decided.push(Found { trajectory, growth });
+        decided.push(GrowthCurve { trajectory, growth });
     }
     decided
 }
@@ -130,7 +130,7 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     }
     exhibits.figures.extend(figures::overview(&found));
     for ability in abilities.iter().filter(|a| a.part == Part::Score) {
-        let own: Vec<&Found> = found
+        let own: Vec<&GrowthCurve> = found
             .iter()
             .filter(|f| f.trajectory.ability == *ability)
             .collect();

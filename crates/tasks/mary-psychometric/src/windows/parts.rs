@@ -11,7 +11,7 @@ use mary_stats::correlation::spearman;
 use mary_stats::multiple::holm;
 use mary_stats::segmented::Search;
 
-use super::{ALPHA, Found, decide};
+use super::{ALPHA, GrowthCurve, decide};
 use crate::exhibits::DECLARED;
 use crate::trajectories::{Part, parts};
 use crate::windows::amount;
@@ -45,7 +45,7 @@ pub(super) fn exhibits(runs: &[RunSummary]) -> Exhibits {
         .map(|f| f.trajectory.ability.task.as_str())
         .collect();
     for task in tasks {
-        let own: Vec<&Found> = found
+        let own: Vec<&GrowthCurve> = found
             .iter()
             .filter(|f| f.trajectory.ability.task == task)
             .collect();
@@ -75,8 +75,8 @@ fn id_of(task: &str) -> String {
 
 /// One picture for each size: a row for each part, a column for each checkpoint; rows in the order of
 /// onset, parts without a window below.
-fn heatmaps(task: &str, own: &[&Found]) -> Vec<Figure> {
-    let mut sizes: BTreeMap<&str, Vec<&Found>> = BTreeMap::new();
+fn heatmaps(task: &str, own: &[&GrowthCurve]) -> Vec<Figure> {
+    let mut sizes: BTreeMap<&str, Vec<&GrowthCurve>> = BTreeMap::new();
     for found in own {
         sizes
             .entry(found.trajectory.label.as_str())
@@ -117,7 +117,7 @@ fn slug(text: &str) -> String {
 }
 
 /// The onset, or infinity without a window.
-fn onset_of(found: &Found) -> f64 {
+fn onset_of(found: &GrowthCurve) -> f64 {
     found.window().map_or(f64::INFINITY, |w| w.onset.value)
 }
 
@@ -129,7 +129,7 @@ fn method() -> String {
 }
 
 /// Onsets of all parts of a task, size by size, the earliest first.
-fn onsets(task: &str, own: &[&Found]) -> Table {
+fn onsets(task: &str, own: &[&GrowthCurve]) -> Table {
     let mut own = own.to_vec();
     own.sort_by(|a, b| {
         (a.trajectory.label.as_str(), onset_of(a))
@@ -190,7 +190,7 @@ fn onsets(task: &str, own: &[&Found]) -> Table {
 
 /// Whether two models take up the parts of a task in the same order, and within one model whether layers
 /// do so from the bottom up.
-fn orders(found: &[Found]) -> Option<Table> {
+fn orders(found: &[GrowthCurve]) -> Option<Table> {
     let mut by_model: BTreeMap<(&str, &str), BTreeMap<String, f64>> = BTreeMap::new();
     for one in found.iter().filter(|f| f.window().is_some()) {
         let key = (

@@ -4,7 +4,7 @@ use mary_contract::{Cell, Table};
 use mary_stats::multiple::holm;
 use mary_stats::segmented::{Growth, order};
 
-use super::{FEWEST, Found, PAPER, PAPER_WINDOWS, method};
+use super::{FEWEST, GrowthCurve, PAPER, PAPER_WINDOWS, method};
 use crate::exhibits::DECLARED;
 use crate::trajectories::{LeftOut, Part};
 
@@ -27,9 +27,9 @@ pub fn amount(value: f64) -> String {
 }
 
 /// Onset and end of every ability and size.
-pub(super) fn onsets(found: &[Found]) -> Table {
+pub(super) fn onsets(found: &[GrowthCurve]) -> Table {
     let mut rows = Vec::new();
-    for Found { trajectory, growth } in found {
+    for GrowthCurve { trajectory, growth } in found {
         let n = trajectory.sound().count();
         let mut row = vec![
             trajectory.ability.title(),
@@ -92,7 +92,6 @@ fn cells(growth: &Growth) -> Vec<String> {
     ]
 }
 
-/// Two onsets of one size.
 struct Comparison {
     size: String,
     first: String,
@@ -104,7 +103,7 @@ struct Comparison {
 }
 
 /// Which of two abilities begins to grow first, for every size with two windows.
-pub(super) fn order_table(found: &[Found]) -> Option<Table> {
+pub(super) fn order_table(found: &[GrowthCurve]) -> Option<Table> {
     let mut tests: Vec<Comparison> = Vec::new();
     for (i, first) in found.iter().enumerate() {
         for second in found.iter().skip(i + 1) {
@@ -178,10 +177,9 @@ pub(super) fn left_out(all: &[LeftOut]) -> Option<Table> {
         .if_measured()
 }
 
-/// What was doubted and why.
-pub(super) fn doubts(found: &[Found]) -> Option<Table> {
+pub(super) fn doubts(found: &[GrowthCurve]) -> Option<Table> {
     let mut rows: Vec<Vec<String>> = Vec::new();
-    for Found { trajectory, .. } in found {
+    for GrowthCurve { trajectory, .. } in found {
         for milestone in &trajectory.milestones {
             if let Some(doubt) = &milestone.doubt {
                 rows.push(vec![

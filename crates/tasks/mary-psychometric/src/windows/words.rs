@@ -23,7 +23,6 @@ const LEAST_FALL: f64 = 2.0;
 /// Words below which there is no correlation.
 const FEWEST_WORDS: usize = 10;
 
-/// When a word was learnt.
 #[derive(Debug, Clone)]
 struct Learnt {
     size: String,
