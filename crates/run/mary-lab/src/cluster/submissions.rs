@@ -1,26 +1,22 @@
 //! What was submitted for a run, in `submit/submitted.jsonl` of its folder: one line each.
 
 use std::fs;
-use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use mary_contract::StoreError;
-use mary_platform::{append_plain, read_plain_text, replace_file};
+use mary_platform::replace_file;
 use mary_store::Holder;
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::job::{Engine, Script, submit_folder};
-
-/// Bytes of the list of submissions, at most.
-const LARGEST: u64 = 256 << 20;
+use crate::jsonl::{self, at};
 
 /// One submission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submission {
-    /// Which, from 1.
+    /// Counted from 1 in the folder of the run.
     pub number: usize,
-    /// Who runs it.
+    /// The engine that runs it.
     pub engine: Engine,
     /// How many shards the work has.
     pub of: usize,
@@ -33,7 +29,7 @@ pub struct Submission {
     /// The engine's name for the merge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merge: Option<String>,
-    /// Seconds since 1970.
+    /// When, in seconds since 1970.
     pub at: u64,
     /// The process that starts the shards, where no engine does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,7 +56,7 @@ impl Submission {
 #[derive(Debug)]
 pub struct Submissions {
     folder: PathBuf,
-    /// Oldest first.
+    /// Every submission, oldest first.
     pub all: Vec<Submission>,
 }
 
@@ -69,23 +65,8 @@ impl Submissions {
     pub fn of(folder: &Path) -> Result<Self, StoreError> {
         let folder = submit_folder(folder);
         let path = folder.join("submitted.jsonl");
-        let text = match read_plain_text(&path, LARGEST) {
-            Ok(text) => text,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(e) => return Err(at(&path)(e)),
-        };
-        let whole = text.split_inclusive('\n').filter(|l| l.ends_with('\n'));
-        let all = whole
-            .enumerate()
-            .map(|(index, line)| {
-                serde_json::from_str(line).map_err(|e| StoreError::Corrupt {
-                    path: path.clone(),
-                    line: index + 1,
-                    message: format!("expected a submission as JSON, found: {e}"),
-                    hint: "delete the line; its shards are then taken for never submitted".into(),
-                })
-            })
-            .collect::<Result<_, _>>()?;
+        let hint = "delete the line; its shards are then taken for never submitted";
+        let all = jsonl::read(&path, "a submission", hint)?;
         Ok(Self { folder, all })
     }
 
@@ -105,7 +86,10 @@ impl Submissions {
         for script in scripts {
             let path = self.folder.join(&script.name);
             replace_file(&path, script.text.as_bytes()).map_err(at(&path))?;
+            // Where there are no such permissions, no scheduler of ours runs either.
+            #[cfg(unix)]
             if script.name.ends_with(".sh") {
+                use std::os::unix::fs::PermissionsExt as _;
                 let mode = fs::Permissions::from_mode(0o755);
                 fs::set_permissions(&path, mode).map_err(at(&path))?;
             }
@@ -115,15 +99,7 @@ impl Submissions {
 
     /// Notes that it was submitted.
     pub fn note(&mut self, submission: Submission) -> Result<(), StoreError> {
-        let path = self.folder.join("submitted.jsonl");
-        let append = || -> io::Result<()> {
-            fs::create_dir_all(&self.folder)?;
-            let mut file = append_plain(&path)?;
-            let line = serde_json::to_string(&submission)? + "\n";
-            file.write_all(line.as_bytes())?;
-            file.sync_data()
-        };
-        append().map_err(at(&path))?;
+        jsonl::append(&self.folder.join("submitted.jsonl"), &submission)?;
         self.all.push(submission);
         Ok(())
     }
@@ -132,14 +108,6 @@ impl Submissions {
     pub fn last_of(&self, shard: usize, of: usize) -> Option<&Submission> {
         let mut all = self.all.iter().rev();
         all.find(|s| s.of == of && s.shards.contains(&shard))
-    }
-}
-
-fn at(path: &Path) -> impl Fn(io::Error) -> StoreError + use<> {
-    let path = path.to_owned();
-    move |source| StoreError::Io {
-        path: path.clone(),
-        source,
     }
 }
 
