@@ -34,7 +34,10 @@ fn of_one(runs: &[RunSummary], who: &Subject) -> Option<String> {
     if all.is_empty() {
         return None;
     }
-    let judged = |verdict| all.iter().filter(move |r| VersusChance::of(r) == verdict);
+    let judged = |verdict| {
+        all.iter()
+            .filter(move |r| VersusChance::judge(r) == verdict)
+    };
     let known = all.len() - judged(VersusChance::Unknown).count();
     let mut sentences = Vec::new();
     if known > 0 {
@@ -86,7 +89,11 @@ fn of_many(runs: &[RunSummary], subjects: &[Subject]) -> Vec<String> {
     let mut all: Vec<&SummaryRow> = Vec::new();
     for who in subjects {
         let own: Vec<&SummaryRow> = rows(runs, who).collect();
-        let of = |wanted| own.iter().filter(|r| VersusChance::of(r) == wanted).count();
+        let of = |wanted| {
+            own.iter()
+                .filter(|r| VersusChance::judge(r) == wanted)
+                .count()
+        };
         known += own.len() - of(VersusChance::Unknown);
         let count = of(VersusChance::Above);
         above.push((count, &who.label));
@@ -115,7 +122,7 @@ fn of_many(runs: &[RunSummary], subjects: &[Subject]) -> Vec<String> {
 fn by_interval_only(rows: &[&SummaryRow]) -> Vec<String> {
     let of = |wanted| {
         rows.iter()
-            .filter(|r| VersusChance::of(r) == wanted)
+            .filter(|r| VersusChance::judge(r) == wanted)
             .count()
     };
     let open = of(VersusChance::AboveUncorrected) + of(VersusChance::BelowUncorrected);

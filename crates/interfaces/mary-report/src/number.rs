@@ -52,7 +52,7 @@ impl VersusChance {
     /// The verdict for a row. Where a guesser who only counts tokens was scored on the same items, a
     /// score must be on the same side of that guesser as of chance: texts of different length decide
     /// for a model that knows nothing.
-    pub fn of(row: &SummaryRow) -> Self {
+    pub fn judge(row: &SummaryRow) -> Self {
         let (Some(score), Some(chance)) = (&row.score, row.chance) else {
             return Self::Unknown;
         };
@@ -104,7 +104,7 @@ impl VersusChance {
 
     /// The verdict of a row in words, with the p-values behind it.
     pub(crate) fn said(row: &SummaryRow) -> String {
-        let words = Self::of(row).words();
+        let words = Self::judge(row).words();
         let Some(test) = row.chance_test else {
             return words.to_owned();
         };
@@ -123,7 +123,7 @@ impl VersusChance {
     pub(crate) fn legend(rows: &[SummaryRow]) -> Option<String> {
         let occurring = Self::MARKED
             .into_iter()
-            .filter(|v| rows.iter().any(|r| Self::of(r) == *v))
+            .filter(|v| rows.iter().any(|r| Self::judge(r) == *v))
             .map(|v| format!("{} {}", v.mark(), v.words()));
         let occurring: Vec<String> = occurring.collect();
         (!occurring.is_empty()).then(|| occurring.join("   "))
@@ -148,7 +148,7 @@ fn side(score: &Estimate, level: f64) -> Option<Ordering> {
 impl ScoreScale {
     /// The scale of a row: what the task says its score is ([`TaskRun::metric`]); numbers outside 0 to
     /// 1 are never written as percent.
-    pub fn of(row: &SummaryRow, task: Option<&TaskRun>) -> Self {
+    pub fn for_row(row: &SummaryRow, task: Option<&TaskRun>) -> Self {
         let inside = row
             .score
             .as_ref()
@@ -164,7 +164,7 @@ impl ScoreScale {
     }
 
     pub fn in_run(run: &RunSummary, row: &SummaryRow) -> Self {
-        Self::of(row, run.manifest.task(&row.task))
+        Self::for_row(row, run.manifest.task(&row.task))
     }
 
     pub fn bare(self, value: f64) -> String {
@@ -293,7 +293,7 @@ mod tests {
         ];
         for (value, low, high, corrected, alone) in cases {
             let mut row = row(value, low, high);
-            assert_eq!(VersusChance::of(&row), alone);
+            assert_eq!(VersusChance::judge(&row), alone);
             for (p_holm, verdict) in [(0.049, corrected), (0.05, alone)] {
                 row.chance_test = Some(ChanceTest {
                     p: 0.01,
@@ -301,7 +301,7 @@ mod tests {
                     p_holm,
                     tasks: 3,
                 });
-                assert_eq!(VersusChance::of(&row), verdict, "{value} {p_holm}");
+                assert_eq!(VersusChance::judge(&row), verdict, "{value} {p_holm}");
             }
         }
         let mut marks: Vec<&str> = VersusChance::MARKED.iter().map(|v| v.mark()).collect();
@@ -318,24 +318,24 @@ mod tests {
             name: OVER_FLOOR.into(),
             estimate: estimate(0.03, -0.08, 0.14),
         }];
-        let verdict = VersusChance::of(&row);
+        let verdict = VersusChance::judge(&row);
         assert_eq!((verdict, verdict.mark()), (VersusChance::AtFloor, "◇"));
         // An interval that holds chance needs no floor to say nothing.
         row.chance = Some(0.5);
-        assert_eq!(VersusChance::of(&row), VersusChance::NotDistinguished);
+        assert_eq!(VersusChance::judge(&row), VersusChance::NotDistinguished);
     }
 
     #[test]
     fn shares_are_percent_and_other_scales_stay_plain() {
         let mut row = row(0.625, 0.5, 0.75);
-        assert_eq!(ScoreScale::of(&row, None), ScoreScale::Proportion);
+        assert_eq!(ScoreScale::for_row(&row, None), ScoreScale::Proportion);
         let said = TaskRun {
             scoring: Some(Scoring::number(Metric::RankCorrelation)),
             ..TaskRun::default()
         };
-        assert_eq!(ScoreScale::of(&row, Some(&said)), ScoreScale::Plain);
+        assert_eq!(ScoreScale::for_row(&row, Some(&said)), ScoreScale::Plain);
         row.score = Some(estimate(0.1, -0.2, 0.4));
-        assert_eq!(ScoreScale::of(&row, None), ScoreScale::Plain);
+        assert_eq!(ScoreScale::for_row(&row, None), ScoreScale::Plain);
         assert_eq!(ScoreScale::Plain.bare(-0.0001), "0.000");
         assert_eq!(ScoreScale::Proportion.value(0.625), "62.5%");
         assert_eq!(

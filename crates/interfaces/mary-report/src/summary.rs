@@ -56,7 +56,7 @@ pub(crate) fn not_counted(row: &SummaryRow) -> Vec<String> {
 /// What a reader of the score must know: what counting tokens would score, where cosines hardly differ.
 pub(crate) fn how_to_read(run: &RunSummary, row: &SummaryRow) -> Vec<String> {
     let mut out = Vec::new();
-    if VersusChance::of(row) == VersusChance::AtFloor
+    if VersusChance::judge(row) == VersusChance::AtFloor
         && let Some(floor) = row.measure(FLOOR)
     {
         let scale = ScoreScale::in_run(run, row);
@@ -91,7 +91,7 @@ pub(crate) fn in_short(run: &RunSummary) -> Option<Headline> {
     if let [row] = run.rows.as_slice() {
         let score = row.score.as_ref()?;
         let scale = ScoreScale::in_run(run, row);
-        let mark = VersusChance::of(row).mark();
+        let mark = VersusChance::judge(row).mark();
         return Some(Headline {
             words: format!(
                 "{} {} {mark}",
@@ -101,7 +101,7 @@ pub(crate) fn in_short(run: &RunSummary) -> Option<Headline> {
             key: score.value,
         });
     }
-    let verdicts: Vec<VersusChance> = run.rows.iter().map(VersusChance::of).collect();
+    let verdicts: Vec<VersusChance> = run.rows.iter().map(VersusChance::judge).collect();
     let of = |wanted| verdicts.iter().filter(|v| **v == wanted).count();
     let known = verdicts.len() - of(VersusChance::Unknown);
     let above = of(VersusChance::Above);
@@ -138,7 +138,7 @@ pub fn summary_table(runs: &[RunSummary]) -> Table {
                     who.label.clone(),
                     score.map_or("–".into(), |s| scale.value(s.value)),
                     score.map_or("–".into(), |s| scale.interval(s)),
-                    VersusChance::of(row).words().to_owned(),
+                    VersusChance::judge(row).words().to_owned(),
                     level(row.chance),
                     level(row.human),
                     count(row.scored),

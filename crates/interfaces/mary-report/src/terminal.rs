@@ -88,7 +88,7 @@ pub fn json(run: &RunSummary) -> serde_json::Result<String> {
                 row,
                 source: run.manifest.task(&row.task).and_then(TaskRun::item_source),
                 scale: ScoreScale::in_run(run, row),
-                versus_chance: VersusChance::of(row),
+                versus_chance: VersusChance::judge(row),
             })
             .collect(),
     };
@@ -341,7 +341,7 @@ impl Sheet<'_> {
 
     fn long_row(&self, mut cells: Vec<Cell>, row: &SummaryRow, columns: RowColumns) -> Row {
         let scale = ScoreScale::in_run(self.run, row);
-        let verdict = VersusChance::of(row);
+        let verdict = VersusChance::judge(row);
         let score = row.score.as_ref();
         cells.push(colored(
             Cell::new(score.map_or("–".into(), |s| scale.value(s.value))),
@@ -494,7 +494,7 @@ fn score_cell(row: Option<&SummaryRow>, scale: ScoreScale) -> Cell {
     let Some(score) = &row.score else {
         return Cell::new("nothing scored");
     };
-    let verdict = VersusChance::of(row);
+    let verdict = VersusChance::judge(row);
     let mark = match verdict {
         VersusChance::Unknown => " ",
         other => other.mark(),

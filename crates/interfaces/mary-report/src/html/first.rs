@@ -25,7 +25,7 @@ pub(super) struct First {
 impl First {
     /// Of some subjects: those with most scores above chance and, among equals, furthest above it on
     /// average; of checkpoints some at equal distances.
-    pub(super) fn of(runs: &[RunSummary], subjects: &[Subject]) -> Self {
+    pub(super) fn choose(runs: &[RunSummary], subjects: &[Subject]) -> Self {
         if subjects.len() <= MOST {
             return Self {
                 shown: (0..subjects.len()).collect(),
@@ -133,7 +133,7 @@ fn is_of(cell: &str, label: &str) -> bool {
 fn strength(runs: &[RunSummary], who: &Subject) -> (usize, f64) {
     let rows = runs.get(who.run).map_or(&[][..], |run| run.rows.as_slice());
     let own = || rows.iter().filter(|row| row.model == who.model);
-    let above = own().filter(|row| VersusChance::of(row) == VersusChance::Above);
+    let above = own().filter(|row| VersusChance::judge(row) == VersusChance::Above);
     let margins: Vec<f64> = own()
         .filter_map(|row| Some(row.score.as_ref()?.value - row.chance?))
         .filter(|margin| margin.is_finite())
@@ -165,7 +165,7 @@ mod tests {
                 published: vec![],
                 numbers: NumberColumns::At(vec![1]),
             };
-            First::of(&[], &[]).folded(&table)
+            First::choose(&[], &[]).folded(&table)
         };
         assert_eq!(folded(&[1, 9]), [5, 6, 7, 8, 10]);
         assert_eq!(folded(&[3, 4, 5, 6, 7, 8, 9, 10]), [0, 1, 2]);

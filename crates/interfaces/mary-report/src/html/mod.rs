@@ -107,7 +107,7 @@ pub fn report(
             &subjects,
             chapters.iter().flat_map(|c| &c.contents.exhibits.figures),
         ),
-        first: First::of(runs, &subjects),
+        first: First::choose(runs, &subjects),
     };
     let (samples_json, kept) = carried::carried(&subjects, &selected, options.max_sample_bytes);
     let title = options.title.clone().unwrap_or_else(|| page.title());

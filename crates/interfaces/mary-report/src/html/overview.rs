@@ -249,7 +249,7 @@ fn table_row(runs: &[RunSummary], subjects: &[Subject], first: &First, task: &st
             .get(who.run)
             .map_or(ScoreScale::Proportion, |r| ScoreScale::in_run(r, row));
         levels = (levels.0.or(row.chance), levels.1.or(row.human), scale);
-        let verdict = VersusChance::of(row);
+        let verdict = VersusChance::judge(row);
         out += &format!("<td class=\"num{rest}\">");
         match &row.score {
             Some(score) => {

@@ -129,7 +129,7 @@ impl<'a> Selection<'a> {
         let Some(cell) = self.cell(run, &sample.id.model, &sample.id.task) else {
             return;
         };
-        let class = OutcomeClass::of(&sample.judgement.outcome);
+        let class = OutcomeClass::from_outcome(&sample.judgement.outcome);
         if let Some(count) = self.counts.entry(cell).or_default().get_mut(class.index()) {
             *count += 1;
         }
@@ -194,7 +194,7 @@ impl<'a> Selection<'a> {
                 kept.push(Kept {
                     subject: cell.0,
                     task: cell.1,
-                    class: OutcomeClass::of(&drawn.sample.judgement.outcome),
+                    class: OutcomeClass::from_outcome(&drawn.sample.judgement.outcome),
                     sample: drawn.sample,
                 });
             }

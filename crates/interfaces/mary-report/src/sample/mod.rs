@@ -57,7 +57,7 @@ impl OutcomeClass {
         Self::Right,
     ];
 
-    pub fn of(outcome: &Outcome) -> Self {
+    pub fn from_outcome(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Scored(s) if *s == 1.0 => Self::Right,
             Outcome::Scored(s) if *s == 0.0 => Self::Wrong,

@@ -67,7 +67,7 @@ pub(crate) fn question(out: Out, sample: &Sample, story: Story, pictures: Pictur
             grid::draw(out, &grids)?;
         }
     }
-    if let Some(triple) = Triple::of(sample) {
+    if let Some(triple) = Triple::from_sample(sample) {
         triple.write(out, story)?;
     }
     match sample.exchanges.as_slice() {
@@ -94,7 +94,7 @@ pub(super) struct Triple<'a> {
 impl<'a> Triple<'a> {
     /// The triple of a sample: three named words in its target, or three texts whose vectors were judged
     /// by a margin.
-    pub fn of(sample: &'a Sample) -> Option<Self> {
+    pub fn from_sample(sample: &'a Sample) -> Option<Self> {
         let Target::Data(data) = &sample.item.target else {
             return None;
         };
@@ -358,7 +358,7 @@ fn target(out: Out, sample: &Sample, story: Story) -> fmt::Result {
             story.text(out, text)
         }
         // A triple was told already.
-        Target::Data(_) if Triple::of(sample).is_some() => Ok(()),
+        Target::Data(_) if Triple::from_sample(sample).is_some() => Ok(()),
         Target::Data(Value::Null) => Ok(()),
         Target::Data(data) => {
             let text = serde_json::to_string_pretty(data).unwrap_or_default();

@@ -19,7 +19,7 @@ const MEASURES: usize = 8;
 /// Everything that came back, further questions, and the verdict.
 pub(crate) fn answer(out: Out, sample: &Sample, story: Story, pictures: Pictures) -> fmt::Result {
     verdict(out, sample)?;
-    if let Some(triple) = Triple::of(sample)
+    if let Some(triple) = Triple::from_sample(sample)
         && let Some(cosines) = triple.cosines
     {
         out.write_str("<h4>Cosines</h4><dl class=\"triple\">")?;
@@ -54,7 +54,7 @@ pub(crate) fn answer(out: Out, sample: &Sample, story: Story, pictures: Pictures
 
 fn verdict(out: Out, sample: &Sample) -> fmt::Result {
     let judgement = &sample.judgement;
-    let class = OutcomeClass::of(&judgement.outcome);
+    let class = OutcomeClass::from_outcome(&judgement.outcome);
     write!(
         out,
         "<p class=\"verdict\"><span class=\"badge {}\">{}</span>",

@@ -77,7 +77,7 @@ impl Shelf {
             None => sample::answer_excerpt(sample, ANSWER),
         };
         let said = Said {
-            class: OutcomeClass::of(&sample.judgement.outcome),
+            class: OutcomeClass::from_outcome(&sample.judgement.outcome),
             answer,
         };
         twin.said.insert((shown, sample.id.model.clone()), said);

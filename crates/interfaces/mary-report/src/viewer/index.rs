@@ -194,7 +194,7 @@ impl Index {
     fn add(&mut self, place: u64, s: &Sample) {
         let model = self.models.place(&s.id.model);
         let item = self.item(s);
-        let class = OutcomeClass::of(&s.judgement.outcome);
+        let class = OutcomeClass::from_outcome(&s.judgement.outcome);
         let score = match s.judgement.outcome {
             #[expect(
                 clippy::cast_possible_truncation,

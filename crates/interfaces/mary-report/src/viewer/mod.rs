@@ -177,7 +177,7 @@ fn typed(kind: &'static str, body: &'static str) -> Response {
 
 async fn runs(State(source): Shared, Query(pairs): Pairs) -> Response {
     page(move || {
-        let asked = runs::RunsAsked::read(&pairs);
+        let asked = runs::RunsQuery::read(&pairs);
         Ok(pages::runs::page(&source.runs()?, &asked))
     })
     .await
@@ -195,7 +195,7 @@ async fn run(State(source): Shared, Path(id): Path<String>) -> Response {
 async fn samples(State(source): Shared, Path(id): Path<String>, Query(pairs): Pairs) -> Response {
     page(move || {
         let entry = source.run(&id)?;
-        let asked = query::Asked::read(&pairs);
+        let asked = query::ListQuery::read(&pairs);
         let offset = asked.page.saturating_mul(pages::PER_PAGE);
         let facets = source.facets(&id, &asked.filter)?;
         let lines = source.page(&id, &asked.filter, offset, pages::PER_PAGE)?;
@@ -207,7 +207,7 @@ async fn samples(State(source): Shared, Path(id): Path<String>, Query(pairs): Pa
 async fn sample(State(source): Shared, Path(id): Path<String>, Query(pairs): Pairs) -> Response {
     let find = move || {
         let entry = source.run(&id)?;
-        let query::Wanted {
+        let query::SampleQuery {
             id: wanted,
             other,
             list,
@@ -221,7 +221,7 @@ async fn sample(State(source): Shared, Path(id): Path<String>, Query(pairs): Pai
             }
             None => None,
         };
-        let list = list.unwrap_or_else(|| query::Asked::beside(&wanted));
+        let list = list.unwrap_or_else(|| query::ListQuery::beside(&wanted));
         let around = source.around(&id, &list.filter, &wanted)?;
         let verdicts = source.verdicts(&id, &wanted)?;
         Ok(pages::sample::SamplePage {
@@ -263,7 +263,7 @@ async fn report(State(source): Shared, Path(id): Path<String>) -> Response {
     answered(find, |body| (headers, body).into_response()).await
 }
 
-fn wanted(pairs: &[(String, String)]) -> Result<query::Wanted, SourceError> {
+fn wanted(pairs: &[(String, String)]) -> Result<query::SampleQuery, SourceError> {
     query::wanted(pairs)
         .ok_or_else(|| SourceError::NotFound("A sample needs model, task and item.".into()))
 }

@@ -79,12 +79,12 @@ pub struct Filter {
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct ListQuery {
     pub filter: Filter,
     pub page: usize,
 }
 
-impl Asked {
+impl ListQuery {
     /// Reads the pairs of an address; what makes no sense is left out.
     pub fn read(pairs: &[(String, String)]) -> Self {
         let mut asked = Self::default();
@@ -192,14 +192,14 @@ fn finite(text: &str) -> Option<f64> {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Wanted {
+pub(super) struct SampleQuery {
     pub id: SampleId,
     pub other: Option<String>,
-    pub list: Option<Asked>,
+    pub list: Option<ListQuery>,
 }
 
 /// The sample an address names, the model to set beside it, and the list it stands in.
-pub(super) fn wanted(pairs: &[(String, String)]) -> Option<Wanted> {
+pub(super) fn wanted(pairs: &[(String, String)]) -> Option<SampleQuery> {
     let get = |name: &str| {
         pairs
             .iter()
@@ -212,10 +212,10 @@ pub(super) fn wanted(pairs: &[(String, String)]) -> Option<Wanted> {
         item: get("item")?,
         trial: get("trial").and_then(|t| t.parse().ok()).unwrap_or(0),
     };
-    Some(Wanted {
+    Some(SampleQuery {
         id,
         other: get("other"),
-        list: get("in").map(|query| Asked::read(&decode(&query))),
+        list: get("in").map(|query| ListQuery::read(&decode(&query))),
     })
 }
 
@@ -252,7 +252,7 @@ pub(super) fn encode(text: &str) -> String {
     out
 }
 
-/// The pairs of a query that [`Asked::query`] wrote; what is not percent-encoded text is left out.
+/// The pairs of a query that [`ListQuery::query`] wrote; what is not percent-encoded text is left out.
 fn decode(query: &str) -> Vec<(String, String)> {
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs
@@ -296,7 +296,7 @@ mod tests {
         .iter()
         .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
         .collect();
-        let asked = Asked::read(&pairs);
+        let asked = ListQuery::read(&pairs);
         assert_eq!(asked.page, 2);
         assert_eq!(asked.filter.task, None);
         assert_eq!(
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_sample_knows_the_list_it_was_opened_from() {
-        let list = Asked {
+        let list = ListQuery {
             filter: Filter {
                 model: Some("hf/a&b=c".into()),
                 tag: Some("sign=%41 ü".into()),

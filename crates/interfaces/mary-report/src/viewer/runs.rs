@@ -50,14 +50,14 @@ impl RunColumn {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct RunsAsked {
+pub(super) struct RunsQuery {
     pub words: String,
     pub column: RunColumn,
     /// Against the column's own direction.
     pub turned: bool,
 }
 
-impl RunsAsked {
+impl RunsQuery {
     pub fn read(pairs: &[(String, String)]) -> Self {
         let mut asked = Self::default();
         for (name, value) in pairs {
@@ -105,7 +105,7 @@ pub(super) struct RunLine<'a> {
 }
 
 /// The runs that hold every word, in the order asked for.
-pub(super) fn lines<'a>(entries: &'a [RunEntry], asked: &RunsAsked) -> Vec<RunLine<'a>> {
+pub(super) fn lines<'a>(entries: &'a [RunEntry], asked: &RunsQuery) -> Vec<RunLine<'a>> {
     let mut found: Vec<RunLine> = entries
         .iter()
         .map(line)

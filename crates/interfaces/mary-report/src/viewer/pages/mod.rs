@@ -76,7 +76,7 @@ pub(super) fn error(message: &str) -> String {
 struct Labels(BTreeMap<String, String>);
 
 impl Labels {
-    fn of(manifest: &RunManifest) -> Self {
+    fn from_manifest(manifest: &RunManifest) -> Self {
         Self(model_labels(&manifest.models))
     }
 

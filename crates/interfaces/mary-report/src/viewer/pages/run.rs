@@ -52,7 +52,7 @@ pub(in crate::viewer) fn page(entry: &RunEntry, facets: &Facets) -> String {
     }
     out += "</ul>";
     match &entry.summary {
-        Some(summary) => out += &scores(summary, &Labels::of(m), &base),
+        Some(summary) => out += &scores(summary, &Labels::from_manifest(m), &base),
         None => out += &tasks(facets, &base),
     }
     let (title, link) = run_link(entry);
@@ -75,7 +75,7 @@ fn scores(run: &RunSummary, labels: &Labels, base: &str) -> String {
             foreign(labels.get(&row.model)),
             score.map_or("–".into(), |s| scale.value(s.value)),
             score.map_or(String::new(), |s| scale.interval(s)),
-            VersusChance::of(row).mark(),
+            VersusChance::judge(row).mark(),
             html(&VersusChance::said(row)),
             level(row.chance),
             level(row.human),

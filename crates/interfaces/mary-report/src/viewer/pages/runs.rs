@@ -1,7 +1,7 @@
 //! The list of runs: what was asked of whom with which settings, what came out, and the way to samples
 //! and reports.
 
-use super::super::runs::{RunColumn, RunLine, RunsAsked, lines, state};
+use super::super::runs::{RunColumn, RunLine, RunsQuery, lines, state};
 use super::super::{RunList, UnreadableRun, query::encode};
 use super::shell;
 use crate::escape::{foreign, html};
@@ -10,7 +10,7 @@ use crate::number::count;
 /// Names of models, tasks and settings that a line shows before it counts the rest.
 const NAMED: usize = 3;
 
-pub(in crate::viewer) fn page(list: &RunList, asked: &RunsAsked) -> String {
+pub(in crate::viewer) fn page(list: &RunList, asked: &RunsQuery) -> String {
     let entries = &list.runs;
     let mut out = unreadable(&list.unreadable);
     if entries.is_empty() {
@@ -70,7 +70,7 @@ fn unreadable(runs: &[UnreadableRun]) -> String {
     out + "</ul></div>"
 }
 
-fn head(asked: &RunsAsked, column: RunColumn) -> String {
+fn head(asked: &RunsQuery, column: RunColumn) -> String {
     let (sorted, arrow) = match (asked.column == column, asked.direction()) {
         (false, _) => (String::new(), ""),
         (true, "descending") => (" aria-sort=\"descending\"".into(), " ↓"),

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 
 use mary_contract::{Sample, SampleId};
 
-use super::super::query::{Asked, encode, plain_address};
+use super::super::query::{ListQuery, encode, plain_address};
 use super::super::{Around, RunEntry};
 use super::{Choice, END, Labels, PER_PAGE, begin, run_link, select};
 use crate::{
@@ -25,7 +25,7 @@ pub(in crate::viewer) struct SamplePage {
     pub one: Sample,
     /// Another model, with its sample of the same item where it has one.
     pub beside: Option<(String, Option<Sample>)>,
-    pub list: Asked,
+    pub list: ListQuery,
     pub around: Around,
     pub verdicts: Vec<(String, OutcomeClass)>,
 }
@@ -35,7 +35,7 @@ pub(in crate::viewer) fn write(out: &mut dyn Write, page: &SamplePage) -> fmt::R
         entry, one, beside, ..
     } = page;
     let run = &entry.manifest.id;
-    let labels = Labels::of(&entry.manifest);
+    let labels = Labels::from_manifest(&entry.manifest);
     let mut pictures =
         |image: &mary_contract::Image| format!("src=\"{}\"", crate::html::data_url(image));
     let id = &one.id;
@@ -45,7 +45,7 @@ pub(in crate::viewer) fn write(out: &mut dyn Write, page: &SamplePage) -> fmt::R
         ("Samples".into(), page.list.address(run, place / PER_PAGE)),
         (
             format!("{}, {}", labels.get(&id.model), id.task),
-            Asked::beside(id).address(run, 0),
+            ListQuery::beside(id).address(run, 0),
         ),
     ];
     out.write_str(&begin(&format!("Item {}", id.item), &trail, None))?;

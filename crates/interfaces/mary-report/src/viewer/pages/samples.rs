@@ -1,6 +1,6 @@
 //! A page of samples with what narrows and orders them above.
 
-use super::super::{Facets, Lines, Order, RunEntry, SampleRow, query::Asked, query::encode};
+use super::super::{Facets, Lines, Order, RunEntry, SampleRow, query::ListQuery, query::encode};
 use super::{Choice, Labels, PER_PAGE, run_link, select, shell};
 use crate::{
     escape::{foreign, html},
@@ -9,12 +9,12 @@ use crate::{
 
 pub(in crate::viewer) fn page(
     entry: &RunEntry,
-    asked: &Asked,
+    asked: &ListQuery,
     facets: &Facets,
     found: &Lines,
 ) -> String {
     let id = &entry.manifest.id;
-    let labels = Labels::of(&entry.manifest);
+    let labels = Labels::from_manifest(&entry.manifest);
     let mut out = filters(id, asked, facets, &labels);
     let pages = found.total.div_ceil(PER_PAGE).max(1);
     out += &format!(
@@ -59,7 +59,7 @@ pub(in crate::viewer) fn page(
     shell("Samples", &[run_link(entry), here], Some(entry), &out)
 }
 
-fn filters(id: &str, asked: &Asked, facets: &Facets, labels: &Labels) -> String {
+fn filters(id: &str, asked: &ListQuery, facets: &Facets, labels: &Labels) -> String {
     let f = &asked.filter;
     let mut out = format!(
         "<form class=\"filters\" method=\"get\" action=\"/run/{}/samples\" role=\"search\" aria-label=\"Filter samples\">",
@@ -141,7 +141,7 @@ fn choices<'a>(counted: &'a [(String, usize)], labels: Option<&'a Labels>) -> Ve
         .collect()
 }
 
-fn list_line(run: &str, asked: &Asked, line: &SampleRow, labels: &Labels) -> String {
+fn list_line(run: &str, asked: &ListQuery, line: &SampleRow, labels: &Labels) -> String {
     let other = asked.filter.flipped.as_ref().map(|(_, b)| b.as_str());
     let trial = match line.id.trial {
         0 => String::new(),
