@@ -56,7 +56,7 @@ struct Plain<'a> {
 }
 
 impl<'a> Plain<'a> {
-    fn of(item: &'a Item) -> Self {
+    fn from_item(item: &'a Item) -> Self {
         let observed = item.asks.iter().filter_map(|a| match &a.request {
             Request::Observe(o) => Some(o.text.as_str()),
             _ => None,
@@ -259,7 +259,7 @@ pub fn write_items(
     };
     for item in items {
         let item = item?;
-        let plain = Plain::of(&item);
+        let plain = Plain::from_item(&item);
         let row = match form {
             ItemsForm::Inspect => plain.inspect(of, within),
             ItemsForm::LmEval => lm_eval::row(&plain)?,

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{Estimate, Measure, Outcome, Sample, SummaryRow};
+use mary_platform::counted;
 use mary_stats::agreement::cohen_kappa;
 use mary_stats::bootstrap::quantile_sorted;
 use mary_stats::crossed::{Crossed, mean_crossed};
@@ -49,7 +50,7 @@ pub struct PeopleStatistics {
 }
 
 impl PeopleStatistics {
-    pub fn of(samples: &[&Sample]) -> Self {
+    pub fn from_samples(samples: &[&Sample]) -> Self {
         let mut ids: BTreeMap<&str, usize> = BTreeMap::new();
         let (mut scores, mut people, mut items) = (Vec::new(), Vec::new(), Vec::new());
         let mut labels: BTreeMap<&str, BTreeMap<u32, &str>> = BTreeMap::new();
@@ -258,97 +259,78 @@ pub fn enrich(row: &mut SummaryRow, statistics: &PeopleStatistics) {
 impl std::fmt::Display for PeopleStatistics {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let percent = |i: &Interval| {
-            format!(
-                "{:.2} % [{:.2}, {:.2}]",
-                100.0 * i.value,
-                100.0 * i.low,
-                100.0 * i.high
-            )
+            let [value, low, high] = [i.value, i.low, i.high].map(|x| format!("{:.2}", 100.0 * x));
+            format!("{value} % [{low}, {high}]")
         };
-        let Self {
-            people,
-            items,
-            answers,
-            ..
-        } = self;
-        let n =
-            |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
-        writeln!(
-            f,
-            "{}, {}, {}",
-            n(*people, "person", "people"),
-            n(*items, "item", "items"),
-            n(*answers, "answer", "answers")
-        )?;
-        if let Some(score) = &self.score {
-            let over = match (self.over_people, people) {
-                (Some(_), _) => "over people and items",
-                (None, 1) => "over items alone: one person",
-                (None, _) => "over people alone",
-            };
-            writeln!(f, "score            {} ({over})", percent(score))?;
-        }
-        if let (Some(p), Some(i)) = (self.over_people, self.over_items) {
-            writeln!(
-                f,
-                "standard errors  {:.2} over people alone, {:.2} over items alone",
-                100.0 * p,
-                100.0 * i
-            )?;
-        }
-        if let Some([low, q1, median, q3, high]) = self.per_person {
-            let all = [low, q1, median, q3, high].map(|x| format!("{:.1}", 100.0 * x));
-            writeln!(
-                f,
-                "each person      {} (lowest, quartiles, highest)",
-                all.join(" ")
-            )?;
-        }
         let plain = |i: &Interval| format!("{:.2} [{:.2}, {:.2}]", i.value, i.low, i.high);
-        if let Some(kappa) = &self.cohen {
-            writeln!(f, "Cohen's kappa    {}", plain(kappa))?;
-        }
-        if let Some(kappa) = self.fleiss {
-            writeln!(f, "Fleiss' kappa    {kappa:.2}")?;
-        }
-        if let Some(found) = &self.agreement {
+        let over = match (self.over_people, self.people) {
+            (Some(_), _) => "over people and items",
+            (None, 1) => "over items alone: one person",
+            (None, _) => "over people alone",
+        };
+        let errors = self
+            .over_people
+            .zip(self.over_items)
+            .map(|(people, items)| {
+                let (people, items) = (100.0 * people, 100.0 * items);
+                format!("{people:.2} over people alone, {items:.2} over items alone")
+            });
+        let each = self.per_person.map(|five| {
+            let five = five.map(|x| format!("{:.1}", 100.0 * x)).join(" ");
+            format!("{five} (lowest, quartiles, highest)")
+        });
+        let alpha = self.agreement.as_ref().map(|found| {
             let why = match (found.alpha, found.bounds) {
                 (None, _) => " (every answer is the same: chance would agree as often)",
                 (Some(_), None) => " (no interval: too few items tell people apart)",
                 _ => "",
             };
-            writeln!(f, "Krippendorff's α {}{why}", alpha_in_words(found))?;
-            if let Some(share) = &found.observed {
-                writeln!(
-                    f,
-                    "agreement        {} of pairs of answers to one item",
-                    percent(share)
-                )?;
+            format!("{}{why}", alpha_in_words(found))
+        });
+        let agree = self.agreement.and_then(|found| found.observed);
+        let agree = agree.map(|i| format!("{} of pairs of answers to one item", percent(&i)));
+        let seconds = self
+            .seconds
+            .map(|[_, q1, median, q3, _]| format!("{median:.1} (quartiles {q1:.1} and {q3:.1})"));
+        let curve = self.learning.iter();
+        let curve: Vec<String> = curve
+            .map(|(_, mean)| format!("{:.0}", 100.0 * mean))
+            .collect();
+        let curve = format!("{} (mean score in each part)", curve.join(" "));
+        let lost = self.distracted.map(|share| 100.0 * share);
+        let lines = [
+            (
+                "score",
+                self.score.map(|i| format!("{} ({over})", percent(&i))),
+            ),
+            ("standard errors", errors),
+            ("each person", each),
+            ("Cohen's kappa", self.cohen.as_ref().map(plain)),
+            ("Fleiss' kappa", self.fleiss.map(|k| format!("{k:.2}"))),
+            ("Krippendorff's α", alpha),
+            ("agreement", agree),
+            ("none fits", self.none_fits.as_ref().map(percent)),
+            ("seconds", seconds),
+            (
+                "over the trials",
+                (!self.learning.is_empty()).then_some(curve),
+            ),
+            (
+                "focus lost",
+                lost.map(|x| format!("in {x:.1} % of answers")),
+            ),
+        ];
+        let [people, items, answers] = [
+            (self.people, "person"),
+            (self.items, "item"),
+            (self.answers, "answer"),
+        ]
+        .map(|(n, noun)| counted(n, noun));
+        writeln!(f, "{people}, {items}, {answers}")?;
+        for (name, text) in lines {
+            if let Some(text) = text {
+                writeln!(f, "{name:<17}{text}")?;
             }
-        }
-        if let Some(none) = &self.none_fits {
-            writeln!(f, "none fits        {}", percent(none))?;
-        }
-        if let Some([_, q1, median, q3, _]) = self.seconds {
-            writeln!(
-                f,
-                "seconds          {median:.1} (quartiles {q1:.1} and {q3:.1})"
-            )?;
-        }
-        if !self.learning.is_empty() {
-            let curve: Vec<String> = self
-                .learning
-                .iter()
-                .map(|(_, mean)| format!("{:.0}", 100.0 * mean))
-                .collect();
-            writeln!(
-                f,
-                "over the trials  {} (mean score in each part)",
-                curve.join(" ")
-            )?;
-        }
-        if let Some(share) = self.distracted {
-            writeln!(f, "focus lost       in {:.1} % of answers", 100.0 * share)?;
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ static DECLARED: LazyLock<Declarations> = LazyLock::new(|| Declarations::read(FI
 type Group<'a> = ((&'a str, &'a str), Vec<&'a Sample>);
 
 /// Tables and figures of all people among some samples; empty where there are none.
-pub fn of(samples: &[Sample]) -> Exhibits {
+pub fn of_people(samples: &[Sample]) -> Exhibits {
     let mut groups: BTreeMap<(&str, &str), Vec<&Sample>> = BTreeMap::new();
     for sample in samples.iter().filter(|s| is_people(&s.id.model)) {
         let group = (sample.id.model.as_str(), sample.id.task.as_str());
@@ -55,7 +55,7 @@ fn table(groups: &[Group<'_>]) -> Table {
     let plain = |i: &Interval| format!("{:.2} [{:.2}, {:.2}]", i.value, i.low, i.high);
     let none = || "–".to_owned();
     let rows = groups.iter().map(|((model, task), samples)| {
-        let found = PeopleStatistics::of(samples);
+        let found = PeopleStatistics::from_samples(samples);
         let kappa = found.cohen.as_ref().map(plain);
         let fleiss = found.fleiss.map(|k| format!("{k:.2}"));
         vec![
@@ -113,7 +113,7 @@ fn curve(
 
 fn learning(groups: &[Group<'_>]) -> Figure {
     let series = curve(groups, |part| {
-        let score = PeopleStatistics::of(part).score?;
+        let score = PeopleStatistics::from_samples(part).score?;
         Some((score.value, Some((score.low, score.high))))
     });
     DECLARED.figure("people-learning").with_series(series)
@@ -121,7 +121,7 @@ fn learning(groups: &[Group<'_>]) -> Figure {
 
 fn times(groups: &[Group<'_>]) -> Figure {
     let series = curve(groups, |part| {
-        let [_, q1, median, q3, _] = PeopleStatistics::of(part).seconds?;
+        let [_, q1, median, q3, _] = PeopleStatistics::from_samples(part).seconds?;
         Some((median, Some((q1, q3))))
     });
     DECLARED.figure("people-times").with_series(series)

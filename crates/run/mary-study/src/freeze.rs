@@ -55,7 +55,7 @@ pub fn freeze(
                 ))
             })?;
             let said = spoken(&*wanted.task, &settings, &item, &shown)?;
-            let question = Question::of(&shown, wanted.none_fits);
+            let question = Question::for_task(&shown, wanted.none_fits);
             let task = place;
             drawn.push((KeyedItem { task, item, said }, question));
         }

@@ -83,7 +83,7 @@ pub const NONE_FITS: &str = "none";
 pub const TIME_OUT: &str = "time-out";
 
 impl AnswerForm {
-    pub fn of(answer: &PeopleAnswer, none_fits: bool) -> Self {
+    pub fn for_task(answer: &PeopleAnswer, none_fits: bool) -> Self {
         let texts = |options: &[mary_contract::PeopleOption]| {
             options.iter().map(|o| o.text.clone()).collect::<Vec<_>>()
         };
@@ -169,12 +169,12 @@ impl AnswerForm {
 }
 
 impl Question {
-    pub fn of(shown: &ForPeople, none_fits: bool) -> Self {
+    pub fn for_task(shown: &ForPeople, none_fits: bool) -> Self {
         Self {
             instruction: shown.instruction.clone(),
             examples: shown.examples.clone(),
             parts: shown.parts.clone(),
-            answer: AnswerForm::of(&shown.answer, none_fits),
+            answer: AnswerForm::for_task(&shown.answer, none_fits),
         }
     }
 }

@@ -64,7 +64,7 @@ pub fn judge(
         with_excluded: Vec::new(),
         finished: 0,
         excluded: 0,
-        unfinished: Unfinished::of(people),
+        unfinished: Unfinished::among(people),
     };
     let limit = study.settings.rules.attention_failures;
     for one in people {
@@ -370,7 +370,7 @@ pub fn enrich(summary: &mut RunSummary, samples: &[Sample]) {
     for row in summary.rows.iter_mut().filter(|row| is_people(&row.model)) {
         let own = |s: &&Sample| s.id.task == row.task && s.id.model == row.model;
         let of_task: Vec<&Sample> = samples.iter().filter(own).collect();
-        analysis::enrich(row, &PeopleStatistics::of(&of_task));
+        analysis::enrich(row, &PeopleStatistics::from_samples(&of_task));
         // Tested with the intervals of a model's trials; these are over people and items.
         row.chance_test = None;
     }

@@ -39,7 +39,7 @@ pub fn rows(
     rows.push(("free places".into(), free.to_string()));
     let answers: usize = people.iter().map(|p| p.answers.len()).sum();
     rows.push(("answers saved".into(), answers.to_string()));
-    let unfinished = Unfinished::of(people);
+    let unfinished = Unfinished::among(people);
     rows.push((
         "answers of unfinished people".into(),
         unfinished.answers.to_string(),
@@ -76,7 +76,7 @@ pub struct Unfinished {
 }
 
 impl Unfinished {
-    pub fn of(people: &[Participation]) -> Self {
+    pub fn among(people: &[Participation]) -> Self {
         let theirs = people
             .iter()
             .filter(|p| p.person.state != PersonState::Finished);

@@ -173,7 +173,10 @@ fn answers_of_every_kind_have_a_form() {
             2,
         ),
     ] {
-        assert_eq!(AnswerForm::of(&answer, false).options().len(), options);
+        assert_eq!(
+            AnswerForm::for_task(&answer, false).options().len(),
+            options
+        );
     }
 }
 
@@ -249,7 +252,7 @@ fn the_released_people_read_as_a_study_give_86_and_their_kappa() {
     assert_eq!(paper::read(&session, &file).unwrap(), 2);
     let found = session.judged(&registry).unwrap();
     let samples: Vec<_> = found.samples.iter().collect();
-    let statistics = PeopleStatistics::of(&samples);
+    let statistics = PeopleStatistics::from_samples(&samples);
     let score = statistics.score.unwrap().value;
     assert!((100.0 * score - 86.0).abs() < 1e-9, "{score}");
     let kappa = statistics.cohen.unwrap().value;

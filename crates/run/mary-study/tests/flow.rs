@@ -271,7 +271,7 @@ fn results_are_a_run_of_people() {
     assert_eq!(row.human, None);
     assert!(row.measure("krippendorff_alpha").is_some());
     let all: Vec<_> = samples.iter().collect();
-    let statistics = PeopleStatistics::of(&all);
+    let statistics = PeopleStatistics::from_samples(&all);
     assert_eq!((statistics.people, statistics.items), (12, 20));
     assert_eq!(statistics.learning.len(), 10);
     assert!(statistics.seconds.unwrap()[2] > 1.0);
@@ -325,9 +325,9 @@ fn closing_lets_people_finish_or_gives_them_their_code() {
     );
     // One person: the same score in the table of people as in the summary, over items alone.
     let all: Vec<_> = found.samples.iter().collect();
-    let score = PeopleStatistics::of(&all).score.unwrap();
+    let score = PeopleStatistics::from_samples(&all).score.unwrap();
     assert_eq!(summary.rows[0].score.as_ref().unwrap().value, score.value);
-    let shown = mary_study::exhibits::of(&found.samples);
+    let shown = mary_study::exhibits::of_people(&found.samples);
     let cells = format!("{:?}", shown.tables[0].rows);
     let percent = format!("{:.1} [", 100.0 * score.value);
     assert!(cells.contains(&percent), "{percent} in {cells}");

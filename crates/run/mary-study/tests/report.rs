@@ -59,7 +59,7 @@ fn the_chapter_of_people_reads_well_at_both_widths() {
     let frozen = fixture::frozen("htest/rhyme", 12, &[], Some(4), false);
     let (same, second) = closed(dir.path(), "same", unanimous(&frozen.keys));
     // Who always answers alike agrees fully, and not beyond chance: neither 0 nor 1 is said of that.
-    let found = PeopleStatistics::of(&same.iter().collect::<Vec<_>>());
+    let found = PeopleStatistics::from_samples(&same.iter().collect::<Vec<_>>());
     assert!(
         same.iter()
             .all(|s| matches!(s.judgement.outcome, Outcome::Scored(_)))
@@ -83,7 +83,7 @@ fn the_chapter_of_people_reads_well_at_both_widths() {
         .flat_map(|(run, all)| all.iter().map(|s| (run.manifest.id.clone(), s.clone())))
         .collect();
     samples.extend(same);
-    let shown = exhibits::of(&samples);
+    let shown = exhibits::of_people(&samples);
     let cells = &shown.tables[0].rows[1];
     let column = |name: &str| shown.tables[0].head.iter().position(|h| h == name).unwrap();
     assert_eq!(cells[column("alpha")], "undefined");

@@ -1,6 +1,6 @@
 //! Why a task file cannot be used.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -29,4 +29,26 @@ impl TaskFileError {
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Unreadable { .. })
     }
+}
+
+/// Why the text of a task file, ours or the harness', cannot be read.
+pub(crate) enum TextError {
+    Io(std::io::Error),
+    /// Not UTF-8, from this line on.
+    NotText(usize),
+}
+
+/// The text of a plain file that is not longer than this many MiB.
+pub(crate) fn text_of(path: &Path, mib: u64) -> Result<String, TextError> {
+    let about = std::fs::metadata(path).map_err(TextError::Io)?;
+    if !about.is_file() || about.len() > mib << 20 {
+        let why = format!("expected a file of at most {mib} MiB");
+        return Err(TextError::Io(std::io::Error::other(why)));
+    }
+    let bytes = mary_platform::read_plain(path, mib << 20).map_err(TextError::Io)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
+        let lines = before.unwrap_or_default().iter().filter(|b| **b == b'\n');
+        TextError::NotText(1 + lines.count())
+    })
 }

@@ -6,6 +6,7 @@ use mary_contract::{Layers, Pool, ShownAs, Start, StartError, TaskError, TaskSet
 use regex::{Regex, RegexBuilder};
 
 use crate::TaskFileError;
+use crate::error::{TextError, text_of};
 use crate::form::{
     Choices, Form, JudgeKind, LayersForm, Placed, PoolForm, RequestKind, StartForm, Take, TwinShown,
 };
@@ -14,7 +15,7 @@ use crate::template::{RowLimits, Templates, Unrendered};
 
 const PATTERN_SIZE: usize = 1 << 20;
 
-const LONGEST_FILE: u64 = 4 << 20;
+const LARGEST_MIB: u64 = 4;
 
 pub(crate) struct Plan {
     /// `family/task`.
@@ -144,31 +145,22 @@ impl Plan {
 }
 
 fn source_of(path: &Path) -> Result<String, TaskFileError> {
-    let unreadable = |source, hint: &str| TaskFileError::Unreadable {
-        path: path.to_owned(),
-        what: "the task file",
-        source,
-        hint: hint.to_owned(),
-    };
-    let about = std::fs::metadata(path)
-        .map_err(|e| unreadable(e, "\nhint: `mary tasks new FILE` makes one"))?;
-    if !about.is_file() || about.len() > LONGEST_FILE {
-        let why = std::io::Error::other("expected a file of at most 4 MiB");
-        return Err(unreadable(why, ""));
-    }
-    let bytes = mary_platform::read_plain(path, LONGEST_FILE).map_err(|e| unreadable(e, ""))?;
-    String::from_utf8(bytes).map_err(|error| {
-        let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
-        let line = 1 + before
-            .unwrap_or_default()
-            .iter()
-            .filter(|b| **b == b'\n')
-            .count();
-        TaskFileError::Wrong {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    text_of(path, LARGEST_MIB).map_err(|error| match error {
+        TextError::Io(source) => TaskFileError::Unreadable {
+            path: path.to_owned(),
+            what: "the task file",
+            hint: match source.kind() {
+                NotFound | NotADirectory => "\nhint: `mary tasks new FILE` makes one".to_owned(),
+                _ => String::new(),
+            },
+            source,
+        },
+        TextError::NotText(line) => TaskFileError::Wrong {
             path: path.to_owned(),
             line,
             message: "this is not valid UTF-8".into(),
-        }
+        },
     })
 }
 

@@ -29,13 +29,13 @@ pub(super) struct Choice {
 pub(super) fn columns(run: &RunFolder) -> Result<usize, StoreError> {
     let mut most = 0;
     for sample in run.samples()? {
-        most = most.max(Choice::of(&sample?).logprobs.len());
+        most = most.max(Choice::from_sample(&sample?).logprobs.len());
     }
     Ok(most.min(MOST))
 }
 
 impl Choice {
-    pub fn of(sample: &Sample) -> Self {
+    pub fn from_sample(sample: &Sample) -> Self {
         let (options, right): (Vec<&str>, usize) = match &sample.item.target {
             Target::Choice {
                 options, correct, ..
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_choice_has_its_margin_and_what_was_chosen() {
         let target = options(&["red", "green", "blue"], 1);
-        let choice = Choice::of(&sample(
+        let choice = Choice::from_sample(&sample(
             target,
             &[" C", " A", " B"],
             &[-1.0, -2.0, -3.0],
@@ -216,11 +216,11 @@ mod tests {
             good: "a".into(),
             bad: "b".into(),
         };
-        let tie = Choice::of(&sample(pair.clone(), &["a", "b"], &[-1.0, -1.0], 0.5));
+        let tie = Choice::from_sample(&sample(pair.clone(), &["a", "b"], &[-1.0, -1.0], 0.5));
         assert_eq!((tie.chosen, tie.margin), (None, Some(0.0)));
-        let right = Choice::of(&sample(pair, &["a", "b"], &[-1.0, -2.5], 1.0));
+        let right = Choice::from_sample(&sample(pair, &["a", "b"], &[-1.0, -2.5], 1.0));
         assert_eq!((right.chosen, right.margin), (Some(1), Some(1.5)));
-        let text = Choice::of(&sample(Target::Text("x".into()), &["a"], &[-1.0], 1.0));
+        let text = Choice::from_sample(&sample(Target::Text("x".into()), &["a"], &[-1.0], 1.0));
         assert_eq!(text, Choice::default());
     }
 }

@@ -133,7 +133,7 @@ fn cells(sample: &Sample, run: &RunFolder, options: usize) -> Vec<Cell> {
     let mut latest_first = sample.exchanges.iter().rev();
     let version = latest_first.find_map(|e| e.reply.as_ref().ok()?.meta.model_version.clone());
     let usage = usage_of(sample);
-    let choice = Choice::of(sample);
+    let choice = Choice::from_sample(sample);
     let mut cells = vec![
         words(&sample.id.model),
         words(&sample.id.task),

@@ -256,7 +256,7 @@ fn build(path: &Path, options: &ImportOptions, from: &mut dyn Log) -> Result<For
     };
     let named = options.score.clone();
     let mut scorer = named.or_else(|| first_scorer(log, &scorers));
-    let (mut room, mut n) = (Room::of(path), 0);
+    let (mut room, mut n) = (Room::for_file(path), 0);
     from.read(&mut |value, size| {
         n += 1;
         room.take(size)?;

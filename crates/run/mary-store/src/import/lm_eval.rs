@@ -29,7 +29,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Foreign, Stor
         filter: None,
         metric: options.score.clone(),
         other_filters: 0,
-        room: Room::of(path),
+        room: Room::for_file(path),
     };
     let file = open_plain(path).map_err(io_at(path))?;
     let mut samples = Vec::new();

@@ -95,7 +95,7 @@ struct Room<'a> {
 }
 
 impl<'a> Room<'a> {
-    fn of(file: &'a Path) -> Self {
+    fn for_file(file: &'a Path) -> Self {
         let free = mary_platform::available_memory().unwrap_or(0) / 2;
         Self {
             file,

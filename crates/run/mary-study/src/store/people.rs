@@ -30,7 +30,7 @@ impl PersonState {
         }
     }
 
-    fn of(name: &str) -> Self {
+    fn named(name: &str) -> Self {
         let all = [Self::Running, Self::Finished, Self::ScreenedOut];
         let known = all.into_iter().find(|s| s.name() == name);
         known.unwrap_or(Self::TimedOut)
@@ -110,7 +110,7 @@ fn person(row: &Row<'_>) -> rusqlite::Result<Person> {
         id: row.get(0)?,
         pseudonym: row.get(1)?,
         place: usize::try_from(row.get::<_, i64>(2)?).unwrap_or(0),
-        state: PersonState::of(&state),
+        state: PersonState::named(&state),
         consent_version: row.get(4)?,
         consent_hash: row.get(5)?,
         began: row.get(6)?,
@@ -145,7 +145,7 @@ pub(crate) fn join(db: &Connection, who: &Joining) -> rusqlite::Result<Result<Jo
             .optional()?
     {
         let over = matches!(
-            PersonState::of(&state),
+            PersonState::named(&state),
             PersonState::Finished | PersonState::ScreenedOut
         );
         // The same person under another participation is not let in twice, and whoever knows only the

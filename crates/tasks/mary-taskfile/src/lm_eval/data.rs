@@ -41,7 +41,7 @@ enum ColumnType {
 }
 
 impl SplitRows {
-    fn of(table: Table) -> Result<Self, TaskError> {
+    fn with_types(table: Table) -> Result<Self, TaskError> {
         let kinds = match table.format {
             Format::Csv | Format::Tsv => Some(kinds(&table)?),
             _ => None,
@@ -163,7 +163,7 @@ pub fn find(config: &Config, split: &str, places: &Places) -> Result<SplitRows, 
     };
     let table =
         Table::of_files(path.clone(), files, format, None).map_err(|e| unreadable(&path, e))?;
-    SplitRows::of(table).map_err(|error| HarnessError::Unreadable {
+    SplitRows::with_types(table).map_err(|error| HarnessError::Unreadable {
         path,
         what: "the data",
         source: std::io::Error::other(error.to_string()),

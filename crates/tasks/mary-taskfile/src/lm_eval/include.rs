@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::error::{TextError, text_of};
 use crate::lm_eval::HarnessError;
 use crate::lm_eval::yaml::{self, Data, Node};
 
-const LONGEST: u64 = 16 << 20;
+const LARGEST_MIB: u64 = 16;
 
 const DEEPEST: usize = 32;
 
@@ -90,13 +91,13 @@ fn read(
     left: &mut usize,
     into: &mut Vec<Entry>,
 ) -> Result<(), HarnessError> {
-    let unreadable = |source, hint: &str| HarnessError::Unreadable {
+    let unreadable = |source| HarnessError::Unreadable {
         path: path.to_owned(),
         what,
         source,
-        hint: hint.to_owned(),
+        hint: String::new(),
     };
-    let whole = std::fs::canonicalize(path).map_err(|e| unreadable(e, ""))?;
+    let whole = std::fs::canonicalize(path).map_err(unreadable)?;
     if above.contains(&whole) || above.len() >= DEEPEST {
         return Err(HarnessError::wrong(path, 1, "the file includes itself"));
     }
@@ -104,16 +105,9 @@ fn read(
         let message = format!("the task includes more than {MOST} files");
         HarnessError::wrong(path, 1, message)
     })?;
-    let about = std::fs::metadata(&whole).map_err(|e| unreadable(e, ""))?;
-    if !about.is_file() || about.len() > LONGEST {
-        let why = std::io::Error::other("expected a file of at most 16 MiB");
-        return Err(unreadable(why, ""));
-    }
-    let bytes = mary_platform::read_plain(&whole, LONGEST).map_err(|e| unreadable(e, ""))?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
-        let lines = before.unwrap_or_default().iter().filter(|b| **b == b'\n');
-        HarnessError::wrong(path, 1 + lines.count(), "this is not valid UTF-8")
+    let text = text_of(&whole, LARGEST_MIB).map_err(|error| match error {
+        TextError::Io(source) => unreadable(source),
+        TextError::NotText(line) => HarnessError::wrong(path, line, "this is not valid UTF-8"),
     })?;
     let node = yaml::read(&text).map_err(|f| HarnessError::wrong(path, f.line, f.message))?;
     let Data::Map(keys) = node.data else {
@@ -127,37 +121,22 @@ fn read(
     let file: Arc<Path> = path.into();
     if let Some((_, include)) = keys.iter().find(|(k, _)| k.name == "include") {
         let folder = path.parent().unwrap_or(Path::new(""));
-        let list = match &include.data {
-            Data::List(members) => members.as_slice(),
-            _ => std::slice::from_ref(include),
-        };
         above.push(whole);
-        for member in list {
+        for member in include.members() {
             let Some(name) = member.text() else {
                 let message = "`include` names a file, or a list of files";
                 return Err(HarnessError::wrong(path, member.line, message));
             };
             let mut theirs = Vec::new();
-            read(
-                &folder.join(name),
-                "an included file",
-                above,
-                left,
-                &mut theirs,
-            )
-            .map_err(|e| match e {
-                HarnessError::Unreadable {
-                    path: missing,
-                    what,
-                    source,
-                    hint,
-                } if hint.is_empty() => HarnessError::Unreadable {
-                    path: missing,
-                    what,
-                    source,
-                    hint: format!("\nhint: {}:{} includes it", path.display(), member.line),
-                },
-                other => other,
+            let included = folder.join(name);
+            let read = read(&included, "an included file", above, left, &mut theirs);
+            read.map_err(|mut error| {
+                if let HarnessError::Unreadable { hint, .. } = &mut error
+                    && hint.is_empty()
+                {
+                    *hint = format!("\nhint: {}:{} includes it", path.display(), member.line);
+                }
+                error
             })?;
             for entry in theirs.into_iter().filter(|e| e.name != "task_list") {
                 put(into, entry);
@@ -166,14 +145,8 @@ fn read(
         above.pop();
     }
     for (key, node) in keys.into_iter().filter(|(k, _)| k.name != "include") {
-        put(
-            into,
-            Entry {
-                name: key.name,
-                node,
-                file: Arc::clone(&file),
-            },
-        );
+        let (name, file) = (key.name, Arc::clone(&file));
+        put(into, Entry { name, node, file });
     }
     Ok(())
 }

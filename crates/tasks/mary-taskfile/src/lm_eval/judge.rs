@@ -180,12 +180,12 @@ fn answer(config: &Config, item: &Item, answers: &[Reply]) -> Verdict {
                     judgement = judgement.measured(&name(metric), value);
                 }
                 Metric::Bleu => {
-                    let of = json!(BleuCounts::of(&read, &accepted));
+                    let of = json!(BleuCounts::count(&read, &accepted));
                     counts.extend([counted(of)]);
                 }
                 Metric::Chrf | Metric::ChrfWords => {
                     let words = if matches!(metric, Metric::Chrf) { 0 } else { 2 };
-                    let of = ChrfCounts::of(&read, &accepted, words);
+                    let of = ChrfCounts::count(&read, &accepted, words);
                     counts.extend([counted(json!(of))]);
                 }
                 _ => {}
@@ -198,7 +198,7 @@ fn answer(config: &Config, item: &Item, answers: &[Reply]) -> Verdict {
     // Without a verdict of right and wrong the score is the item's own chrF.
     let main = main.unwrap_or_else(|| {
         let read = judgement.parsed.as_deref().unwrap_or_default();
-        ChrfCounts::of(read, &accepted, 0).score()
+        ChrfCounts::count(read, &accepted, 0).score()
     });
     judgement.outcome = mary_contract::Outcome::Scored(main);
     if !counts.is_empty() {

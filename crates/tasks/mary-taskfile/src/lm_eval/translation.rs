@@ -25,7 +25,7 @@ pub struct BleuCounts {
 }
 
 impl BleuCounts {
-    pub fn of(answer: &str, references: &[&str]) -> Self {
+    pub fn count(answer: &str, references: &[&str]) -> Self {
         let words = tokens(answer);
         let references: Vec<Vec<String>> = references.iter().map(|r| tokens(r)).collect();
         let lengths = references.iter().map(Vec::len);
@@ -139,7 +139,7 @@ pub struct ChrfCounts(pub Vec<[u64; 3]>);
 
 impl ChrfCounts {
     /// Counts one answer against the reference it fits best; `words` is 2 for chrF++ and 0 for chrF.
-    pub fn of(answer: &str, references: &[&str], words: usize) -> Self {
+    pub fn count(answer: &str, references: &[&str], words: usize) -> Self {
         let said = pieces(answer, words);
         let counted = references.iter().map(|r| {
             let theirs = pieces(r, words);
@@ -274,9 +274,9 @@ mod tests {
             let (mut b, mut c, mut w) = Default::default();
             for (answer, all) in PAIRS {
                 let some = all.get(..references).unwrap();
-                BleuCounts::add(&mut b, &BleuCounts::of(answer, some));
-                ChrfCounts::add(&mut c, &ChrfCounts::of(answer, some, 0));
-                ChrfCounts::add(&mut w, &ChrfCounts::of(answer, some, 2));
+                BleuCounts::add(&mut b, &BleuCounts::count(answer, some));
+                ChrfCounts::add(&mut c, &ChrfCounts::count(answer, some, 0));
+                ChrfCounts::add(&mut w, &ChrfCounts::count(answer, some, 2));
             }
             let (b, c, w) = (b.score(), c.score(), w.score());
             assert!((b - bleu).abs() < 1e-9, "BLEU {b} {bleu}");
@@ -287,8 +287,8 @@ mod tests {
 
     #[test]
     fn nothing_scores_nothing() {
-        assert_eq!(BleuCounts::of("", &["a b c d"]).score(), 0.0);
-        assert_eq!(ChrfCounts::of("", &["a"], 0).score(), 0.0);
-        assert_eq!(ChrfCounts::of("x", &[""], 0).score(), 0.0);
+        assert_eq!(BleuCounts::count("", &["a b c d"]).score(), 0.0);
+        assert_eq!(ChrfCounts::count("", &["a"], 0).score(), 0.0);
+        assert_eq!(ChrfCounts::count("x", &[""], 0).score(), 0.0);
     }
 }
