@@ -2,6 +2,7 @@
 //! task's own.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
     DataSource, ForPeople, Item, ItemSource, Items, Judgement, Measure, Needs, Reference, Reply,
@@ -14,7 +15,7 @@ use crate::setup::{InstanceSource, Mode, PhysicoSettings};
 /// A task whose items one answer settles.
 #[derive(Debug)]
 pub(crate) struct ChoiceTask {
-    pub(crate) card: &'static TaskCard,
+    pub(crate) card: LazyLock<TaskCard>,
     /// Whether what is asked about is a picture.
     pub(crate) seen: bool,
     /// Where the items come from, if that is not as the card says.
@@ -27,17 +28,17 @@ pub(crate) struct ChoiceTask {
 
 impl ChoiceTask {
     pub(crate) fn setup(&self, settings: &TaskSettings) -> Result<PhysicoSettings, TaskError> {
-        PhysicoSettings::read(self.card, settings)
+        PhysicoSettings::read(&self.card, settings)
     }
 }
 
 impl Task for ChoiceTask {
     fn card(&self) -> &TaskCard {
-        self.card
+        &self.card
     }
 
     fn source(&self, settings: &TaskSettings) -> ItemSource {
-        let by_card = || ItemSource::by_card(self.card, settings);
+        let by_card = || ItemSource::by_card(&self.card, settings);
         self.source.unwrap_or_else(by_card)
     }
 

@@ -3,14 +3,15 @@
 //! properties before and after the question for more (the paper's recall, §5.2).
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, DataSource, Generate, Item, Items, Judgement, Measure, Needs, Outcome, Param, Reply,
-    Request, Sample, Sampling, Scoring, Target, Task, TaskCard, TaskError, TaskSettings,
-    UnscoredReason, text,
+    Ask, DataSource, Generate, Item, Items, Judgement, Measure, Needs, Outcome, Reply, Request,
+    Sample, Sampling, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 use serde_json::json;
 
+use crate::cards::card;
 use crate::choice_task::said;
 use crate::grid_task::described;
 use crate::judging;
@@ -18,30 +19,13 @@ use crate::low_level::{planned_instances, words_for};
 use crate::masking::{Masked, masked};
 use crate::parse;
 use crate::prompt;
-use crate::setup::{CITATION, DESCRIBE, PhysicoSettings};
-use crate::worlds::{self, Mode};
+use crate::setup::PhysicoSettings;
+use crate::worlds::{self, Level};
 
-static DESCRIBE_CARD: TaskCard = TaskCard {
-    id: text("physico/describe"),
-    family: text("physico"),
-    version: 4,
-    title: text("Concept described, then recognised"),
-    about: text(
-        "The model describes a concept; all its names are masked in the description, and the same \
-            model has to recognise it among four. With judge=on a second model says whether the \
-            description holds a factual error; with recall=on it says which of the concept's aspects the \
-            description names, before and after `Any more core properties or examples?`.",
-    ),
-    chance: Some(0.25),
-    // Nobody has asked people to play this with their own descriptions; what the paper's people say is how many
-    // descriptions of models hold no error, and stands in that column of the table.
-    human: None,
-    params: Param::list(&DESCRIBE),
-    dataset: None,
-    citation: CITATION,
-    starter: None,
-    content: None,
-};
+/// It has no figure of people: nobody has asked them to play this with their own descriptions; what the
+/// paper's people say is how many descriptions of models hold no error, and stands in that column of the
+/// table.
+static DESCRIBE_CARD: LazyLock<TaskCard> = LazyLock::new(|| card("physico/describe"));
 
 #[derive(Debug)]
 pub struct Describe;
@@ -95,7 +79,7 @@ impl Task for Describe {
         else {
             return Ok(vec![]);
         };
-        let order = Order::of(&setup);
+        let order = AnswerOrder::from_settings(&setup);
         let (Some(description), Some(masked)) = (written(answers, 0), Self::masked(item, answers))
         else {
             return Ok(vec![]);
@@ -154,7 +138,7 @@ impl Task for Describe {
         if masked.text.trim().is_empty() {
             judgement.outcome = Outcome::Unscored(UnscoredReason::Unparsed);
         }
-        let order = Order::of(&setup);
+        let order = AnswerOrder::from_settings(&setup);
         let verdict = order.judge.and_then(|at| written(answers, at));
         if let Some(verdict) = verdict.and_then(parse::verdict) {
             judgement = judgement.measured("judged_correct", if verdict { 1.0 } else { 0.0 });
@@ -218,15 +202,15 @@ impl Task for Describe {
 }
 
 /// Where the answers of a description lie, by what was asked.
-struct Order {
+struct AnswerOrder {
     /// The judge's 0 or 1.
     judge: Option<usize>,
     /// The answer to "any more?"; after it what the judge finds in the first and in both.
     recall: Option<usize>,
 }
 
-impl Order {
-    fn of(setup: &PhysicoSettings) -> Self {
+impl AnswerOrder {
+    fn from_settings(setup: &PhysicoSettings) -> Self {
         let judge = setup.judge.then_some(2);
         Self {
             judge,
@@ -245,5 +229,5 @@ fn aspects(concept: &str) -> Vec<&'static str> {
     let Some(concept) = worlds::concept(concept) else {
         return vec![];
     };
-    concept.shown(Mode::Clear).map(|(_, a)| a.rule).collect()
+    concept.shown(Level::Core).map(|(_, a)| a.rule).collect()
 }

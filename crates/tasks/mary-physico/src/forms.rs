@@ -11,7 +11,7 @@ use mary_contract::Sample;
 use mary_generators::stream;
 use mary_platform::for_spreadsheet;
 
-use crate::worlds::{self, Aspect, Concept, Mode};
+use crate::worlds::{self, Aspect, Concept, Level};
 
 const TASK: &str = "physico/describe";
 /// The heading of a verdict must begin with `0 =` and go on with `, 1 =`.
@@ -49,7 +49,7 @@ pub fn recall_form(samples: impl Iterator<Item = Sample>) -> String {
         let Some(known) = worlds::concept(&name) else {
             continue;
         };
-        for (_, aspect) in known.shown(Mode::Clear) {
+        for (_, aspect) in known.shown(Level::Core) {
             let picture = pictures
                 .entry((known.id, aspect.id))
                 .or_insert_with(|| drawn(known, aspect));

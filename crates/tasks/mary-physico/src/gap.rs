@@ -4,10 +4,10 @@
 use mary_contract::{Cell, Estimate, Figure, Point, RunSummary, Series, Table};
 use mary_stats::{Interval, difference, score_interval};
 
-use crate::instance::Split;
 use crate::published::DECLARED;
 use crate::results::{Outcome, outcomes, printed};
 use crate::setup::InstanceSource;
+use crate::worlds::Split;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConceptGap {

@@ -1,72 +1,23 @@
 //! The high level: three pairs of grids, four concepts, as numbers or as a picture.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use mary_contract::{
-    DataSource, ForPeople, Image, Item, Items, Param, Part, Reference, Target, TaskCard, TaskError,
-    text,
-};
+use mary_contract::{DataSource, ForPeople, Image, Item, Items, Part, Target, TaskError};
 use mary_generators::{shuffle, stream};
 
+use crate::cards::card;
 use crate::choice_task::{ChoiceTask, said};
 use crate::grid::Pair;
 use crate::instances::{self, Instance, Level, Split};
 use crate::judging;
 use crate::picture;
 use crate::prompt::{self, GridText, PromptContent, Shot};
-use crate::setup::{
-    ASSOCIATIVE_TEXT, ASSOCIATIVE_VISUAL, CITATION, CORE_TEXT, CORE_VISUAL, Icl, InstanceSource,
-    PhysicoSettings,
-};
-use crate::upstream;
+use crate::setup::{Icl, InstanceSource, PhysicoSettings};
 use crate::worlds::Concept;
 
-const CORE_ABOUT: &str = "Three pairs of grids show one of 52 physical concepts at work; which of four \
-    is it? One aspect is shown clearly. Four instances share one option set, each option being right \
-    once, so that the grids must be understood.";
-const ASSOCIATIVE_ABOUT: &str = "Three pairs of grids that a physical concept explains by analogy, \
-    among objects that take no part; which of four concepts is it?";
-
-const fn card(
-    id: &'static str,
-    title: &'static str,
-    level: Level,
-    params: &'static [mary_contract::Param],
-    version: u32,
-    starter: Option<usize>,
-) -> TaskCard {
-    let (about, human) = match level {
-        Level::Core => (CORE_ABOUT, 0.92),
-        Level::Associative => (ASSOCIATIVE_ABOUT, 0.778),
-    };
-    TaskCard {
-        id: text(id),
-        family: text("physico"),
-        version,
-        title: text(title),
-        about: text(about),
-        chance: Some(0.25),
-        human: Some(Reference::new(
-            human,
-            "Yu et al. 2025, Table 3, on the authors' own grids (core: the test set)",
-        )),
-        params: Param::list(params),
-        dataset: Some(text(upstream::DATASET)),
-        citation: CITATION,
-        starter,
-        content: None,
-    }
-}
-
 pub(crate) static CORE_TEXT_TASK: ChoiceTask = ChoiceTask {
-    card: &card(
-        "physico/core-text",
-        "Core, grids as numbers",
-        Level::Core,
-        &CORE_TEXT,
-        4,
-        Some(8),
-    ),
+    card: LazyLock::new(|| card("physico/core-text")),
     seen: false,
     source: None,
     items: |setup, data| items(Level::Core, false, setup, data),
@@ -74,14 +25,7 @@ pub(crate) static CORE_TEXT_TASK: ChoiceTask = ChoiceTask {
     conventions: read_conventions,
 };
 pub(crate) static CORE_VISUAL_TASK: ChoiceTask = ChoiceTask {
-    card: &card(
-        "physico/core-visual",
-        "Core, grids as a picture",
-        Level::Core,
-        &CORE_VISUAL,
-        5,
-        None,
-    ),
+    card: LazyLock::new(|| card("physico/core-visual")),
     seen: true,
     source: None,
     items: |setup, data| items(Level::Core, true, setup, data),
@@ -89,14 +33,7 @@ pub(crate) static CORE_VISUAL_TASK: ChoiceTask = ChoiceTask {
     conventions: seen_conventions,
 };
 pub(crate) static ASSOCIATIVE_TEXT_TASK: ChoiceTask = ChoiceTask {
-    card: &card(
-        "physico/associative-text",
-        "Associative, grids as numbers",
-        Level::Associative,
-        &ASSOCIATIVE_TEXT,
-        4,
-        None,
-    ),
+    card: LazyLock::new(|| card("physico/associative-text")),
     seen: false,
     source: None,
     items: |setup, data| items(Level::Associative, false, setup, data),
@@ -104,14 +41,7 @@ pub(crate) static ASSOCIATIVE_TEXT_TASK: ChoiceTask = ChoiceTask {
     conventions: read_conventions,
 };
 pub(crate) static ASSOCIATIVE_VISUAL_TASK: ChoiceTask = ChoiceTask {
-    card: &card(
-        "physico/associative-visual",
-        "Associative, grids as a picture",
-        Level::Associative,
-        &ASSOCIATIVE_VISUAL,
-        5,
-        None,
-    ),
+    card: LazyLock::new(|| card("physico/associative-visual")),
     seen: true,
     source: None,
     items: |setup, data| items(Level::Associative, true, setup, data),

@@ -11,12 +11,31 @@ use mary_contract::{DataSource, TaskError};
 use mary_generators::{Stream, below, shuffle, stream};
 
 use crate::grid::Pair;
-pub use crate::instance::{Instance, Level, Split};
 use crate::likeness::{self, BLOCK as OPTIONS, Showing, apart};
 use crate::matching;
 use crate::setup::{InstanceSource, Part, PhysicoSettings};
 use crate::upstream;
-use crate::worlds::{self, Aspect, Concept, Mode};
+use crate::worlds::{self, Aspect, Concept};
+pub use crate::worlds::{Level, Split};
+
+/// One instance, whatever its source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instance {
+    /// The same in text, in pictures and at the low level.
+    pub id: String,
+    /// The concept's name, as it stands among the options.
+    pub concept: String,
+    pub split: Split,
+    pub aspect: Option<String>,
+    pub pairs: Vec<Pair>,
+    /// Four labels in the order shown.
+    pub options: Vec<String>,
+    pub correct: usize,
+    /// The block that shares the option set.
+    pub block: Option<String>,
+    /// How often the concept came before, from 0.
+    pub turn: usize,
+}
 
 /// Four showings that share an option set and a surface.
 #[derive(Debug)]
@@ -33,11 +52,7 @@ impl Block {
     fn pairs(&self, place: usize) -> Option<Vec<Pair>> {
         let drawn = self.drawn.get_or_init(|| {
             let name = format!("physico/{}/block/{}", self.level.name(), self.number);
-            matching::block(
-                &self.showings,
-                self.level.mode(),
-                &mut stream(self.seed, &name),
-            )
+            matching::block(&self.showings, self.level, &mut stream(self.seed, &name))
         });
         drawn.as_ref()?.get(place).cloned()
     }
@@ -244,7 +259,7 @@ pub fn sample_pairs(concept: &'static Concept, seed: u64, associative: bool) -> 
         return asked.draw().ok().map(|i| i.pairs);
     }
     let mut rng = stream(seed, &format!("physico/sample/{}", concept.id));
-    let made = worlds::instance(concept, &mut rng, level.mode())?;
+    let made = worlds::instance(concept, &mut rng, level)?;
     Some(made.pairs.to_vec())
 }
 
@@ -268,7 +283,7 @@ pub fn shot(
     }
     let correct = below(rng, options.len() + 1);
     options.insert(correct, concept);
-    let made = worlds::instance(concept, rng, Mode::Clear).ok_or_else(|| {
+    let made = worlds::instance(concept, rng, Level::Core).ok_or_else(|| {
         TaskError::Generator(format!(
             "physico: no shot of `{}` could be drawn",
             concept.name

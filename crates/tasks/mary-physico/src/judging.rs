@@ -236,28 +236,16 @@ pub fn by_run(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
         }
     }
     let all: Vec<&ScoredSample> = seen.iter().collect();
-    let mut measures: Vec<Measure> = sd_over_runs(&all)
-        .map(|estimate| Measure {
-            name: SD.to_owned(),
-            estimate,
-        })
-        .into_iter()
-        .collect();
+    let mut found = vec![(SD.to_owned(), sd_over_runs(&all))];
     for ((tag, value), of) in parts {
-        if let Some(estimate) = accuracy(&of) {
-            measures.push(Measure {
-                name: part_name("accuracy", tag, &value),
-                estimate,
-            });
-        }
-        if let Some(estimate) = sd_over_runs(&of) {
-            measures.push(Measure {
-                name: part_name(SD, tag, &value),
-                estimate,
-            });
-        }
+        found.push((part_name("accuracy", tag, &value), accuracy(&of)));
+        found.push((part_name(SD, tag, &value), sd_over_runs(&of)));
     }
-    measures
+    let measure = |(name, estimate): (String, Option<Estimate>)| {
+        let estimate = estimate?;
+        Some(Measure { name, estimate })
+    };
+    found.into_iter().filter_map(measure).collect()
 }
 
 fn accuracy(of: &[&ScoredSample]) -> Option<Estimate> {
@@ -277,13 +265,13 @@ fn accuracy(of: &[&ScoredSample]) -> Option<Estimate> {
     let interval = score_interval(&scores, clustered.then_some(clusters.as_slice()))
         .or_else(|_| score_interval(&scores, None))
         .ok()?;
-    Some(Estimate {
-        value: interval.value,
-        low: interval.low,
-        high: interval.high,
-        n: scores.len(),
-        method: interval.method.to_owned(),
-    })
+    let bounds = (interval.low, interval.high);
+    Some(Estimate::new(
+        interval.value,
+        bounds,
+        scores.len(),
+        interval.method,
+    ))
 }
 
 /// The standard deviation of the runs' accuracies, dividing by their number as the paper's own
@@ -303,13 +291,8 @@ fn sd_over_runs(of: &[&ScoredSample]) -> Option<Estimate> {
     let variance =
         accuracies.iter().map(|a| (a - mean).powi(2)).sum::<f64>() / accuracies.len() as f64;
     let value = variance.sqrt();
-    Some(Estimate {
-        value,
-        low: value,
-        high: value,
-        n: accuracies.len(),
-        method: "population-sd".into(),
-    })
+    let n = accuracies.len();
+    Some(Estimate::new(value, (value, value), n, "population-sd"))
 }
 
 #[cfg(test)]
@@ -358,7 +341,7 @@ mod tests {
 
     #[test]
     fn letters_are_scored_in_place_of_phrases() {
-        let card = crate::low_level::DEFINITION_TASK.card;
+        let card = &crate::low_level::DEFINITION_TASK.card;
         let mut settings = TaskSettings::default();
         settings.params.insert("mode".into(), "letters".into());
         let setup = PhysicoSettings::read(card, &settings).unwrap();

@@ -5,6 +5,7 @@
 //! definition, a photograph, or the model's own description. What a model can say and cannot see is
 //! the parrot gap. A perception probe tells a failure to understand from a failure to see.
 
+mod cards;
 mod choice_task;
 mod describe;
 mod drawing;
@@ -13,7 +14,6 @@ mod forms;
 mod gap;
 pub mod grid;
 mod grid_task;
-mod instance;
 pub mod instances;
 mod judging;
 mod likeness;

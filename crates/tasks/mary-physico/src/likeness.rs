@@ -8,8 +8,7 @@ use mary_contract::TaskError;
 use mary_generators::{Stream, below, shuffle, stream};
 
 use crate::grid::Pair;
-use crate::instance::Level;
-use crate::worlds::{self, Concept, Setting};
+use crate::worlds::{self, Concept, Level, Setting};
 
 /// What can be counted in a pair without understanding it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,7 +25,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    pub fn of(pair: &Pair) -> Self {
+    pub fn from_pair(pair: &Pair) -> Self {
         let (before, after) = (pair.input.counts(), pair.output.counts());
         let ground = pair.background();
         let both = || before.iter().zip(&after).skip(1);
@@ -67,7 +66,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    fn of(counts: &[Counts]) -> Self {
+    fn from_counts(counts: &[Counts]) -> Self {
         let n = counts.len().max(1) as f32;
         let mut there = [0; WORDS];
         let mut groups = vec![Group::default(); CELLS];
@@ -181,7 +180,7 @@ pub fn spread(concept: &'static Concept, aspect: usize) -> Arc<Spread> {
         return Arc::clone(found);
     }
     drop(known);
-    let found = Arc::new(Spread::of(&measured(concept, aspect)));
+    let found = Arc::new(Spread::from_counts(&measured(concept, aspect)));
     let mut known = SPREADS.write().unwrap_or_else(PoisonError::into_inner);
     Arc::clone(known.entry(key).or_insert(found))
 }
@@ -198,7 +197,7 @@ pub fn measured(concept: &'static Concept, aspect: usize) -> Vec<Counts> {
             let palette = Setting::palette(&mut rng);
             let size = Setting::size(&mut rng);
             let pair = worlds::pair_of_size(aspect, &mut rng, palette, size)?;
-            Some(Counts::of(&pair))
+            Some(Counts::from_pair(&pair))
         })
         .take(PAIRS)
         .collect()
@@ -216,7 +215,7 @@ pub struct Showing {
 impl Showing {
     /// The aspects come by turns, beginning with one that differs by seed.
     pub fn new(concept: &'static Concept, turn: usize, seed: u64, level: Level) -> Self {
-        let shown: Vec<usize> = concept.shown(level.mode()).map(|(a, _)| a).collect();
+        let shown: Vec<usize> = concept.shown(level).map(|(a, _)| a).collect();
         let name = format!("physico/{}/{}/first", level.name(), concept.id);
         let first = below(&mut stream(seed, &name), shown.len());
         let place = (first + turn) % shown.len().max(1);

@@ -2,34 +2,18 @@
 //! that what a model can say is held against what it can see, concept by concept; and what the other
 //! low-level tasks (photographs, descriptions) share with it.
 
-use mary_contract::{DataSource, Items, Param, TaskCard, TaskError, text};
+use std::sync::LazyLock;
 
+use mary_contract::{DataSource, Items, TaskError};
+
+use crate::cards::card;
 use crate::choice_task::{ChoiceTask, said};
 use crate::grid_task::described;
 use crate::instances::{Instance, Level, planned};
 use crate::judging;
 use crate::prompt;
-use crate::setup::{CITATION, DEFINITION, Part, PhysicoSettings};
+use crate::setup::{Part, PhysicoSettings};
 use crate::worlds::{self, Words};
-
-static DEFINITION_CARD: TaskCard = TaskCard {
-    id: text("physico/definition"),
-    family: text("physico"),
-    version: 4,
-    title: text("Concept from its definition"),
-    about: text(
-        "A definition of a physical concept in words, its names masked; which of four is it? The \
-            option sets are those of the high-level instances with the same ids, so that low and high \
-            are paired by concept and options.",
-    ),
-    chance: Some(0.25),
-    human: None,
-    params: Param::list(&DEFINITION),
-    dataset: None,
-    citation: CITATION,
-    starter: Some(20),
-    content: None,
-};
 
 /// The instances whose options the low level shares.
 pub(crate) fn planned_instances(setup: &PhysicoSettings) -> Result<Vec<Instance>, TaskError> {
@@ -53,7 +37,7 @@ pub(crate) fn words_for(concept: &str) -> Result<&'static Words, TaskError> {
 }
 
 pub(crate) static DEFINITION_TASK: ChoiceTask = ChoiceTask {
-    card: &DEFINITION_CARD,
+    card: LazyLock::new(|| card("physico/definition")),
     seen: false,
     source: None,
     items: definitions,

@@ -11,7 +11,7 @@ use mary_generators::Stream;
 
 use crate::grid::Pair;
 use crate::likeness::{Counts, Showing};
-use crate::worlds::{self, Aspect, Dress, Mode, Pose, SMALL, Setting, TargetCounts, readings};
+use crate::worlds::{self, Aspect, Dress, Level, Pose, SMALL, Setting, TargetCounts, readings};
 
 const PAIRS: usize = 3;
 /// Draws of each showing in a round.
@@ -24,10 +24,10 @@ const GOOD: f32 = 9.0;
 const AGAIN: f32 = 2.0;
 
 /// The most cells of distractors in a pair.
-fn distractor_cells(mode: Mode) -> usize {
-    match mode {
-        Mode::Clear => 16,
-        Mode::Analogy => 24,
+fn distractor_cells(level: Level) -> usize {
+    match level {
+        Level::Core => 16,
+        Level::Associative => 24,
     }
 }
 
@@ -53,10 +53,10 @@ fn carried(count: usize, over: i32) -> usize {
 }
 
 /// The pairs of each showing; `None` only if an aspect cannot be drawn at all.
-pub fn block(showings: &[Showing], mode: Mode, rng: &mut Stream) -> Option<Vec<Vec<Pair>>> {
+pub fn block(showings: &[Showing], level: Level, rng: &mut Stream) -> Option<Vec<Vec<Pair>>> {
     let mut drawings: Vec<Drawing> = showings
         .iter()
-        .map(|showing| Drawing::new(showing, mode, rng))
+        .map(|showing| Drawing::new(showing, level, rng))
         .collect::<Option<_>>()?;
     let mut rounds: Vec<Round> = Vec::new();
     let mut tried = 0;
@@ -69,7 +69,7 @@ pub fn block(showings: &[Showing], mode: Mode, rng: &mut Stream) -> Option<Vec<V
             // Small grids do not hold every aspect, hence the second bound.
             while best.is_none_or(|(cost, _)| cost >= GOOD) && rounds.len() < ROUNDS && tried < 100
             {
-                rounds.extend(Round::draw(&mut drawings, mode, rng));
+                rounds.extend(Round::draw(&mut drawings, level, rng));
                 tried += 1;
                 best = cheapest(&rounds);
             }
@@ -94,7 +94,7 @@ fn cheapest(rounds: &[Round]) -> Option<(f32, usize)> {
 }
 
 impl<'a> Drawing<'a> {
-    fn new(showing: &'a Showing, mode: Mode, rng: &mut Stream) -> Option<Self> {
+    fn new(showing: &'a Showing, level: Level, rng: &mut Stream) -> Option<Self> {
         let aspect = showing.concept.aspects.get(showing.aspect)?;
         let mut own = worlds::branch(rng);
         let palette = Setting::palette(&mut own);
@@ -102,7 +102,7 @@ impl<'a> Drawing<'a> {
             showing,
             aspect,
             pose: Pose::draw(&mut own, aspect.turn),
-            dress: Dress::draw(&mut own, mode, aspect.support, &palette),
+            dress: Dress::draw(&mut own, level, aspect.support, &palette),
             palette,
             rng: own,
             plain: Vec::with_capacity(PAIRS),
@@ -123,7 +123,7 @@ impl<'a> Drawing<'a> {
         let first = draw()?;
         let rest = (1..DRAWS).filter_map(|_| draw());
         let all = std::iter::once(first).chain(rest);
-        Some(all.map(|p| (Counts::of(&p), p)).collect())
+        Some(all.map(|p| (Counts::from_pair(&p), p)).collect())
     }
 
     /// Counts as if what the pairs so far have too much were in this one.
@@ -154,19 +154,19 @@ struct Round {
 
 impl Round {
     /// `None` if one of the four cannot be drawn at the size.
-    fn draw(drawings: &mut [Drawing], mode: Mode, rng: &mut Stream) -> Option<Self> {
+    fn draw(drawings: &mut [Drawing], level: Level, rng: &mut Stream) -> Option<Self> {
         let size = Setting::size(rng);
         let mut round = Self {
             poses: Vec::with_capacity(drawings.len()),
             pools: Vec::with_capacity(drawings.len()),
             best: None,
-            most: distractor_cells(mode),
+            most: distractor_cells(level),
             taken: 0.0,
         };
         for drawing in drawings.iter_mut() {
-            let pose = match mode {
-                Mode::Clear => drawing.pose,
-                Mode::Analogy => Pose::draw(&mut drawing.rng, drawing.aspect.turn),
+            let pose = match level {
+                Level::Core => drawing.pose,
+                Level::Associative => Pose::draw(&mut drawing.rng, drawing.aspect.turn),
             };
             round.pools.push(drawing.pool(size, pose)?);
             round.poses.push(pose);
@@ -204,13 +204,13 @@ impl Round {
         let parts = self.pools.iter_mut().zip(&self.poses).zip(&best.picks);
         for (drawing, ((pool, pose), &pick)) in drawings.iter_mut().zip(parts) {
             let plain = (pick < pool.len()).then(|| pool.swap_remove(pick).1)?;
-            let posed = plain.map(|g| pose.of(g));
+            let posed = plain.map(|g| pose.apply(g));
             let own = TargetCounts {
                 filled: carried(best.wanted.filled, -drawing.over.1),
                 ..best.wanted
             };
             let dressed = drawing.dress.match_to(&posed, &own, &mut drawing.rng);
-            let counts = Counts::of(&dressed);
+            let counts = Counts::from_pair(&dressed);
             drawing.over.0 += counts.changed as i32 - best.changed as i32;
             drawing.over.1 += counts.filled as i32 - best.wanted.filled as i32;
             drawing.pairs.push(dressed);

@@ -253,14 +253,11 @@ fn written(path: PathBuf, bytes: Vec<u8>) -> Result<Made, FamilyError> {
 
 fn concepts() -> Table {
     let rows = worlds::concepts().iter().flat_map(|c| {
-        let set = match c.set {
-            worlds::Set::CoreDev => "core-dev",
-            worlds::Set::CoreTest => "core-test",
-            worlds::Set::Associative => "associative",
-        };
-        c.aspects
-            .iter()
-            .map(move |a| [c.name, set, a.id, a.rule].map(str::to_owned).to_vec())
+        c.aspects.iter().map(move |a| {
+            [c.name, c.set.name(), a.id, a.rule]
+                .map(str::to_owned)
+                .to_vec()
+        })
     });
     Table {
         head: ["concept", "set", "aspect", "rule"]

@@ -3,16 +3,18 @@
 //! see (the paper's RQ 5, where people read free descriptions of 60 pairs).
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use mary_contract::{ForPeople, Item, Items, Param, Part, Target, TaskCard, TaskError, text};
+use mary_contract::{ForPeople, Item, Items, Part, Target, TaskError};
 use mary_generators::{Stream, below, shuffle, stream};
 
+use crate::cards::card;
 use crate::choice_task::{ChoiceTask, said};
 use crate::grid::{COLOURS, Pair};
 use crate::grid_task::{image, question};
 use crate::judging;
 use crate::prompt;
-use crate::setup::{CITATION, PERCEPTION_TEXT, PERCEPTION_VISUAL, PhysicoSettings};
+use crate::setup::PhysicoSettings;
 use crate::worlds::{self, Change, Object, PairObjects, objects};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -307,39 +309,8 @@ fn change(rng: &mut Stream, seen: &PairObjects, index: usize) -> Option<Drawn> {
     ))
 }
 
-const ABOUT: &str = "Questions about the objects of one input/output pair (how many, which color, which \
-    shape, where, what became of it) with four options; answers are known from the cells. Whoever fails \
-    here cannot be said to misunderstand the concept: it was not seen.";
-
-const fn card(
-    id: &'static str,
-    title: &'static str,
-    params: &'static [mary_contract::Param],
-    version: u32,
-) -> TaskCard {
-    TaskCard {
-        id: text(id),
-        family: text("physico"),
-        version,
-        title: text(title),
-        about: text(ABOUT),
-        chance: Some(0.25),
-        human: None,
-        params: Param::list(params),
-        dataset: None,
-        citation: CITATION,
-        starter: None,
-        content: None,
-    }
-}
-
 pub(crate) static PERCEPTION_TEXT_TASK: ChoiceTask = ChoiceTask {
-    card: &card(
-        "physico/perception-text",
-        "Perception, numbers",
-        &PERCEPTION_TEXT,
-        2,
-    ),
+    card: LazyLock::new(|| card("physico/perception-text")),
     seen: false,
     source: None,
     items: |setup, _| items(false, setup),
@@ -347,12 +318,7 @@ pub(crate) static PERCEPTION_TEXT_TASK: ChoiceTask = ChoiceTask {
     conventions,
 };
 pub(crate) static PERCEPTION_VISUAL_TASK: ChoiceTask = ChoiceTask {
-    card: &card(
-        "physico/perception-visual",
-        "Perception, picture",
-        &PERCEPTION_VISUAL,
-        3,
-    ),
+    card: LazyLock::new(|| card("physico/perception-visual")),
     seen: true,
     items: |setup, _| items(true, setup),
     for_people: for_viewers,

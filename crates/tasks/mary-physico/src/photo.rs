@@ -3,47 +3,31 @@
 //! parrot gap.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-use mary_contract::{
-    DataSource, Image, ItemSource, Items, Param, Part as Shown, TaskCard, TaskError, text,
-};
+use mary_contract::{DataSource, Image, ItemSource, Items, Part as PromptPart, TaskError};
 use mary_generators::{below, shuffle, stream};
 use serde::Deserialize;
 
+use crate::cards::card;
 use crate::choice_task::{ChoiceTask, said};
 use crate::grid_task::described;
 use crate::instances::{Instance, Split};
 use crate::judging;
 use crate::low_level::planned_instances;
 use crate::prompt;
-use crate::setup::{CITATION, PHOTO, Part, PhysicoSettings};
+use crate::setup::{Part, PhysicoSettings};
 use crate::worlds;
 
-static PHOTO_CARD: TaskCard = TaskCard {
-    id: text("physico/photo"),
-    family: text("physico"),
-    version: 3,
-    title: text("Concept from a photograph"),
-    about: text(
-        "A photograph of a phenomenon, from your own collection; which of four concepts is it? The \
-            manifest names each picture and its concept, and options of its own where it has them.",
-    ),
-    chance: Some(0.25),
-    human: None,
-    params: Param::list(&PHOTO),
-    dataset: None,
-    citation: CITATION,
-    starter: None,
-    content: None,
-};
-
 pub(crate) static PHOTO_TASK: ChoiceTask = ChoiceTask {
-    card: &PHOTO_CARD,
+    card: LazyLock::new(|| card("physico/photo")),
     seen: true,
     source: Some(ItemSource::File),
     items,
     for_people: |mut shown| {
-        shown.parts.retain(|part| matches!(part, Shown::Image(_)));
+        shown
+            .parts
+            .retain(|part| matches!(part, PromptPart::Image(_)));
         shown.told("Which physical concept does the photograph show?")
     },
     conventions: |_| {

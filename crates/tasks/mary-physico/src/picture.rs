@@ -3,7 +3,8 @@
 //!
 //! The ten colours are ARC's but for brown, which is lighter here: ARC's hardly stands out from black.
 //! Cells have whole sizes and thin lines between them, so that nothing is blurred before a model looks
-//! at it, and keep 14 dots a side after what common vision models do to a picture ([`RESIZING`]).
+//! at it, and keep 14 dots a side after what common vision models do to a picture (a test has
+//! the list).
 
 mod letters;
 
@@ -11,7 +12,7 @@ use mary_generators::{Colour, Packing, Picture, PictureError};
 
 use crate::grid::{Grid, Pair};
 use crate::instances::{Level, Planned, planned};
-use crate::worlds::{Concept, Set};
+use crate::worlds::{Concept, Split};
 
 /// The colours of the cells: ARC's, with a lighter brown (ARC's has a contrast of 1.9 to black).
 pub const ARC_COLOURS: [[u8; 3]; 10] = [
@@ -37,63 +38,6 @@ pub const LONGEST_SIDE: u32 = 1024;
 const LARGEST_CELL: u32 = 24;
 /// The smallest cell of a prompt picture, in dots, before and after a model's own resizing.
 pub const SMALLEST_CELL: u32 = 14;
-
-/// What a vision model does to a picture before it looks at it, as its maker describes it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Resizing {
-    pub models: &'static str,
-    pub longest: u32,
-    /// The shorter side is brought down to this.
-    pub shorter: u32,
-    /// The most dots in all that are kept.
-    pub dots: u32,
-}
-
-/// The resizing of common vision models. Models that take one small square (336 or 448 dots a side) or
-/// LLaVA-NeXT's 672 are not among them: three pairs of 18 × 18 cells have 11 dots a cell there.
-pub const RESIZING: [Resizing; 5] = [
-    Resizing {
-        models: "GPT-4V, GPT-4o and later (high detail)",
-        longest: 2048,
-        shorter: 768,
-        dots: u32::MAX,
-    },
-    Resizing {
-        models: "Claude 3 and later",
-        longest: 1568,
-        shorter: u32::MAX,
-        dots: 1_200_000,
-    },
-    Resizing {
-        models: "Gemini 1.5 and later",
-        longest: 3072,
-        shorter: u32::MAX,
-        dots: u32::MAX,
-    },
-    Resizing {
-        models: "Qwen2-VL and Qwen2.5-VL",
-        longest: u32::MAX,
-        shorter: u32::MAX,
-        dots: 12_845_056,
-    },
-    Resizing {
-        models: "InternVL 1.5 and later (448-dot tiles, at most twelve)",
-        longest: 1344,
-        shorter: u32::MAX,
-        dots: 2_408_448,
-    },
-];
-
-impl Resizing {
-    /// By how much a picture of this size is shrunk; 1 where it is kept.
-    pub fn scale(&self, width: u32, height: u32) -> f64 {
-        let (short, long) = (width.min(height), width.max(height));
-        let side = |limit: u32, side: u32| f64::from(limit) / f64::from(side.max(1));
-        let area = (f64::from(self.dots) / (f64::from(width) * f64::from(height)).max(1.0)).sqrt();
-        let scale = side(self.longest, long).min(area).min(1.0);
-        scale.min(side(self.shorter, short))
-    }
-}
 
 /// One picture of all pairs: inputs in the left column, outputs in the right, one row a pair. All
 /// cells have the same whole size, as large as fits.
@@ -154,9 +98,9 @@ pub fn sheet(concepts: &[&'static Concept], seed: u64, titled: bool) -> Picture 
             INK,
         );
         let all = match concept.set {
-            Set::Associative => &associative,
+            Split::Associative => &associative,
             _ if aspect.associative_only => &associative,
-            Set::CoreDev | Set::CoreTest => &core,
+            Split::CoreDev | Split::CoreTest => &core,
         };
         let shows = |p: &&Planned| {
             p.concept().id == concept.id && p.aspect().is_some_and(|a| a.id == aspect.id)
@@ -197,6 +141,64 @@ fn block(picture: &mut Picture, (x, y): (u32, u32), (width, height): (u32, u32),
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What a vision model does to a picture before it looks at it, as its maker describes it.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    struct Resizing {
+        models: &'static str,
+        longest: u32,
+        /// The shorter side is brought down to this.
+        shorter: u32,
+        /// The most dots in all that are kept.
+        dots: u32,
+    }
+
+    /// The resizing of common vision models. Models that take one small square (336 or 448 dots a side) or
+    /// LLaVA-NeXT's 672 are not among them: three pairs of 18 × 18 cells have 11 dots a cell there.
+    const RESIZING: [Resizing; 5] = [
+        Resizing {
+            models: "GPT-4V, GPT-4o and later (high detail)",
+            longest: 2048,
+            shorter: 768,
+            dots: u32::MAX,
+        },
+        Resizing {
+            models: "Claude 3 and later",
+            longest: 1568,
+            shorter: u32::MAX,
+            dots: 1_200_000,
+        },
+        Resizing {
+            models: "Gemini 1.5 and later",
+            longest: 3072,
+            shorter: u32::MAX,
+            dots: u32::MAX,
+        },
+        Resizing {
+            models: "Qwen2-VL and Qwen2.5-VL",
+            longest: u32::MAX,
+            shorter: u32::MAX,
+            dots: 12_845_056,
+        },
+        Resizing {
+            models: "InternVL 1.5 and later (448-dot tiles, at most twelve)",
+            longest: 1344,
+            shorter: u32::MAX,
+            dots: 2_408_448,
+        },
+    ];
+
+    impl Resizing {
+        /// By how much a picture of this size is shrunk; 1 where it is kept.
+        fn scale(&self, width: u32, height: u32) -> f64 {
+            let (short, long) = (width.min(height), width.max(height));
+            let side = |limit: u32, side: u32| f64::from(limit) / f64::from(side.max(1));
+            let area =
+                (f64::from(self.dots) / (f64::from(width) * f64::from(height)).max(1.0)).sqrt();
+            let scale = side(self.longest, long).min(area).min(1.0);
+            scale.min(side(self.shorter, short))
+        }
+    }
 
     fn pair(rows: usize, cols: usize) -> Pair {
         let mut output = Grid::new(rows, cols);

@@ -144,7 +144,7 @@ fn colours(pairs: &[Pair]) -> Vec<usize> {
 }
 
 fn filled(pairs: &[Pair]) -> Vec<usize> {
-    vec![band(mean(pairs, |p| Counts::of(p).filled))]
+    vec![band(mean(pairs, |p| Counts::from_pair(p).filled))]
 }
 
 fn changed(pairs: &[Pair]) -> Vec<usize> {
@@ -156,13 +156,18 @@ fn varying(pairs: &[Pair]) -> Vec<usize> {
         let least = pairs.iter().map(of).min().unwrap_or(0);
         band((pairs.iter().map(of).max().unwrap_or(0) - least) as f64)
     };
-    vec![spread(&|p| p.changed()), spread(&|p| Counts::of(p).filled)]
+    vec![
+        spread(&|p| p.changed()),
+        spread(&|p| Counts::from_pair(p).filled),
+    ]
 }
 
 fn gained(pairs: &[Pair]) -> Vec<usize> {
     let cells = |p: &Pair| (p.output.rows() * p.output.cols()) as f64;
     let full = |p: &Pair| cells(p) - p.output.count(p.background()) as f64;
-    let more = pairs.iter().map(|p| full(p) - Counts::of(p).filled as f64);
+    let more = pairs
+        .iter()
+        .map(|p| full(p) - Counts::from_pair(p).filled as f64);
     let mean = more.sum::<f64>() / pairs.len().max(1) as f64;
     vec![usize::from(mean >= 0.0), band(mean.abs())]
 }
@@ -175,7 +180,12 @@ fn size_changed(pairs: &[Pair]) -> Vec<usize> {
 }
 
 fn colours_changed(pairs: &[Pair]) -> Vec<usize> {
-    vec![mean(pairs, |p| Counts::of(p).come + Counts::of(p).go).round() as usize]
+    vec![
+        mean(pairs, |p| {
+            Counts::from_pair(p).come + Counts::from_pair(p).go
+        })
+        .round() as usize,
+    ]
 }
 
 /// How often each value of each part of a feature came with each concept.

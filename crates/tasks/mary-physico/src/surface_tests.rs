@@ -53,7 +53,7 @@ fn the_four_of_a_block_share_one_surface() {
         let (mut changed, mut filled) = (0, 0);
         for block in blocks.values() {
             for j in 0..3 {
-                let of = |i: &Instance| Counts::of(&i.pairs[j]);
+                let of = |i: &Instance| Counts::from_pair(&i.pairs[j]);
                 let sides = |i: &Instance| (i.pairs[j].input.rows(), i.pairs[j].input.cols());
                 assert!(block.iter().all(|i| sides(i) == sides(block[0])));
                 let first = of(block[0]);
@@ -64,7 +64,7 @@ fn the_four_of_a_block_share_one_surface() {
                 come_and_go += same(&|c| (c.come, c.go) == (first.come, first.go));
             }
             let total = |i: &Instance, of: fn(&Counts) -> usize| -> usize {
-                i.pairs.iter().map(|p| of(&Counts::of(p))).sum()
+                i.pairs.iter().map(|p| of(&Counts::from_pair(p))).sum()
             };
             changed += usize::from(ratio(block.iter().map(|i| total(i, |c| c.changed))) < 1.25);
             filled += usize::from(ratio(block.iter().map(|i| total(i, |c| c.filled))) < 1.25);

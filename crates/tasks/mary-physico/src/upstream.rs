@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::grid::{Grid, Pair};
-use crate::instance::{Instance, Level, Split};
+use crate::instances::{Instance, Level, Split};
 
 pub const DATASET: &str = "physico";
 /// Moskvichev, Odouard & Mitchell 2023.

@@ -1,6 +1,7 @@
 //! The same seed gives the same grids, and a reading the same answers, from one version to the next:
 //! a fingerprint of each aspect's instances and of each reading's answers, held against a file. What
 //! changes one of them changes the items of the set, and raises the version of the tasks.
+//! `PHYSICO_GOLDEN=crates/tasks/mary-physico/tests/golden.txt` writes the file anew.
 
 use std::fmt::Write as _;
 use std::hash::Hasher as _;
@@ -8,7 +9,7 @@ use std::hash::Hasher as _;
 use mary_generators::{below, stream};
 use mary_physico::grid::{Grid, Pair};
 use mary_physico::worlds::readings::{Look, readings};
-use mary_physico::worlds::{Mode, concepts, instance_of};
+use mary_physico::worlds::{Level, concepts, instance_of};
 
 const SEEDS: u64 = 8;
 
@@ -67,9 +68,9 @@ fn the_same_seeds_give_the_grids_and_the_answers_of_the_last_version() {
         for aspect in concept.aspects {
             let mut grids = fnv();
             for seed in 0..SEEDS {
-                for (m, mode) in [Mode::Clear, Mode::Analogy].into_iter().enumerate() {
+                for (m, level) in [Level::Core, Level::Associative].into_iter().enumerate() {
                     let mut rng = stream(seed, &format!("golden/{}/{m}", aspect.id));
-                    let made = instance_of(concept, aspect, &mut rng, mode).unwrap();
+                    let made = instance_of(concept, aspect, &mut rng, level).unwrap();
                     for pair in &made.pairs {
                         grids.write(format!("{}\n{}\n", pair.input, pair.output).as_bytes());
                     }

@@ -6,9 +6,9 @@ use std::sync::Mutex;
 
 use mary_generators::{below, stream};
 use mary_physico::grid::{Grid, Pair};
-use mary_physico::instances::{Level, planned};
+use mary_physico::instances::planned;
 use mary_physico::worlds::{
-    Aspect, Concept, Mode, Set, Setting, concept, concepts, confusable, instance, readings,
+    Aspect, Concept, Level, Setting, Split, concept, concepts, confusable, instance, readings,
 };
 use readings::{Look, elsewhere};
 
@@ -307,12 +307,12 @@ fn bars_and_forms_drawn_by_hand() {
     assert!(!read(&both, &pulls).contains(&"force-composition"));
 }
 
-/// The modes in which a concept is asked.
-fn modes(concept: &Concept) -> &'static [Mode] {
+/// The levels in which a concept is asked.
+fn levels(concept: &Concept) -> &'static [Level] {
     match (concept.set, concept.associative) {
-        (Set::Associative, _) => &[Mode::Analogy],
-        (_, true) => &[Mode::Clear, Mode::Analogy],
-        (_, false) => &[Mode::Clear],
+        (Split::Associative, _) => &[Level::Associative],
+        (_, true) => &[Level::Core, Level::Associative],
+        (_, false) => &[Level::Core],
     }
 }
 
@@ -322,8 +322,8 @@ fn ask_about_instances(instances: u64) -> (usize, usize) {
     let found = each(concepts().to_vec(), |c| {
         let (mut pairs, mut shared) = (0, 0);
         for number in 0..instances {
-            let modes = modes(c);
-            let mode = modes[number as usize % modes.len()];
+            let levels = levels(c);
+            let mode = levels[number as usize % levels.len()];
             let mut rng = stream(number, &format!("readings/{}", c.id));
             let made = instance(c, &mut rng, mode).unwrap();
             for pair in &made.pairs {

@@ -210,7 +210,7 @@ fn reached(lessons: &[Instance], asked: &[Instance], with_shape: bool, trees: us
 fn shared(of: Vec<Instance>) -> Vec<Instance> {
     let both = |name: &str| {
         let known = concepts().iter().find(|c| c.name == name);
-        known.is_some_and(|c| c.associative && c.set != mary_physico::worlds::Set::Associative)
+        known.is_some_and(|c| c.associative && c.set != mary_physico::worlds::Split::Associative)
     };
     of.into_iter().filter(|i| both(&i.concept)).collect()
 }

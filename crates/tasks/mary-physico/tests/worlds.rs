@@ -7,15 +7,15 @@ use std::sync::Mutex;
 use mary_generators::stream;
 use mary_physico::grid::Pair;
 use mary_physico::worlds::{
-    Concept, LONGEST_SIDE, Mode, SHORTEST_SIDE, Set, concept, concepts, confusable, instance,
+    Concept, LONGEST_SIDE, Level, SHORTEST_SIDE, Split, concept, concepts, confusable, instance,
 };
 
-/// The modes in which a concept is asked.
-fn modes(concept: &Concept) -> &'static [Mode] {
+/// The levels in which a concept is asked.
+fn levels(concept: &Concept) -> &'static [Level] {
     match (concept.set, concept.associative) {
-        (Set::Associative, _) => &[Mode::Analogy],
-        (_, true) => &[Mode::Clear, Mode::Analogy],
-        (_, false) => &[Mode::Clear],
+        (Split::Associative, _) => &[Level::Associative],
+        (_, true) => &[Level::Core, Level::Associative],
+        (_, false) => &[Level::Core],
     }
 }
 
@@ -23,7 +23,11 @@ fn modes(concept: &Concept) -> &'static [Mode] {
 fn all_67_concepts_have_two_aspects_with_a_rule() {
     let of = |set| concepts().iter().filter(|c| c.set == set).count();
     assert_eq!(
-        (of(Set::CoreDev), of(Set::CoreTest), of(Set::Associative)),
+        (
+            of(Split::CoreDev),
+            of(Split::CoreTest),
+            of(Split::Associative)
+        ),
         (25, 27, 15)
     );
     assert_eq!(concepts().iter().filter(|c| c.associative).count(), 29);
@@ -91,12 +95,12 @@ struct Made {
 }
 
 fn thousand(concept: &'static Concept) -> Made {
-    let modes = modes(concept);
+    let levels = levels(concept);
     let mut seen = HashSet::new();
     let mut pairs = Vec::with_capacity(3000);
     for i in 0..1000u64 {
         let mut rng = stream(i, &format!("worlds/{}", concept.id));
-        let made = instance(concept, &mut rng, modes[i as usize % modes.len()])
+        let made = instance(concept, &mut rng, levels[i as usize % levels.len()])
             .unwrap_or_else(|| panic!("{} could not be drawn, seed {i}", concept.id));
         let [a, b, c] = &made.pairs;
         assert!(a != b && b != c && a != c, "{}: pairs repeat", concept.id);
@@ -201,17 +205,17 @@ fn colours_tell_nothing(made: &[Made]) {
 #[test]
 fn the_same_seed_gives_the_same_instance() {
     for c in concepts() {
-        let draw = |seed| instance(c, &mut stream(seed, "same"), Mode::Clear);
+        let draw = |seed| instance(c, &mut stream(seed, "same"), Level::Core);
         assert_eq!(draw(5), draw(5), "{}", c.id);
         assert_ne!(draw(5), draw(6), "{}", c.id);
     }
 }
 
 /// The mean number of colours that a concept's pairs show.
-fn colours(concept: &'static Concept, mode: Mode) -> f64 {
+fn colours(concept: &'static Concept, level: Level) -> f64 {
     let mut sum = 0;
     for seed in 0..30 {
-        let made = instance(concept, &mut stream(seed, "distractors"), mode).unwrap();
+        let made = instance(concept, &mut stream(seed, "distractors"), level).unwrap();
         for pair in &made.pairs {
             let shown = |c: &u8| pair.input.count(*c) + pair.output.count(*c) > 0;
             sum += (0..10).filter(shown).count();
@@ -222,12 +226,12 @@ fn colours(concept: &'static Concept, mode: Mode) -> f64 {
 
 #[test]
 fn distractors_even_out_how_many_colours_a_pair_shows() {
-    for (mode, expected) in [(Mode::Clear, 4.7), (Mode::Analogy, 6.4)] {
+    for (level, expected) in [(Level::Core, 4.7), (Level::Associative, 6.4)] {
         for c in concepts() {
-            let mean = colours(c, mode);
+            let mean = colours(c, level);
             assert!(
                 (mean - expected).abs() < 1.2,
-                "{} in {mode:?}: {mean}",
+                "{} in {level:?}: {mean}",
                 c.id
             );
         }

@@ -7,7 +7,7 @@ use mary_generators::stream;
 
 use super::concepts::{ConceptCode, ConceptFunctions, ReadingFunctions};
 use super::readings::{Look, elsewhere};
-use super::{Concept, Mode, Setting, concept, concepts, instance};
+use super::{Concept, Level, Setting, concept, concepts, instance};
 use crate::grid::{Pair, Place};
 use crate::likeness::{Counts, Showing, apart};
 use crate::masking::{PHENOMENON, masked, names_in};
@@ -85,7 +85,7 @@ fn hangs_below(look: &Look) -> bool {
 fn an_added_concept_is_drawn_read_and_said_like_the_others() {
     let mut known = 0;
     for seed in 0..40 {
-        let made = instance(&CONDENSATION, &mut stream(seed, "added"), Mode::Clear).unwrap();
+        let made = instance(&CONDENSATION, &mut stream(seed, "added"), Level::Core).unwrap();
         for pair in &made.pairs {
             let look = Look::new(pair);
             known += usize::from(CONDENSATION.readings.iter().any(|r| r.fits(&look)));
@@ -112,13 +112,13 @@ fn an_added_concept_shares_a_block_with_three_others() {
         })
         .to_vec();
     assert!(others.iter().all(|o| apart(&CONDENSATION, o)));
-    let drawn = matching::block(&block, Mode::Clear, &mut stream(1, "added")).unwrap();
+    let drawn = matching::block(&block, Level::Core, &mut stream(1, "added")).unwrap();
     assert_eq!(drawn.iter().map(Vec::len).collect::<Vec<_>>(), [3; 4]);
     for (j, first) in drawn[0].iter().enumerate() {
         for other in &drawn[1..] {
             let sizes = |p: &Pair| (p.input.rows(), p.input.cols());
             assert_eq!(sizes(&other[j]), sizes(first));
-            let colours = |p: &Pair| Counts::of(p).colours;
+            let colours = |p: &Pair| Counts::from_pair(p).colours;
             assert!(colours(&other[j]).abs_diff(colours(first)) <= 1);
         }
     }

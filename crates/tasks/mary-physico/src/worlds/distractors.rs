@@ -10,7 +10,7 @@
 use mary_generators::{Stream, below, coin, shuffle};
 
 use super::draw::shifted;
-use super::{Mode, Setting, Support};
+use super::{Level, Setting, Support};
 use crate::grid::{Grid, Pair, Place, around};
 
 /// The most cells of each distractor that has the colour of something at work.
@@ -33,7 +33,7 @@ pub(crate) struct TargetCounts {
 /// What an instance wears: the same in all its pairs.
 #[derive(Debug, Clone)]
 pub(crate) struct Dress {
-    mode: Mode,
+    level: Level,
     support: Support,
     /// How many colours a pair should show.
     colours: usize,
@@ -43,17 +43,22 @@ pub(crate) struct Dress {
 }
 
 impl Dress {
-    pub(crate) fn draw(rng: &mut Stream, mode: Mode, support: Support, palette: &[u8; 9]) -> Self {
-        let (fewest, choices) = match mode {
-            Mode::Clear => (4, 2),
-            Mode::Analogy => (6, 2),
+    pub(crate) fn draw(
+        rng: &mut Stream,
+        level: Level,
+        support: Support,
+        palette: &[u8; 9],
+    ) -> Self {
+        let (fewest, choices) = match level {
+            Level::Core => (4, 2),
+            Level::Associative => (6, 2),
         };
-        let ground = match mode {
-            Mode::Analogy if coin(rng) => palette.last().copied().unwrap_or(0),
+        let ground = match level {
+            Level::Associative if coin(rng) => palette.last().copied().unwrap_or(0),
             _ => 0,
         };
         Self {
-            mode,
+            level,
             support,
             colours: fewest + below(rng, choices),
             ground,
@@ -181,7 +186,7 @@ impl Dress {
                 .any(|p| p.0 == 0 || p.1 == 0 || p.0 == rows - 1 || p.1 == cols - 1);
             let fits = match self.support {
                 Support::None => {
-                    (at_edge || self.mode == Mode::Analogy)
+                    (at_edge || self.level == Level::Associative)
                         && pair.input.roomy(&cells)
                         && pair.output.roomy(&cells)
                 }

@@ -26,11 +26,11 @@ pub(crate) use distractors::{Dress, SMALL, TargetCounts};
 pub use objects::{Change, Object, PairObjects, objects};
 pub use setting::{LONGEST_SIDE, SHORTEST_SIDE, Setting};
 
-/// The paper's sets, named by what is in them, because the public release swapped the names of the
-/// two core sets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+/// The paper's three sets of instances, named by what is in them, because the public release swapped the
+/// names of the two core sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Set {
+pub enum Split {
     /// Core, the 25 concepts of Table 6 (friction, siphon, pulley …).
     CoreDev,
     /// Core, the 27 concepts of Table 7 (gravity, reflection, lever …).
@@ -39,14 +39,55 @@ pub enum Set {
     Associative,
 }
 
-/// How plainly an instance shows its concept.
+impl Split {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CoreDev => "core-dev",
+            Self::CoreTest => "core-test",
+            Self::Associative => "associative",
+        }
+    }
+
+    /// The core split of a concept; `None` for concepts that core does not have.
+    pub fn of_core(id: &str) -> Option<Self> {
+        let split = concept(id)?.set;
+        (split != Self::Associative).then_some(split)
+    }
+}
+
+/// How plainly instances show their concept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Mode {
+pub enum Level {
     /// The aspect and little else: the paper's core sets.
-    Clear,
+    Core,
     /// The aspect among distractors, on any background, turned any way that the concept allows: the
     /// paper's associative set.
-    Analogy,
+    Associative,
+}
+
+impl Level {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Core => "core",
+            Self::Associative => "associative",
+        }
+    }
+
+    pub fn concepts(self) -> Vec<&'static Concept> {
+        let wanted = |c: &&'static Concept| match self {
+            Self::Core => c.set != Split::Associative,
+            Self::Associative => c.associative,
+        };
+        concepts().iter().copied().filter(wanted).collect()
+    }
+
+    /// The set of a concept's instances.
+    pub(crate) fn split(self, concept: &Concept) -> Split {
+        match self {
+            Self::Core => concept.set,
+            Self::Associative => Split::Associative,
+        }
+    }
 }
 
 /// Which ways a scene may be turned and still mean the same.
@@ -111,7 +152,7 @@ pub struct Concept {
     pub id: &'static str,
     /// Its name as an option (the paper's spelling).
     pub name: &'static str,
-    pub set: Set,
+    pub set: Split,
     /// Whether the paper's associative set has it.
     pub associative: bool,
     /// The ways in which it shows; at least two.
@@ -126,14 +167,14 @@ pub struct Concept {
 }
 
 impl Concept {
-    /// The aspects shown in instances of this mode, with their numbers: those kept for associative
+    /// The aspects shown in instances of this level, with their numbers: those kept for associative
     /// instances show in these alone, and where a concept has such aspects, its associative instances
     /// show no other.
-    pub fn shown(&self, mode: Mode) -> impl Iterator<Item = (usize, &'static Aspect)> + use<> {
+    pub fn shown(&self, level: Level) -> impl Iterator<Item = (usize, &'static Aspect)> + use<> {
         let kept = self.aspects.iter().any(|a| a.associative_only);
-        let wanted = move |a: &Aspect| match mode {
-            Mode::Clear => !a.associative_only,
-            Mode::Analogy => a.associative_only || !kept,
+        let wanted = move |a: &Aspect| match level {
+            Level::Core => !a.associative_only,
+            Level::Associative => a.associative_only || !kept,
         };
         let all = self.aspects.iter().enumerate();
         all.filter(move |(_, a)| wanted(a))
@@ -177,28 +218,28 @@ pub fn concept(id: &str) -> Option<&'static Concept> {
 
 /// Three pairs of one aspect, drawn with the aspect from the stream. `None` only if an aspect cannot
 /// be drawn at all, which a test rules out.
-pub fn instance(concept: &'static Concept, rng: &mut Stream, mode: Mode) -> Option<Instance> {
-    let shown: Vec<&'static Aspect> = concept.shown(mode).map(|(_, a)| a).collect();
+pub fn instance(concept: &'static Concept, rng: &mut Stream, level: Level) -> Option<Instance> {
+    let shown: Vec<&'static Aspect> = concept.shown(level).map(|(_, a)| a).collect();
     let aspect = shown.get(below(rng, shown.len()))?;
-    instance_of(concept, aspect, rng, mode)
+    instance_of(concept, aspect, rng, level)
 }
 
 pub fn instance_of(
     concept: &'static Concept,
     aspect: &'static Aspect,
     rng: &mut Stream,
-    mode: Mode,
+    level: Level,
 ) -> Option<Instance> {
     let palette = Setting::palette(rng);
-    let dress = Dress::draw(rng, mode, aspect.support, &palette);
+    let dress = Dress::draw(rng, level, aspect.support, &palette);
     let mut pose = Pose::draw(rng, aspect.turn);
     let mut pairs: Vec<Pair> = Vec::with_capacity(3);
     for _ in 0..60 {
         let plain = plain_pair(concept, aspect, rng, palette)?;
-        if mode == Mode::Analogy {
+        if level == Level::Associative {
             pose = Pose::draw(rng, aspect.turn);
         }
-        let pair = dress.put_on(&plain.map(|g| pose.of(g)), rng);
+        let pair = dress.put_on(&plain.map(|g| pose.apply(g)), rng);
         if !pairs.contains(&pair) {
             pairs.push(pair);
         }
@@ -277,7 +318,7 @@ impl Pose {
         self.quarters % 2 == 1
     }
 
-    pub(crate) fn of(self, grid: &crate::grid::Grid) -> crate::grid::Grid {
+    pub(crate) fn apply(self, grid: &crate::grid::Grid) -> crate::grid::Grid {
         let start = if self.mirrored {
             grid.mirrored()
         } else {

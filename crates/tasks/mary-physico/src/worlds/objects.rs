@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::readings::part::bounds;
 use crate::grid::{Grid, Pair, Place};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +70,7 @@ fn seen(grid: &Grid, background: u8) -> Vec<Object> {
     grid.parts(background)
         .into_iter()
         .map(|cells| {
-            let bounds = bounds(&cells);
+            let bounds = bounds(&cells).unwrap_or_default();
             let (r, c) = cells.first().copied().unwrap_or((0, 0));
             Object {
                 colour: grid.at(r, c),
@@ -80,17 +81,6 @@ fn seen(grid: &Grid, background: u8) -> Vec<Object> {
             }
         })
         .collect()
-}
-
-fn bounds(cells: &[Place]) -> [i32; 4] {
-    let rows = || cells.iter().map(|p| p.0);
-    let cols = || cells.iter().map(|p| p.1);
-    [
-        rows().min().unwrap_or(0),
-        cols().min().unwrap_or(0),
-        rows().max().unwrap_or(0),
-        cols().max().unwrap_or(0),
-    ]
 }
 
 /// The name of a form; what has no name of its own is an "irregular shape".

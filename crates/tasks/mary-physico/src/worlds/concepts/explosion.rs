@@ -70,12 +70,10 @@ fn burst(look: &Look) -> bool {
         let (a, b) = (look.input.places_of(colour), look.output.places_of(colour));
         let [t, l, bottom, r] = bounds(&a)?;
         let (y, x) = (t + bottom, l + r);
-        let mut ways: Vec<Place> = b
-            .iter()
-            .map(|p| ((2 * p.0 - y).signum(), (2 * p.1 - x).signum()))
-            .collect();
-        ways.sort_unstable();
-        ways.dedup();
+        let ways = distinct(
+            b.iter()
+                .map(|p| ((2 * p.0 - y).signum(), (2 * p.1 - x).signum())),
+        );
         let far = |p: &Place| (2 * p.0 - y).abs().max((2 * p.1 - x).abs());
         let rim = a.iter().map(far).max().unwrap_or(0);
         let edge = b.iter().map(far).max().unwrap_or(0);

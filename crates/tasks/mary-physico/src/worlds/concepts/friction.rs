@@ -69,10 +69,7 @@ fn slid_unequally(look: &Look) -> Option<bool> {
     let [slow, fast] = ordered([a, b], |m| m.by.1.abs());
     let floor = |part: &Part| {
         let row = part.bounds[2] + 1;
-        let mut kinds: Vec<u8> = (0..look.cols()).map(|c| look.was((row, c))).collect();
-        kinds.sort_unstable();
-        kinds.dedup();
-        kinds
+        distinct((0..look.cols()).map(|c| look.was((row, c))))
     };
     let front = fast.to.beyond(fast.by.1);
     let (rough, smooth) = (floor(slow.from), floor(fast.from));

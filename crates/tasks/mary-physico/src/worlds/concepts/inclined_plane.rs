@@ -99,9 +99,7 @@ fn staircase(look: &Look, ramp: u8) -> Option<(Vec<(i32, i32)>, i32)> {
     let climbs = tops
         .windows(2)
         .all(|w| w[0].1 >= w[1].1 && w[0].1 - w[1].1 <= 1);
-    let mut rows: Vec<i32> = tops.iter().map(|t| t.1).collect();
-    rows.sort_unstable();
-    rows.dedup();
+    let rows = distinct(tops.iter().map(|t| t.1));
     (rows.len() >= 3 && (falls || climbs)).then_some((tops, b))
 }
 

@@ -15,14 +15,14 @@ use super::draw::{disc, extent, line, quarter, ring, shifted, square_ring};
 use super::readings::look::{Answer, Look, Move, Part, edge_or};
 use super::readings::part::{area, bounds, connected, outside, skin};
 use super::readings::shared::{
-    apart, became, beside, exactly, exists, facing, filled, halves, heights, humps, ordered,
-    profile, scaled, single, sizes, surface, those, view,
+    apart, became, beside, distinct, exactly, exists, facing, filled, halves, heights, humps,
+    ordered, profile, scaled, single, sizes, surface, those, view,
 };
 use super::readings::{First, Reading};
 use super::scenery::{
     bar, block, crest, curve, flame, foot, framed_part, larger, puddle, room, sun, vessel,
 };
-use super::{Aspect, Concept, Draw, Set, Setting, Support, Turn, Words};
+use super::{Aspect, Concept, Draw, Setting, Split, Support, Turn, Words};
 use crate::grid::{Grid, Pair, Place, around};
 
 /// The code of a concept, and the file that says the rest. A function `crushed_can` draws the aspect
@@ -55,7 +55,7 @@ fn given(holds: bool) -> Option<()> {
 struct ConceptFile {
     id: &'static str,
     name: &'static str,
-    set: Set,
+    set: Split,
     associative: bool,
     aspects: Vec<AspectEntry>,
     readings: Vec<ReadingEntry>,

@@ -129,9 +129,7 @@ fn passed_the_plate(look: &Look) -> Option<bool> {
         [-1, 1].into_iter().any(|side| {
             let from = |r: i32| look.was((r, at + side));
             let to = |r: i32| look.is((r, at - side));
-            let mut kinds: Vec<u8> = (0..look.rows()).map(from).filter(|&k| k != 0).collect();
-            kinds.sort_unstable();
-            kinds.dedup();
+            let kinds = distinct((0..look.rows()).map(from).filter(|&k| k != 0));
             let passes = (0..look.rows())
                 .all(|r| (from(r) == own) == (to(r) == own) && (to(r) == own || to(r) == 0));
             let in_lane = |p: &Place| from(p.0) == own && (p.1 - at) * side < 0;

@@ -179,15 +179,12 @@ fn others_go_by(look: &Look) -> Option<bool> {
         let runs = |parts: Vec<&Part>| parts.iter().all(run);
         // The colours beside the streaks on the one hand and on the other.
         let beside = |cells: &[Place], way: i32| -> Vec<u8> {
-            let mut found = those(
+            distinct(those(
                 cells
                     .iter()
                     .flat_map(|&(r, c)| [look.was((r, c + way)), look.was((r, c + 2 * way))]),
                 |&x| x != 0 && x != streak,
-            );
-            found.sort_unstable();
-            found.dedup();
-            found
+            ))
         };
         let (gone, came) = (look.gone(streak), look.came(streak));
         let fits = |way: i32| {

@@ -99,14 +99,12 @@ fn ringed_again(look: &Look) -> Option<bool> {
     );
     // Every cell, old or new, is on a ring of its nearest pebble; new ones two further out.
     let radius = |cells: &[Place], pebble: Place| {
-        let mut radii: Vec<i32> = cells
-            .iter()
-            .filter(|q| pebbles.iter().all(|p| far(*p, **q) >= far(pebble, **q)))
-            .map(|q| far(pebble, *q))
-            .collect();
-        radii.sort_unstable();
-        radii.dedup();
-        radii
+        distinct(
+            cells
+                .iter()
+                .filter(|q| pebbles.iter().all(|p| far(*p, **q) >= far(pebble, **q)))
+                .map(|q| far(pebble, *q)),
+        )
     };
     let fits = !pebbles.is_empty()
         && pebbles.iter().all(|&p| {

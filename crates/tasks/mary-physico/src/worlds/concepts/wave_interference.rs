@@ -1,5 +1,7 @@
 //! Wave interference: how it is drawn and recognised.
 
+use std::collections::BTreeSet;
+
 use super::*;
 
 concept! {
@@ -148,16 +150,11 @@ fn rings_crossed(look: &Look) -> Option<bool> {
     let far = |a: Place, b: Place| (a.0 - b.0).abs().max((a.1 - b.1).abs());
     let radii = |colour: u8, middle: Place| {
         let cells = look.output.places_of(colour);
-        let mut radii = those(cells.iter().map(|&c| far(c, middle)), |&k| k > 0);
-        radii.sort_unstable();
-        radii.dedup();
-        radii
+        distinct(those(cells.iter().map(|&c| far(c, middle)), |&k| k > 0))
     };
     let (a, b) = (radii(one, p), radii(two, q));
     // Both have rings of the same one or two sizes.
-    let mut fewest = [a.clone(), b.clone()].concat();
-    fewest.sort_unstable();
-    fewest.dedup();
+    let mut fewest = distinct(a.iter().chain(&b).copied());
     fewest.truncate(2);
     let crossings = look.output.places_of(both);
     let fits = crossings.len() >= 2
@@ -211,10 +208,10 @@ fn met_along_a_row(look: &Look) -> bool {
 }
 
 fn added_at_crossings(look: &Look) -> bool {
-    let rows: std::collections::BTreeSet<i32> = look.changed.iter().map(|p| p.0).collect();
-    let cols: std::collections::BTreeSet<i32> = look.changed.iter().map(|p| p.1).collect();
+    let rows: BTreeSet<i32> = look.changed.iter().map(|p| p.0).collect();
+    let cols: BTreeSet<i32> = look.changed.iter().map(|p| p.1).collect();
     let lattice = rows.len() * cols.len() == look.changed.len();
-    let apart = |all: &std::collections::BTreeSet<i32>| {
+    let apart = |all: &BTreeSet<i32>| {
         let all: Vec<i32> = all.iter().copied().collect();
         let steps: Vec<i32> = all.windows(2).map(|w| w[1] - w[0]).collect();
         all.len() >= 2 && steps.iter().all(|s| *s >= 2 && Some(s) == steps.first())
@@ -237,7 +234,7 @@ fn where_both_are(look: &Look) -> bool {
             let first = look.was((row, c));
             (row..row + tall).all(|r| look.was((r, c)) == first) && first != 0
         };
-        let cols: std::collections::BTreeSet<i32> = look.changed.iter().map(|p| p.1).collect();
+        let cols: BTreeSet<i32> = look.changed.iter().map(|p| p.1).collect();
         let marks = |row: i32| (0..look.cols()).filter(|&c| filled(row, c)).count();
         let both = |c: i32| filled(upper, c) && filled(middle, c);
         let fits = upper >= 0

@@ -1,5 +1,7 @@
 //! What the readings of several concepts ask alike.
 
+use std::collections::BTreeSet;
+
 use super::look::{Answer, Look, Part};
 use super::part::bounds;
 use crate::grid::{Grid, Place};
@@ -15,6 +17,11 @@ pub(crate) fn exists<T, A: Answer>(
 /// Those of several that are wanted.
 pub(crate) fn those<T>(all: impl IntoIterator<Item = T>, wanted: impl FnMut(&T) -> bool) -> Vec<T> {
     all.into_iter().filter(wanted).collect()
+}
+
+/// What there is among several, each once, in order.
+pub(crate) fn distinct<T: Ord>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    BTreeSet::from_iter(all).into_iter().collect()
 }
 
 /// Two with the smaller first; the second first where they are equal.
