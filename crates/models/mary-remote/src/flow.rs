@@ -30,9 +30,9 @@ pub struct FlowSettings {
     pub requests_per_minute: Option<f64>,
     /// Tokens per minute, where the user set it.
     pub tokens_per_minute: Option<f64>,
-    /// No wait is longer than this.
+    /// No wait is longer; what asks for more ends the run in a state from which it goes on.
     pub longest_wait: Duration,
-    /// As users know the service.
+    /// As users know the service, for what is said about waits.
     pub title: &'static str,
 }
 
@@ -65,7 +65,6 @@ const NOTABLE: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// The gate of one model.
-#[derive(Debug)]
 pub struct Flow {
     /// Held by the one who is next; the mutex queues fairly.
     gate: tokio::sync::Mutex<()>,
@@ -73,15 +72,12 @@ pub struct Flow {
     freed: Notify,
     /// True while the run is stopping: nothing more leaves.
     stopping: watch::Sender<bool>,
-    /// As users know the service, for what is said about waits.
-    title: &'static str,
-    /// No wait is longer; what asks for more ends the run in a state from which it goes on.
-    longest_wait: Duration,
+    settings: FlowSettings,
     /// When a wait was last said.
     told: Mutex<Option<Instant>>,
 }
 
-#[derive(Debug)]
+#[derive(Default)]
 struct State {
     window: f64,
     max: f64,
@@ -90,7 +86,7 @@ struct State {
     active: usize,
     active_tokens: f64,
     pausing: usize,
-    last_cut: Instant,
+    last_cut: Option<Instant>,
     /// Share of overloads among the last ten answers or so.
     overloads: f64,
     /// Share of overloads among the last twenty or so of those sent since the last cut.
@@ -112,23 +108,12 @@ impl Flow {
                 window: FIRST_WINDOW.min(max),
                 max,
                 threshold: f64::INFINITY,
-                active: 0,
-                active_tokens: 0.0,
-                pausing: 0,
-                last_cut: now,
-                overloads: 0.0,
-                evidence: 0.0,
-                hold_until: None,
-                set: [
-                    bucket(settings.requests_per_minute),
-                    bucket(settings.tokens_per_minute),
-                ],
-                learnt: [None, None],
+                set: [settings.requests_per_minute, settings.tokens_per_minute].map(bucket),
+                ..State::default()
             }),
             freed: Notify::new(),
             stopping: watch::Sender::new(false),
-            title: settings.title,
-            longest_wait: settings.longest_wait,
+            settings,
             told: Mutex::new(None),
         }
     }
@@ -163,9 +148,9 @@ impl Flow {
             ErrorKind::Overloaded,
             format!(
                 "{} asks to wait {}; the longest wait is {}",
-                self.title,
+                self.settings.title,
                 in_words(wait),
-                in_words(self.longest_wait)
+                in_words(self.settings.longest_wait)
             ),
         )
         .hint(
@@ -188,7 +173,7 @@ impl Flow {
         drop(told);
         notice(&format!(
             "{} asks to wait {}; waiting (Ctrl-C stops, `mary resume` goes on)",
-            self.title,
+            self.settings.title,
             in_words(wait)
         ));
     }
@@ -233,7 +218,9 @@ impl Flow {
                 }
                 Wait::Room => freed.await,
                 Wait::Own(time) => tokio::time::sleep(time.min(LOOK_AGAIN)).await,
-                Wait::For(time) if time > self.longest_wait => return Err(self.too_long(time)),
+                Wait::For(time) if time > self.settings.longest_wait => {
+                    return Err(self.too_long(time));
+                }
                 Wait::For(time) => {
                     self.tell(time);
                     tokio::time::sleep(time.min(LOOK_AGAIN)).await;
@@ -328,7 +315,7 @@ impl State {
         let overloaded = f64::from(matches!(verdict, Verdict::Overloaded { .. }));
         self.overloads += 0.1 * (overloaded - self.overloads);
         // What left before the last cut complains about the past.
-        let current = sent.at >= self.last_cut;
+        let current = Some(sent.at) >= self.last_cut;
         if current {
             self.evidence += 0.05 * (overloaded - self.evidence);
         }
@@ -348,7 +335,7 @@ impl State {
                     // Climb back quickly to just below the place of the cut, then carefully.
                     self.threshold = 0.9 * self.window;
                     self.window = (self.window / 2.0).max(1.0);
-                    self.last_cut = now;
+                    self.last_cut = Some(now);
                     self.evidence = 0.0;
                 }
                 // One refused request among many waits alone; when most are refused, all wait.
@@ -374,14 +361,13 @@ fn in_words(time: Duration) -> String {
 }
 
 /// When and in what company a request left.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 struct Sent {
     at: Instant,
     crowd: usize,
 }
 
 /// Leave to send one request. Dropping it frees its place.
-#[derive(Debug)]
 pub struct Pass<'a> {
     flow: &'a Flow,
     tokens: f64,

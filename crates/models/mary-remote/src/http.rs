@@ -208,7 +208,8 @@ impl Http {
                 .await
                 .flatten(),
         };
-        seat.ended(&attempt);
+        let refused = |answer: &Answer| answer.status == 429 || answer.status >= 500;
+        seat.ended(attempt.as_ref().map_or(true, refused));
         attempt.map_err(|broken| self.located(seat.base(), message, broken))
     }
 

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use mary_contract::{ErrorKind, ModelError, ModelRef, Usage};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::options::Options;
 
 const OURS: &str = include_str!("../data/prices.json");
 
 /// A price list with its date and source.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PriceList {
     pub updated: String,
     /// Where they are from.
@@ -20,7 +20,7 @@ pub struct PriceList {
 }
 
 /// The price of a model, in dollars per million tokens.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// The provider's name here (`openai`).
@@ -30,13 +30,10 @@ pub struct Price {
     pub input: f64,
     pub output: f64,
     /// Tokens read from the provider's cache; the same as `input` when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<f64>,
     /// Tokens written into the provider's cache; the same as `input` when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
     /// What the batch API costs, as a share of the above; 1 when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<f64>,
 }
 
@@ -126,17 +123,9 @@ fn parse(text: &str, path: &Path) -> Result<PriceList, ModelError> {
     };
     let list: PriceList = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
     let bad = list.models.iter().find(|p| {
-        let numbers = [
-            Some(p.input),
-            Some(p.output),
-            p.cached,
-            p.cache_write,
-            p.batch,
-        ];
-        numbers
-            .into_iter()
-            .flatten()
-            .any(|x| !(x.is_finite() && x >= 0.0))
+        let more = [p.cached, p.cache_write, p.batch].into_iter().flatten();
+        let mut numbers = more.chain([p.input, p.output]);
+        numbers.any(|x| !(x.is_finite() && x >= 0.0))
     });
     match bad {
         None => Ok(list),

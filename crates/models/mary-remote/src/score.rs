@@ -16,8 +16,9 @@ use crate::remote::Remote;
 use crate::wire::{Read, words};
 
 /// What several requests for one answer add up to.
-#[derive(Default)]
 struct Sum {
+    /// The money set aside for them.
+    promise: Promise,
     usage: Usage,
     /// One of them was not counted by the service.
     untold: bool,
@@ -54,26 +55,35 @@ impl Remote {
             return Err(bad(format!("continuation number {empty} is empty")));
         }
         let promise = self.set_aside(self.estimator.score(&score).cost).await?;
-        let mut sum = Sum::default();
+        let mut sum = Sum {
+            promise,
+            usage: Usage::default(),
+            untold: false,
+            cache_writes: 0,
+            raw: Vec::new(),
+            retries: 0,
+            version: None,
+            answers: 0,
+        };
         let scored = match self.logprobs {
             Logprobs::None => Err(bad(format!(
                 "{} gives no log-probabilities of given text",
                 self.card.model
             ))),
-            Logprobs::Top => self.score_by_top(&score, &promise, &mut sum).await,
-            Logprobs::Echo => self.score_by_echo(&score, &promise, &mut sum).await,
-            Logprobs::Forced => self.score_by_force(&score, &promise, &mut sum).await,
+            Logprobs::Top => self.score_by_top(&score, &mut sum).await,
+            Logprobs::Echo => self.score_by_echo(&score, &mut sum).await,
+            Logprobs::Forced => self.score_by_force(&score, &mut sum).await,
         };
         let counted = (sum.cache_writes, false);
-        let usage = self.priced(sum.usage, !sum.untold, counted, promise.dollars());
+        let usage = self.priced(sum.usage, !sum.untold, counted, sum.promise.dollars());
         let cost = usage.cost.unwrap_or(0.0);
         let answer = scored.inspect_err(|_| {
             // What was answered before the rest failed was paid for.
             if sum.answers > 0 {
-                promise.lost_part(cost);
+                sum.promise.lost_part(cost);
             }
         })?;
-        promise.settle(cost);
+        sum.promise.settle(cost);
         Ok(Reply {
             answer,
             meta: ReplyMeta {
@@ -85,12 +95,7 @@ impl Remote {
         })
     }
 
-    async fn score_by_top(
-        &self,
-        score: &Score,
-        promise: &Promise,
-        sum: &mut Sum,
-    ) -> Result<Scored, ModelError> {
+    async fn score_by_top(&self, score: &Score, sum: &mut Sum) -> Result<Scored, ModelError> {
         let generate = Generate {
             prompt: score.prefix.clone(),
             sampling: Sampling {
@@ -109,18 +114,13 @@ impl Remote {
                     &|shape| top.body(&self.wire_request(&generate, shape, 0)),
                     &|raw| top.read(raw, &score.continuations),
                 )
-                .costing(prompt_tokens(&score.prefix), promise),
+                .costing(prompt_tokens(&score.prefix), &sum.promise),
             )
             .await?;
         Ok(sum.add(received))
     }
 
-    async fn score_by_echo(
-        &self,
-        score: &Score,
-        promise: &Promise,
-        sum: &mut Sum,
-    ) -> Result<Scored, ModelError> {
+    async fn score_by_echo(&self, score: &Score, sum: &mut Sum) -> Result<Scored, ModelError> {
         let plain = self.entry.plain.and_then(|f| Some((f, f.echo()?)));
         let (format, echoes) =
             plain.ok_or_else(|| bad(format!("{} echoes no text", self.card.model)))?;
@@ -141,7 +141,10 @@ impl Remote {
                 .connection
                 .ask(
                     Question::post(&path, &|_| body.clone(), &|raw| echoes.read(raw, &echo))
-                        .costing(text_tokens(&prefix) + text_tokens(continuation), promise),
+                        .costing(
+                            text_tokens(&prefix) + text_tokens(continuation),
+                            &sum.promise,
+                        ),
                 )
                 .await?;
             continuations.extend(sum.add(received).continuations);
@@ -149,12 +152,7 @@ impl Remote {
         Ok(Scored { continuations })
     }
 
-    async fn score_by_force(
-        &self,
-        score: &Score,
-        promise: &Promise,
-        sum: &mut Sum,
-    ) -> Result<Scored, ModelError> {
+    async fn score_by_force(&self, score: &Score, sum: &mut Sum) -> Result<Scored, ModelError> {
         let (prefix, rendered) = match score.prefix.form {
             PromptForm::Plain => (plain_text(&score.prefix)?, false),
             PromptForm::Chat => (
@@ -177,7 +175,7 @@ impl Remote {
                         Question::post("/completion", &|_| body.clone(), &|raw| {
                             cut.read(stretch, raw)
                         })
-                        .costing(text_tokens(&prefix), promise),
+                        .costing(text_tokens(&prefix), &sum.promise),
                     )
                     .await?;
                 logprobs.extend(sum.add(received));
