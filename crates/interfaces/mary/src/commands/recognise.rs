@@ -52,7 +52,7 @@ pub fn recognise(benchmarks: &mut Benchmarks, foreign: &mut Foreign) -> Option<S
             ));
         }
     };
-    let mut known = Known::of(items, part.as_deref());
+    let mut known = Known::new(items, part.as_deref());
     let found: Vec<Option<Item>> = foreign.samples().map(|s| known.item_of(s)).collect();
     let matched = found.iter().flatten().count();
     if matched == 0 {
@@ -92,7 +92,7 @@ struct Known(HashMap<Vec<String>, VecDeque<Item>>);
 
 impl Known {
     /// Of the part named, where a stratum has that name: the same pair may stand in two parts.
-    fn of(items: &[Item], part: Option<&str>) -> Self {
+    fn new(items: &[Item], part: Option<&str>) -> Self {
         let strata = items.iter().any(|i| Some(i.stratum.as_str()) == part);
         let mut known: HashMap<Vec<String>, VecDeque<Item>> = HashMap::new();
         for item in items {
