@@ -37,11 +37,7 @@ pub fn cohen_kappa<L: Ord>(first: &[L], second: &[L]) -> Result<Kappa, StatsErro
     const WHAT: &str = "Cohen's kappa";
     input::same_length(WHAT, first.len(), second.len())?;
     if first.len() < 2 {
-        return Err(StatsError::TooFew {
-            what: WHAT,
-            needed: 2,
-            found: first.len(),
-        });
+        return Err(StatsError::too_few(WHAT, 2, first.len()));
     }
     let labels: std::collections::BTreeMap<&L, usize> = {
         let distinct: std::collections::BTreeSet<&L> = first.iter().chain(second).collect();
@@ -54,21 +50,20 @@ pub fn cohen_kappa<L: Ord>(first: &[L], second: &[L]) -> Result<Kappa, StatsErro
             table[i * k + j] += 1.0;
         }
     }
-    let raw = Parts::of(&table, k).ok_or(StatsError::Degenerate {
-        what: WHAT,
-        why: "both judges always give the same single label, so agreement beyond chance is undefined",
-    })?;
+    let raw = Parts::of(&table, k).ok_or(StatsError::degenerate(
+        WHAT,
+        "both judges always give the same single label, so agreement beyond chance is undefined",
+    ))?;
     let n = first.len() as f64;
     let (low, high) = wilson_bounds(raw.observed, raw.worth(n), t_of(LEVEL, n - 1.0));
     let on_scale = |share: f64| (share - raw.expected) / (1.0 - raw.expected);
     Ok(Kappa {
-        kappa: Interval {
-            value: raw.kappa,
-            low: on_scale(low).max(-1.0),
-            high: on_scale(high).min(1.0),
-            n: first.len(),
-            method: "kappa-wilson",
-        },
+        kappa: Interval::new(
+            raw.kappa,
+            (on_scale(low).max(-1.0), on_scale(high).min(1.0)),
+            first.len(),
+            "kappa-wilson",
+        ),
         standard_error: raw.error,
         observed: raw.observed,
         expected: raw.expected,

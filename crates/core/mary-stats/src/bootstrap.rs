@@ -100,11 +100,7 @@ pub fn replicates(
 ) -> Result<Vec<f64>, StatsError> {
     const WHAT: &str = "bootstrap";
     if units.len() < 2 {
-        return Err(StatsError::TooFew {
-            what: WHAT,
-            needed: 2,
-            found: units.len(),
-        });
+        return Err(StatsError::too_few(WHAT, 2, units.len()));
     }
     let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
     let mut drawn = Vec::with_capacity(units.items);
@@ -117,17 +113,17 @@ pub fn replicates(
         }
     }
     if values.len() < 20 || values.len() * 10 < settings.resamples * 9 {
-        return Err(StatsError::Degenerate {
-            what: WHAT,
-            why: "the statistic is undefined on more than one draw in ten (or there were fewer than 20 draws); use more items or more resamples",
-        });
+        return Err(StatsError::degenerate(
+            WHAT,
+            "the statistic is undefined on more than one draw in ten (or there were fewer than 20 draws); use more items or more resamples",
+        ));
     }
     values.sort_by(f64::total_cmp);
     if values.first() == values.last() {
-        return Err(StatsError::Degenerate {
-            what: WHAT,
-            why: "every draw gives the same value, so a bootstrap cannot see the uncertainty; use the Wilson or exact interval",
-        });
+        return Err(StatsError::degenerate(
+            WHAT,
+            "every draw gives the same value, so a bootstrap cannot see the uncertainty; use the Wilson or exact interval",
+        ));
     }
     Ok(values)
 }
@@ -143,13 +139,15 @@ pub fn percentile(
     let value = statistic(&all);
     let sorted = replicates(units, &statistic, settings)?;
     let tail = tail_of(units.len(), settings);
-    Ok(Interval {
+    Ok(Interval::new(
         value,
-        low: quantile_sorted(&sorted, tail),
-        high: quantile_sorted(&sorted, 1.0 - tail),
-        n: units.items,
-        method: "bootstrap-percentile",
-    })
+        (
+            quantile_sorted(&sorted, tail),
+            quantile_sorted(&sorted, 1.0 - tail),
+        ),
+        units.items,
+        "bootstrap-percentile",
+    ))
 }
 
 /// Bias-corrected and accelerated interval (Efron 1987) of any statistic of the drawn indices.
@@ -164,10 +162,10 @@ pub fn bca(
     let sorted = replicates(units, &statistic, settings)?;
     let bias = normal_quantile(share_below(&sorted, value));
     if !bias.is_finite() {
-        return Err(StatsError::Degenerate {
-            what: "bootstrap BCa",
-            why: "the estimate lies outside all of its resamples; use the percentile interval",
-        });
+        return Err(StatsError::degenerate(
+            "bootstrap BCa",
+            "the estimate lies outside all of its resamples; use the percentile interval",
+        ));
     }
     let acceleration = acceleration(units, &statistic)?;
     let tail = tail_of(units.len(), settings);
@@ -175,13 +173,15 @@ pub fn bca(
         let z = bias + normal_quantile(p);
         normal_cdf(bias + z / (1.0 - acceleration * z))
     };
-    Ok(Interval {
+    Ok(Interval::new(
         value,
-        low: quantile_sorted(&sorted, adjusted(tail)),
-        high: quantile_sorted(&sorted, adjusted(1.0 - tail)),
-        n: units.items,
-        method: "bootstrap-bca",
-    })
+        (
+            quantile_sorted(&sorted, adjusted(tail)),
+            quantile_sorted(&sorted, adjusted(1.0 - tail)),
+        ),
+        units.items,
+        "bootstrap-bca",
+    ))
 }
 
 /// Percentile interval of a mean, clustered where ids are given.

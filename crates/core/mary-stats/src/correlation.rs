@@ -78,10 +78,10 @@ pub fn kendall(x: &[f64], y: &[f64]) -> Result<(f64, f64), StatsError> {
     let tied = |t: &[f64]| t.iter().map(|k| k * (k - 1.0) / 2.0).sum::<f64>();
     let denominator = ((total - tied(&tx)) * (total - tied(&ty))).sqrt();
     if denominator <= 0.0 {
-        return Err(StatsError::Degenerate {
-            what: WHAT,
-            why: "one of the two inputs does not vary",
-        });
+        return Err(StatsError::degenerate(
+            WHAT,
+            "one of the two inputs does not vary",
+        ));
     }
     let v = |t: &[f64]| {
         t.iter()
@@ -154,10 +154,10 @@ fn coefficient(what: &'static str, x: &[f64], y: &[f64]) -> Result<f64, StatsErr
     // Relative to the size of the values: a constant column leaves only rounding behind.
     let flat = |ss: f64, m: f64| ss <= x.len() as f64 * (m.abs() * 1e-14).powi(2);
     if flat(xx, mx) || flat(yy, my) {
-        return Err(StatsError::Degenerate {
+        return Err(StatsError::degenerate(
             what,
-            why: "one of the two inputs does not vary, so a correlation is undefined",
-        });
+            "one of the two inputs does not vary, so a correlation is undefined",
+        ));
     }
     Ok((xy / (xx.sqrt() * yy.sqrt())).clamp(-1.0, 1.0))
 }
@@ -170,13 +170,7 @@ fn fisher(r: f64, n: usize, inflation: f64, method: &'static str) -> Interval {
     } else {
         (r, r)
     };
-    Interval {
-        value: r,
-        low,
-        high,
-        n,
-        method,
-    }
+    Interval::new(r, (low, high), n, method)
 }
 
 fn t_test(r: f64, n: usize) -> f64 {

@@ -44,22 +44,18 @@ pub fn mean_crossed(
     input::same_length(WHAT, scores.len(), people.len())?;
     input::same_length(WHAT, scores.len(), items.len())?;
     if let Some(outside) = scores.iter().find(|s| !(0.0..=1.0).contains(*s)) {
-        return Err(StatsError::Domain {
-            what: WHAT,
-            expected: "scores from 0 to 1",
-            found: outside.to_string(),
-        });
+        return Err(StatsError::domain(
+            WHAT,
+            "scores from 0 to 1",
+            outside.to_string(),
+        ));
     }
     let value = input::mean(scores);
     let n = scores.len() as f64;
     let (person_sums, item_sums) = (sums(scores, people, value), sums(scores, items, value));
     let (p, i) = (person_sums.len(), item_sums.len());
     if p < 2 || i < 2 {
-        return Err(StatsError::TooFew {
-            what: WHAT,
-            needed: 2,
-            found: p.min(i),
-        });
+        return Err(StatsError::too_few(WHAT, 2, p.min(i)));
     }
     let variance = |sums: &[f64]| {
         let groups = sums.len() as f64;
@@ -180,11 +176,7 @@ pub fn difference_crossed(
     let (a, b) = (item_means(first.answers), item_means(second.answers));
     let shared: Vec<usize> = a.keys().copied().filter(|i| b.contains_key(i)).collect();
     if shared.is_empty() {
-        return Err(StatsError::TooFew {
-            what: WHAT,
-            needed: 1,
-            found: 0,
-        });
+        return Err(StatsError::too_few(WHAT, 1, 0));
     }
     let n = shared.len() as f64;
     let mean = |of: &BTreeMap<usize, (f64, f64)>| {

@@ -140,13 +140,8 @@ pub fn over_units(differences: &[f64]) -> Result<(f64, Option<Interval>), StatsE
         return Ok((value, None));
     }
     let (bounds, _, _, method) = shares(differences, None)?;
-    let bounds = bounds.map(|(low, high)| Interval {
-        value,
-        low,
-        high,
-        n: differences.len(),
-        method,
-    });
+    let bounds =
+        bounds.map(|(low, high)| Interval::new(value, (low, high), differences.len(), method));
     Ok((value, bounds))
 }
 
@@ -186,11 +181,7 @@ fn robust(differences: &[f64], clusters: Option<&[usize]>) -> Result<(f64, f64, 
             .map(|v| (v, differences.len() as f64 - 1.0)),
         Some(_) => moments.small_sample_variance(),
     };
-    let (variance, freedom) = found.ok_or(StatsError::TooFew {
-        what: "paired difference",
-        needed: 2,
-        found: 1,
-    })?;
+    let (variance, freedom) = found.ok_or(StatsError::too_few("paired difference", 2, 1))?;
     Ok((input::mean(differences), variance, freedom))
 }
 
@@ -226,10 +217,10 @@ fn named(clusters: Option<&[usize]>) -> &'static str {
 /// Differences of shares, each from −1 to 1.
 fn shares(differences: &[f64], clusters: Option<&[usize]>) -> Result<Found, StatsError> {
     if differences.iter().any(|d| d.abs() > 1.0 + 1e-9) {
-        return Err(StatsError::Degenerate {
-            what: "paired difference",
-            why: "a difference of two shares lies between -1 and 1",
-        });
+        return Err(StatsError::degenerate(
+            "paired difference",
+            "a difference of two shares lies between -1 and 1",
+        ));
     }
     let (value, variance, freedom) = robust(differences, clusters)?;
     let (differing, units) = differing(differences, clusters);

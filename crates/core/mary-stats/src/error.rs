@@ -47,3 +47,25 @@ pub enum StatsError {
     #[error("{what}: no convergence after {steps} steps")]
     NoConvergence { what: &'static str, steps: usize },
 }
+
+impl StatsError {
+    pub(crate) const fn too_few(what: &'static str, needed: usize, found: usize) -> Self {
+        Self::TooFew {
+            what,
+            needed,
+            found,
+        }
+    }
+
+    pub(crate) const fn degenerate(what: &'static str, why: &'static str) -> Self {
+        Self::Degenerate { what, why }
+    }
+
+    pub(crate) fn domain(what: &'static str, expected: &'static str, found: String) -> Self {
+        Self::Domain {
+            what,
+            expected,
+            found,
+        }
+    }
+}

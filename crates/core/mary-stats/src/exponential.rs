@@ -48,10 +48,10 @@ pub fn exponential(x: &[f64], y: &[f64]) -> Result<Exponential, StatsError> {
     let high = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let range = high - low;
     if range <= 0.0 {
-        return Err(StatsError::Degenerate {
-            what: WHAT,
-            why: "x does not vary, so no rate is defined",
-        });
+        return Err(StatsError::degenerate(
+            WHAT,
+            "x does not vary, so no rate is defined",
+        ));
     }
     let total = input::sum_squares(y);
     let mut decay = vec![0.0; x.len()];
@@ -73,10 +73,10 @@ pub fn exponential(x: &[f64], y: &[f64]) -> Result<Exponential, StatsError> {
         (best - step).max(from),
         (best + step).min(to),
     );
-    fit(log_rate).ok_or(StatsError::Degenerate {
-        what: WHAT,
-        why: "x does not vary, so no rate is defined",
-    })
+    fit(log_rate).ok_or(StatsError::degenerate(
+        WHAT,
+        "x does not vary, so no rate is defined",
+    ))
 }
 
 /// The best `a` and `c` for a rate. The curve is anchored at the smallest x, so that a large rate

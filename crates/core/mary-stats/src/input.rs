@@ -5,11 +5,7 @@ use crate::StatsError;
 /// At least `needed` finite values.
 pub(crate) fn values(what: &'static str, x: &[f64], needed: usize) -> Result<(), StatsError> {
     if x.len() < needed {
-        return Err(StatsError::TooFew {
-            what,
-            needed,
-            found: x.len(),
-        });
+        return Err(StatsError::too_few(what, needed, x.len()));
     }
     match x.iter().enumerate().find(|(_, v)| !v.is_finite()) {
         Some((index, &value)) => Err(StatsError::NotFinite { what, index, value }),
@@ -43,29 +39,25 @@ pub(crate) fn open_unit(what: &'static str, p: f64) -> Result<(), StatsError> {
     if p > 0.0 && p < 1.0 {
         Ok(())
     } else {
-        Err(StatsError::Domain {
+        Err(StatsError::domain(
             what,
-            expected: "a number strictly between 0 and 1",
-            found: p.to_string(),
-        })
+            "a number strictly between 0 and 1",
+            p.to_string(),
+        ))
     }
 }
 
 /// `k` of `n`, with `n` at least 1.
 pub(crate) fn count(what: &'static str, k: u64, n: u64) -> Result<(), StatsError> {
     if n == 0 {
-        return Err(StatsError::TooFew {
-            what,
-            needed: 1,
-            found: 0,
-        });
+        return Err(StatsError::too_few(what, 1, 0));
     }
     if k > n {
-        return Err(StatsError::Domain {
+        return Err(StatsError::domain(
             what,
-            expected: "at most as many successes as trials",
-            found: format!("{k} of {n}"),
-        });
+            "at most as many successes as trials",
+            format!("{k} of {n}"),
+        ));
     }
     Ok(())
 }

@@ -27,6 +27,16 @@ pub struct Interval {
 }
 
 impl Interval {
+    pub(crate) fn new(value: f64, (low, high): (f64, f64), n: usize, method: &'static str) -> Self {
+        Self {
+            value,
+            low,
+            high,
+            n,
+            method,
+        }
+    }
+
     /// Whether `truth` lies within the bounds.
     pub fn contains(&self, truth: f64) -> bool {
         self.low <= truth && truth <= self.high
@@ -64,13 +74,15 @@ pub fn wilson(successes: u64, n: u64, level: f64) -> Result<Interval, StatsError
     input::open_unit("wilson interval", level)?;
     let p = successes as f64 / n as f64;
     let (low, high) = wilson_bounds(p, n as f64, z_of(level));
-    Ok(Interval {
-        value: p,
-        low: if successes == 0 { 0.0 } else { low },
-        high: if successes == n { 1.0 } else { high },
-        n: n as usize,
-        method: "wilson",
-    })
+    Ok(Interval::new(
+        p,
+        (
+            if successes == 0 { 0.0 } else { low },
+            if successes == n { 1.0 } else { high },
+        ),
+        n as usize,
+        "wilson",
+    ))
 }
 
 /// Wilson's bounds for a share `p` of `n` trials (not necessarily whole) at quantile `z`.
@@ -96,13 +108,7 @@ pub fn exact(successes: u64, n: u64, level: f64) -> Result<Interval, StatsError>
     } else {
         beta_quantile(1.0 - tail, k + 1.0, nf - k)
     };
-    Ok(Interval {
-        value: k / nf,
-        low,
-        high,
-        n: n as usize,
-        method: "exact",
-    })
+    Ok(Interval::new(k / nf, (low, high), n as usize, "exact"))
 }
 
 /// The exact interval with mid-p tails: what was seen counts half. Near its level on the average
@@ -148,13 +154,12 @@ pub fn mean_t(values: &[f64], level: f64) -> Result<Interval, StatsError> {
     let value = input::mean(values);
     let error = (input::sum_squares(values) / (n - 1.0) / n).sqrt();
     let half = t_of(level, n - 1.0) * error;
-    Ok(Interval {
+    Ok(Interval::new(
         value,
-        low: value - half,
-        high: value + half,
-        n: values.len(),
-        method: "student-t",
-    })
+        (value - half, value + half),
+        values.len(),
+        "student-t",
+    ))
 }
 
 /// Mean of scores on the scale from 0 to 1 (ties counted one half, shares of a rubric), with

@@ -24,13 +24,12 @@ pub fn difference_paired(counts: &PairedCounts, level: f64) -> Result<Interval, 
         total as f64,
     );
     let (low, high) = found.bounds(z_of(level));
-    Ok(Interval {
-        value: found.value,
-        low,
-        high,
-        n: total as usize,
-        method: "likelihood-paired",
-    })
+    Ok(Interval::new(
+        found.value,
+        (low, high),
+        total as usize,
+        "likelihood-paired",
+    ))
 }
 
 /// How likely a difference is, given how many of `n` items only the first and only the second has right;
@@ -99,13 +98,12 @@ pub fn difference(
         .sum();
     let value = a.0 / a.2 - b.0 / b.2;
     let (low, high) = bounds(value, z_of(level), |d| best - profile(d));
-    Ok(Interval {
+    Ok(Interval::new(
         value,
-        low,
-        high,
-        n: (n1 + n2) as usize,
-        method: "likelihood",
-    })
+        (low, high),
+        (n1 + n2) as usize,
+        "likelihood",
+    ))
 }
 
 /// `k ln p`, which is 0 for what was never seen.

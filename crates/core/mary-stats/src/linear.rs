@@ -28,10 +28,10 @@ pub fn line(x: &[f64], y: &[f64]) -> Result<FittedLine, StatsError> {
     const WHAT: &str = "line fit";
     input::pairs(WHAT, x, y, 2)?;
     let Some((slope, intercept, xx)) = slope_and_intercept(x, y) else {
-        return Err(StatsError::Degenerate {
-            what: WHAT,
-            why: "x does not vary, so no slope is defined",
-        });
+        return Err(StatsError::degenerate(
+            WHAT,
+            "x does not vary, so no slope is defined",
+        ));
     };
     let fitted: Vec<f64> = x.iter().map(|a| intercept + slope * a).collect();
     let n = x.len() as f64;
@@ -100,10 +100,10 @@ pub fn least_squares(features: &[Vec<f64>], y: &[f64]) -> Result<LeastSquares, S
     let k = design.first().map_or(1, Vec::len);
     input::values(WHAT, y, k + 1)?;
     let (gram, moment) = normal_equations(&design, y, None);
-    let inverse = invert_spd(&gram, k).ok_or(StatsError::Degenerate {
-        what: WHAT,
-        why: "the features are linearly dependent; leave one out",
-    })?;
+    let inverse = invert_spd(&gram, k).ok_or(StatsError::degenerate(
+        WHAT,
+        "the features are linearly dependent; leave one out",
+    ))?;
     let coefficients = times(&inverse, &moment);
     let fitted: Vec<f64> = design.iter().map(|row| dot(row, &coefficients)).collect();
     let residual: f64 = y.iter().zip(&fitted).map(|(a, b)| (a - b).powi(2)).sum();

@@ -75,33 +75,33 @@ pub fn logistic(
     })
 }
 
-const SEPARATED: StatsError = StatsError::Degenerate {
-    what: "logistic regression",
-    why: "the features are linearly dependent or separate the classes perfectly; leave a feature out or give a ridge",
-};
+const SEPARATED: StatsError = StatsError::degenerate(
+    "logistic regression",
+    "the features are linearly dependent or separate the classes perfectly; leave a feature out or give a ridge",
+);
 
 fn check(what: &'static str, outcomes: &[f64], ridge: f64) -> Result<(), StatsError> {
     input::values(what, outcomes, 2)?;
     if let Some(bad) = outcomes.iter().find(|v| !(0.0..=1.0).contains(*v)) {
-        return Err(StatsError::Domain {
+        return Err(StatsError::domain(
             what,
-            expected: "outcomes between 0 and 1",
-            found: bad.to_string(),
-        });
+            "outcomes between 0 and 1",
+            bad.to_string(),
+        ));
     }
     if !ridge.is_finite() || ridge < 0.0 {
-        return Err(StatsError::Domain {
+        return Err(StatsError::domain(
             what,
-            expected: "a ridge of 0 or more",
-            found: ridge.to_string(),
-        });
+            "a ridge of 0 or more",
+            ridge.to_string(),
+        ));
     }
     let share = input::mean(outcomes);
     if share <= 0.0 || share >= 1.0 {
-        return Err(StatsError::Degenerate {
+        return Err(StatsError::degenerate(
             what,
-            why: "all outcomes are the same, so there is nothing to explain",
-        });
+            "all outcomes are the same, so there is nothing to explain",
+        ));
     }
     Ok(())
 }

@@ -67,17 +67,9 @@ fn check(rows: &[Vec<f64>], settings: &Smacof) -> Result<Vec<f64>, StatsError> {
     const WHAT: &str = "multidimensional scaling";
     let n = rows.len();
     if n < 3 {
-        return Err(StatsError::TooFew {
-            what: WHAT,
-            needed: 3,
-            found: n,
-        });
+        return Err(StatsError::too_few(WHAT, 3, n));
     }
-    let wrong = |expected, found: String| StatsError::Domain {
-        what: WHAT,
-        expected,
-        found,
-    };
+    let wrong = |expected, found: String| StatsError::domain(WHAT, expected, found);
     if settings.dimensions == 0 || settings.starts == 0 {
         return Err(wrong(
             "at least one dimension and one start",
@@ -107,10 +99,7 @@ fn check(rows: &[Vec<f64>], settings: &Smacof) -> Result<Vec<f64>, StatsError> {
         }
     }
     if flat.iter().all(|v| *v == 0.0) {
-        return Err(StatsError::Degenerate {
-            what: WHAT,
-            why: "all dissimilarities are zero",
-        });
+        return Err(StatsError::degenerate(WHAT, "all dissimilarities are zero"));
     }
     Ok(flat)
 }

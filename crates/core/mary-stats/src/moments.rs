@@ -103,11 +103,11 @@ impl Moments {
             });
         }
         if score.abs() > LARGEST {
-            return Err(StatsError::Domain {
-                what: "mean score",
-                expected: "a score between -16777216 and 16777216",
-                found: score.to_string(),
-            });
+            return Err(StatsError::domain(
+                "mean score",
+                "a score between -16777216 and 16777216",
+                score.to_string(),
+            ));
         }
         self.n += 1;
         self.sum += fixed(score);
@@ -222,11 +222,7 @@ impl Moments {
             });
         }
         let with_t = |variance: Option<f64>, freedom: f64| match variance {
-            None => Err(StatsError::TooFew {
-                what: WHAT,
-                needed: 2,
-                found: self.n as usize,
-            }),
+            None => Err(StatsError::too_few(WHAT, 2, self.n as usize)),
             Some(variance) => Ok(against::wald(mean - null, variance, freedom)),
         };
         match self.method() {
@@ -269,11 +265,11 @@ impl Moments {
         input::open_unit(WHAT, level)?;
         let mean = self.checked_mean(WHAT)?;
         if self.outside > 0 {
-            return Err(StatsError::Domain {
-                what: WHAT,
-                expected: "scores between 0 and 1",
-                found: format!("{} score(s) outside", self.outside),
-            });
+            return Err(StatsError::domain(
+                WHAT,
+                "scores between 0 and 1",
+                format!("{} score(s) outside", self.outside),
+            ));
         }
         let (effective, tail) = self.size(mean);
         let method = if self.clusters.is_empty() {
@@ -288,13 +284,12 @@ impl Moments {
             (0.0, 1.0)
         };
         let (low, high) = self.with_unseen_families(mean, level, (low, high));
-        Ok(Interval {
-            value: mean,
-            low: low.min(mean),
-            high: high.max(mean),
-            n: self.n as usize,
+        Ok(Interval::new(
+            mean,
+            (low.min(mean), high.max(mean)),
+            self.n as usize,
             method,
-        })
+        ))
     }
 
     /// Bounds that allow for families of the other kind that were not drawn.
@@ -448,20 +443,19 @@ impl Moments {
     fn clustered_small_t(&self, level: f64) -> Result<Interval, StatsError> {
         let value = self.checked_mean("clustered mean")?;
         let Some((variance, freedom)) = self.small_sample_variance() else {
-            return Err(StatsError::TooFew {
-                what: "clustered mean (clusters)",
-                needed: 2,
-                found: self.clusters.len(),
-            });
+            return Err(StatsError::too_few(
+                "clustered mean (clusters)",
+                2,
+                self.clusters.len(),
+            ));
         };
         let half = t_of(level, freedom) * variance.sqrt();
-        Ok(Interval {
+        Ok(Interval::new(
             value,
-            low: value - half,
-            high: value + half,
-            n: self.n as usize,
-            method: "clustered-t",
-        })
+            (value - half, value + half),
+            self.n as usize,
+            "clustered-t",
+        ))
     }
 
     /// Student's t with the cluster-robust standard error CR1 and `G - 1` degrees, as other packages
@@ -469,11 +463,11 @@ impl Moments {
     pub fn clustered_t(&self, level: f64) -> Result<Interval, StatsError> {
         const WHAT: &str = "clustered mean";
         if self.clusters.len() < 2 {
-            return Err(StatsError::TooFew {
-                what: "clustered mean (clusters)",
-                needed: 2,
-                found: self.clusters.len(),
-            });
+            return Err(StatsError::too_few(
+                "clustered mean (clusters)",
+                2,
+                self.clusters.len(),
+            ));
         }
         self.with_t(WHAT, level, self.clusters.len() as f64 - 1.0, "clustered-t")
     }
@@ -494,35 +488,26 @@ impl Moments {
         input::open_unit(what, level)?;
         let value = self.checked_mean(what)?;
         let Some(variance) = self.variance_of_mean() else {
-            return Err(StatsError::TooFew {
-                what,
-                needed: 2,
-                found: self.n as usize,
-            });
+            return Err(StatsError::too_few(what, 2, self.n as usize));
         };
         let half = t_of(level, freedom) * variance.sqrt();
-        Ok(Interval {
+        Ok(Interval::new(
             value,
-            low: value - half,
-            high: value + half,
-            n: self.n as usize,
+            (value - half, value + half),
+            self.n as usize,
             method,
-        })
+        ))
     }
 
     fn checked_mean(&self, what: &'static str) -> Result<f64, StatsError> {
         let clustered: u64 = self.clusters.values().map(|c| c.n).sum();
         if !self.clusters.is_empty() && clustered != self.n {
-            return Err(StatsError::Degenerate {
+            return Err(StatsError::degenerate(
                 what,
-                why: "some scores carry a cluster and others do not; give every score one",
-            });
+                "some scores carry a cluster and others do not; give every score one",
+            ));
         }
-        self.mean().ok_or(StatsError::TooFew {
-            what,
-            needed: 1,
-            found: 0,
-        })
+        self.mean().ok_or(StatsError::too_few(what, 1, 0))
     }
 }
 

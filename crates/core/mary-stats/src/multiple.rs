@@ -45,11 +45,11 @@ fn ascending(p: &[f64]) -> Vec<usize> {
 fn check(what: &'static str, p: &[f64]) -> Result<(), StatsError> {
     crate::input::values(what, p, 1)?;
     match p.iter().find(|v| !(0.0..=1.0).contains(*v)) {
-        Some(bad) => Err(StatsError::Domain {
+        Some(bad) => Err(StatsError::domain(
             what,
-            expected: "p-values between 0 and 1",
-            found: bad.to_string(),
-        }),
+            "p-values between 0 and 1",
+            bad.to_string(),
+        )),
         None => Ok(()),
     }
 }

@@ -114,13 +114,12 @@ pub fn newcombe_paired(counts: &PairedCounts, level: f64) -> Result<Interval, St
     let value = p1 - p2;
     let below = (d1 * d1 - 2.0 * phi * d1 * e2 + e2 * e2).max(0.0).sqrt();
     let above = (e1 * e1 - 2.0 * phi * e1 * d2 + d2 * d2).max(0.0).sqrt();
-    Ok(Interval {
+    Ok(Interval::new(
         value,
-        low: (value - below).max(-1.0),
-        high: (value + above).min(1.0),
-        n: total as usize,
-        method: "newcombe-paired",
-    })
+        ((value - below).max(-1.0), (value + above).min(1.0)),
+        total as usize,
+        "newcombe-paired",
+    ))
 }
 
 /// Correlation of the two verdicts, corrected for continuity when positive.
@@ -155,13 +154,15 @@ pub fn newcombe_unpaired(
     let (l1, u1) = wilson_bounds(p1, n1 as f64, z);
     let (l2, u2) = wilson_bounds(p2, n2 as f64, z);
     let value = p1 - p2;
-    Ok(Interval {
+    Ok(Interval::new(
         value,
-        low: value - (p1 - l1).hypot(u2 - p2),
-        high: value + (u1 - p1).hypot(p2 - l2),
-        n: (n1 + n2) as usize,
-        method: "newcombe",
-    })
+        (
+            value - (p1 - l1).hypot(u2 - p2),
+            value + (u1 - p1).hypot(p2 - l2),
+        ),
+        (n1 + n2) as usize,
+        "newcombe",
+    ))
 }
 
 /// Difference of two means on different items, with Welch's interval and p-value.
@@ -175,22 +176,21 @@ pub fn welch(first: &[f64], second: &[f64], level: f64) -> Result<(Interval, f64
     let v2 = input::sum_squares(second) / (n2 - 1.0) / n2;
     let variance = v1 + v2;
     if variance <= 0.0 {
-        return Err(StatsError::Degenerate {
-            what: WHAT,
-            why: "neither side varies, so the difference has no standard error",
-        });
+        return Err(StatsError::degenerate(
+            WHAT,
+            "neither side varies, so the difference has no standard error",
+        ));
     }
     let freedom = variance * variance / (v1 * v1 / (n1 - 1.0) + v2 * v2 / (n2 - 1.0));
     let value = input::mean(first) - input::mean(second);
     let error = variance.sqrt();
     let half = t_of(level, freedom) * error;
-    let interval = Interval {
+    let interval = Interval::new(
         value,
-        low: value - half,
-        high: value + half,
-        n: first.len() + second.len(),
-        method: "welch",
-    };
+        (value - half, value + half),
+        first.len() + second.len(),
+        "welch",
+    );
     Ok((interval, t_two_sided(value / error, freedom)))
 }
 

@@ -41,11 +41,7 @@ pub fn relabel(
 ) -> Result<Vec<Null>, StatsError> {
     const WHAT: &str = "permutation null";
     if n < 2 || most == 0 {
-        return Err(StatsError::TooFew {
-            what: WHAT,
-            needed: 2,
-            found: n.min(most),
-        });
+        return Err(StatsError::too_few(WHAT, 2, n.min(most)));
     }
     let mut order: Vec<usize> = (0..n).collect();
     let observed = statistics(&order)?;

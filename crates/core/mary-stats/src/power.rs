@@ -54,11 +54,11 @@ pub fn items_unpaired(p: f64, d: f64, aim: &Aim) -> Result<u64, StatsError> {
 pub fn items_paired(discordant: f64, d: f64, aim: &Aim) -> Result<u64, StatsError> {
     const WHAT: &str = "items for a paired difference";
     if !(discordant > 0.0 && discordant <= 1.0 && d != 0.0 && d.abs() <= discordant) {
-        return Err(StatsError::Domain {
-            what: WHAT,
-            expected: "a difference other than 0 and no larger than the share of disagreement, itself at most 1",
-            found: format!("difference {d}, disagreement {discordant}"),
-        });
+        return Err(StatsError::domain(
+            WHAT,
+            "a difference other than 0 and no larger than the share of disagreement, itself at most 1",
+            format!("difference {d}, disagreement {discordant}"),
+        ));
     }
     let (z_alpha, z_power) = aim.quantiles()?;
     let root = z_alpha * discordant.sqrt() + z_power * (discordant - d * d).max(0.0).sqrt();
@@ -68,11 +68,11 @@ pub fn items_paired(discordant: f64, d: f64, aim: &Aim) -> Result<u64, StatsErro
 /// Items to see a mean difference `d` when single differences have standard deviation `sd`.
 pub fn items_mean(sd: f64, d: f64, aim: &Aim) -> Result<u64, StatsError> {
     if !(sd > 0.0 && sd.is_finite() && d != 0.0 && d.is_finite()) {
-        return Err(StatsError::Domain {
-            what: "items for a mean difference",
-            expected: "a positive standard deviation and a difference other than 0",
-            found: format!("{sd} and {d}"),
-        });
+        return Err(StatsError::domain(
+            "items for a mean difference",
+            "a positive standard deviation and a difference other than 0",
+            format!("{sd} and {d}"),
+        ));
     }
     let (z_alpha, z_power) = aim.quantiles()?;
     whole(((z_alpha + z_power) * sd / d).powi(2))
@@ -82,11 +82,11 @@ pub fn items_mean(sd: f64, d: f64, aim: &Aim) -> Result<u64, StatsError> {
 pub fn power_paired(n: u64, discordant: f64, d: f64, alpha: f64) -> Result<f64, StatsError> {
     input::open_unit("power (alpha)", alpha)?;
     if !(discordant > 0.0 && discordant <= 1.0 && d.abs() <= discordant) {
-        return Err(StatsError::Domain {
-            what: "power of a paired comparison",
-            expected: "a difference no larger than the share of disagreement, itself at most 1",
-            found: format!("difference {d}, disagreement {discordant}"),
-        });
+        return Err(StatsError::domain(
+            "power of a paired comparison",
+            "a difference no larger than the share of disagreement, itself at most 1",
+            format!("difference {d}, disagreement {discordant}"),
+        ));
     }
     let spread = (discordant - d * d).max(1e-12).sqrt();
     let shift = d.abs() * (n as f64).sqrt() - z_of(1.0 - alpha) * discordant.sqrt();
@@ -109,10 +109,10 @@ fn smallest(
     items: impl Fn(f64) -> Result<u64, StatsError>,
 ) -> Result<f64, StatsError> {
     if items(largest)? > n {
-        return Err(StatsError::Degenerate {
-            what: "smallest detectable difference",
-            why: "with so few items even the largest possible difference stays unseen",
-        });
+        return Err(StatsError::degenerate(
+            "smallest detectable difference",
+            "with so few items even the largest possible difference stays unseen",
+        ));
     }
     let (mut low, mut high) = (0.0, largest);
     for _ in 0..60 {
@@ -130,11 +130,11 @@ fn check(what: &'static str, p: f64, q: f64, d: f64) -> Result<(), StatsError> {
     if (0.0..=1.0).contains(&p) && (0.0..=1.0).contains(&q) && d != 0.0 {
         Ok(())
     } else {
-        Err(StatsError::Domain {
+        Err(StatsError::domain(
             what,
-            expected: "two different accuracies between 0 and 1",
-            found: format!("{p} and {q}"),
-        })
+            "two different accuracies between 0 and 1",
+            format!("{p} and {q}"),
+        ))
     }
 }
 

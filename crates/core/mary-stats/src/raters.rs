@@ -112,17 +112,13 @@ fn alpha(items: &[&Vec<f64>], level: Level) -> Result<f64, StatsError> {
     labels.sort_by(f64::total_cmp);
     labels.dedup();
     if paired.is_empty() {
-        return Err(StatsError::TooFew {
-            what: WHAT,
-            needed: 1,
-            found: 0,
-        });
+        return Err(StatsError::too_few(WHAT, 1, 0));
     }
     if labels.len() < 2 {
-        return Err(StatsError::Degenerate {
-            what: WHAT,
-            why: "all answers are the same, so agreement beyond chance is undefined",
-        });
+        return Err(StatsError::degenerate(
+            WHAT,
+            "all answers are the same, so agreement beyond chance is undefined",
+        ));
     }
     let k = labels.len();
     let place = |value: f64| labels.partition_point(|l| *l < value);
@@ -176,11 +172,7 @@ pub fn fleiss_kappa<L: Ord>(items: &[Vec<L>]) -> Result<f64, StatsError> {
     const WHAT: &str = "Fleiss' kappa";
     let raters = items.first().map_or(0, Vec::len);
     if raters < 2 || items.len() < 2 {
-        return Err(StatsError::TooFew {
-            what: WHAT,
-            needed: 2,
-            found: raters.min(items.len()),
-        });
+        return Err(StatsError::too_few(WHAT, 2, raters.min(items.len())));
     }
     let (mut observed, mut totals) = (0.0, BTreeMap::<&L, f64>::new());
     let r = raters as f64;
@@ -203,10 +195,10 @@ pub fn fleiss_kappa<L: Ord>(items: &[Vec<L>]) -> Result<f64, StatsError> {
     let n = items.len() as f64;
     let expected: f64 = totals.values().map(|t| (t / (n * r)).powi(2)).sum();
     if 1.0 - expected < 1e-12 {
-        return Err(StatsError::Degenerate {
-            what: WHAT,
-            why: "all labels are the same, so agreement beyond chance is undefined",
-        });
+        return Err(StatsError::degenerate(
+            WHAT,
+            "all labels are the same, so agreement beyond chance is undefined",
+        ));
     }
     Ok((observed / n - expected) / (1.0 - expected))
 }

@@ -106,18 +106,15 @@ pub fn growth(x: &[f64], y: &[f64], search: &Search) -> Result<Growth, StatsErro
     const WHAT: &str = "window of growth";
     input::pairs(WHAT, x, y, 8)?;
     if let Some(bad) = x.iter().find(|v| **v <= 0.0) {
-        return Err(StatsError::Domain {
-            what: WHAT,
-            expected: "x above 0 (it is taken on a log axis; leave step 0 out)",
-            found: bad.to_string(),
-        });
+        return Err(StatsError::domain(
+            WHAT,
+            "x above 0 (it is taken on a log axis; leave step 0 out)",
+            bad.to_string(),
+        ));
     }
     let grid = search.grid.max(4);
-    let axis = Axis::new(x, grid).ok_or(StatsError::TooFew {
-        what: "window of growth (distinct x)",
-        needed: 4,
-        found: 1,
-    })?;
+    let axis =
+        Axis::new(x, grid).ok_or(StatsError::too_few("window of growth (distinct x)", 4, 1))?;
     let y: Vec<f64> = axis
         .order
         .iter()
@@ -153,11 +150,7 @@ pub fn growth(x: &[f64], y: &[f64], search: &Search) -> Result<Growth, StatsErro
 pub fn order(first: &Window, second: &Window) -> Result<f64, StatsError> {
     let n = first.onset_draws.len().min(second.onset_draws.len());
     if n == 0 {
-        return Err(StatsError::TooFew {
-            what: "order of onsets",
-            needed: 1,
-            found: 0,
-        });
+        return Err(StatsError::too_few("order of onsets", 1, 0));
     }
     let earlier: f64 = first
         .onset_draws
@@ -460,13 +453,7 @@ fn not_rejected(
             high = high.max(place);
         }
     }
-    Interval {
-        value,
-        low,
-        high,
-        n: y.len(),
-        method: "bootstrap-inversion",
-    }
+    Interval::new(value, (low, high), y.len(), "bootstrap-inversion")
 }
 
 fn window(axis: &Axis, y: &[f64], best: &Fit, search: &Search, rng: &mut ChaCha8Rng) -> Window {
@@ -475,13 +462,15 @@ fn window(axis: &Axis, y: &[f64], best: &Fit, search: &Search, rng: &mut ChaCha8
         let mut sorted: Vec<f64> = draws.fits.iter().map(of).collect();
         sorted.sort_by(f64::total_cmp);
         let tail = 0.5 * (1.0 - LEVEL);
-        Interval {
+        Interval::new(
             value,
-            low: quantile_sorted(&sorted, tail).min(value),
-            high: quantile_sorted(&sorted, 1.0 - tail).max(value),
-            n: y.len(),
-            method: "bootstrap-residual",
-        }
+            (
+                quantile_sorted(&sorted, tail).min(value),
+                quantile_sorted(&sorted, 1.0 - tail).max(value),
+            ),
+            y.len(),
+            "bootstrap-residual",
+        )
     };
     let power = |i: Interval| Interval {
         value: 10f64.powf(i.value),
