@@ -153,3 +153,15 @@ impl Handle {
 fn came<T>(py: Python<'_>, result: anyhow::Result<T>) -> PyResult<T> {
     result.map_err(|error| raised(py, &error))
 }
+
+/// What Python says in JSON. What cannot be read is the caller's mistake.
+fn told<T: serde::de::DeserializeOwned>(said: &str) -> anyhow::Result<T> {
+    serde_json::from_str(said).map_err(|error| {
+        // Where in the text it stands means nothing to whoever gave keyword arguments.
+        let text = error.to_string();
+        let text = text
+            .rsplit_once(" at line ")
+            .map_or(&*text, |(text, _)| text);
+        mary_lab::RunError::Specification(text.to_owned()).into()
+    })
+}

@@ -12,9 +12,8 @@ use pyo3::prelude::*;
 
 use crate::objects::{self, Object};
 use crate::queue::ListQueue;
-use crate::running::told;
 use crate::watch::watched;
-use crate::{Args, Given, Handle, came, give};
+use crate::{Args, Given, Handle, came, give, told};
 
 /// What the capsule of a model is called.
 const NAME: &CStr = c"mary.model";

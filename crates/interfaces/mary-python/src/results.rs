@@ -11,8 +11,7 @@ use pyo3::prelude::*;
 
 use crate::columns::Cells::{Count, Number, Text};
 use crate::columns::{Column, Columns, Rows, Table, Values};
-use crate::running::told;
-use crate::{Args, Given, came, give};
+use crate::{Args, Given, came, give, told};
 
 /// The tasks there are, a row for each.
 pub(crate) fn tasks(args: Args<'_, '_>) -> Given {
@@ -28,7 +27,10 @@ pub(crate) fn tasks(args: Args<'_, '_>) -> Given {
             ("title", Text(|card| Some((&*card.title).into()))),
             ("chance", Number(|card| card.chance)),
             ("human", Number(|card| Some(card.human.as_ref()?.value))),
-            ("dataset", Text(|card| Some(card.dataset.as_deref()?.into()))),
+            (
+                "dataset",
+                Text(|card| Some(card.dataset.as_deref()?.into())),
+            ),
             (
                 "settings",
                 Text(|card| {
@@ -60,7 +62,10 @@ pub(crate) fn samples(args: Args<'_, '_>) -> Given {
 
 /// The words of the first answer that has any.
 fn said(sample: &Sample) -> Option<&str> {
-    let mut replies = sample.exchanges.iter().filter_map(|e| e.reply.as_ref().ok());
+    let mut replies = sample
+        .exchanges
+        .iter()
+        .filter_map(|e| e.reply.as_ref().ok());
     replies.find_map(|reply| match &reply.answer {
         Response::Generated(generated) => Some(generated.text.as_str()),
         _ => None,
@@ -95,7 +100,10 @@ const SAMPLES: &Columns<Sample> = &[
             Outcome::Failed(failure) => Some((&*failure.message).into()),
         }),
     ),
-    ("parsed", Text(|s| Some(s.judgement.parsed.as_deref()?.into()))),
+    (
+        "parsed",
+        Text(|s| Some(s.judgement.parsed.as_deref()?.into())),
+    ),
     ("answer", Text(|s| Some(said(s)?.into()))),
     ("cluster", Text(|s| Some(s.item.cluster.as_deref()?.into()))),
 ];
@@ -150,16 +158,25 @@ fn summary_of(places: &Places, folders: &[PathBuf]) -> anyhow::Result<Table> {
             ("score", Number(|(row, _)| Some(row.score.as_ref()?.value))),
             ("low", Number(|(row, _)| Some(row.score.as_ref()?.low))),
             ("high", Number(|(row, _)| Some(row.score.as_ref()?.high))),
-            ("method", Text(|(row, _)| Some((&*row.score.as_ref()?.method).into()))),
+            (
+                "method",
+                Text(|(row, _)| Some((&*row.score.as_ref()?.method).into())),
+            ),
             ("chance", Number(|(row, _)| row.chance)),
-            ("versus_chance", Text(|(row, _)| Some(VersusChance::of(row).name().into()))),
+            (
+                "versus_chance",
+                Text(|(row, _)| Some(VersusChance::judge(row).name().into())),
+            ),
             ("p", Number(|(row, _)| Some(row.chance_test?.p))),
             ("p_holm", Number(|(row, _)| Some(row.chance_test?.p_holm))),
             ("human", Number(|(row, _)| row.human)),
             ("samples", Count(|(row, _)| Some(row.samples))),
             ("scored", Count(|(row, _)| Some(row.scored))),
             ("ties", Count(|(row, _)| Some(row.ties))),
-            ("unscored", Count(|(row, _)| Some(row.unscored.values().sum()))),
+            (
+                "unscored",
+                Count(|(row, _)| Some(row.unscored.values().sum())),
+            ),
             ("failed", Count(|(row, _)| Some(row.failed.values().sum()))),
             ("run", Text(|(_, run)| Some((*run).into()))),
         ],
@@ -171,7 +188,7 @@ pub(crate) fn compare(args: Args<'_, '_>) -> Given {
     type Asked = (String, Vec<PathBuf>, Vec<String>, Vec<String>, bool);
     let (places, folders, across, tasks, with_first): Asked = args.extract()?;
     let py = args.py();
-    let wanted = library::Wanted {
+    let wanted = library::CompareOptions {
         tasks: &tasks,
         across: &across,
         with_first,

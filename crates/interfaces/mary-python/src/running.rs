@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use mary::library::{self, Brought, Places, Progress};
 use mary_contract::{Event, EventObserver, Outcome, StoreError, Task};
+use mary_lab::RunOptions;
 use mary_lab::checkpoints::SweepOptions;
-use mary_lab::{RunError, RunOptions};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 
@@ -16,20 +16,10 @@ use crate::models::opened;
 use crate::objects;
 use crate::task::PythonTask;
 use crate::watch::watched;
-use crate::{Args, Given, came, give};
+use crate::{Args, Given, came, give, told};
 
 /// How often Python is told how far a run is.
 const TELL_EVERY: Duration = Duration::from_millis(100);
-
-/// What Python says in JSON. What cannot be read is the caller's mistake.
-pub(crate) fn told<T: DeserializeOwned>(said: &str) -> anyhow::Result<T> {
-    serde_json::from_str(said).map_err(|error| {
-        // Where in the text it stands means nothing to whoever gave keyword arguments.
-        let text = error.to_string();
-        let text = text.rsplit_once(" at line ").map_or(&*text, |(text, _)| text);
-        RunError::Specification(text.to_owned()).into()
-    })
-}
 
 /// What Python hands over: places, options and the command that says the same; objects; open models; tasks;
 /// who shows progress.
@@ -84,7 +74,13 @@ pub(crate) fn run(args: Args<'_, '_>) -> Given {
     let mut made = made::<RunOptions>(args)?;
     library::listen();
     let folder = watched(args.py(), move |stop| {
-        library::run(&made.places, made.options, made.brought, &mut made.shown, stop)
+        library::run(
+            &made.places,
+            made.options,
+            made.brought,
+            &mut made.shown,
+            stop,
+        )
     })?;
     give(args.py(), folder)
 }
@@ -94,7 +90,13 @@ pub(crate) fn sweep(args: Args<'_, '_>) -> Given {
     let mut made = made::<SweepOptions>(args)?;
     library::listen();
     let (folder, swept) = watched(args.py(), move |stop| {
-        library::sweep(&made.places, made.options, made.brought, &mut made.shown, stop)
+        library::sweep(
+            &made.places,
+            made.options,
+            made.brought,
+            &mut made.shown,
+            stop,
+        )
     })?;
     let runs = swept.iter().filter_map(|(_, run)| run.clone());
     let runs: Vec<String> = runs.map(|run| run.display().to_string()).collect();
@@ -103,9 +105,18 @@ pub(crate) fn sweep(args: Args<'_, '_>) -> Given {
         &[
             ("model", Text(|(record, _)| Some((&*record.model).into()))),
             ("size", Text(|(record, _)| Some((&*record.size).into()))),
-            ("revision", Text(|(record, _)| Some((&*record.revision).into()))),
-            ("tokens", Count(|(record, _)| record.tokens?.try_into().ok())),
-            ("run", Text(|(_, run)| Some(run.as_ref()?.display().to_string().into()))),
+            (
+                "revision",
+                Text(|(record, _)| Some((&*record.revision).into())),
+            ),
+            (
+                "tokens",
+                Count(|(record, _)| record.tokens?.try_into().ok()),
+            ),
+            (
+                "run",
+                Text(|(_, run)| Some(run.as_ref()?.display().to_string().into())),
+            ),
         ],
     );
     give(args.py(), (folder, table.given(args.py())?, runs))

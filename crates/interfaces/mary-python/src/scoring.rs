@@ -99,12 +99,21 @@ fn by_word<'a>(texts: impl Iterator<Item = ScoredText<'a>>) -> Table {
         &[
             ("text_id", Count(|(text, _, _)| Some(text.id))),
             ("position", Count(|(_, at, _)| Some(at + 1))),
-            ("word", Text(|(text, _, word)| Some(text.text.get(word.place.clone())?.into()))),
+            (
+                "word",
+                Text(|(text, _, word)| Some(text.text.get(word.place.clone())?.into())),
+            ),
             ("tokens", Count(|(_, _, word)| Some(word.tokens.len()))),
             ("logprob", Number(|(_, _, word)| word.plain)),
-            ("surprisal", Number(|(_, _, word)| word.plain.map(surprisal))),
+            (
+                "surprisal",
+                Number(|(_, _, word)| word.plain.map(surprisal)),
+            ),
             ("logprob_corrected", Number(|(_, _, word)| word.corrected)),
-            ("surprisal_corrected", Number(|(_, _, word)| word.corrected.map(surprisal))),
+            (
+                "surprisal_corrected",
+                Number(|(_, _, word)| word.corrected.map(surprisal)),
+            ),
         ],
     )
 }

@@ -1,13 +1,13 @@
 //! Errors as the package's exceptions, with the same words and hints as the command's.
 
-use mary::library::{Status, stopped_run, trouble};
+use mary::library::{Status, error_report, stopped_run};
 use mary_contract::ModelError;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 /// The exception for an error.
 pub(crate) fn raised(py: Python<'_>, error: &anyhow::Error) -> PyErr {
-    let said = trouble(error);
+    let said = error_report(error);
     let model = error.chain().find_map(|c| c.downcast_ref::<ModelError>());
     let class = match (said.status, model) {
         (Status::Usage, _) => "usage",
@@ -27,7 +27,7 @@ pub(crate) fn interrupted(py: Python<'_>, error: &anyhow::Error) -> PyErr {
 }
 
 fn as_class(py: Python<'_>, class: &str, error: &anyhow::Error) -> PyErr {
-    let said = trouble(error);
+    let said = error_report(error);
     let folder = stopped_run(error).map(|path| path.display().to_string());
     exception(py, class, &said.message, said.hint.as_deref(), folder)
 }

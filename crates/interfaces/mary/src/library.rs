@@ -24,8 +24,8 @@ use crate::settings::Place;
 use crate::words::whole_paths;
 use crate::{laboratory, own, specification};
 
-pub use crate::commands::compare::Wanted;
-pub use crate::exit::{Status, Trouble, trouble};
+pub use crate::commands::compare::CompareOptions;
+pub use crate::exit::{ErrorReport, Status, error_report};
 pub use crate::progress::Progress;
 
 /// Makes the providers of a laboratory out of the usual ones.
@@ -166,7 +166,7 @@ pub fn summary(registry: &Registry, run: &Path) -> anyhow::Result<RunSummary> {
 pub fn compare(
     registry: &Registry,
     runs: &[PathBuf],
-    wanted: &Wanted<'_>,
+    wanted: &CompareOptions<'_>,
 ) -> anyhow::Result<Compared> {
     commands::compare::compared(registry, runs, wanted)
 }

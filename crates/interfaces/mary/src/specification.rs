@@ -45,7 +45,7 @@ pub fn of_models(
 ) -> anyhow::Result<RunSpec> {
     let options = RunOptions {
         models: args.model.clone(),
-        device: args.device.clone(),
+        device: Some(args.device.clone()),
         dtype: args.dtype.clone(),
         threads: args.threads,
         max_connections: args.max_connections,

@@ -225,7 +225,7 @@ impl<'lab> PreparedRun<'lab> {
         Ok(other)
     }
 
-    /// What was specified.
+    /// What is run, as it was specified.
     pub fn spec(&self) -> &RunSpec {
         &self.spec
     }

@@ -7,7 +7,7 @@ use mary_contract::{Cache, Key, Reply, StoreError};
 use mary_store::{Label, PaidAnswers, ResponseCache};
 
 use crate::RunError;
-use crate::asking::make_folder;
+use crate::error::make_folder;
 use crate::spending::SharedBook;
 
 /// Where answers are looked up and kept.

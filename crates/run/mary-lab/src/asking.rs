@@ -1,7 +1,7 @@
 //! Opening one model after the other and asking it everything that is not answered yet.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use crate::engine::EngineError;
@@ -14,6 +14,7 @@ use mary_store::{FinishedIds, Label, PaidAnswers, Recorder, RunFolder};
 
 use crate::admission::open_model;
 use crate::answers::Answers;
+use crate::error::make_folder;
 use crate::spending::Spending;
 use crate::{Both, LoadAhead, PreparedRun, RunError, batch};
 
@@ -310,12 +311,4 @@ fn answered_parts(folder: &RunFolder) -> Result<Parts, RunError> {
         }
     }
     Ok(parts)
-}
-
-pub(crate) fn make_folder(path: &Path, message: &str) -> Result<(), RunError> {
-    std::fs::create_dir_all(path).map_err(|source| RunError::Folder {
-        path: path.to_owned(),
-        message: message.to_owned(),
-        source,
-    })
 }

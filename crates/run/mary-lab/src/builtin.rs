@@ -77,9 +77,11 @@ pub fn checkpoint(model: &ModelRef) -> Result<Checkpoint, ModelError> {
 }
 
 fn weights(model: &ModelRef) -> Result<&'static [u8], ModelError> {
+    // Everything there is lies in the binary: another name is a mistake of whoever typed it, not something
+    // that could be fetched.
     if model.name != "nano" {
         let message = format!("no built-in model is called `{}`", model.name);
-        return Err(ModelError::new(ErrorKind::NotFound, message).hint("there is builtin/nano"));
+        return Err(ModelError::new(ErrorKind::BadRequest, message).hint("there is builtin/nano"));
     }
     let wanted = match &model.revision {
         None => NANO.last(),
@@ -91,7 +93,7 @@ fn weights(model: &ModelRef) -> Result<&'static [u8], ModelError> {
         let known = revisions().collect::<Vec<_>>().join(", ");
         let message = format!("{model} is not among the checkpoints kept");
         return Err(
-            ModelError::new(ErrorKind::NotFound, message).hint(format!("there are {known}"))
+            ModelError::new(ErrorKind::BadRequest, message).hint(format!("there are {known}"))
         );
     };
     Ok(safetensors)

@@ -1,6 +1,6 @@
 //! Errors of runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::engine::EngineError;
 use mary_contract::{ModelError, StoreError};
@@ -71,4 +71,13 @@ impl RunError {
             _ => None,
         }
     }
+}
+
+/// Makes a folder; the message says what it is for.
+pub(crate) fn make_folder(path: &Path, message: &str) -> Result<(), RunError> {
+    std::fs::create_dir_all(path).map_err(|source| RunError::Folder {
+        path: path.to_owned(),
+        message: message.to_owned(),
+        source,
+    })
 }

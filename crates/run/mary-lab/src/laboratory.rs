@@ -30,14 +30,14 @@ impl Laboratory {
         }
     }
 
-    /// With these tasks.
+    /// With these tasks, in place of those it had.
     #[must_use]
     pub fn tasks(mut self, tasks: Registry) -> Self {
         self.tasks = tasks;
         self
     }
 
-    /// With these models.
+    /// With these providers of models, beside those it has.
     #[must_use]
     pub fn providers(mut self, providers: impl IntoIterator<Item = Box<dyn Provider>>) -> Self {
         self.providers.extend(providers);

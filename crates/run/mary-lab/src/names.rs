@@ -1,6 +1,13 @@
 //! Names with wildcards, and the nearest known name for one that is not known.
 
 /// Whether `name` fits `pattern`, in which `*` stands for any run of characters and `?` for one.
+///
+/// ```
+/// use mary_lab::names::{nearest, wildcard};
+///
+/// assert!(wildcard("*/spelled-*", "htest/spelled-math") && !wildcard("htest", "htest/rhyme"));
+/// assert_eq!(nearest("ryhme", ["htest/rhyme", "htest/palindrome"]), ["htest/rhyme"]);
+/// ```
 pub fn wildcard(pattern: &str, name: &str) -> bool {
     let (p, n): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut i, mut j) = (0, 0);

@@ -42,7 +42,7 @@ fn unclear<T>(message: impl Into<String>) -> Result<T, RunError> {
 /// assert!(left_out.is_empty());
 /// # Ok::<(), mary_lab::RunError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunOptions {
     /// Models as `provider/name[@revision]`, with a label before them where one is wanted
@@ -56,9 +56,9 @@ pub struct RunOptions {
     /// Items of each task: a count or a share.
     #[serde(deserialize_with = "limit")]
     pub limit: Option<Limit>,
-    /// Times every item is asked.
+    /// Times every item is asked; once where nothing is said.
     #[serde(alias = "epochs", alias = "repeats")]
-    pub trials: u32,
+    pub trials: Option<u32>,
     /// Seed of everything random.
     pub seed: u64,
     /// Task settings by name; each goes to the tasks that have it.
@@ -69,8 +69,8 @@ pub struct RunOptions {
     pub apply_chat_template: bool,
     /// A model that reads answers; `self` for the model itself.
     pub judge: Option<String>,
-    /// `cpu`, or `cuda:N` in builds with CUDA.
-    pub device: String,
+    /// `cpu`, which is meant where nothing is said, or `cuda:N` in builds with CUDA.
+    pub device: Option<String>,
     /// Number type of local models: `f32`, `bf16`, `f16`, or `16` for whichever of these two is safe.
     pub dtype: Option<String>,
     /// CPU threads; all where nothing is said.
@@ -100,35 +100,6 @@ pub struct RunOptions {
     pub strict: bool,
     /// Whether the cache of answers is neither used nor filled.
     pub no_cache: bool,
-}
-
-impl Default for RunOptions {
-    fn default() -> Self {
-        Self {
-            models: Vec::new(),
-            tasks: Vec::new(),
-            shots: None,
-            limit: None,
-            trials: 1,
-            seed: 0,
-            set: Vec::new(),
-            apply_chat_template: false,
-            judge: None,
-            device: "cpu".to_owned(),
-            dtype: None,
-            threads: None,
-            batch_size: None,
-            max_connections: None,
-            base_url: None,
-            model_arg: Vec::new(),
-            adapter: None,
-            merged: None,
-            budget: None,
-            batch: false,
-            strict: false,
-            no_cache: false,
-        }
-    }
 }
 
 /// A count or a share, as a number or as text.
@@ -238,7 +209,8 @@ impl RunOptions {
         if self.threads == Some(0) {
             return unclear("--threads 0: at least one thread is needed");
         }
-        if self.trials == 0 || self.trials > MOST_TRIALS {
+        let trials = self.trials.unwrap_or(1);
+        if trials == 0 || trials > MOST_TRIALS {
             return unclear(format!("an item is asked 1 to {MOST_TRIALS} times"));
         }
         if let Some(budget) = self.budget.filter(|b| !(b.is_finite() && *b >= 0.0)) {
@@ -254,7 +226,7 @@ impl RunOptions {
                 .transpose()?
                 .unwrap_or_default(),
             tasks,
-            trials: self.trials,
+            trials,
             seed: self.seed,
             opening: Opening {
                 dtype: self.dtype.clone(),
@@ -262,7 +234,7 @@ impl RunOptions {
                 args: model_args.into_iter().collect(),
             },
             execution: Execution {
-                device: Some(self.device.clone()),
+                device: self.device.clone().or_else(|| Some("cpu".to_owned())),
                 threads: self.threads,
                 batch_size: self.batch_size,
                 max_connections: self.max_connections,

@@ -15,7 +15,7 @@ use crate::{PreparedRun, RunError};
 pub struct RunPart {
     /// The model, by its full name.
     pub model: String,
-    /// The task.
+    /// The id of the task.
     pub task: String,
     /// Samples of it, answered or not.
     pub samples: usize,
@@ -67,12 +67,12 @@ impl<'lab> Run<'lab> {
         self
     }
 
-    /// Where it is.
+    /// The run folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// What was specified.
+    /// What is run, as it was specified.
     pub fn spec(&self) -> &crate::RunSpec {
         &self.prepared.spec
     }

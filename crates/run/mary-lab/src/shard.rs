@@ -16,7 +16,18 @@ use serde::{Deserialize, Serialize};
 /// shard may move, so that it stays within a tenth of its estimate.
 const SLACK: f64 = 0.04;
 
-/// One of several parts of a piece of work.
+/// One of several parts of a piece of work, counted from 0.
+///
+/// ```
+/// use mary_lab::{Shard, ShardChoice};
+///
+/// let choice: ShardChoice = "3/16".parse()?;
+/// assert_eq!(choice.resolve(|_| None)?, Shard { index: 3, of: 16 });
+/// // In a Slurm array the engine says which.
+/// let slurm = |name: &str| (name == "SLURM_ARRAY_TASK_ID").then(|| "5".to_owned());
+/// assert_eq!("/16".parse::<ShardChoice>()?.resolve(slurm)?.index, 5);
+/// # Ok::<(), mary_lab::ShardError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Shard {
     /// Which, from 0.
@@ -160,6 +171,10 @@ pub fn cut(costs: &[u64], bonds: &[u32], n: usize) -> Vec<Range<usize>> {
 
 /// Deals pieces that share nothing out to `n` shards, the largest first, each to the shard that has
 /// least; the pieces of a shard come in their order.
+///
+/// ```
+/// assert_eq!(mary_lab::deal(&[12, 1, 1, 1, 7, 2], 3), [vec![0], vec![4], vec![1, 2, 3, 5]]);
+/// ```
 pub fn deal(costs: &[u64], n: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..costs.len()).collect();
     order.sort_by_key(|&place| (std::cmp::Reverse(costs.get(place).copied()), place));

@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use mary_contract::RunManifest;
 use mary_store::{Holder, RunFolder, ShardPlace, ShardStatus};
 
+use crate::cluster::progress::now;
 use crate::{PreparedRun, Run, RunError, Shard};
 
 impl<'lab> PreparedRun<'lab> {
@@ -118,11 +118,4 @@ fn places(manifest: &RunManifest, model: &str, task: &str) -> Option<(usize, usi
         .position(|m| m.model.to_string() == model)?;
     let task = manifest.tasks.iter().position(|t| t.id == task)?;
     Some((model, task))
-}
-
-/// Seconds since 1970.
-fn now() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
 }

@@ -11,20 +11,30 @@ use serde::{Deserialize, Serialize};
 /// Everything that is decided before the first question.
 ///
 /// All but [`RunSpec::execution`] decides the answers and names the run's folder.
+///
+/// ```
+/// use mary_lab::{RunSpec, TaskChoice};
+///
+/// let mut spec = RunSpec::new("builtin/nano".parse()?, [TaskChoice::new("htest/rhyme")]);
+/// spec.execution.threads = Some(2);
+/// let json = serde_json::to_string(&spec)?;
+/// assert_eq!(serde_json::from_str::<RunSpec>(&json)?, spec);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunSpec {
-    /// The models under study.
+    /// The models under study; each is asked everything.
     pub subjects: Vec<ModelRef>,
-    /// Who reads answers.
+    /// Who reads answers, where a task wants a second model for that.
     #[serde(default)]
     pub judge: JudgeChoice,
-    /// The tasks.
+    /// The tasks, in the order in which they are asked.
     pub tasks: Vec<TaskChoice>,
     /// Times every item is asked.
     #[serde(default = "once")]
     pub trials: u32,
-    /// Seed of everything.
+    /// Seed of items, draws and limits.
     #[serde(default)]
     pub seed: u64,
     /// How models are opened, where that changes their answers.
@@ -58,12 +68,12 @@ fn once() -> u32 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskChoice {
-    /// `family/task`.
+    /// `family/task`, as the registry has it.
     pub id: String,
-    /// Its settings.
+    /// Shots, form, seed and parameters.
     #[serde(default)]
     pub settings: TaskSettings,
-    /// How many items.
+    /// How many items are asked; all where nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
 }
@@ -88,7 +98,7 @@ pub struct Opening {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Execution {
-    /// `cpu`, `cuda:0`, …
+    /// Where local models are computed: `cpu`, `cuda:0`, …
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     /// CPU threads; absent means all.

@@ -1,6 +1,7 @@
 //! What the weights of a checkpoint are, without loading them: hashes, shapes, tokenizer, and a sketch
 //! from which checkpoints of one training run know each other.
 
+use half::{bf16, f16};
 use mary_contract::{ModelError, ModelRef};
 use mary_weights::{Checkpoint, TensorType, locate};
 use serde::{Deserialize, Serialize};
@@ -161,21 +162,9 @@ fn samples(bytes: &[u8], dtype: TensorType, numbers: usize) -> Vec<f32> {
 fn number(bytes: &[u8], dtype: TensorType) -> Option<f32> {
     match (dtype, bytes) {
         (TensorType::F32, &[a, b, c, d]) => Some(f32::from_le_bytes([a, b, c, d])),
-        (TensorType::BF16, &[a, b]) => Some(f32::from_le_bytes([0, 0, a, b])),
-        (TensorType::F16, &[a, b]) => Some(half(u16::from_le_bytes([a, b]))),
+        (TensorType::BF16, &[a, b]) => Some(bf16::from_le_bytes([a, b]).to_f32()),
+        (TensorType::F16, &[a, b]) => Some(f16::from_le_bytes([a, b]).to_f32()),
         _ => None,
-    }
-}
-
-/// IEEE 754 half precision.
-fn half(bits: u16) -> f32 {
-    let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
-    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f32::from(bits & 0x3ff));
-    sign * match exponent {
-        0 => fraction * 2f32.powi(-24),
-        31 if fraction == 0.0 => f32::INFINITY,
-        31 => f32::NAN,
-        e => (1.0 + fraction / 1024.0) * 2f32.powi(e - 15),
     }
 }
 
@@ -217,19 +206,6 @@ pub fn shared(a: &Inspection, b: &Inspection) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn half_precision_is_read() {
-        for (bits, value) in [
-            (0x3c00, 1.0),
-            (0xc000, -2.0),
-            (0x0001, 5.960_464_5e-8),
-            (0x7bff, 65504.0),
-        ] {
-            assert_eq!(half(bits), value);
-        }
-        assert!(half(0x7c01).is_nan());
-    }
 
     #[test]
     fn checkpoints_of_one_training_run_know_each_other() {

@@ -10,6 +10,9 @@ use crate::checkpoints::{Sweep, members};
 use crate::options::BUILTIN;
 use crate::{DEFAULT_MODEL, Laboratory, LeftOut, RunError, RunOptions, fit_to_models};
 
+/// Room for checkpoints from the hub where nothing is said.
+const DISK_LIMIT: u64 = 40_000_000_000;
+
 /// Which checkpoints are swept and what each is asked, before names are looked up.
 ///
 /// ```
@@ -26,36 +29,24 @@ use crate::{DEFAULT_MODEL, Laboratory, LeftOut, RunError, RunOptions, fit_to_mod
 /// assert_eq!(steps, ["step64", "step128", "step256"]);
 /// # Ok::<(), mary_lab::RunError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SweepOptions {
     /// Models with checkpoints: a hub id, a folder of checkpoints, or `builtin/nano`, which is meant where
     /// none is named.
     pub models: Vec<String>,
-    /// `all`, names (`step512`, or 512 for short), or ranges (`step1..step512`).
+    /// `all`, which is meant where none is named, names (`step512`, or 512 for short), or ranges
+    /// (`step1..step512`).
     pub revisions: Vec<String>,
     /// A table of the checkpoints there are, in place of the hub's list or the names in the folder.
     pub checkpoints: Option<PathBuf>,
     /// Tokens of one training step, where neither family nor names tell.
     pub tokens_per_step: Option<u64>,
-    /// Bytes of checkpoints fetched from the hub that may lie on the disk.
+    /// Bytes of checkpoints fetched from the hub that may lie on the disk; 40 GB where nothing is said.
     #[serde(deserialize_with = "bytes")]
-    pub disk_limit: u64,
+    pub disk_limit: Option<u64>,
     /// What every checkpoint is asked. Its models do not count where some are named above.
     pub run: RunOptions,
-}
-
-impl Default for SweepOptions {
-    fn default() -> Self {
-        Self {
-            models: Vec::new(),
-            revisions: vec!["all".to_owned()],
-            checkpoints: None,
-            tokens_per_step: None,
-            disk_limit: 40_000_000_000,
-            run: RunOptions::default(),
-        }
-    }
 }
 
 impl SweepOptions {
@@ -72,12 +63,12 @@ impl SweepOptions {
         }
         let table = self.checkpoints.as_deref();
         let table = table.map(series::read_table).transpose()?;
-        let members = members(
-            &models,
-            &self.revisions,
-            self.tokens_per_step,
-            table.as_deref(),
-        )?;
+        let all = ["all".to_owned()];
+        let revisions = match self.revisions.as_slice() {
+            [] => &all,
+            some => some,
+        };
+        let members = members(&models, revisions, self.tokens_per_step, table.as_deref())?;
         let (mut spec, left) = self.run.specify(lab)?;
         let builtin = |m: &String| m.split('/').next() == Some(BUILTIN);
         fit_to_models(lab.registry(), &mut spec.tasks, models.iter().all(builtin));
@@ -97,7 +88,7 @@ impl SweepOptions {
             lab,
             spec,
             members,
-            disk_limit: self.disk_limit,
+            disk_limit: self.disk_limit.unwrap_or(DISK_LIMIT),
             shard: None,
         };
         Ok((sweep, left))
@@ -128,10 +119,10 @@ pub fn read_bytes(text: &str) -> Result<u64, String> {
     }
 }
 
-fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     let said = match serde_json::Value::deserialize(from)? {
         serde_json::Value::String(text) => text,
         number => number.to_string(),
     };
-    read_bytes(&said).map_err(D::Error::custom)
+    read_bytes(&said).map(Some).map_err(D::Error::custom)
 }

@@ -2,20 +2,17 @@
 //! has one line for each checkpoint that came to its end. A torn last line (a kill) is left out; the
 //! checkpoint it was about is done again, from its own log.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::Shard;
 use mary_contract::StoreError;
-use mary_platform::{append_plain, read_plain_text, replace_file};
+use mary_platform::replace_file;
 use mary_store::ShardPlace;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoints::inspect::Inspection;
 use crate::checkpoints::members::Member;
-
-/// Bytes of the list of checkpoints, at most.
-const LARGEST: u64 = 256 << 20;
+use crate::jsonl::{self, at};
 
 /// The end of a checkpoint's story.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,14 +20,14 @@ const LARGEST: u64 = 256 << 20;
 pub enum Ending {
     /// It was run; the folder's name below `runs/`.
     Run {
-        /// The run folder.
+        /// The name of the run folder below `runs/`.
         folder: String,
-        /// Every sample is there.
+        /// Whether every sample is there.
         complete: bool,
     },
     /// It could not be read or loaded.
     Unreadable {
-        /// What was said.
+        /// Why, as the model's provider said it.
         message: String,
     },
 }
@@ -44,18 +41,18 @@ pub struct Record {
     pub size: String,
     /// `step512`.
     pub revision: String,
-    /// Training step.
+    /// Training step, where the name says one.
     pub step: Option<u64>,
-    /// Tokens seen.
+    /// Tokens seen by then, where that is known.
     pub tokens: Option<u64>,
     /// What its files hold, where they could be read.
     pub inspection: Option<Inspection>,
-    /// How it ended.
+    /// Whether it was run, and how that ended.
     pub ending: Ending,
 }
 
 impl Record {
-    /// A record of a checkpoint.
+    /// The record of a checkpoint that came to its end.
     pub fn new(member: &Member, inspection: Option<Inspection>, ending: Ending) -> Self {
         Self {
             model: member.model.to_string(),
@@ -98,7 +95,7 @@ impl State {
     /// Opens or makes the folder; `about` is kept in `sweep.json` for people.
     pub fn open(path: &Path, about: &serde_json::Value) -> Result<Self, StoreError> {
         let runs = path.join("runs");
-        std::fs::create_dir_all(&runs).map_err(|e| io(&runs, e))?;
+        std::fs::create_dir_all(&runs).map_err(at(&runs))?;
         let file = path.join("sweep.json");
         if !file.exists() {
             write_whole(&file, &format!("{about:#}\n"))?;
@@ -119,7 +116,7 @@ impl State {
     /// From now on this process writes into the folder of its shard.
     pub fn as_shard(mut self, shard: Shard) -> Result<Self, StoreError> {
         let place = ShardPlace::new(&self.path, shard.index, shard.of);
-        std::fs::create_dir_all(&place.path).map_err(|e| io(&place.path, e))?;
+        std::fs::create_dir_all(&place.path).map_err(at(&place.path))?;
         self.read(&place.path, true)?;
         self.own = place.path;
         Ok(self)
@@ -148,34 +145,23 @@ impl State {
     /// Reads a list of records; where it is ours to write, a torn end is cut off.
     fn read(&mut self, folder: &Path, ours: bool) -> Result<(), StoreError> {
         let log = folder.join(LOG);
-        let text = match read_plain_text(&log, LARGEST) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            other => other.map_err(|e| io(&log, e))?,
-        };
-        let whole: Vec<&str> = text
-            .split_inclusive('\n')
-            .filter(|l| l.ends_with('\n'))
-            .collect();
-        for (index, line) in whole.iter().enumerate() {
-            let record: Record = serde_json::from_str(line).map_err(|e| StoreError::Corrupt {
-                path: log.clone(),
-                line: index + 1,
-                message: format!("expected the record of a checkpoint as JSON, found: {e}"),
-                hint: "delete the line to do its checkpoint again".into(),
-            })?;
+        let hint = "delete the line to do its checkpoint again";
+        let records: Vec<Record> = jsonl::read(&log, "the record of a checkpoint", hint)?;
+        for record in records {
             // A checkpoint that one shard finished is finished, whatever another said of it.
             let finished = |r: &Record| r.model == record.model && r.is_final();
             if record.is_final() || !self.records.iter().any(finished) {
                 self.take(record);
             }
         }
-        if ours && whole.concat().len() < text.len() {
+        let (whole, length) = jsonl::lines(&log)?;
+        if ours && whole.concat().len() < length {
             write_whole(&log, &whole.concat())?;
         }
         Ok(())
     }
 
-    /// Where it is.
+    /// The folder of the sweep.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -205,14 +191,7 @@ impl State {
 
     /// Keeps the end of a checkpoint.
     pub fn keep(&mut self, record: Record) -> Result<(), StoreError> {
-        let path = self.own.join(LOG);
-        let append = || -> std::io::Result<()> {
-            let mut file = append_plain(&path)?;
-            let line = serde_json::to_string(&record)? + "\n";
-            file.write_all(line.as_bytes())?;
-            file.sync_data()
-        };
-        append().map_err(|e| io(&path, e))?;
+        jsonl::append(&self.own.join(LOG), &record)?;
         self.take(record);
         Ok(())
     }
@@ -235,14 +214,7 @@ impl State {
 }
 
 fn write_whole(path: &Path, text: &str) -> Result<(), StoreError> {
-    replace_file(path, text.as_bytes()).map_err(|e| io(path, e))
-}
-
-fn io(path: &Path, source: std::io::Error) -> StoreError {
-    StoreError::Io {
-        path: path.to_owned(),
-        source,
-    }
+    replace_file(path, text.as_bytes()).map_err(at(path))
 }
 
 #[cfg(test)]

@@ -8,14 +8,11 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use mary_contract::StoreError;
-use mary_platform::read_plain_text;
 use mary_store::{RunFolder, ShardEnd, ShardPlace, ShardStatus};
 use serde::Serialize;
 
 use crate::cluster::Submissions;
-
-/// Bytes of a sweep's list of checkpoints, at most.
-const LARGEST_LIST: u64 = 256 << 20;
+use crate::jsonl;
 
 /// What a shard is doing or waiting for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -44,18 +41,18 @@ impl Standing {
     }
 }
 
-/// A shard's progress.
+/// How far a shard is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ShardProgress {
-    /// Which, from 0.
+    /// Its number, from 0.
     pub index: usize,
-    /// Of how many.
+    /// How many shards there are.
     pub of: usize,
     /// Samples or checkpoints it has, once it has begun.
     pub planned: Option<usize>,
-    /// How many are answered.
+    /// How many of them are answered.
     pub done: usize,
-    /// How many failed.
+    /// How many of them failed.
     pub failed: usize,
     /// How many a second since it was started last.
     pub rate: Option<f64>,
@@ -168,11 +165,11 @@ fn counts(place: &ShardPlace) -> Result<(usize, usize), StoreError> {
         return Ok((finished.len() - finished.failed(), finished.failed()));
     }
     let list = place.path.join("checkpoints.jsonl");
-    let text = read_plain_text(&list, LARGEST_LIST).unwrap_or_default();
+    let (lines, _) = jsonl::lines(&list).unwrap_or_default();
     let mut whole: BTreeSet<String> = BTreeSet::new();
     let mut broken: BTreeSet<String> = BTreeSet::new();
-    for line in text.split_inclusive('\n').filter(|l| l.ends_with('\n')) {
-        let Ok(record) = serde_json::from_str::<serde_json::Value>(line) else {
+    for line in lines {
+        let Ok(record) = serde_json::from_str::<serde_json::Value>(&line) else {
             continue;
         };
         let model = record["model"].as_str().unwrap_or_default().to_owned();

@@ -9,11 +9,11 @@ use crate::engine::EngineError;
 /// Who reads answers, where a task wants a second model for that.
 #[derive(Debug, Clone, Copy)]
 pub enum Judge<'a> {
-    /// Nobody.
+    /// There is no judge.
     Nobody,
-    /// Every model under study its own.
+    /// Every model under study reads its own answers.
     Subject,
-    /// Another model.
+    /// Another model reads the answers of all.
     Model(&'a ModelCard),
 }
 
@@ -30,9 +30,9 @@ const JUDGING: Needs = Needs {
 /// One model and one task that do not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
-    /// The model.
+    /// The full name of the model.
     pub model: String,
-    /// The task.
+    /// The id of the task.
     pub task: String,
     /// What is missing, in words.
     pub missing: Vec<&'static str>,

@@ -3,32 +3,23 @@
 use mary_contract::{ModelError, StoreError, TaskError};
 use thiserror::Error;
 
-/// Why a run could not start or go on.
+/// Why a run could not start or go on. `task` and `item` are ids.
 #[derive(Debug, Error)]
+#[allow(missing_docs)]
 pub enum EngineError {
     /// The task's items cannot be had.
     #[error("{}", named(task, source))]
     Task {
-        /// Which task.
         task: String,
-        /// Why.
         #[source]
         source: TaskError,
     },
     /// Two items carry one id, so that results could not be told apart.
     #[error("{task}: two items are called `{item}`; ids must be unique within a task")]
-    DuplicateItem {
-        /// Which task.
-        task: String,
-        /// Which id.
-        item: String,
-    },
+    DuplicateItem { task: String, item: String },
     /// There is nothing to ask.
     #[error("{task}: the set is empty, so there is nothing to run")]
-    Empty {
-        /// Which task.
-        task: String,
-    },
+    Empty { task: String },
     /// The model cannot do what the task needs.
     #[error("{0}")]
     Refused(String),

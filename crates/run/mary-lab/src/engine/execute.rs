@@ -64,27 +64,27 @@ impl<'a> Participants<'a> {
 
 /// One model on one task.
 pub struct Execution<'a> {
-    /// Who answers.
+    /// Who answers: the subject, and a judge where there is one.
     pub participants: Participants<'a>,
-    /// What is asked.
+    /// The task that is asked.
     pub task: &'a dyn Task,
-    /// How.
+    /// Its settings.
     pub settings: &'a TaskSettings,
     /// Where upstream files are.
     pub data: &'a dyn DataSource,
-    /// Which items.
+    /// Which of its items are asked.
     pub survey: &'a Survey,
     /// Times each item is asked.
     pub trials: u32,
-    /// Seed of the run.
+    /// Seed of sampled answers.
     pub seed: u64,
     /// Whether an item's trial is already in the log.
     pub finished: &'a dyn Fn(&str, u32) -> bool,
-    /// How many are.
+    /// How many are, of those that are planned.
     pub already: usize,
-    /// Set by an interrupt.
+    /// Set by whoever interrupts the run.
     pub stop: &'a AtomicBool,
-    /// How much at once.
+    /// How much is on its way at once.
     pub pace: Pace,
 }
 

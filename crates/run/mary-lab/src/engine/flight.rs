@@ -8,9 +8,7 @@ use mary_contract::{Ask, Exchange, Item, Key, ModelError, Reply, Request, Ticket
 pub struct Pending {
     /// The item, its questions moved to `asked`.
     pub item: Item,
-    /// From 0.
     pub trial: u32,
-    /// Questions in order.
     pub asked: Vec<(Key, Ask)>,
     /// Answers at the same places.
     pub answers: Vec<Option<Result<Reply, ModelError>>>,
@@ -82,7 +80,6 @@ impl Pending {
     }
 }
 
-/// Everything on its way.
 #[derive(Debug, Default)]
 pub struct Flight {
     pending: AHashMap<u64, Pending>,
@@ -94,7 +91,6 @@ pub struct Flight {
 }
 
 impl Flight {
-    /// Items on their way.
     pub fn len(&self) -> usize {
         self.pending.len()
     }
@@ -104,7 +100,6 @@ impl Flight {
         self.weight
     }
 
-    /// Takes an item in.
     pub fn admit(&mut self, pending: Pending) -> u64 {
         let slot = self.next_item;
         self.next_item += 1;
@@ -113,17 +108,14 @@ impl Flight {
         slot
     }
 
-    /// The item in a slot.
     pub fn get_mut(&mut self, slot: u64) -> Option<&mut Pending> {
         self.pending.get_mut(&slot)
     }
 
-    /// The item in a slot.
     pub fn get(&self, slot: u64) -> Option<&Pending> {
         self.pending.get(&slot)
     }
 
-    /// Takes an item out.
     pub fn land(&mut self, slot: u64) -> Option<Pending> {
         let pending = self.pending.remove(&slot)?;
         self.weight = self.weight.saturating_sub(pending.weight);
@@ -136,7 +128,6 @@ impl Flight {
         self.pending.insert(slot, pending);
     }
 
-    /// The question behind a ticket.
     pub fn peek(&self, ticket: Ticket) -> Option<&Ask> {
         let (slot, place) = self.tickets.get(&ticket)?;
         self.pending

@@ -138,13 +138,13 @@ pub(crate) fn text(
         None => {
             let there: Vec<&str> = row.columns.keys().map(String::as_str).collect();
             let hint = absent(row, name).map_or_else(String::new, |hint| format!("\nhint: {hint}"));
-            Err(material.wrong(
-                row.line,
-                format!(
-                    "there is no column `{name}`; the row has: {}{hint}",
-                    there.join(", ")
-                ),
-            ))
+            let message = format!(
+                "there is no column `{name}`; the row has: {}{hint}",
+                there.join(", ")
+            );
+            // The file is in order: whoever named the column was mistaken.
+            let named = material.wrong(row.line, message).to_string();
+            Err(TaskError::Setting(named))
         }
     }
 }

@@ -17,18 +17,18 @@ use serde_json::{Map, Value};
 /// How a table is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Comma-separated, with a head.
+    /// Comma-separated values below a line of names.
     Csv,
-    /// Tab-separated, with a head.
+    /// Tab-separated values below a line of names.
     Tsv,
-    /// One JSON object a line.
+    /// One JSON object a line, with the names as keys.
     Jsonl,
     /// Columns with types, compressed.
     Parquet,
 }
 
 impl Form {
-    /// By a file's ending.
+    /// The form that a file's ending stands for.
     pub fn of_ending(ending: &str) -> Option<Self> {
         match ending.to_ascii_lowercase().as_str() {
             "csv" => Some(Self::Csv),
@@ -39,7 +39,7 @@ impl Form {
         }
     }
 
-    /// The ending of its files.
+    /// The usual ending of its files, without the dot.
     pub fn ending(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -53,56 +53,18 @@ impl Form {
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
-    /// Words.
+    /// UTF-8 text.
     Text,
     /// A 64-bit floating-point number.
     Number,
     /// A 64-bit whole number.
     Count,
-    /// True or false.
+    /// True or false, as one bit.
     Flag,
 }
 
-/// One value, or none.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Cell {
-    /// No value.
-    Nothing,
-    /// Words.
-    Text(String),
-    /// A number.
-    Number(f64),
-    /// A whole number.
-    Count(i64),
-    /// True or false.
-    Flag(bool),
-}
-
-impl From<&str> for Cell {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
-
-impl From<Option<f64>> for Cell {
-    fn from(number: Option<f64>) -> Self {
-        number
-            .filter(|n| n.is_finite())
-            .map_or(Self::Nothing, Self::Number)
-    }
-}
-
-impl From<f64> for Cell {
-    fn from(number: f64) -> Self {
-        Some(number).into()
-    }
-}
-
-impl From<usize> for Cell {
-    fn from(n: usize) -> Self {
-        Self::Count(i64::try_from(n).unwrap_or(i64::MAX))
-    }
-}
+/// One value; null where there is none. Numbers that are not finite become null.
+pub type Cell = Value;
 
 /// Names and types of columns.
 pub type Head = Vec<(String, Type)>;
@@ -130,7 +92,21 @@ fn broken(error: ParquetError) -> io::Error {
 }
 
 impl<W: Write + Send> Writer<W> {
-    /// Begins a table.
+    /// Begins a table with these columns.
+    ///
+    /// ```
+    /// use mary_lab::texts::table::{Form, Type, Writer};
+    ///
+    /// let mut bytes = Vec::new();
+    /// let head = vec![("id".to_owned(), Type::Text), ("logprob".to_owned(), Type::Number)];
+    /// let mut table = Writer::new(Form::Csv, head, &mut bytes)?;
+    /// table.row(vec!["a".into(), (-1.5).into()])?;
+    /// table.row(vec!["=b".into(), f64::NAN.into()])?;
+    /// table.finish()?;
+    /// // What is not a number is empty, and no spreadsheet takes a text for a formula.
+    /// assert_eq!(String::from_utf8_lossy(&bytes), "id,logprob\na,-1.5\n'=b,\n");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn new(form: Form, head: Head, to: W) -> io::Result<Self> {
         let out = match form {
             Form::Csv | Form::Tsv => {
@@ -146,14 +122,9 @@ impl<W: Write + Send> Writer<W> {
             }
             Form::Jsonl => Out::Lines(to),
             Form::Parquet => {
-                let properties = WriterProperties::builder()
-                    .set_compression(Compression::GZIP(GzipLevel::default()))
-                    .set_created_by(format!("mary {}", env!("CARGO_PKG_VERSION")))
-                    .build();
-                let schema = parse_message_type(&schema(&head)).map_err(broken)?;
-                let out = SerializedFileWriter::new(to, Arc::new(schema), Arc::new(properties));
+                let out = parquet_file(&schema(&head), to).map_err(broken)?;
                 Out::Columns {
-                    out: Box::new(out.map_err(broken)?),
+                    out: Box::new(out),
                     rows: Vec::new(),
                 }
             }
@@ -171,7 +142,7 @@ impl<W: Write + Send> Writer<W> {
             Out::Lines(out) => {
                 let pairs = self.head.iter().zip(cells);
                 let object: Map<String, Value> = pairs
-                    .map(|((name, _), cell)| (name.clone(), value(cell)))
+                    .map(|((name, _), cell)| (name.clone(), cell))
                     .collect();
                 serde_json::to_writer(&mut *out, &object)?;
                 out.write_all(b"\n")
@@ -186,7 +157,7 @@ impl<W: Write + Send> Writer<W> {
         }
     }
 
-    /// Ends the table.
+    /// Writes what is held back and flushes.
     pub fn finish(self) -> io::Result<()> {
         match self.out {
             Out::Fields(mut out) => out.flush(),
@@ -203,21 +174,14 @@ impl<W: Write + Send> Writer<W> {
 /// A cell for spreadsheets and R: numbers as they round-trip, text that no spreadsheet executes.
 fn written(cell: Cell) -> String {
     match cell {
-        Cell::Nothing => String::new(),
-        Cell::Text(text) => for_spreadsheet(&text).into_owned(),
-        Cell::Number(number) => number.to_string(),
-        Cell::Count(n) => n.to_string(),
-        Cell::Flag(flag) => flag.to_string(),
-    }
-}
-
-fn value(cell: Cell) -> Value {
-    match cell {
-        Cell::Nothing => Value::Null,
-        Cell::Text(text) => text.into(),
-        Cell::Number(number) => number.into(),
-        Cell::Count(n) => n.into(),
-        Cell::Flag(flag) => flag.into(),
+        Value::Null => String::new(),
+        Value::String(text) => for_spreadsheet(&text).into_owned(),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            // A floating-point number without a fraction is written without one.
+            (None, Some(number)) => number.to_string(),
+            _ => number.to_string(),
+        },
+        other => other.to_string(),
     }
 }
 
@@ -242,6 +206,19 @@ fn schema(head: &Head) -> String {
     text
 }
 
+/// Begins a compressed Parquet file of this schema.
+pub(crate) fn parquet_file<W: Write + Send>(
+    schema: &str,
+    to: W,
+) -> Result<SerializedFileWriter<W>, ParquetError> {
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::GZIP(GzipLevel::default()))
+        .set_created_by(format!("mary {}", env!("CARGO_PKG_VERSION")))
+        .build();
+    let schema = Arc::new(parse_message_type(schema)?);
+    SerializedFileWriter::new(to, schema, Arc::new(properties))
+}
+
 fn group<W: Write + Send>(
     out: &mut SerializedFileWriter<W>,
     head: &Head,
@@ -264,49 +241,24 @@ fn group<W: Write + Send>(
         let Some(mut writer) = group.next_column()? else {
             return Err(ParquetError::General("the form has fewer columns".into()));
         };
-        let there: Vec<i16> = cells
-            .iter()
-            .map(|c| i16::from(*c != Cell::Nothing))
-            .collect();
+        let there = cells.iter().map(|cell| i16::from(!cell.is_null()));
+        let there: Vec<i16> = there.collect();
         match writer.untyped() {
             ColumnWriter::ByteArrayColumnWriter(w) => {
-                let texts: Vec<ByteArray> = cells
-                    .into_iter()
-                    .filter_map(|c| match c {
-                        Cell::Text(text) => Some(ByteArray::from(text.into_bytes())),
-                        _ => None,
-                    })
-                    .collect();
+                let texts = cells.iter().filter_map(Value::as_str);
+                let texts: Vec<ByteArray> = texts.map(ByteArray::from).collect();
                 w.write_batch(&texts, Some(&there), None)?;
             }
             ColumnWriter::DoubleColumnWriter(w) => {
-                let numbers: Vec<f64> = cells
-                    .iter()
-                    .filter_map(|c| match c {
-                        Cell::Number(n) => Some(*n),
-                        _ => None,
-                    })
-                    .collect();
+                let numbers: Vec<f64> = cells.iter().filter_map(Value::as_f64).collect();
                 w.write_batch(&numbers, Some(&there), None)?;
             }
             ColumnWriter::Int64ColumnWriter(w) => {
-                let counts: Vec<i64> = cells
-                    .iter()
-                    .filter_map(|c| match c {
-                        Cell::Count(n) => Some(*n),
-                        _ => None,
-                    })
-                    .collect();
+                let counts: Vec<i64> = cells.iter().filter_map(Value::as_i64).collect();
                 w.write_batch(&counts, Some(&there), None)?;
             }
             ColumnWriter::BoolColumnWriter(w) => {
-                let flags: Vec<bool> = cells
-                    .iter()
-                    .filter_map(|c| match c {
-                        Cell::Flag(flag) => Some(*flag),
-                        _ => None,
-                    })
-                    .collect();
+                let flags: Vec<bool> = cells.iter().filter_map(Value::as_bool).collect();
                 w.write_batch(&flags, Some(&there), None)?;
             }
             _ => return Err(ParquetError::General("a column has another type".into())),
@@ -333,13 +285,8 @@ mod tests {
 
     fn rows() -> Vec<Vec<Cell>> {
         vec![
-            vec!["a,b".into(), (-0.1).into(), 3usize.into(), Cell::Flag(true)],
-            vec![
-                "=1+1".into(),
-                f64::NAN.into(),
-                Cell::Nothing,
-                Cell::Flag(false),
-            ],
+            vec!["a,b".into(), (-0.1).into(), 3usize.into(), true.into()],
+            vec!["=1+1".into(), f64::NAN.into(), Value::Null, false.into()],
         ]
     }
 

@@ -79,18 +79,12 @@ pub fn score_with(
 }
 
 pub fn number(cell: &Cell) -> f64 {
-    match cell {
-        Cell::Number(n) => *n,
-        Cell::Count(n) => *n as f64,
-        other => panic!("no number: {other:?}"),
-    }
+    cell.as_f64()
+        .unwrap_or_else(|| panic!("no number: {cell:?}"))
 }
 
 pub fn words(cell: &Cell) -> &str {
-    match cell {
-        Cell::Text(text) => text,
-        other => panic!("no text: {other:?}"),
-    }
+    cell.as_str().unwrap_or_else(|| panic!("no text: {cell:?}"))
 }
 
 /// Writes a file beside which nothing else lies.

@@ -4,20 +4,17 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use mary_store::RunFolder;
-use parquet::basic::{Compression, GzipLevel};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::parser::parse_message_type;
 use serde_json::json;
 
 use super::{ObserveTask, observations};
 use crate::texts::InstrumentError;
+use crate::texts::table::parquet_file;
 
 /// How vectors are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +28,7 @@ pub enum ArrayForm {
 }
 
 impl ArrayForm {
-    /// By a file's ending.
+    /// The form that a file's ending stands for.
     pub fn of(path: &Path) -> Option<Self> {
         let ending = path.extension()?.to_string_lossy().to_ascii_lowercase();
         match ending.as_str() {
@@ -64,14 +61,9 @@ pub fn write(
     for model in &models {
         shapes.push(Shape::of(task, folder, model)?);
     }
-    let (pools, parts) = (
-        task.options().pools.len(),
-        if task.options().pair.is_some() { 2 } else { 1 },
-    );
+    let arrays = task.options().pools.len() * task.options().columns().len();
     match (form, shapes.as_slice()) {
-        (ArrayForm::Npy, [shape]) if pools * parts == 1 => {
-            npy(task, folder, &models[0], shape, path)
-        }
+        (ArrayForm::Npy, [shape]) if arrays == 1 => npy(task, folder, &models[0], shape, path),
         (ArrayForm::Npy, _) => Err(InstrumentError::Usage(
             "a .npy file holds one array: one model, one pool, one column\n\
              hint: .safetensors and .parquet hold several"
@@ -218,10 +210,7 @@ fn tensors(
     path: &Path,
 ) -> Result<Vec<PathBuf>, InstrumentError> {
     let options = task.options();
-    let columns = match &options.pair {
-        Some((left, right)) => vec![left.clone(), right.clone()],
-        None => vec![options.text.clone()],
-    };
+    let columns = options.columns();
     let mut header = serde_json::Map::new();
     let about = json!({
         "ids": serde_json::to_string(&shapes.first().map(|s| &s.ids)).unwrap_or_default(),
@@ -288,17 +277,9 @@ fn rows(
     path: &Path,
 ) -> Result<(), InstrumentError> {
     let said = |e: ParquetError| at(path)(io::Error::other(e));
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::GZIP(GzipLevel::default()))
-        .set_created_by(format!("mary {}", env!("CARGO_PKG_VERSION")))
-        .build();
-    let schema = Arc::new(parse_message_type(SCHEMA).map_err(said)?);
     let file = File::create(path).map_err(at(path))?;
-    let mut out = SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(said)?;
-    let columns = match &task.options().pair {
-        Some((left, right)) => vec![left.clone(), right.clone()],
-        None => vec![task.options().text.clone()],
-    };
+    let mut out = parquet_file(SCHEMA, file).map_err(said)?;
+    let columns = task.options().columns();
     let mut group = Group::default();
     for model in models {
         observations(task, folder, model, &mut |text, found| {

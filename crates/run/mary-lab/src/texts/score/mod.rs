@@ -145,6 +145,7 @@ pub struct Beginning {
 }
 
 /// A file of texts or pairs as a task.
+#[derive(Clone)]
 pub struct ScoreTask {
     material: Material,
     options: ScoreOptions,
@@ -278,12 +279,7 @@ impl Task for ScoreTask {
     }
 
     fn items(&self, _: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
-        let texts = self.texts()?;
-        let again = Self {
-            material: self.material.clone(),
-            options: self.options.clone(),
-            card: self.card.clone(),
-        };
+        let (texts, again) = (self.texts()?, self.clone());
         Ok(Box::new(
             texts.map(move |text| text.map(|t| again.item(&t))),
         ))

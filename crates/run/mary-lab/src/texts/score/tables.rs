@@ -16,9 +16,9 @@ use crate::texts::table::{Cell, Head, Type};
 /// What a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum By {
-    /// A text.
+    /// A text of the file.
     Text,
-    /// A minimal pair.
+    /// A minimal pair of texts.
     Pair,
     /// A word of a text.
     Word,
@@ -97,17 +97,11 @@ impl By {
                     ("outcome", Type::Text),
                 ]);
             }
-            Self::Word => {
-                head.extend([("position", Type::Count), ("word", Type::Text)]);
-                head.extend(place);
-                head.push(("tokens", Type::Count));
-                head.extend(score);
-                if options.correction {
-                    head.extend(corrected);
-                }
-            }
-            Self::Region => {
-                head.extend([("region", Type::Count), ("words", Type::Text)]);
+            Self::Word | Self::Region => {
+                head.extend(match self {
+                    Self::Word => [("position", Type::Count), ("word", Type::Text)],
+                    _ => [("region", Type::Count), ("words", Type::Text)],
+                });
                 head.extend(place);
                 head.push(("tokens", Type::Count));
                 head.extend(score);
@@ -144,7 +138,7 @@ impl By {
 pub struct Tables {
     /// Texts or pairs with a score, over all models.
     pub scored: usize,
-    /// Those that failed.
+    /// Texts or pairs that failed, over all models.
     pub failed: usize,
     /// Those that are not answered yet.
     pub missing: usize,
@@ -332,14 +326,12 @@ impl Rows<'_, '_> {
             true => words::mean(&words::scored(&part.continuation, tokens?, score)),
         });
         let mean = score.and_then(ContinuationScore::mean);
-        let flag = |told: fn(&ContinuationScore) -> bool| {
-            score.map_or(Cell::Nothing, |s| Cell::Flag(told(s)))
-        };
+        let flag = |told: fn(&ContinuationScore) -> bool| Cell::from(score.map(told));
         let mut cells = self.begin(Some(part));
         cells.extend([
             part.text.as_str().into(),
             count.into(),
-            score.map_or(Cell::Nothing, |s| s.tokens.len().into()),
+            score.map(|s| s.tokens.len()).into(),
             sum.into(),
             surprisal(sum),
             surprisal(mean),
@@ -380,7 +372,7 @@ impl Rows<'_, '_> {
                     per_token.into(),
                 ]);
             }
-            _ => cells.extend([const { Cell::Nothing }; 7]),
+            _ => cells.extend([const { Cell::Null }; 7]),
         }
         cells.push(outcome.into());
         self.put(By::Pair, cells)
@@ -466,7 +458,7 @@ impl Rows<'_, '_> {
             let place = tokens.get(at).cloned().unwrap_or_default();
             cells.extend(shown(&place, part.shift()));
             let word = of.get(at).copied().flatten();
-            cells.push(word.map_or(Cell::Nothing, |w| (w + 1).into()));
+            cells.push(word.map(|w| w + 1).into());
             let logprob = Some(f64::from(logprob));
             cells.extend([logprob.into(), surprisal(logprob)]);
             if self.options.entropy {
@@ -475,10 +467,7 @@ impl Rows<'_, '_> {
             }
             if self.options.rank {
                 let told = score.details.as_ref().map_or(&[][..], |d| &d.rank);
-                cells.push(
-                    told.get(at)
-                        .map_or(Cell::Nothing, |&r| Cell::Count(r.into())),
-                );
+                cells.push(told.get(at).copied().into());
             }
             self.put(By::Token, cells)?;
         }
