@@ -99,11 +99,8 @@ impl Prober {
     ) -> Result<ProbeReport, TrainError> {
         let prefer = |ws: &mut Workspace, (good, bad): &Pair| -> Result<f64, TrainError> {
             let mut total = |packed: &Packed| -> Result<f64, TrainError> {
-                Ok(net
-                    .log_probabilities(p, packed, ws)?
-                    .iter()
-                    .map(|x| f64::from(*x))
-                    .sum())
+                let found = net.log_probabilities(p, packed, ws)?;
+                Ok(found.iter().map(|x| f64::from(*x)).sum())
             };
             let (good, bad): (f64, f64) = (total(good)?, total(bad)?);
             Ok(match good.partial_cmp(&bad) {
@@ -130,10 +127,7 @@ impl Prober {
         Ok(ProbeReport {
             step,
             minimal_pairs: mean(&pairs),
-            by_phenomenon: by
-                .into_iter()
-                .map(|(name, scores)| (name, mean(&scores)))
-                .collect(),
+            by_phenomenon: by.into_iter().map(|(k, v)| (k, mean(&v))).collect(),
             comparisons: mean(&comparisons),
             distance_r2,
             distance_slope,
@@ -160,10 +154,10 @@ impl Prober {
 }
 
 fn mean(values: &[f64]) -> f64 {
-    if values.is_empty() {
-        0.0
-    } else {
-        values.iter().sum::<f64>() / values.len() as f64
+    // A sum of nothing is minus zero, which a file would show.
+    match values.is_empty() {
+        true => 0.0,
+        false => values.iter().sum::<f64>() / values.len() as f64,
     }
 }
 

@@ -45,11 +45,8 @@ pub fn train(
 
 /// The tokens of a text, without special tokens.
 pub fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, TrainError> {
-    Ok(tokenizer
-        .encode_fast(text, false)
-        .map_err(fail)?
-        .get_ids()
-        .to_vec())
+    let encoding = tokenizer.encode_fast(text, false).map_err(fail)?;
+    Ok(encoding.get_ids().to_vec())
 }
 
 /// Larger than any tokenizer there is.

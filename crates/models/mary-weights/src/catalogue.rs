@@ -85,11 +85,8 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 }
 
 pub fn names(provider: &str) -> Vec<&'static str> {
-    entries()
-        .iter()
-        .filter(|entry| entry.provider == provider)
-        .map(|entry| entry.name)
-        .collect()
+    let own = entries().iter().filter(|e| e.provider == provider);
+    own.map(|entry| entry.name).collect()
 }
 
 /// Where pulled models are kept: `MARY_MODELS_DIR`, or `mary/models` in the user's data folder.

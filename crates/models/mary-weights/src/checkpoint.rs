@@ -282,16 +282,13 @@ impl Checkpoint {
 
     fn find(&self, name: &str) -> Result<(&Stored, &[u8]), ModelError> {
         let first = self.files.first().map_or(Path::new(""), |f| &f.path);
-        let tensor = self
-            .tensors
-            .get(name)
-            .ok_or_else(|| fault::bad(first, format!("there is no tensor `{name}`")))?;
-        let bytes = self
-            .files
-            .get(tensor.file)
-            .and_then(|file| file.get(tensor.start..tensor.start.checked_add(tensor.len)?));
-        let bytes = bytes
-            .ok_or_else(|| fault::bad(first, format!("tensor `{name}` lies outside its file")))?;
+        let missing = || fault::bad(first, format!("there is no tensor `{name}`"));
+        let tensor = self.tensors.get(name).ok_or_else(missing)?;
+        let file = self.files.get(tensor.file);
+        let bytes =
+            file.and_then(|file| file.get(tensor.start..tensor.start.checked_add(tensor.len)?));
+        let outside = || fault::bad(first, format!("tensor `{name}` lies outside its file"));
+        let bytes = bytes.ok_or_else(outside)?;
         Ok((tensor, bytes))
     }
 

@@ -161,15 +161,8 @@ fn is_whole(folder: &Path) -> bool {
         let files = index.get("weight_map")?.as_object()?;
         Some(!files.is_empty() && files.values().all(|file| file.as_str().is_some_and(there)))
     };
-    ["model.safetensors", "pytorch_model.bin"]
-        .iter()
-        .any(|name| there(name))
-        || [
-            "model.safetensors.index.json",
-            "pytorch_model.bin.index.json",
-        ]
-        .iter()
-        .any(|index| shards(index) == Some(true))
+    let whole = |name: &&str| there(name) || shards(&format!("{name}.index.json")) == Some(true);
+    ["model.safetensors", "pytorch_model.bin"].iter().any(whole)
 }
 
 /// What the hub's answer means for the user. The kinds tell whoever asks for many models which causes

@@ -83,11 +83,8 @@ pub(super) fn trim(path: &Path, step: u64) -> Result<(), TrainError> {
             .and_then(|v| v.get("step").and_then(Value::as_u64))
             .is_some_and(|s| s <= step)
     };
-    let kept: String = text
-        .lines()
-        .filter(done)
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let kept = text.lines().filter(done);
+    let kept: String = kept.map(|line| format!("{line}\n")).collect();
     write_whole(path, kept.as_bytes())
 }
 

@@ -57,7 +57,7 @@ impl AdapterLayout {
                 .name
                 .rsplit('.')
                 .next()
-                .unwrap_or(&linear.name)
+                .unwrap_or_default()
                 .to_owned();
             known.insert(last.clone());
             if rank > 0 && targets.contains(&last) {
@@ -73,14 +73,11 @@ impl AdapterLayout {
                 met.insert(last);
             }
         }
-        for target in targets {
-            if !met.contains(target) {
-                let known: Vec<_> = known.into_iter().collect();
-                return Err(TrainError::Settings(format!(
-                    "no matrix of this model is called \"{target}\"; it has {}",
-                    known.join(", ")
-                )));
-            }
+        if let Some(target) = targets.iter().find(|target| !met.contains(*target)) {
+            let known = Vec::from_iter(known).join(", ");
+            return Err(TrainError::Settings(format!(
+                "no matrix of this model is called \"{target}\"; it has {known}"
+            )));
         }
         let scale = if rank == 0 { 0.0 } else { alpha / rank as f32 };
         Ok(Self {

@@ -234,12 +234,8 @@ impl Net {
         if next != n {
             return fail(format!("segments cover {next} of {n} tokens"));
         }
-        let largest = packed
-            .tokens
-            .iter()
-            .chain(packed.targets.iter().map(|(t, _)| t))
-            .max();
-        match largest {
+        let targets = packed.targets.iter().map(|(t, _)| t);
+        match packed.tokens.iter().chain(targets).max() {
             Some(&token) if token as usize >= self.architecture.vocab => fail(format!(
                 "token {token} is outside the vocabulary of {}",
                 self.architecture.vocab

@@ -82,12 +82,8 @@ impl Base {
 
     /// Bytes that the base takes in memory. What is mapped is counted too: every step reads it.
     pub(crate) fn bytes(&self) -> u64 {
-        let stored = self
-            .net
-            .layout
-            .entries
-            .iter()
-            .filter(|e| e.place.is_empty());
+        let entries = self.net.layout.entries.iter();
+        let stored = entries.filter(|e| e.place.is_empty());
         let mapped: u64 = stored
             .filter_map(|e| self.checkpoint.info(&e.name))
             .filter_map(|info| info.dtype.bytes_for(info.numbers()?))

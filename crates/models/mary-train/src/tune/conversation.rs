@@ -89,11 +89,8 @@ impl Reader<'_> {
         }
         let answered = pieces.last().is_some_and(|(_, said)| *said);
         for (piece, said) in pieces {
-            let encoding = self
-                .tokenizer
-                .encode(&piece, false)
-                .map_err(|e| e.to_string())?;
-            add(&encoding.ids, said);
+            let encoding = self.tokenizer.encode(&piece, false);
+            add(&encoding.map_err(|e| e.to_string())?.ids, said);
         }
         if self.form == PromptForm::Plain
             && answered

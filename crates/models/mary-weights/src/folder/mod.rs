@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::ModelError;
 use mary_platform::read_plain;
 use serde_json::Value;
 
@@ -163,23 +163,15 @@ enum Format {
 impl Weights {
     /// Finds and maps the weight files of a folder, in the order transformers looks for them.
     pub fn open(folder: &Path) -> Result<Self, ModelError> {
-        for (single, index, format) in [
-            (
-                "model.safetensors",
-                "model.safetensors.index.json",
-                Format::Safetensors,
-            ),
-            (
-                "pytorch_model.bin",
-                "pytorch_model.bin.index.json",
-                Format::Torch,
-            ),
+        for (single, format) in [
+            ("model.safetensors", Format::Safetensors),
+            ("pytorch_model.bin", Format::Torch),
         ] {
             let path = folder.join(single);
             if path.exists() {
                 return Self::map(vec![Mapped::open(&path)?], format);
             }
-            let path = folder.join(index);
+            let path = folder.join(format!("{single}.index.json"));
             if path.exists() {
                 return Self::sharded(folder, &path, format);
             }
@@ -280,10 +272,7 @@ fn weight_map(index: &Path) -> Result<BTreeMap<String, String>, ModelError> {
         place.insert(tensor.clone(), name.to_owned());
     }
     if place.is_empty() {
-        return Err(ModelError::new(
-            ErrorKind::BadModel,
-            format!("{}: its weight_map is empty", index.display()),
-        ));
+        return Err(fault::bad(index, "its weight_map is empty"));
     }
     Ok(place)
 }

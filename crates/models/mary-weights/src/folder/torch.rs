@@ -112,10 +112,9 @@ fn storage(archive: &mut Archive<'_>, name: &str) -> Result<(usize, usize), Stri
 fn place(tensor: &Tensor, file: usize, start: usize, len: usize) -> Option<Stored> {
     let dtype = tensor.storage.dtype;
     let size = dtype.block_bytes();
-    let numbers = tensor
-        .shape
-        .iter()
-        .try_fold(1usize, |n, &d| n.checked_mul(d))?;
+    let shape = tensor.shape.clone();
+    let info = TensorInfo { shape, dtype };
+    let numbers = info.numbers()?;
     let span = if numbers == 0 {
         0
     } else {
@@ -139,10 +138,7 @@ fn place(tensor: &Tensor, file: usize, start: usize, len: usize) -> Option<Store
         Layout::Strided(tensor.strides.clone())
     };
     Some(Stored {
-        info: TensorInfo {
-            shape: tensor.shape.clone(),
-            dtype,
-        },
+        info,
         file,
         start: start + tensor.offset * size,
         len: span * size,

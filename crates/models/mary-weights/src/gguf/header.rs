@@ -112,21 +112,18 @@ impl Described {
                 "has rows of {row} numbers, which {dtype} cannot hold in whole blocks"
             ));
         }
-        let numbers = self
-            .dimensions
-            .iter()
-            .try_fold(1usize, |n, &d| n.checked_mul(d));
-        let len = numbers.and_then(|n| dtype.bytes_for(n));
+        let info = TensorInfo {
+            shape: self.dimensions.iter().rev().copied().collect(),
+            dtype,
+        };
+        let len = info.numbers().and_then(|n| dtype.bytes_for(n));
         let len = len.ok_or_else(|| format!("has impossible dimensions {:?}", self.dimensions))?;
         let start = usize::try_from(self.offset)
             .ok()
             .and_then(|o| o.checked_add(data));
         match start.and_then(|s| s.checked_add(len).map(|end| (s, end))) {
             Some((start, end)) if end <= file_len => Ok(Stored {
-                info: TensorInfo {
-                    shape: self.dimensions.iter().rev().copied().collect(),
-                    dtype,
-                },
+                info,
                 file: 0,
                 start,
                 len,

@@ -45,10 +45,7 @@ impl Gguf {
             whole.get_or_insert(metadata);
         }
         let metadata = whole.unwrap_or_default();
-        let first = files
-            .first()
-            .map(|f| f.path.as_path())
-            .unwrap_or(Path::new(""));
+        let first = files.first().map_or(Path::new(""), |f| &f.path);
         let bad = |why: String| fault::bad(first, why);
         let (form, config) = config::translate(&metadata, &stored, files).map_err(bad)?;
         // Before anything is named or looped over by what the header says.

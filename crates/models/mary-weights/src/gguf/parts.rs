@@ -38,10 +38,8 @@ impl<'a> Part<'a> {
 
 /// The file, or all parts of the model that it is a part of.
 pub(crate) fn open(path: &Path) -> Result<Vec<Mapped>, ModelError> {
-    let name = path
-        .file_name()
-        .and_then(|n| n.to_str())
-        .unwrap_or_default();
+    let name = path.file_name().and_then(|n| n.to_str());
+    let name = name.unwrap_or_default();
     let Some(part) = Part::read(name) else {
         return Ok(vec![Mapped::open(path)?]);
     };

@@ -12,7 +12,7 @@ pub(crate) mod sentencepiece;
 mod tiktoken;
 
 use mary_contract::{ErrorKind, ModelError};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokenizers::PostProcessorWrapper;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -310,11 +310,7 @@ fn surround(inner: &mut tokenizers::Tokenizer, specials: &Specials) -> Result<()
 }
 
 fn spelling(inner: &tokenizers::Tokenizer) -> Spelling {
-    let decoder = inner
-        .get_decoder()
-        .and_then(|d| serde_json::to_value(d).ok())
-        .unwrap_or(json!(null))
-        .to_string();
+    let decoder = serde_json::to_string(&inner.get_decoder()).unwrap_or_default();
     if decoder.contains("ByteLevel") {
         Spelling::ByteLevel
     } else if decoder.contains('▁') {

@@ -102,18 +102,12 @@ impl<'a> Fields<'a> {
     }
 
     pub fn numbers(&self, name: &str) -> Option<Vec<f64>> {
-        self.get(name)?
-            .as_array()?
-            .iter()
-            .map(Value::as_f64)
-            .collect()
+        let all = self.get(name)?.as_array()?.iter();
+        all.map(Value::as_f64).collect()
     }
 
     pub fn texts(&self, name: &str) -> Option<Vec<&'a str>> {
-        self.get(name)?
-            .as_array()?
-            .iter()
-            .map(Value::as_str)
-            .collect()
+        let all = self.get(name)?.as_array()?.iter();
+        all.map(Value::as_str).collect()
     }
 }

@@ -53,10 +53,8 @@ impl Rope {
         let (Some(scaling), Some(name)) = (scaling, name) else {
             return Ok(Self::plain(dim, theta));
         };
-        let factor = scaling
-            .number("factor")
-            .unwrap_or(1.0)
-            .max(f64::MIN_POSITIVE);
+        let factor = scaling.number("factor").unwrap_or(1.0);
+        let factor = factor.max(f64::MIN_POSITIVE);
         match name {
             // Dynamic NTK changes nothing up to the trained length, which is where we stop.
             "default" | "mrope" | "dynamic" => Ok(Self::plain(dim, theta)),
