@@ -15,7 +15,6 @@ pub struct Picture {
     dots: Vec<u8>,
 }
 
-/// How a picture is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
     /// For drawings with smooth edges: a filter for every row, packed fast.
@@ -27,7 +26,6 @@ pub enum Packing {
 /// A picture that could not be written or read as PNG.
 #[derive(Debug, Error)]
 pub enum PictureError {
-    /// The encoder said no.
     #[error("could not write the picture as PNG: {0}")]
     Write(#[from] png::EncodingError),
     /// The file is no PNG, or a damaged one.
@@ -38,7 +36,6 @@ pub enum PictureError {
 }
 
 impl Picture {
-    /// Paper of one colour.
     pub fn new(width: u32, height: u32, paper: Colour) -> Self {
         Self::from_fn(width, height, |_, _| paper)
     }
@@ -89,7 +86,6 @@ impl Picture {
         }
     }
 
-    /// All dots, row by row.
     pub fn dots(&self) -> impl Iterator<Item = Colour> + '_ {
         self.dots.as_chunks().0.iter().copied()
     }

@@ -5,7 +5,6 @@
 use rand::{Rng as _, RngExt as _, SeedableRng as _, seq::SliceRandom as _};
 use rand_chacha::ChaCha8Rng;
 
-/// A stream of random numbers.
 pub type Stream = ChaCha8Rng;
 
 /// The stream of a seed with this name (`htest/rhyme/test`). Different names are independent.
@@ -47,7 +46,6 @@ pub fn below(rng: &mut Stream, end: usize) -> usize {
     }
 }
 
-/// Heads or tails.
 pub fn coin(rng: &mut Stream) -> bool {
     rng.next_u32() & 1 == 1
 }

@@ -38,7 +38,6 @@ pub struct Comparison {
     pub bad: String,
 }
 
-/// A category of the small world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GradedCategory {
     pub name: &'static str,
@@ -75,14 +74,12 @@ pub fn is_held_out(sentence: &str) -> bool {
     (stable_hash(&folded) >> 7).is_multiple_of(8)
 }
 
-/// The generated corpus of one seed.
 #[derive(Debug, Clone, Copy)]
 pub struct Corpus {
     seed: u64,
 }
 
 impl Corpus {
-    /// The corpus of this seed.
     pub fn new(seed: u64) -> Self {
         Self { seed }
     }

@@ -11,7 +11,6 @@ use crate::features::{
 use crate::validation::{Classes, Features, MOST_OPTIONS, Set, Sheet};
 use crate::{AuditError, AuditReport, Example, Form, Hygiene, folds, forest, relations};
 
-/// How an audit is made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditSettings {
     pub folds: usize,
@@ -54,7 +53,7 @@ pub fn audit_beside(
     others: &[Vec<Example>],
     settings: &AuditSettings,
 ) -> Result<AuditReport, AuditError> {
-    let form = Form::of(examples)?;
+    let form = Form::detect(examples)?;
     let groups = folds::groups(examples);
     let distinct = groups.iter().enumerate().filter(|(i, g)| i == *g).count();
     if distinct < FEWEST {
@@ -63,7 +62,7 @@ pub fn audit_beside(
             found: distinct,
         });
     }
-    let classes = Classes::of(examples, &form);
+    let classes = Classes::from_examples(examples, &form);
     let folds = settings.folds.clamp(2, distinct);
     let set = Set {
         examples,
@@ -97,7 +96,7 @@ pub fn audit_beside(
             .len(),
         groups: distinct,
         other_seeds: others.len(),
-        hygiene: Hygiene::of(examples, |e| {
+        hygiene: Hygiene::check(examples, |e| {
             if by_answer {
                 Some(e.answer().to_owned())
             } else {

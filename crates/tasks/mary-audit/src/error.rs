@@ -13,7 +13,6 @@ pub enum AuditError {
     /// An example is not what it says.
     #[error("example {index} ({id}): expected {expected}, found {found}")]
     Malformed {
-        /// Position in the set.
         index: usize,
         id: String,
         expected: &'static str,

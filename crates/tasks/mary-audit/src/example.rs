@@ -10,13 +10,10 @@ use crate::AuditError;
 /// A question, its options, and which of them is right.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
-    /// Names it in reports.
     pub id: String,
     /// The question alone; empty for a pair.
     pub question: String,
-    /// The options in the order shown.
     pub options: Vec<String>,
-    /// Index of the right one.
     pub correct: usize,
     /// Examples of one cluster never sit on both sides of a split.
     pub cluster: Option<String>,
@@ -82,7 +79,6 @@ fn fold(text: &str) -> String {
     words.join(" ")
 }
 
-/// What the options of a set are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
@@ -94,7 +90,7 @@ pub enum Form {
 
 impl Form {
     /// Checks every example and says which form the set has.
-    pub(crate) fn of(examples: &[Example]) -> Result<Self, AuditError> {
+    pub(crate) fn detect(examples: &[Example]) -> Result<Self, AuditError> {
         let mut labels: Option<BTreeSet<&str>> = None;
         let mut fixed = true;
         for (index, example) in examples.iter().enumerate() {

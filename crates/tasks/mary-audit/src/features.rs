@@ -13,7 +13,6 @@ pub(crate) fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The words a text holds.
 pub(crate) fn bag_of_words(text: &str) -> Vec<String> {
     distinct(words(text).into_iter().map(|w| format!("word `{w}`")))
 }
@@ -52,7 +51,6 @@ pub(crate) fn last_character(text: &str) -> Vec<String> {
     last.into_iter().chain(letter).collect()
 }
 
-/// Where capitals stand and how many.
 pub(crate) fn capitals(text: &str) -> Vec<String> {
     let count = text.chars().filter(|c| c.is_uppercase()).count();
     let first = text.chars().next().is_some_and(char::is_uppercase);
@@ -286,7 +284,6 @@ impl Memory {
         features
     }
 
-    /// The features in words.
     pub(crate) fn names(labels: &[String]) -> Vec<String> {
         let mut names = Vec::new();
         for end in ["first", "last"] {

@@ -49,7 +49,7 @@ pub(crate) fn findings(
     if settings.trees == 0 {
         return Ok(Vec::new());
     }
-    let cases = Cases::of(set, others, form, settings);
+    let cases = Cases::gather(set, others, form, settings);
     let rule = |group: &str| settings.expected.iter().any(|e| e == group);
     let has_rule = !settings.expected.is_empty();
     let mut views = vec![
@@ -104,7 +104,7 @@ fn identity(example: &Example) -> String {
 }
 
 impl<'s> Cases<'s> {
-    fn of(
+    fn gather(
         set: &'s Set<'s>,
         others: &[Vec<Example>],
         form: &Form,
@@ -121,7 +121,7 @@ impl<'s> Cases<'s> {
         let known: HashSet<String> = all.iter().map(|e| identity(e)).collect();
         let mut rows = 0;
         for other in others {
-            let classes = Classes::of(other, form);
+            let classes = Classes::from_examples(other, form);
             for (example, answer) in other.iter().zip(classes.right) {
                 rows += if set.classes.labels {
                     1

@@ -32,7 +32,7 @@ pub struct Hygiene {
 impl Hygiene {
     /// Looks at a set in its file order. `label` names what is right in an example, where that
     /// means anything (the sides of a pair have no order).
-    pub(crate) fn of(examples: &[Example], label: impl Fn(&Example) -> Option<String>) -> Self {
+    pub(crate) fn check(examples: &[Example], label: impl Fn(&Example) -> Option<String>) -> Self {
         let labels: Vec<String> = examples.iter().filter_map(label).collect();
         let mut seen: HashMap<String, (usize, &str)> = HashMap::new();
         let mut contradictions = Vec::new();

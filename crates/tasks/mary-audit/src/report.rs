@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use crate::{Form, Hygiene};
 
-/// What one baseline reached.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
     pub baseline: &'static str,
@@ -30,7 +29,6 @@ pub struct Finding {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AuditReport {
-    /// What the options of the set are.
     pub form: Form,
     pub n: usize,
     /// How many distinct questions they hold.
@@ -39,7 +37,6 @@ pub struct AuditReport {
     pub groups: usize,
     /// Sets of other seeds that the forest learned on; 0 where the set itself was split.
     pub other_seeds: usize,
-    /// One for each baseline.
     pub findings: Vec<Finding>,
     pub hygiene: Hygiene,
 }
@@ -69,7 +66,6 @@ impl AuditReport {
         }
     }
 
-    /// The result of one baseline.
     pub fn finding(&self, baseline: &str) -> Option<&Finding> {
         self.findings.iter().find(|f| f.baseline == baseline)
     }

@@ -35,7 +35,7 @@ struct Vocabulary {
 }
 
 impl Vocabulary {
-    fn of(
+    fn from_texts(
         (group, what, most): (&'static str, &'static str, usize),
         texts: impl Iterator<Item = Vec<String>>,
     ) -> Self {
@@ -93,8 +93,8 @@ impl Surface {
     pub(crate) fn of_questions(examples: &[&Example]) -> Self {
         let texts = || examples.iter().map(|e| e.question.as_str());
         let vocabularies = [
-            Vocabulary::of(("words", "word", WORDS), texts().map(words)),
-            Vocabulary::of(("character_ngrams", "", NGRAMS), texts().map(ngrams)),
+            Vocabulary::from_texts(("words", "word", WORDS), texts().map(words)),
+            Vocabulary::from_texts(("character_ngrams", "", NGRAMS), texts().map(ngrams)),
         ];
         let mut columns = text_columns();
         columns.extend(vocabularies.iter().flat_map(Vocabulary::columns));
@@ -114,9 +114,9 @@ impl Surface {
         let options = || examples.iter().flat_map(|e| &e.options);
         let whole = |text: &String| vec![text.clone()];
         let vocabularies = [
-            Vocabulary::of(("option_text", "option", WORDS), options().map(whole)),
-            Vocabulary::of(("words", "word", WORDS), options().map(|o| words(o))),
-            Vocabulary::of(
+            Vocabulary::from_texts(("option_text", "option", WORDS), options().map(whole)),
+            Vocabulary::from_texts(("words", "word", WORDS), options().map(|o| words(o))),
+            Vocabulary::from_texts(
                 ("question_words", "question with", WORDS),
                 examples.iter().map(|e| words(&e.question)),
             ),

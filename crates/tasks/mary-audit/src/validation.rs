@@ -20,7 +20,7 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    pub(crate) fn of(examples: &[Example], form: &Form) -> Self {
+    pub(crate) fn from_examples(examples: &[Example], form: &Form) -> Self {
         match form {
             Form::Labels(names) => Self {
                 right: examples
@@ -44,7 +44,6 @@ pub(crate) struct Sheet {
     pub(crate) name: &'static str,
     pub(crate) sees: &'static str,
     pub(crate) features: Features,
-    /// The features in words.
     pub(crate) names: Vec<String>,
     /// The majority baseline sees nothing but how often each label is right.
     pub(crate) prior_only: bool,

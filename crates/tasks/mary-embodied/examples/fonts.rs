@@ -50,12 +50,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     let mut different = vec![0; fonts.len()];
     for glyph in glyphs() {
-        let ours = Looks::of(&glyph.ink, pen());
+        let ours = Looks::from_ink(&glyph.ink, pen());
         let mut all = vec![Some(ours.clone())];
         for ((_, face), different) in fonts.iter().zip(&mut different) {
             let theirs = face
                 .ink(glyph.symbol)
-                .map(|ink| Looks::of(&ink, face.pen()));
+                .map(|ink| Looks::from_ink(&ink, face.pen()));
             if let Some(theirs) = &theirs {
                 *different += ours.differences(theirs);
             }

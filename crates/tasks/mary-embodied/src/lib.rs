@@ -5,7 +5,7 @@
 //! ([`upstream`]), and the authors' released answers, people's included, become runs like any other
 //! ([`released_runs`]). An analysis over stored runs: what else could explain an error ([`Confounds`]).
 
-pub mod choice;
+mod choice;
 mod confounds;
 mod exhibits;
 pub mod fresh;
@@ -16,7 +16,7 @@ pub mod perceptualqa;
 pub mod published;
 mod released;
 mod scenes;
-pub mod sensoryvec;
+mod sensoryvec;
 mod source;
 mod tuning;
 pub mod upstream;

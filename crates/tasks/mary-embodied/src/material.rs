@@ -3,7 +3,7 @@
 //! both made of these, and the tasks see nothing else.
 //!
 //! Text is `Cow<'static, str>` so that a set compiled in costs nothing and a file that is read needs
-//! no second type; [`Triple::of`] and [`Question::of`] are `const`, for sets written as data.
+//! no second type.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -69,7 +69,6 @@ impl fmt::Display for Sense {
     }
 }
 
-/// One of PerceptualQA's nine subtasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subtask {
     /// Hue, brightness, saturation of colours.
@@ -114,50 +113,38 @@ impl Subtask {
 
     /// The paper's abbreviation, as in tags and tables.
     pub fn code(self) -> &'static str {
-        match self {
-            Self::ColorAttributes => "V-CA",
-            Self::ColorsInNature => "V-CN",
-            Self::Geometry => "V-GT",
-            Self::Symbols => "V-S",
-            Self::Body => "V-B",
-            Self::Auditory => "A",
-            Self::Tactile => "T",
-            Self::Gustatory => "G",
-            Self::Olfactory => "O",
-        }
+        self.names().0
     }
 
     pub fn title(self) -> &'static str {
+        self.names().1
+    }
+
+    fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::ColorAttributes => "colour attributes",
-            Self::ColorsInNature => "colours in nature",
-            Self::Geometry => "geometry and transformations",
-            Self::Symbols => "symbols",
-            Self::Body => "body",
-            Self::Auditory => "auditory",
-            Self::Tactile => "tactile",
-            Self::Gustatory => "gustatory",
-            Self::Olfactory => "olfactory",
+            Self::ColorAttributes => ("V-CA", "colour attributes"),
+            Self::ColorsInNature => ("V-CN", "colours in nature"),
+            Self::Geometry => ("V-GT", "geometry and transformations"),
+            Self::Symbols => ("V-S", "symbols"),
+            Self::Body => ("V-B", "body"),
+            Self::Auditory => ("A", "auditory"),
+            Self::Tactile => ("T", "tactile"),
+            Self::Gustatory => ("G", "gustatory"),
+            Self::Olfactory => ("O", "olfactory"),
         }
     }
 
-    /// The sense it asks about.
     pub fn sense(self) -> Sense {
         match self {
-            Self::ColorAttributes
-            | Self::ColorsInNature
-            | Self::Geometry
-            | Self::Symbols
-            | Self::Body => Sense::Visual,
             Self::Auditory => Sense::Auditory,
             Self::Tactile => Sense::Tactile,
             Self::Gustatory => Sense::Gustatory,
             Self::Olfactory => Sense::Olfactory,
+            _ => Sense::Visual,
         }
     }
 }
 
-/// The language of a question.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Language {
     #[default]
@@ -166,7 +153,6 @@ pub enum Language {
 }
 
 impl Language {
-    /// As in file names and settings.
     pub fn code(self) -> &'static str {
         match self {
             Self::En => "en",
@@ -179,7 +165,6 @@ impl Language {
 /// which each of the three can stand at `{}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Triple {
-    /// The sense the word belongs to.
     pub sense: Sense,
     pub word: Cow<'static, str>,
     pub synonym: Cow<'static, str>,
@@ -190,8 +175,8 @@ pub struct Triple {
 }
 
 impl Triple {
-    /// A triple written as data.
-    pub const fn of(
+    /// A triple of a set that is compiled in.
+    pub const fn compiled_in(
         sense: Sense,
         word: &'static str,
         synonym: &'static str,
@@ -212,57 +197,11 @@ impl Triple {
 /// A question with four options of which one is right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// Which of the nine subtasks.
     pub subtask: Subtask,
     pub question: Cow<'static, str>,
     pub options: [Cow<'static, str>; 4],
-    /// Index of the right one.
     pub correct: usize,
     pub language: Language,
-}
-
-impl Question {
-    /// An English question written as data, the right option first; the task shuffles them.
-    pub const fn of(
-        subtask: Subtask,
-        question: &'static str,
-        right: &'static str,
-        wrong: [&'static str; 3],
-    ) -> Self {
-        Self::written(subtask, Language::En, question, right, wrong)
-    }
-
-    /// A Chinese question written as data, the right option first; the task shuffles them.
-    pub const fn zh(
-        subtask: Subtask,
-        question: &'static str,
-        right: &'static str,
-        wrong: [&'static str; 3],
-    ) -> Self {
-        Self::written(subtask, Language::Zh, question, right, wrong)
-    }
-
-    const fn written(
-        subtask: Subtask,
-        language: Language,
-        question: &'static str,
-        right: &'static str,
-        wrong: [&'static str; 3],
-    ) -> Self {
-        let [a, b, c] = wrong;
-        Self {
-            subtask,
-            question: Cow::Borrowed(question),
-            options: [
-                Cow::Borrowed(right),
-                Cow::Borrowed(a),
-                Cow::Borrowed(b),
-                Cow::Borrowed(c),
-            ],
-            correct: 0,
-            language,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -34,7 +34,6 @@ pub(crate) fn twin(run: &TaskRun) -> Option<Twin> {
     })
 }
 
-/// Confounds gathered with the norms of words.
 struct WithNorms {
     norms: Norms,
     gathered: Confounds,

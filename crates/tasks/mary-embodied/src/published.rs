@@ -7,26 +7,21 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Published {
     pub citation: String,
-    /// How to read the figures.
     pub notes: Vec<String>,
     /// The columns of Tables 8, 12 and 14.
     pub columns: Vec<String>,
     pub table_4: Vec<PublishedRow>,
     /// PerceptualQA in English, people first.
     pub table_14: Vec<PublishedRow>,
-    /// PerceptualQA in Chinese.
     pub table_12_chinese: Vec<PublishedRow>,
     /// Before and after tuning, on the fifth left out.
     pub table_8: Vec<PublishedRow>,
-    /// Before and after tuning, overall.
     pub table_11: Vec<PublishedTuning>,
-    /// What the questions are made of.
     pub table_13: Vec<PublishedConfounds>,
     /// Cohen's kappa of the two answers of people.
     pub human_kappa: f64,
 }
 
-/// One model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedRow {
     pub model: String,
@@ -37,7 +32,6 @@ pub struct PublishedRow {
     pub accuracy: Vec<f64>,
 }
 
-/// One model before and after tuning.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedTuning {
     pub model: String,

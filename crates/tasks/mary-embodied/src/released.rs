@@ -175,7 +175,6 @@ fn sample_id(model: &str, task: &str, item: &Item, trial: u32) -> SampleId {
     }
 }
 
-/// Where stored cosines come from.
 const COSINES: &str =
     "cosines released by Yang et al. 2025; pooling and layer as there, which is not said";
 

@@ -2,7 +2,7 @@
 
 use mary_contract::{Param, TaskCard, TaskError, TaskSettings};
 
-use crate::choice::not_one_of;
+use crate::choice::choose;
 
 /// The parameter `source`. Its old words `own` and `upstream` are read as these.
 pub const SOURCE: Param = Param::new(
@@ -12,7 +12,6 @@ pub const SOURCE: Param = Param::new(
     "Our own set, which needs no download, or the authors' released files.",
 );
 
-/// Where triples and questions come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     Fresh,
@@ -20,13 +19,9 @@ pub enum Source {
 }
 
 impl Source {
-    /// Reads [`SOURCE`].
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
-        match settings.param(card, &SOURCE.name) {
-            "fresh" => Ok(Self::Fresh),
-            "published" => Ok(Self::Published),
-            other => Err(not_one_of(card, &SOURCE.name, other)),
-        }
+        let words = [("fresh", Self::Fresh), ("published", Self::Published)];
+        choose(card, settings, &SOURCE.name, &words)
     }
 
     /// As in settings.

@@ -8,19 +8,18 @@ use mary_generators::best;
 use serde_json::json;
 
 /// The one answer to an item with a choice as its target.
-pub(crate) struct Asked<'a> {
+pub(crate) struct Answered<'a> {
     pub options: &'a [String],
     pub correct: usize,
     pub answer: Answer<'a>,
 }
 
-/// Scores of all options, or words.
 pub(crate) enum Answer<'a> {
     Scored(&'a Scored),
     Written(&'a Generated),
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Answered<'a> {
     /// What there is to judge; otherwise why there is nothing.
     pub fn read(item: &'a Item, answers: &'a [Reply]) -> Result<Self, String> {
         let Target::Choice {

@@ -11,30 +11,21 @@ pub struct Ink {
 /// An edge, or the middle, along which a stroke lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
-    /// A horizontal stroke at the top.
     Top,
     /// A horizontal stroke through the middle.
     Across,
-    /// A horizontal stroke at the bottom.
     Bottom,
-    /// A vertical stroke on the left.
     Left,
     /// A vertical stroke through the middle.
     Down,
-    /// A vertical stroke on the right.
     Right,
 }
 
-/// One half of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Half {
-    /// The upper one.
     Top,
-    /// The lower one.
     Bottom,
-    /// The left one.
     Left,
-    /// The right one.
     Right,
 }
 
@@ -73,7 +64,6 @@ impl Ink {
         x < self.width && self.dots.get(y * self.width + x).copied().unwrap_or(false)
     }
 
-    /// Width over height.
     pub fn aspect(&self) -> f64 {
         self.width as f64 / self.height as f64
     }
@@ -208,8 +198,7 @@ pub struct Form {
 }
 
 impl Form {
-    /// The form of a picture.
-    pub fn of(ink: &Ink) -> Self {
+    pub fn from_ink(ink: &Ink) -> Self {
         let mut rows = [0u64; GRID];
         for (y, row) in rows.iter_mut().enumerate() {
             for x in 0..GRID {
@@ -301,8 +290,8 @@ mod tests {
 
     #[test]
     fn likeness_is_one_for_the_same_and_low_for_another() {
-        let f = Form::of(&drawn(&["###", "#..", "##.", "#..", "#.."]));
-        let e = Form::of(&drawn(&["###", "#..", "##.", "#..", "###"]));
+        let f = Form::from_ink(&drawn(&["###", "#..", "##.", "#..", "#.."]));
+        let e = Form::from_ink(&drawn(&["###", "#..", "##.", "#..", "###"]));
         assert_eq!(f.likeness(&f), 1.0);
         assert!(f.likeness(&e) < 0.9);
         assert_eq!(f.likeness(&e), e.likeness(&f));

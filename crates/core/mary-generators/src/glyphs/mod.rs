@@ -30,7 +30,6 @@ pub const SYMBOLS: &str = "ABCDEFGHIKLMNOPQRSTUVWXYZ\
     △▽◁▷□◇\
     ×±«»¿";
 
-/// A symbol and its picture.
 #[derive(Debug, Clone)]
 pub struct Glyph {
     pub symbol: char,
@@ -50,7 +49,7 @@ pub fn glyphs() -> &'static [Glyph] {
             .chars()
             .filter_map(|symbol| {
                 let ink = draw(&font, symbol)?;
-                let form = Form::of(&ink);
+                let form = Form::from_ink(&ink);
                 Some(Glyph { symbol, ink, form })
             })
             .collect()
@@ -65,12 +64,10 @@ pub fn pen() -> usize {
         .map_or(12, |g| g.ink.width())
 }
 
-/// The picture of a symbol.
 pub fn picture(symbol: char) -> Option<&'static Ink> {
     glyphs().iter().find(|g| g.symbol == symbol).map(|g| &g.ink)
 }
 
-/// A closed line of points.
 pub type Contour = Vec<[f64; 2]>;
 
 /// The outline of a symbol for drawing at any size: closed contours, one em wide, the baseline at 0

@@ -6,7 +6,6 @@ use ab_glyph::FontVec;
 use super::ink::Ink;
 use super::{SIZE, draw_at, picture};
 
-/// A font read from a file.
 #[derive(Debug)]
 pub struct Typeface {
     font: FontVec,

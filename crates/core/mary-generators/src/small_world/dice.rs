@@ -56,7 +56,6 @@ impl Dice {
         &list[list.len() - 1]
     }
 
-    /// A list in random order.
     pub(super) fn shuffled<T: Clone>(&mut self, list: &[T]) -> Vec<T> {
         let mut out = list.to_vec();
         for i in (1..out.len()).rev() {

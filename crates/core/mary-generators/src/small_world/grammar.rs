@@ -50,7 +50,6 @@ const PARADIGMS: &[Paradigm] = &[
     ("subject-verb agreement", "auxiliary", agreement_auxiliary),
 ];
 
-/// A pair of one random paradigm.
 pub(super) fn pair(dice: &mut Dice) -> MinimalPair {
     let paradigm = dice.pick(PARADIGMS);
     make(paradigm, dice)

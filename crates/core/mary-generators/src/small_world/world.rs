@@ -7,14 +7,12 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// A person's first name.
 #[derive(Deserialize)]
 pub(super) struct Name {
     pub(super) name: &'static str,
     pub(super) female: bool,
 }
 
-/// A count noun with both its forms.
 #[derive(Deserialize)]
 pub(super) struct Noun {
     pub(super) one: &'static str,

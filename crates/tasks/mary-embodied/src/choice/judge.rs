@@ -3,7 +3,7 @@
 use mary_contract::{Generated, Item, Judgement, Reply, Scored};
 
 use super::{LETTERS, read};
-use crate::verdict::{Answer, Asked, by_scores, by_words, failed, withheld};
+use crate::verdict::{Answer, Answered, by_scores, by_words, failed, withheld};
 
 /// Judges one item with a choice as its target. `index` is the number that was asked under, where the
 /// paper's reading is to check it.
@@ -12,7 +12,7 @@ use crate::verdict::{Answer, Asked, by_scores, by_words, failed, withheld};
 /// reading, and both come once more for the item's `subtask` and `modality` (`exact[V-CA]`), since the
 /// paper's tables have those columns. `said_a` … `said_d` show a leaning to a place.
 pub fn judge(item: &Item, answers: &[Reply], index: Option<u32>) -> Judgement {
-    let asked = match Asked::read(item, answers) {
+    let asked = match Answered::read(item, answers) {
         Ok(asked) => asked,
         Err(why) => return failed(&why),
     };

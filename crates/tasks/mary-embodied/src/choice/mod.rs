@@ -22,7 +22,6 @@ use crate::Language;
 /// The four labels, in the order shown.
 pub const LETTERS: [&str; 4] = ["A", "B", "C", "D"];
 
-/// The parameter `mode`.
 pub const MODE: Param = Param::new(
     "mode",
     "score",
@@ -31,7 +30,6 @@ pub const MODE: Param = Param::new(
             with its rationale at temperature 0 (the paper).",
 );
 
-/// The parameter `max_tokens`.
 pub const MAX_TOKENS: Param =
     Param::new("max_tokens", "256", "a number", "Longest written answer.");
 
@@ -44,7 +42,6 @@ pub const TEMPLATE: Param = Param::new(
             a model that was tuned on it.",
 );
 
-/// The prompt of written answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Template {
     #[default]
@@ -55,23 +52,17 @@ pub enum Template {
     TuningLetter,
 }
 
-/// How a model is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// By log-probability of the letters.
     Score,
     /// In words, as JSON.
     Generate,
 }
 
-/// Everything set that concerns the asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asking {
-    /// By score or in words.
     pub mode: Mode,
-    /// Plain text or chat template.
     pub form: PromptForm,
-    /// The prompt of written answers.
     pub template: Template,
     pub max_tokens: u32,
 }
@@ -80,18 +71,16 @@ impl Asking {
     /// Reads and checks [`MODE`] and [`MAX_TOKENS`] of a card that has both.
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(card)?;
-        let mode = match settings.param(card, &MODE.name) {
-            "score" => Mode::Score,
-            "generate" => Mode::Generate,
-            other => return Err(not_one_of(card, &MODE.name, other)),
-        };
-        // A card without the parameter gives nothing, which is the evaluation's prompt.
-        let template = match settings.param(card, &TEMPLATE.name) {
-            "" | "published" => Template::Published,
-            "tuning-chat" => Template::TuningChat,
-            "tuning-letter" => Template::TuningLetter,
-            other => return Err(not_one_of(card, &TEMPLATE.name, other)),
-        };
+        let modes = [("score", Mode::Score), ("generate", Mode::Generate)];
+        let mode = choose(card, settings, &MODE.name, &modes)?;
+        let templates = [
+            // A card without the parameter gives nothing, which is the evaluation's prompt.
+            ("", Template::Published),
+            ("published", Template::Published),
+            ("tuning-chat", Template::TuningChat),
+            ("tuning-letter", Template::TuningLetter),
+        ];
+        let template = choose(card, settings, &TEMPLATE.name, &templates)?;
         let text = settings.param(card, &MAX_TOKENS.name);
         let max_tokens: u32 = text
             .parse()
@@ -118,7 +107,7 @@ impl Asking {
     }
 
     /// The question as it is put to the model.
-    pub fn ask(&self, shown: &Shown<'_>) -> Ask {
+    pub fn ask(&self, shown: &ShownQuestion<'_>) -> Ask {
         Ask::subject(match self.mode {
             Mode::Generate => Request::Generate(Generate {
                 prompt: self.written_prompt(shown),
@@ -133,8 +122,8 @@ impl Asking {
         })
     }
 
-    fn written_prompt(&self, shown: &Shown<'_>) -> Prompt {
-        let Shown {
+    fn written_prompt(&self, shown: &ShownQuestion<'_>) -> Prompt {
+        let ShownQuestion {
             question, options, ..
         } = shown;
         let (system, user) = match self.template {
@@ -174,7 +163,6 @@ impl Asking {
         LETTERS.map(|letter| format!("{before}{letter}")).to_vec()
     }
 
-    /// What a score of choices is.
     pub fn scoring(&self) -> Scoring {
         match self.mode {
             Mode::Score => Scoring::share(Ties::Shared),
@@ -231,19 +219,31 @@ impl Asking {
     }
 }
 
-/// A question as it is shown.
 #[derive(Debug, Clone, Copy)]
-pub struct Shown<'a> {
+pub struct ShownQuestion<'a> {
     /// The number in the JSON; the model is to give it back.
     pub index: u32,
     pub question: &'a str,
-    /// Four options in the order shown.
     pub options: &'a [String],
-    /// The language of the instruction.
     pub language: Language,
     /// A picture shown before the text.
     pub picture: Option<&'a Image>,
 }
+
+/// One of a few words that a setting can be.
+pub(crate) fn choose<T: Copy>(
+    card: &TaskCard,
+    settings: &TaskSettings,
+    name: &str,
+    words: &[(&str, T)],
+) -> Result<T, TaskError> {
+    let said = settings.param(card, name);
+    let found = words.iter().find(|(word, _)| *word == said);
+    let found = found.ok_or_else(|| not_one_of(card, name, said))?;
+    Ok(found.1)
+}
+
+pub(crate) const LANGUAGES: [(&str, Language); 2] = [("en", Language::En), ("zh", Language::Zh)];
 
 /// A setting that is none of its values.
 pub fn not_one_of(card: &TaskCard, name: &str, found: &str) -> TaskError {

@@ -5,7 +5,7 @@
 use mary_contract::PromptForm;
 use serde_json::json;
 
-use super::{LETTERS, Shown};
+use super::{LETTERS, ShownQuestion};
 use crate::Language;
 
 pub const SCORED_TEMPLATE: &str = "ours: question, four lettered options, then the letter";
@@ -37,7 +37,7 @@ pub fn template_convention(language: Language) -> &'static str {
     }
 }
 
-pub fn published(shown: &Shown<'_>) -> String {
+pub fn published(shown: &ShownQuestion<'_>) -> String {
     let question = question_json(shown);
     match shown.language {
         Language::En => format!(
@@ -56,7 +56,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// The question as JSON, spaced as the paper prints it.
-fn question_json(shown: &Shown<'_>) -> String {
+fn question_json(shown: &ShownQuestion<'_>) -> String {
     format!(
         r#"{{ "index": {}, "question": {}, "options": {{ {} }} }}"#,
         shown.index,
@@ -78,7 +78,7 @@ fn lettered(options: &[String], written: impl Fn(&str, &str) -> String) -> Vec<S
 }
 
 /// Question and options up to the place where a letter follows.
-pub fn up_to_letter(shown: &Shown<'_>, form: PromptForm) -> String {
+pub fn up_to_letter(shown: &ShownQuestion<'_>, form: PromptForm) -> String {
     let options = lettered(shown.options, |letter, option| {
         format!("{letter}. {option}")
     })
@@ -139,8 +139,8 @@ mod tests {
             .to_vec()
     }
 
-    fn shown(options: &[String], language: Language) -> Shown<'_> {
-        Shown {
+    fn shown(options: &[String], language: Language) -> ShownQuestion<'_> {
+        ShownQuestion {
             index: 3007,
             question: "How many corners does a coin have?",
             options,

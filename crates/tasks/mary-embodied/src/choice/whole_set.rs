@@ -9,7 +9,6 @@ use mary_stats::{Interval, agreement, intervals};
 
 use super::LETTERS;
 
-/// One answer that was read.
 struct Chosen {
     question: String,
     order: String,

@@ -76,7 +76,6 @@ impl Failures {
         }
     }
 
-    /// All tables that the answers give.
     pub(super) fn tables(&self) -> Vec<Table> {
         let tables = [
             failed(&self.triples, "embodied-table-6"),

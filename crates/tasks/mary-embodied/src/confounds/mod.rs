@@ -66,7 +66,7 @@ impl Confounds {
                     .extend(score);
             }
             Target::Data(data) => {
-                let record = score.and_then(|s| TripleRecord::of(data, item, s, norms));
+                let record = score.and_then(|s| TripleRecord::read(data, item, s, norms));
                 if let Some(record) = record {
                     let of_model = gathered.triples.entry(model).or_default();
                     of_model.insert(item.id.clone(), record);

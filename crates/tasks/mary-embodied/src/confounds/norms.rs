@@ -8,7 +8,6 @@ use flate2::read::MultiGzDecoder;
 use mary_contract::{DataError, DataSource, TaskError};
 use serde::Deserialize;
 
-/// Frequencies and ages of English words.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Norms {
     frequency: HashMap<String, f64>,
@@ -27,8 +26,7 @@ impl Norms {
         })
     }
 
-    /// Norms given word by word.
-    pub fn of(frequency: HashMap<String, f64>, acquisition: HashMap<String, f64>) -> Self {
+    pub fn new(frequency: HashMap<String, f64>, acquisition: HashMap<String, f64>) -> Self {
         Self {
             frequency,
             acquisition,

@@ -22,7 +22,6 @@ pub struct Material {
     pub acquisition: Option<f64>,
 }
 
-/// One question as one model answered it.
 #[derive(Debug, Clone)]
 pub(super) struct QuestionRecord {
     pub(super) subtask: String,
@@ -194,7 +193,7 @@ mod tests {
         let words = |pairs: &[(&str, f64)]| -> HashMap<String, f64> {
             pairs.iter().map(|(w, v)| ((*w).to_owned(), *v)).collect()
         };
-        Norms::of(
+        Norms::new(
             words(&[("bell", 4.0), ("the", 7.0)]),
             words(&[("bell", 5.0)]),
         )

@@ -20,7 +20,6 @@ pub(super) struct Design {
 }
 
 impl Design {
-    /// The columns of these places only.
     fn only(&self, kept: &[usize]) -> Vec<Vec<f64>> {
         let pick = |row: &Vec<f64>| kept.iter().filter_map(|i| row.get(*i).copied()).collect();
         self.rows.iter().map(pick).collect()
@@ -84,7 +83,6 @@ pub(super) fn coefficient_rows(names: &[String], fit: &Logistic) -> Vec<Vec<Stri
         .collect()
 }
 
-/// One model's questions.
 pub(super) fn question_regression(
     model: &str,
     records: &BTreeMap<String, QuestionRecord>,

@@ -23,7 +23,7 @@ pub(super) struct TripleRecord {
 }
 
 impl TripleRecord {
-    pub(super) fn of(data: &Value, item: &Item, score: f64, norms: &Norms) -> Option<Self> {
+    pub(super) fn read(data: &Value, item: &Item, score: f64, norms: &Norms) -> Option<Self> {
         let word = |role: &str| data.get(role).and_then(Value::as_str);
         let (word, synonym, antonym) = (word("word")?, word("synonym")?, word("antonym")?);
         let alike = |other: &str| strsim::normalized_levenshtein(word, other);
@@ -96,11 +96,11 @@ mod tests {
             [("sugarless", 2.0), ("unsweetened", 2.5), ("sugary", 3.5)]
                 .map(|(w, f)| (w.to_owned(), f))
                 .into();
-        let norms = Norms::of(frequency, HashMap::new());
+        let norms = Norms::new(frequency, HashMap::new());
         let data = json!({"word": "sugarless", "synonym": "unsweetened", "antonym": "sugary"});
         let item =
             Item::new("x", Target::Data(data.clone()), vec![]).tagged("modality", "non-visual");
-        let record = TripleRecord::of(&data, &item, 0.0, &norms).unwrap();
+        let record = TripleRecord::read(&data, &item, 0.0, &norms).unwrap();
         assert!(record.form > 0.2, "{record:?}");
         assert_eq!(record.frequency, Some(-1.0));
         assert!(!record.visual);

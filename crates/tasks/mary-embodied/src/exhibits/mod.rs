@@ -16,7 +16,6 @@ use mary_contract::{Declarations, Exhibits, RunSummary};
 pub(crate) static DECLARED: LazyLock<Declarations> =
     LazyLock::new(|| Declarations::read(include_str!("../exhibits.json")));
 
-/// Everything the runs have to show.
 pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     let answers = results::answers(runs);
     let places = results::places(runs);

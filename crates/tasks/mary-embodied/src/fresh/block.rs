@@ -11,10 +11,8 @@ use super::sketch::Sketch;
 
 pub const OPTIONS: usize = 4;
 
-/// A question in its three forms.
 #[derive(Debug, Clone)]
 pub struct Posed {
-    /// Everything said in words.
     pub words: Said,
     /// What is asked when only the picture is shown.
     pub seen: Said,
@@ -40,11 +38,9 @@ impl Posed {
 /// Four questions that share their options: option `i` answers question `i` and no other.
 #[derive(Debug, Clone)]
 pub struct Block {
-    /// The options in words.
     pub options: Vec<Said>,
     /// The same options where only the picture is shown, when they read differently there.
     pub seen_options: Option<Vec<Said>>,
-    /// The questions, one for each option.
     pub questions: Vec<Posed>,
 }
 
@@ -66,7 +62,7 @@ impl Block {
 
 /// A kind of question that can be drawn without end.
 #[derive(Debug)]
-pub struct Kind {
+pub struct FreshKind {
     pub name: &'static str,
     /// Draws four questions of a level that go together; `None` when this draw did not work out.
     pub draw: fn(&mut Stream, Level) -> Option<Block>,
@@ -75,7 +71,7 @@ pub struct Kind {
     pub grows: Option<&'static str>,
 }
 
-impl Kind {
+impl FreshKind {
     pub(super) const fn new(
         name: &'static str,
         draw: fn(&mut Stream, Level) -> Option<Block>,
@@ -98,13 +94,10 @@ impl Kind {
 pub struct FreshItem {
     pub kind: &'static str,
     pub posed: Posed,
-    /// Four options in words.
     pub options: Vec<Said>,
     /// The same where only the picture is shown.
     pub seen_options: Vec<Said>,
-    /// Index of the right one.
     pub correct: usize,
-    /// Number of the block it belongs to.
     pub block: usize,
 }
 
@@ -114,7 +107,7 @@ const ATTEMPTS: usize = 200_000;
 /// `n` items of a seed and a level, the kinds by turns, no question twice.
 pub fn items(
     task: &str,
-    kinds: &[&'static Kind],
+    kinds: &[&'static FreshKind],
     (seed, level): (u64, Level),
     n: usize,
 ) -> Result<Vec<FreshItem>, TaskError> {
@@ -123,7 +116,7 @@ pub fn items(
             "{task}: n={n}; expected a multiple of {OPTIONS}, since four questions share their options"
         )));
     }
-    let asked_kinds: Vec<&'static Kind> = kinds
+    let asked_kinds: Vec<&'static FreshKind> = kinds
         .iter()
         .copied()
         .filter(|k| level == Level::Any || k.grows.is_some())
@@ -232,7 +225,6 @@ pub fn gathered<A: PartialEq>(
     Some(Block::new(answers.iter().map(words).collect(), questions))
 }
 
-/// A block whose options are numbers.
 pub fn counted(
     rng: &mut Stream,
     draws: usize,

@@ -10,8 +10,8 @@ mod said;
 pub mod sketch;
 pub mod symbols;
 
-pub use block::{Block, FreshItem, Kind, Posed};
-pub use said::{Level, Rung, Said};
+pub use block::{Block, FreshItem, FreshKind, Posed};
+pub use said::{Level, Said};
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,9 @@ use mary_contract::{
 };
 
 use crate::Language;
-use crate::choice::{Asking, MAX_TOKENS, MODE, Shown, judge, not_one_of, whole_set};
+use crate::choice::{
+    Asking, LANGUAGES, MAX_TOKENS, MODE, ShownQuestion, choose, judge, not_one_of, whole_set,
+};
 
 const SHOW: Param = Param::new(
     "show",
@@ -57,15 +59,11 @@ const COLOURS: Param = Param::new(
             or both.",
 );
 
-/// The parameters of the fresh tasks.
 static PARAMS: [Param; 6] = [MODE, SHOW, LANGUAGE, LEVEL, N, MAX_TOKENS];
-/// Those of the colour task.
 static COLOUR_PARAMS: [Param; 7] = [MODE, SHOW, LANGUAGE, LEVEL, COLOURS, N, MAX_TOKENS];
 
-/// What a question is shown as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Show {
-    /// In words.
     Text,
     /// As a picture with the bare question.
     Picture,
@@ -73,31 +71,24 @@ pub enum Show {
 }
 
 impl Show {
-    fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
-        match settings.param(card, "show") {
-            "text" => Ok(Self::Text),
-            "picture" => Ok(Self::Picture),
-            "both" => Ok(Self::Both),
-            other => Err(not_one_of(card, "show", other)),
-        }
-    }
+    const ALL: [(&str, Self); 3] = [
+        ("text", Self::Text),
+        ("picture", Self::Picture),
+        ("both", Self::Both),
+    ];
 
     fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Picture => "picture",
-            Self::Both => "both",
-        }
+        let found = Self::ALL.iter().find(|(_, show)| *show == self);
+        found.map_or("", |(name, _)| name)
     }
 }
 
-/// A task of fresh questions.
 #[derive(Debug)]
 pub struct FreshTask {
     card: &'static TaskCard,
-    kinds: &'static [Kind],
+    kinds: &'static [FreshKind],
     /// Asked only where the setting `colours` wants them.
-    in_life: &'static [Kind],
+    in_life: &'static [FreshKind],
     margins: &'static str,
 }
 
@@ -174,10 +165,8 @@ pub static FRESH_SYMBOLS: FreshTask = FreshTask {
     margins: symbols::MARGINS,
 };
 
-/// The three of them.
 pub static FRESH_TASKS: [&FreshTask; 3] = [&FRESH_COLOUR, &FRESH_GEOMETRY, &FRESH_SYMBOLS];
 
-/// Which colours are asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colours {
     Names,
@@ -214,7 +203,7 @@ impl FreshTask {
         block::items(&self.card.id, &self.asked(colours), (seed, level), n)
     }
 
-    fn asked(&self, colours: Colours) -> Vec<&'static Kind> {
+    fn asked(&self, colours: Colours) -> Vec<&'static FreshKind> {
         let (names, life) = match colours {
             _ if self.in_life.is_empty() => (true, false),
             Colours::Names => (true, false),
@@ -228,33 +217,26 @@ impl FreshTask {
     }
 
     /// Its kinds of question: as they come by default, and those of things in life.
-    pub fn kinds(&self) -> impl Iterator<Item = &'static Kind> {
+    pub fn kinds(&self) -> impl Iterator<Item = &'static FreshKind> {
         self.kinds.iter().chain(self.in_life)
     }
 
     fn setup(&self, settings: &TaskSettings) -> Result<FreshSettings, TaskError> {
         let asking = Asking::read(self.card, settings)?;
-        let param = |name: &str| settings.param(self.card, name);
-        let n = param("n");
-        let language = match param("language") {
-            "en" => Language::En,
-            "zh" => Language::Zh,
-            other => return Err(not_one_of(self.card, "language", other)),
-        };
-        // A card without the parameter gives nothing.
-        let colours = match param("colours") {
-            "" | "names" => Colours::Names,
-            "life" => Colours::Life,
-            "both" => Colours::Both,
-            other => return Err(not_one_of(self.card, "colours", other)),
-        };
-        let level = param("level");
+        let colours = [
+            // A card without the parameter gives nothing.
+            ("", Colours::Names),
+            ("names", Colours::Names),
+            ("life", Colours::Life),
+            ("both", Colours::Both),
+        ];
+        let [level, n] = ["level", "n"].map(|name| settings.param(self.card, name));
         Ok(FreshSettings {
             asking,
-            show: Show::read(self.card, settings)?,
-            language,
+            show: choose(self.card, settings, "show", &Show::ALL)?,
+            language: choose(self.card, settings, "language", &LANGUAGES)?,
             level: Level::named(level).ok_or_else(|| not_one_of(self.card, "level", level))?,
-            colours,
+            colours: choose(self.card, settings, "colours", &colours)?,
             seed: settings.seed,
             n: n.parse().map_err(|_| not_one_of(self.card, "n", n))?,
         })
@@ -285,7 +267,7 @@ fn item(setup: &FreshSettings, number: usize, fresh: &FreshItem) -> Result<Item,
         Show::Text => None,
         Show::Picture | Show::Both => Some(fresh.posed.sketch.png()?),
     };
-    let ask = setup.asking.ask(&Shown {
+    let ask = setup.asking.ask(&ShownQuestion {
         index: number as u32 + 1,
         question: &question,
         options: &options,

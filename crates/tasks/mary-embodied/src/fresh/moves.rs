@@ -4,14 +4,11 @@ use mary_generators::{Stream, below};
 
 use super::said::{Said, phrase};
 
-/// Something done to the whole figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Move {
     /// Clockwise, in eighths of a full turn.
     Turn(usize),
-    /// Left and right change places.
     LeftRight,
-    /// Top and bottom change places.
     TopBottom,
 }
 

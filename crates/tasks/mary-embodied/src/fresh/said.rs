@@ -23,9 +23,7 @@ pub(super) fn phrase(key: &str) -> Said {
 /// The same, said in English and in Chinese.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Said {
-    /// In English.
     pub en: String,
-    /// In Chinese.
     pub zh: String,
 }
 
@@ -58,7 +56,6 @@ impl Said {
         Self::new(self.en.replace(&place, en), self.zh.replace(&place, zh))
     }
 
-    /// In one of the languages.
     pub fn in_language(&self, language: Language) -> &str {
         match language {
             Language::En => &self.en,
@@ -80,51 +77,34 @@ impl Said {
 pub enum Level {
     #[default]
     Any,
-    /// A rung from 1 (easiest) to 4.
-    Rung(Rung),
+    /// A rung from 0 (easiest) to 3.
+    Rung(usize),
 }
 
-/// A rung of the ladder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rung {
-    One,
-    Two,
-    Three,
-    Four,
-}
+const LEVELS: [(&str, Level); 5] = [
+    ("any", Level::Any),
+    ("1", Level::Rung(0)),
+    ("2", Level::Rung(1)),
+    ("3", Level::Rung(2)),
+    ("4", Level::Rung(3)),
+];
 
 impl Level {
-    /// As the setting names it.
     pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "any" => Self::Any,
-            "1" => Self::Rung(Rung::One),
-            "2" => Self::Rung(Rung::Two),
-            "3" => Self::Rung(Rung::Three),
-            "4" => Self::Rung(Rung::Four),
-            _ => return None,
-        })
+        let found = LEVELS.iter().find(|(known, _)| *known == name)?;
+        Some(found.1)
     }
 
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Any => "any",
-            Self::Rung(Rung::One) => "1",
-            Self::Rung(Rung::Two) => "2",
-            Self::Rung(Rung::Three) => "3",
-            Self::Rung(Rung::Four) => "4",
-        }
+        let found = LEVELS.iter().find(|(_, level)| *level == self);
+        found.map_or("any", |(name, _)| name)
     }
 
     /// What holds at this level: as they come, or on each of the rungs.
     pub fn pick<T>(self, any: T, rungs: [T; 4]) -> T {
-        let [one, two, three, four] = rungs;
         match self {
             Self::Any => any,
-            Self::Rung(Rung::One) => one,
-            Self::Rung(Rung::Two) => two,
-            Self::Rung(Rung::Three) => three,
-            Self::Rung(Rung::Four) => four,
+            Self::Rung(rung) => rungs.into_iter().nth(rung).unwrap_or(any),
         }
     }
 
@@ -140,5 +120,27 @@ impl Level {
                 1.0..third,
             ],
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_phrase_has_the_same_places_in_both_languages() {
+        let all: BTreeMap<String, [String; 2]> =
+            serde_json::from_str(include_str!("phrases.json")).unwrap();
+        let places = |text: &str| -> BTreeSet<String> {
+            let opened = text.split('{').skip(1);
+            opened
+                .map(|rest| rest.split('}').next().unwrap().to_owned())
+                .collect()
+        };
+        for (key, [en, zh]) in &all {
+            assert_eq!(places(en), places(zh), "{key}");
+        }
     }
 }

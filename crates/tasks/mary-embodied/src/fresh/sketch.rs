@@ -49,7 +49,6 @@ pub struct Sketch {
 }
 
 impl Sketch {
-    /// White paper of this height.
     pub fn new(height: usize) -> Self {
         Self {
             height,
@@ -65,7 +64,6 @@ impl Sketch {
         self.fills.push(Fill { form, paint });
     }
 
-    /// A filled rectangle between two corners.
     pub fn rect(&mut self, from: Spot, to: Spot, paint: Paint) {
         let points = [from, [to[0], from[1]], to, [from[0], to[1]]];
         self.polygon(&points, paint);
@@ -103,7 +101,6 @@ impl Sketch {
         }
     }
 
-    /// A closed line through the points.
     pub fn ring(&mut self, points: &[Spot], thick: f64, paint: Paint) {
         let next = points.iter().cycle().skip(1);
         for (a, b) in points.iter().zip(next) {

@@ -30,7 +30,6 @@ pub fn triples_zh() -> &'static [Triple] {
     })
 }
 
-/// The triples of a language.
 pub fn triples_in(language: Language) -> &'static [Triple] {
     match language {
         Language::En => triples(),
@@ -50,7 +49,6 @@ pub fn questions_zh() -> &'static [Question] {
     SET.get_or_init(|| read(include_str!("questions.zh.txt"), Language::Zh))
 }
 
-/// The questions of a language.
 pub fn questions_in(language: Language) -> &'static [Question] {
     match language {
         Language::En => questions(),
@@ -74,7 +72,13 @@ fn entries(text: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
 fn triple(fields: Vec<&'static str>) -> Option<Triple> {
     let [sense, word, synonym, antonym, one, two, three] = fields.try_into().ok()?;
     let sense = Sense::named(sense)?;
-    Some(Triple::of(sense, word, synonym, antonym, [one, two, three]))
+    Some(Triple::compiled_in(
+        sense,
+        word,
+        synonym,
+        antonym,
+        [one, two, three],
+    ))
 }
 
 fn question(fields: Vec<&'static str>, language: Language) -> Option<Question> {

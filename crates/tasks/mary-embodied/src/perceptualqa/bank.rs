@@ -7,7 +7,7 @@ use mary_contract::{DataSource, TaskError};
 use mary_generators::{shuffle, stream};
 
 use super::setup::{Part, PerceptualQaSettings};
-use crate::upstream::{self, Asked};
+use crate::upstream::{self, NumberedQuestion};
 use crate::{Question, Source, Subtask, own};
 
 /// The questions of a setup in one of the two orders.
@@ -15,7 +15,7 @@ pub fn questions(
     setup: &PerceptualQaSettings,
     order: u32,
     data: &dyn DataSource,
-) -> Result<Vec<Asked>, TaskError> {
+) -> Result<Vec<NumberedQuestion>, TaskError> {
     let mut all = match setup.source {
         Source::Published => upstream::questions(data, setup.language, order)?,
         Source::Fresh => own_questions(setup, order),
@@ -28,7 +28,7 @@ pub fn questions(
 }
 
 /// Our own questions of a language, numbered within their subtask, options shuffled.
-fn own_questions(setup: &PerceptualQaSettings, order: u32) -> Vec<Asked> {
+fn own_questions(setup: &PerceptualQaSettings, order: u32) -> Vec<NumberedQuestion> {
     let mut all = Vec::new();
     for subtask in Subtask::ALL {
         let of_subtask: Vec<&Question> = own::questions_in(setup.language)
@@ -40,7 +40,7 @@ fn own_questions(setup: &PerceptualQaSettings, order: u32) -> Vec<Asked> {
             let index = 1000 * subtask.number() + number;
             let name = format!("embodied/perceptualqa/{index}/{order}");
             let mut rng = stream(setup.seed, &name);
-            all.push(Asked {
+            all.push(NumberedQuestion {
                 index,
                 question: shuffled(question, place, |wrong| shuffle(&mut rng, wrong)),
             });
@@ -96,7 +96,7 @@ fn shuffled(
 
 /// The fifth of each subtask that a tuning set leaves out. Questions that are the same but for the
 /// order of their options (five in the released set) stay on one side.
-fn held_out(all: &[Asked], seed: u64) -> BTreeSet<u32> {
+fn held_out(all: &[NumberedQuestion], seed: u64) -> BTreeSet<u32> {
     let mut test = BTreeSet::new();
     for subtask in Subtask::ALL {
         let mut groups: BTreeMap<(String, Vec<String>), Vec<u32>> = BTreeMap::new();
@@ -134,9 +134,9 @@ mod tests {
     use super::*;
     use crate::Language;
 
-    fn bank() -> Vec<Asked> {
+    fn bank() -> Vec<NumberedQuestion> {
         (0..40)
-            .map(|i| Asked {
+            .map(|i| NumberedQuestion {
                 index: 3001 + i,
                 question: Question {
                     subtask: Subtask::Geometry,

@@ -17,13 +17,12 @@ use mary_contract::{
     Reference, Reply, Sample, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, text,
 };
 
-use crate::choice::{self, Shown, Template};
-use crate::upstream::Asked;
+use crate::choice::{self, ShownQuestion, Template};
+use crate::upstream::NumberedQuestion;
 use crate::{CITATION, Language, Source, upstream};
 
 pub static PERCEPTUAL_QA: PerceptualQa = PerceptualQa;
 
-/// What a reader must know.
 pub(crate) static CARD: TaskCard = TaskCard {
     id: text("embodied/perceptualqa"),
     family: text("embodied"),
@@ -62,10 +61,10 @@ fn index_of(id: &str) -> Option<u32> {
     id.rsplit('-').nth(1)?.parse().ok()
 }
 
-fn item(setup: &PerceptualQaSettings, order: u32, asked: &Asked) -> Item {
+fn item(setup: &PerceptualQaSettings, order: u32, asked: &NumberedQuestion) -> Item {
     let question = &asked.question;
     let options: Vec<String> = question.options.iter().map(|o| o.to_string()).collect();
-    let ask = setup.asking.ask(&Shown {
+    let ask = setup.asking.ask(&ShownQuestion {
         index: asked.index,
         question: &question.question,
         options: &options,

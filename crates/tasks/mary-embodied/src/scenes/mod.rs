@@ -17,7 +17,7 @@ use mary_contract::{
 use mary_generators::small_world::scenes::{KINDS, Posed, Scene, exam};
 use mary_generators::{Packing, Picture};
 
-use crate::choice::not_one_of;
+use crate::choice::{choose, not_one_of};
 
 /// Questions of a block, in which every answer is right equally often.
 const BLOCK: usize = 16;
@@ -78,16 +78,15 @@ pub struct Scenes;
 
 pub static SCENES: Scenes = Scenes;
 
-/// What is shown with a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum ShownPicture {
     Own,
     Blank,
     Other,
     None,
 }
 
-impl Shown {
+impl ShownPicture {
     const ALL: [(&str, Self); 4] = [
         ("own", Self::Own),
         ("blank", Self::Blank),
@@ -103,7 +102,7 @@ impl Shown {
 
 #[derive(Debug, Clone, Copy)]
 struct Setup {
-    shown: Shown,
+    shown: ShownPicture,
     written: bool,
     size: usize,
     n: usize,
@@ -114,22 +113,19 @@ struct Setup {
 impl Setup {
     fn read(settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(&CARD)?;
-        let param = |name| settings.param(&CARD, name);
-        let wrong = |name| not_one_of(&CARD, name, param(name));
-        let shown = Shown::ALL
-            .iter()
-            .find(|(name, _)| *name == param("picture"));
         let number = |name, fits: &dyn Fn(usize) -> bool| {
-            let read = param(name).parse().ok();
-            read.filter(|n| fits(*n)).ok_or_else(|| wrong(name))
+            let said = settings.param(&CARD, name);
+            let read = said.parse().ok().filter(|n| fits(*n));
+            read.ok_or_else(|| not_one_of(&CARD, name, said))
         };
         Ok(Self {
-            shown: shown.ok_or_else(|| wrong("picture"))?.1,
-            written: match param("mode") {
-                "score" => false,
-                "generate" => true,
-                _ => return Err(wrong("mode")),
-            },
+            shown: choose(&CARD, settings, "picture", &ShownPicture::ALL)?,
+            written: choose(
+                &CARD,
+                settings,
+                "mode",
+                &[("score", false), ("generate", true)],
+            )?,
             size: number("size", &|n| (24..=1024).contains(&n))?,
             n: number("n", &|n| n > 0 && n.is_multiple_of(BLOCK * KINDS.len()))?,
             seed: settings.seed,
@@ -137,13 +133,12 @@ impl Setup {
         })
     }
 
-    /// The picture shown with a question.
     fn picture(&self, all: &[Posed], posed: &Posed) -> Result<Option<Image>, TaskError> {
         let scene: Scene = match self.shown {
-            Shown::None => return Ok(None),
-            Shown::Own => posed.scene.clone(),
-            Shown::Blank => posed.scene.blank(),
-            Shown::Other => match all.get(posed.other) {
+            ShownPicture::None => return Ok(None),
+            ShownPicture::Own => posed.scene.clone(),
+            ShownPicture::Blank => posed.scene.blank(),
+            ShownPicture::Other => match all.get(posed.other) {
                 Some(other) => other.scene.clone(),
                 None => return Err(TaskError::Generator("no other picture".into())),
             },
@@ -229,7 +224,7 @@ impl Task for Scenes {
         Needs {
             score: !setup.written,
             generate: setup.written,
-            images: setup.shown != Shown::None,
+            images: setup.shown != ShownPicture::None,
             ..Needs::default()
         }
     }
@@ -260,12 +255,12 @@ impl Task for Scenes {
         let mut said = BTreeMap::new();
         let mut say = |name: &str, words: String| said.insert(name.to_owned(), words);
         let shown = match setup.shown {
-            Shown::Own => "the question's own",
-            Shown::Blank => "blank paper",
-            Shown::Other => {
+            ShownPicture::Own => "the question's own",
+            ShownPicture::Blank => "blank paper",
+            ShownPicture::Other => {
                 "another question's, of the same words; one time in four its answer is the same"
             }
-            Shown::None => "none",
+            ShownPicture::None => "none",
         };
         say("picture", shown.into());
         say("dots", format!("{} x {}, PNG", setup.size, setup.size));

@@ -7,7 +7,6 @@ use mary_contract::{Observed, Reply, Response};
 pub(super) enum Nothing {
     /// A word has no vector in this model.
     OutOfVocabulary(&'static str),
-    /// The answers make no sense.
     Broken(String),
     /// A number that is not one.
     NotFinite,
@@ -16,7 +15,6 @@ pub(super) enum Nothing {
 /// The three words of a triple, in the order in which they are asked.
 pub(super) const ROLES: [&str; 3] = ["word", "synonym", "antonym"];
 
-/// One layer's cosines.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Cosines {
     pub(super) layer: usize,

@@ -2,7 +2,7 @@
 
 use mary_contract::{Changes, Layers, Param, TaskCard, TaskError, TaskSettings};
 
-use crate::choice::not_one_of;
+use crate::choice::{LANGUAGES, choose, not_one_of};
 use crate::{Language, Source};
 
 pub(super) static PARAMS: [Param; 5] = [
@@ -53,57 +53,45 @@ impl Pooling {
     }
 }
 
-/// Everything set, with defaults filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SensoryVecSettings {
-    /// Our triples or the released ones.
     pub source: Source,
-    /// English or Chinese.
     pub language: Language,
     pub pooling: Pooling,
     /// The layer that is scored; negative from the end.
     pub layer: i32,
-    /// Whether all layers are kept.
     pub all_layers: bool,
 }
 
 impl SensoryVecSettings {
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(card)?;
-        let pooling = match settings.param(card, "pool") {
-            "target" => Pooling::Target,
-            "sentence" => Pooling::Sentence,
-            other => return Err(not_one_of(card, "pool", other)),
-        };
+        let pools = [("target", Pooling::Target), ("sentence", Pooling::Sentence)];
         let text = settings.param(card, "layer");
         let layer = text.parse().map_err(|_| not_one_of(card, "layer", text))?;
-        let all_layers = match settings.param(card, "layers") {
-            "scored" => false,
-            "all" => true,
-            other => return Err(not_one_of(card, "layers", other)),
-        };
         let source = Source::read(card, settings)?;
-        let language = match settings.param(card, "language") {
-            "" | "en" => Language::En,
-            "zh" if source == Source::Fresh => Language::Zh,
-            "zh" => {
-                return Err(TaskError::Setting(format!(
-                    "{}: the released triples are English\nhint: --set source=own has them in Chinese",
-                    card.id
-                )));
-            }
-            other => return Err(not_one_of(card, "language", other)),
-        };
+        let [en, zh] = LANGUAGES;
+        let language = choose(card, settings, "language", &[("", Language::En), en, zh])?;
+        if language == Language::Zh && source != Source::Fresh {
+            return Err(TaskError::Setting(format!(
+                "{}: the released triples are English\nhint: --set source=own has them in Chinese",
+                card.id
+            )));
+        }
         Ok(Self {
             source,
             language,
-            pooling,
+            pooling: choose(card, settings, "pool", &pools)?,
             layer,
-            all_layers,
+            all_layers: choose(
+                card,
+                settings,
+                "layers",
+                &[("scored", false), ("all", true)],
+            )?,
         })
     }
 
-    /// Which layers are asked for.
     pub fn layers(&self) -> Layers {
         match (self.all_layers, self.layer) {
             (true, _) => Layers::All,

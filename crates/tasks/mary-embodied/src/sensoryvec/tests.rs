@@ -3,7 +3,7 @@ use mary_contract::{LayerVector, NoData, Observed, Outcome, PooledVectors, Respo
 use super::*;
 use crate::Sense;
 
-const TRIPLE: Triple = Triple::of(
+const TRIPLE: Triple = Triple::compiled_in(
     Sense::Tactile,
     "gritty",
     "sandy",
@@ -25,7 +25,6 @@ fn settings(pairs: &[(&str, &str)]) -> TaskSettings {
     }
 }
 
-/// An answer with these layers' vectors.
 fn seen(layers: &[&[f32]]) -> Reply {
     Reply::bare(Response::Observed(Observed {
         pools: vec![PooledVectors {

@@ -7,7 +7,7 @@ mod questions;
 mod triples;
 
 pub use outputs::{Released, ReleasedAnswer, released_outputs};
-pub use questions::{Asked, questions};
+pub use questions::{NumberedQuestion, questions};
 pub use triples::{StoredCosines, stored_cosines, triples, triples_of};
 
 use std::path::{Path, PathBuf};

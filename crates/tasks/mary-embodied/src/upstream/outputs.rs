@@ -17,13 +17,11 @@ use crate::Language;
 pub struct Released {
     /// As the folder names it; `people` for people.
     pub model: String,
-    /// The language of the questions.
     pub language: Language,
     /// The answers, in the order of the files.
     pub answers: Vec<ReleasedAnswer>,
 }
 
-/// One answer as released.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReleasedAnswer {
     /// Which of the two orders of options was shown.
@@ -51,7 +49,7 @@ pub fn released_outputs(path: &Path) -> Result<Option<Vec<Released>>, TaskError>
     };
     let mut models: BTreeMap<(String, Language), Vec<ReleasedAnswer>> = BTreeMap::new();
     for (inner, bytes) in files {
-        let Some(part) = Part::of(&inner) else {
+        let Some(part) = Part::from_path(&inner) else {
             continue;
         };
         let inner = path.join(&inner);
@@ -70,7 +68,6 @@ pub fn released_outputs(path: &Path) -> Result<Option<Vec<Released>>, TaskError>
     Ok(Some(models.collect()).filter(|all: &Vec<Released>| !all.is_empty()))
 }
 
-/// What a file's name says.
 struct Part {
     model: String,
     language: Language,
@@ -80,7 +77,7 @@ struct Part {
 
 impl Part {
     /// `MODEL/output400_2_zh.json`: order 2, Chinese; `combined2.json`: the second person, order 1.
-    fn of(path: &Path) -> Option<Self> {
+    fn from_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.strip_suffix(".json")?;
         if let Some(person) = name.strip_prefix("combined") {
             let person: u32 = person.parse().ok()?;
@@ -146,7 +143,7 @@ fn unpacked(path: &Path) -> Result<Files, TaskError> {
     for entry in archive.entries().map_err(broken)? {
         let mut entry = entry.map_err(broken)?;
         let inner = entry.path().map_err(broken)?.into_owned();
-        if Part::of(&inner).is_none() {
+        if Part::from_path(&inner).is_none() {
             continue;
         }
         let mut bytes = Vec::new();
@@ -170,7 +167,7 @@ fn files_below(folder: &Path) -> Result<Files, TaskError> {
         for path in entries.flatten().map(|e| e.path()) {
             if path.is_dir() && depth < 3 {
                 open.push((path, depth + 1));
-            } else if path.is_file() && Part::of(&path).is_some() {
+            } else if path.is_file() && Part::from_path(&path).is_some() {
                 let bytes = read(&path)?;
                 files.push((path, bytes));
             }
@@ -186,12 +183,12 @@ mod tests {
 
     #[test]
     fn file_names_say_order_language_and_person() {
-        let part = Part::of(Path::new("predictions/m-7b/output400_2_zh.json")).unwrap();
+        let part = Part::from_path(Path::new("predictions/m-7b/output400_2_zh.json")).unwrap();
         assert_eq!((part.model.as_str(), part.order), ("m-7b", 2));
         assert_eq!((part.language, part.trial), (Language::Zh, 0));
-        let part = Part::of(Path::new("m-7b/output1_en.json")).unwrap();
+        let part = Part::from_path(Path::new("m-7b/output1_en.json")).unwrap();
         assert_eq!((part.language, part.order), (Language::En, 1));
-        let part = Part::of(Path::new("human/combined2.json")).unwrap();
+        let part = Part::from_path(Path::new("human/combined2.json")).unwrap();
         assert_eq!(
             (part.model.as_str(), part.order, part.trial),
             ("people", 1, 1)
@@ -202,7 +199,7 @@ mod tests {
             "m/output1_fr.json",
             "combined.json",
         ] {
-            assert!(Part::of(Path::new(other)).is_none(), "{other}");
+            assert!(Part::from_path(Path::new(other)).is_none(), "{other}");
         }
     }
 

@@ -11,7 +11,7 @@ use crate::{Language, Question, Subtask};
 
 /// A question with the number it is asked under.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct NumberedQuestion {
     /// The subtask times 1,000, plus a running number.
     pub index: u32,
     /// The question, its options in the order shown.
@@ -40,7 +40,7 @@ pub fn questions(
     data: &dyn DataSource,
     language: Language,
     order: u32,
-) -> Result<Vec<Asked>, TaskError> {
+) -> Result<Vec<NumberedQuestion>, TaskError> {
     let code = language.code();
     let files = [
         format!("PerceptualQA/dataset/visual/questions_with_answer{order}_{code}.json"),
@@ -61,7 +61,7 @@ pub fn questions(
     Ok(all)
 }
 
-fn asked(record: Record, language: Language) -> Result<Asked, String> {
+fn asked(record: Record, language: Language) -> Result<NumberedQuestion, String> {
     let number = record.index / 1000;
     let subtask = Subtask::numbered(number)
         .ok_or_else(|| format!("expected a subtask from 1 to 9, found {number}"))?;
@@ -75,7 +75,7 @@ fn asked(record: Record, language: Language) -> Result<Asked, String> {
             )
         })?;
     let Options { a, b, c, d } = record.options;
-    Ok(Asked {
+    Ok(NumberedQuestion {
         index: record.index,
         question: Question {
             subtask,

@@ -269,7 +269,7 @@ fn operations() -> Vec<Operation> {
 /// is one of several steps of which one changes nothing (a turn of a symbol that looks the same turned).
 fn question(operation: Operation) -> Option<Question> {
     let result = operation.result()?;
-    let form = Form::of(&result);
+    let form = Form::from_ink(&result);
     let mut best = None;
     let mut unlike = Vec::new();
     for glyph in glyphs() {
@@ -302,8 +302,9 @@ fn idle(operation: &Operation) -> bool {
     let Some(second) = operation.second else {
         return false;
     };
-    let stays =
-        |before: &Ink, after: &Ink| Form::of(before).likeness(&Form::of(after)) >= UNCHANGED;
+    let stays = |before: &Ink, after: &Ink| {
+        Form::from_ink(before).likeness(&Form::from_ink(after)) >= UNCHANGED
+    };
     let steps = || {
         let source = picture(operation.symbol)?;
         let middle = operation.first.apply(source)?;

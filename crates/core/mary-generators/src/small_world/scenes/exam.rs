@@ -12,7 +12,6 @@ pub(crate) const BLOCK: usize = 16;
 pub struct Posed {
     pub scene: Scene,
     pub question: Question,
-    /// The block it belongs to.
     pub block: usize,
     /// The place in the exam of the question whose picture is shown when another's is. It was asked the
     /// same, and a quarter of a block's are shown a picture with the same answer: whoever looks at it is right

@@ -60,7 +60,6 @@ impl Question {
     }
 }
 
-/// The lesson of this number.
 pub fn lesson(seed: u64, number: u64) -> Lesson {
     let dice = &mut Dice::for_document(seed, number);
     let (grid, most) = (dice.one_in(GRIDS), if dice.one_in(ALONE) { 1 } else { 4 });

@@ -14,7 +14,6 @@ pub use lesson::{Lesson, Phrase, lesson};
 use crate::small_world::dice::Dice;
 use crate::small_world::stable_hash;
 
-/// Colours that are asked about.
 pub const COLOURS: [&str; 4] = ["red", "green", "blue", "yellow"];
 pub const SHAPES: [&str; 4] = ["circle", "square", "triangle", "cross"];
 pub const PLACES: [&str; 4] = ["top left", "top right", "bottom left", "bottom right"];
@@ -27,13 +26,9 @@ const GRID: usize = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum QuestionKind {
-    /// The colour of a shape.
     Colour,
-    /// The shape of a colour.
     Shape,
-    /// The corner of a colour.
     Place,
-    /// How many shapes there are.
     Count,
     /// How a line of cells runs through a grid.
     Line,
@@ -83,7 +78,6 @@ impl QuestionKind {
     }
 }
 
-/// A question about a picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     pub kind: QuestionKind,
@@ -98,13 +92,11 @@ impl Question {
         format!("\nQuestion: {}\nAnswer:", self.text)
     }
 
-    /// The right answer in words.
     pub fn right(&self) -> &'static str {
         self.kind.answers()[self.answer % 4]
     }
 }
 
-/// A shape in a corner.
 #[derive(Debug, Clone, PartialEq)]
 struct Thing {
     shape: usize,
@@ -129,7 +121,6 @@ enum Content {
     },
 }
 
-/// A picture before it is drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scene {
     content: Content,

@@ -10,7 +10,7 @@ use things::{Attribute, CSS, Coloured, LIFE, Palette};
 
 use mary_generators::{Stream, below, coin, shuffle};
 
-use super::block::{Block, Kind, OPTIONS, Posed, gathered, listed};
+use super::block::{Block, FreshKind, OPTIONS, Posed, gathered, listed};
 use super::said::{Level, Said, phrase};
 use super::sketch::{BLACK, Sketch, WIDTH};
 
@@ -41,24 +41,24 @@ const MIXED: [f64; 3] = [1.4, 1.25, 1.12];
 const SECTORS: [f64; 3] = [3.0, 2.0, 1.4];
 
 /// The kinds of question about colours that are named.
-pub static BY_NAME: [Kind; 6] = [
-    Kind::new("extreme", |rng, level| extreme(&CSS, rng, level))
+pub static BY_NAME: [FreshKind; 6] = [
+    FreshKind::new("extreme", |rng, level| extreme(&CSS, rng, level))
         .growing("the least clear comparison, in margins: 1.4, 1.25, 1.12, 1"),
-    Kind::new("order", |rng, level| order(&CSS, rng, level))
+    FreshKind::new("order", |rng, level| order(&CSS, rng, level))
         .growing("the least clear comparison, in margins: 2, 1.6, 1.25, 1"),
-    Kind::new("compared", |rng, level| compared(&CSS, rng, level))
+    FreshKind::new("compared", |rng, level| compared(&CSS, rng, level))
         .growing("the least clear comparison, in margins: 2.5, 1.8, 1.3, 1"),
-    Kind::new("hue", |rng, level| hue(&CSS, rng, level)),
-    Kind::new("mixture", mixing::mixture),
-    Kind::new("sector", mixing::sector),
+    FreshKind::new("hue", |rng, level| hue(&CSS, rng, level)),
+    FreshKind::new("mixture", mixing::mixture),
+    FreshKind::new("sector", mixing::sector),
 ];
 
 /// The kinds of question about things as they look in life.
-pub static IN_LIFE: [Kind; 4] = [
-    Kind::new("life-extreme", |rng, level| extreme(&LIFE, rng, level)),
-    Kind::new("life-order", |rng, level| order(&LIFE, rng, level)),
-    Kind::new("life-compared", |rng, level| compared(&LIFE, rng, level)),
-    Kind::new("life-hue", |rng, level| hue(&LIFE, rng, level)),
+pub static IN_LIFE: [FreshKind; 4] = [
+    FreshKind::new("life-extreme", |rng, level| extreme(&LIFE, rng, level)),
+    FreshKind::new("life-order", |rng, level| order(&LIFE, rng, level)),
+    FreshKind::new("life-compared", |rng, level| compared(&LIFE, rng, level)),
+    FreshKind::new("life-hue", |rng, level| hue(&LIFE, rng, level)),
 ];
 
 /// The margins in words, for the conventions.
@@ -250,7 +250,6 @@ fn hue_clearness(right: f64, nearest_wrong: f64) -> f64 {
     (nearest_wrong - right) / (APART - NEAR)
 }
 
-/// The nearest hue of four.
 fn hue(palette: &Palette, rng: &mut Stream, level: Level) -> Option<Block> {
     let colours = palette.four(rng);
     let apart = |i: usize| (0..i).all(|j| colours[i].hue_gaps(colours[j]).0 >= APART);

@@ -31,7 +31,6 @@ impl Lab {
         (dl * dl + da * da + db * db).sqrt()
     }
 
-    /// Halfway to another colour.
     pub fn halfway(self, other: Self) -> Self {
         Self {
             l: (self.l + other.l) / 2.0,
@@ -41,7 +40,6 @@ impl Lab {
     }
 }
 
-/// The middle of several colours.
 pub fn middle<const N: usize>(colours: [Lab; N]) -> Lab {
     let mean = |of: fn(&Lab) -> f64| colours.iter().map(of).sum::<f64>() / N as f64;
     Lab {
@@ -67,7 +65,6 @@ fn linear(channel: u8) -> f64 {
     }
 }
 
-/// OKLab of an sRGB colour.
 pub fn oklab(rgb: [u8; 3]) -> Lab {
     let [r, g, b] = rgb.map(linear);
     let l = (0.412_221_470_8 * r + 0.536_332_536_3 * g + 0.051_445_992_9 * b).cbrt();
@@ -80,7 +77,6 @@ pub fn oklab(rgb: [u8; 3]) -> Lab {
     }
 }
 
-/// CIELAB (D65) of an sRGB colour.
 pub fn cielab(rgb: [u8; 3]) -> Lab {
     let [r, g, b] = rgb.map(linear);
     let x = 0.412_456_4 * r + 0.357_576_1 * g + 0.180_437_5 * b;

@@ -17,7 +17,6 @@ use super::space::{Lab, cielab, hue_gap, oklab};
 use super::{HUED, LIGHTER, OPTIONS, STRONGER};
 use crate::fresh::said::{Said, phrase};
 
-/// Something with a colour.
 #[derive(Debug, Clone)]
 pub(super) struct Coloured {
     /// A named colour is called by its keyword in both languages: it is a name of a standard, and a
@@ -84,7 +83,7 @@ pub(super) enum Attribute {
 }
 
 impl Attribute {
-    fn of(self, lab: Lab) -> f64 {
+    fn value(self, lab: Lab) -> f64 {
         match self {
             Self::Lightness => lab.l,
             Self::Chroma => lab.chroma(),
@@ -93,7 +92,7 @@ impl Attribute {
 
     /// Its smallest value in OKLab.
     pub(super) fn least(self, c: &Coloured) -> f64 {
-        let values = c.looks.iter().map(|l| self.of(l.0));
+        let values = c.looks.iter().map(|l| self.value(l.0));
         values.fold(f64::INFINITY, f64::min)
     }
 
@@ -107,8 +106,8 @@ impl Attribute {
         let mut least = f64::INFINITY;
         for a in &one.looks {
             for b in &two.looks {
-                let ok = (self.of(b.0) - self.of(a.0)) / margin.0;
-                let cie = (self.of(b.1) - self.of(a.1)) / margin.1;
+                let ok = (self.value(b.0) - self.value(a.0)) / margin.0;
+                let cie = (self.value(b.1) - self.value(a.1)) / margin.1;
                 least = least.min(ok).min(cie);
             }
         }

@@ -28,7 +28,6 @@ fn cross(one: Cut, two: Cut) -> bool {
     !a_on && !b_on && a != b
 }
 
-/// Where two crossing cuts meet.
 fn meeting(one: Cut, two: Cut) -> Option<Spot> {
     let (p, q, r, s) = (
         hour_spot(one.0),

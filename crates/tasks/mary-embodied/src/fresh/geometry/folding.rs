@@ -131,7 +131,6 @@ impl Folded {
         extent
     }
 
-    /// Every hole of the unfolded sheet.
     fn holes(&self) -> Vec<(usize, usize)> {
         let rows = self.layers(false, self.hole.1);
         let columns = self.layers(true, self.hole.0);
@@ -309,7 +308,6 @@ fn extent(level: Level) -> ((usize, usize), (usize, usize)) {
     )
 }
 
-/// A square in words.
 pub(super) fn square(column: usize, row: usize) -> Said {
     phrase("fold.square")
         .with("column", column)

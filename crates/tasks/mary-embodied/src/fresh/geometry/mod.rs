@@ -7,20 +7,19 @@ mod shapes;
 mod solids;
 mod turning;
 
-use super::block::Kind;
+use super::block::FreshKind;
 
-/// The kinds of geometry question.
-pub static KINDS: [Kind; 9] = [
-    Kind::new("fold-count", folding::count).growing("folds: 2, 3, 4, 5"),
-    Kind::new("fold-where", folding::place).growing("folds: 2, 3, 4, 5"),
-    Kind::new("pieces", cutting::pieces).growing("cuts: 3, 4, 5, 6"),
-    Kind::new("corners", cutting::corners)
+pub static KINDS: [FreshKind; 9] = [
+    FreshKind::new("fold-count", folding::count).growing("folds: 2, 3, 4, 5"),
+    FreshKind::new("fold-where", folding::place).growing("folds: 2, 3, 4, 5"),
+    FreshKind::new("pieces", cutting::pieces).growing("cuts: 3, 4, 5, 6"),
+    FreshKind::new("corners", cutting::corners)
         .growing("sides: 4 or 5, 5 or 6, 7 or 8, 8 or 9; corners cut off first: 0, 1, 2, 3"),
-    Kind::new("compare", shapes::compare),
-    Kind::new("cube-net", solids::net),
-    Kind::new("pile", solids::pile).growing("towers: 2, 4, 6, 9"),
-    Kind::new("board", turning::board).growing("moves: 1, 2, 3, 4"),
-    Kind::new("heading", turning::heading).growing("moves: 1, 2, 3, 5"),
+    FreshKind::new("compare", shapes::compare),
+    FreshKind::new("cube-net", solids::net),
+    FreshKind::new("pile", solids::pile).growing("towers: 2, 4, 6, 9"),
+    FreshKind::new("board", turning::board).growing("moves: 1, 2, 3, 4"),
+    FreshKind::new("heading", turning::heading).growing("moves: 1, 2, 3, 5"),
 ];
 
 /// The margins in words, for the conventions.

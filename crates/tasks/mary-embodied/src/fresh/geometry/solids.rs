@@ -181,7 +181,6 @@ pub fn net(rng: &mut Stream, _level: Level) -> Option<Block> {
 /// Towers on a board of three by three, the last row in front.
 type Towers = [[usize; 3]; 3];
 
-/// What is asked about a pile.
 #[derive(Debug, Clone, Copy)]
 enum View {
     Front,

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use mary_generators::glyphs::ink::{Half, Ink};
 
-use super::bank::{COVERS, CuttingLine, Share, lines, symmetry};
+use super::cuts::{COVERS, CuttingLine, Share, lines};
 use super::look;
 
 /// The fewest fonts that must have a symbol.
@@ -39,14 +39,14 @@ pub struct Looks {
 
 impl Looks {
     /// Looks at a picture; `pen` is the width of an upright stroke.
-    pub fn of(ink: &Ink, pen: usize) -> Self {
+    pub fn from_ink(ink: &Ink, pen: usize) -> Self {
         let upright = ink.clockwise();
         let facing = |line: CuttingLine| if line.level { ink } else { &upright };
         Self {
             single: look::single(ink),
             regions: look::regions(ink),
             opening: look::opening(ink),
-            symmetry: symmetry(ink),
+            symmetry: look::symmetry(ink),
             covered: SIDES
                 .into_iter()
                 .flat_map(|side| COVERS.map(|share| look::regions_left(ink, side, share.value())))
@@ -129,17 +129,14 @@ impl Looks {
         self.covered.get(row * COVERS.len() + column).copied()?
     }
 
-    /// Pieces after a cut.
     pub fn pieces(&self, line: CuttingLine) -> Option<usize> {
         self.cut.get(place(line)?).copied()?
     }
 
-    /// Strokes crossed by a line.
     pub fn strokes(&self, line: CuttingLine) -> Option<usize> {
         self.crossed.get(place(line)?).copied()?
     }
 
-    /// A line of the list.
     pub fn line(&self, symbol: char) -> String {
         let digit = |value: &Option<usize>| value.map_or("-".into(), |v| v.to_string());
         let row = |values: &[Option<usize>]| -> String { values.iter().map(digit).collect() };
@@ -232,7 +229,7 @@ mod tests {
                 continue;
             };
             assert!(listed.boxes.iter().flatten().count() >= FEWEST);
-            let mut own = Looks::of(&glyph.ink, pen());
+            let mut own = Looks::from_ink(&glyph.ink, pen());
             own.boxes = listed.boxes.clone();
             let mut kept = own.clone();
             kept.keep(listed);
@@ -246,7 +243,9 @@ mod tests {
 
     #[test]
     fn a_fact_that_one_font_lacks_is_forgotten() {
-        let of = |symbol: char| Looks::of(mary_generators::glyphs::picture(symbol).unwrap(), pen());
+        let of = |symbol: char| {
+            Looks::from_ink(mary_generators::glyphs::picture(symbol).unwrap(), pen())
+        };
         // Two drawings of one symbol that differ in what they enclose.
         let fonts = [Some(of('O')), Some(of('O')), Some(of('C')), None];
         let alike = Looks::alike(&fonts).unwrap();

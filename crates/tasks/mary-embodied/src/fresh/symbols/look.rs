@@ -1,7 +1,7 @@
 //! What can be seen of a printed symbol: regions it encloses, pieces it falls into, strokes a line
 //! crosses, the side it is open to. Each look gives nothing where the picture is not clear about it.
 
-use mary_generators::glyphs::ink::{Half, Ink};
+use mary_generators::glyphs::ink::{Form, Half, Ink};
 
 /// Regions and pieces smaller than this many dots are not clear (a stroke is 12 dots wide).
 const SMALL: usize = 30;
@@ -88,7 +88,6 @@ pub fn regions(ink: &Ink) -> Option<usize> {
     clear_count(&blank)
 }
 
-/// Whether all ink hangs together.
 pub fn single(ink: &Ink) -> bool {
     patches(ink.width(), ink.height(), true, &|x, y| ink.dot(x, y)).len() == 1
 }
@@ -163,7 +162,7 @@ pub fn regions_left(ink: &Ink, side: Half, share: f64) -> Option<usize> {
 /// The only side a symbol is open to, in eighths of a turn clockwise from up: all its bays lead
 /// there, and there is no dent that might be taken for another.
 pub fn opening(ink: &Ink) -> Option<usize> {
-    let hull = Hull::of(ink);
+    let hull = Hull::around(ink);
     let (width, height) = (ink.width(), ink.height());
     let bays = patches(width, height, false, &|x, y| {
         hull.holds(x, y) && !ink.dot(x, y)
@@ -198,7 +197,7 @@ struct Hull {
 }
 
 impl Hull {
-    fn of(ink: &Ink) -> Self {
+    fn around(ink: &Ink) -> Self {
         let ends: Vec<(f64, f64, f64)> = (0..ink.height())
             .filter_map(|y| {
                 let left = (0..ink.width()).find(|&x| ink.dot(x, y))?;
@@ -288,6 +287,45 @@ fn along(chain: &[(f64, f64)], y: f64) -> f64 {
         (Some(a), None) => a.1,
         (None, None) => 0.0,
     }
+}
+
+/// Alike from this likeness on, where a dot may be off by a 24th of the side …
+const ALIKE: f64 = 0.96;
+/// … and from this share of all ink that lies exactly on ink.
+const OVERLAP: f64 = 0.80;
+/// Not alike up to this likeness.
+const UNLIKE: f64 = 0.86;
+
+/// The dots that both pictures have as a share of those that either has.
+fn overlap(one: &Ink, two: &Ink) -> f64 {
+    let (mut both, mut either) = (0.0f64, 0.0f64);
+    for y in 0..one.height().max(two.height()) {
+        for x in 0..one.width().max(two.width()) {
+            let (a, b) = (one.dot(x, y), two.dot(x, y));
+            both += f64::from(u8::from(a && b));
+            either += f64::from(u8::from(a || b));
+        }
+    }
+    both / either.max(1.0)
+}
+
+/// Which flips and turns leave a picture as it is; nothing where one of them is a matter of taste.
+pub fn symmetry(ink: &Ink) -> Option<[bool; 3]> {
+    let form = Form::from_ink(ink);
+    let moved = [
+        ink.left_right(),
+        ink.top_bottom(),
+        ink.clockwise().clockwise(),
+    ];
+    let mut same = [false; 3];
+    for (place, other) in same.iter_mut().zip(moved) {
+        let likeness = form.likeness(&Form::from_ink(&other));
+        *place = likeness >= ALIKE && overlap(ink, &other) >= OVERLAP;
+        if likeness > UNLIKE && !*place {
+            return None;
+        }
+    }
+    Some(same)
 }
 
 #[cfg(test)]

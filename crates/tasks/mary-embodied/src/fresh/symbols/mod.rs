@@ -2,22 +2,22 @@
 //! crossed, turned or laid side by side. Every answer is read off the picture of the symbol.
 
 mod bank;
+mod cuts;
 pub mod fonts;
 mod look;
 mod rows;
 mod shapes;
 
-use super::block::Kind;
+use super::block::FreshKind;
 
-/// The kinds of symbol question.
-pub static KINDS: [Kind; 7] = [
-    Kind::new("regions", rows::regions).growing("symbols: 3, 4, 6, 8"),
-    Kind::new("covered", rows::covered).growing("symbols: 3, 4, 6, 8"),
-    Kind::new("cut", rows::cut).growing("symbols: 2, 3, 4, 6"),
-    Kind::new("crossed", rows::crossed).growing("symbols: 2, 3, 4, 6"),
-    Kind::new("opening", shapes::opening).growing("moves: 1, 2, 3, 5"),
-    Kind::new("symmetry", shapes::symmetry),
-    Kind::new("size", shapes::size),
+pub static KINDS: [FreshKind; 7] = [
+    FreshKind::new("regions", rows::regions).growing("symbols: 3, 4, 6, 8"),
+    FreshKind::new("covered", rows::covered).growing("symbols: 3, 4, 6, 8"),
+    FreshKind::new("cut", rows::cut).growing("symbols: 2, 3, 4, 6"),
+    FreshKind::new("crossed", rows::crossed).growing("symbols: 2, 3, 4, 6"),
+    FreshKind::new("opening", shapes::opening).growing("moves: 1, 2, 3, 5"),
+    FreshKind::new("symmetry", shapes::symmetry),
+    FreshKind::new("size", shapes::size),
 ];
 
 /// The margins in words, for the conventions.

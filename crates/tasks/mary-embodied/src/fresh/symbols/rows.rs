@@ -5,7 +5,9 @@ use std::sync::OnceLock;
 use mary_generators::glyphs::ink::Half;
 use mary_generators::{Stream, below};
 
-use super::bank::{COVERS, CuttingLine, Known, lines, which};
+use super::bank::{Known, which};
+use super::cuts::{COVERS, CuttingLine, lines};
+use super::fonts::Looks;
 use crate::fresh::block::{Block, Posed, counted};
 use crate::fresh::said::{Level, Said, phrase};
 use crate::fresh::sketch::Sketch;
@@ -52,7 +54,7 @@ pub fn regions(rng: &mut Stream, level: Level) -> Option<Block> {
     static FROM: OnceLock<Vec<Counted>> = OnceLock::new();
     let from = FROM.get_or_init(|| {
         let steady = which(|k| k.steady);
-        let counted = |k: &'static Known| Some((k, k.regions?));
+        let counted = |k: &'static Known| Some((k, k.looks.regions?));
         steady.into_iter().filter_map(counted).collect()
     });
     let (least, most) = level.pick((3, 6), [(3, 3), (4, 4), (6, 6), (8, 8)]);
@@ -82,10 +84,11 @@ pub fn covered(rng: &mut Stream, level: Level) -> Option<Block> {
         for (side, side_name) in SIDES {
             for share in COVERS {
                 // Symbols that enclose something, so that there is something to look at.
-                let symbols: Vec<Counted> = which(|k| k.steady && k.regions.is_some_and(|r| r > 0))
-                    .into_iter()
-                    .filter_map(|k| Some((k, k.regions_left(side, share)?)))
-                    .collect();
+                let symbols: Vec<Counted> =
+                    which(|k| k.steady && k.looks.regions.is_some_and(|r| r > 0))
+                        .into_iter()
+                        .filter_map(|k| Some((k, k.looks.regions_left(side, share)?)))
+                        .collect();
                 let keep = symbols.iter().filter(|(_, count)| *count > 0).count();
                 if keep >= 2 && symbols.len() >= 6 {
                     let words = phrase(&format!("row.{side_name}-{}", share.name()));
@@ -114,13 +117,13 @@ impl CuttingLine {
 
 /// Every line with the symbols for which it is clear.
 fn by_line(
-    count: impl Fn(&Known, CuttingLine) -> Option<usize>,
+    count: impl Fn(&Looks, CuttingLine) -> Option<usize>,
 ) -> Vec<(CuttingLine, Vec<Counted>)> {
     lines()
         .map(|line| {
             let counted = which(|k| k.steady)
                 .into_iter()
-                .filter_map(|k| Some((k, count(k, line)?)));
+                .filter_map(|k| Some((k, count(&k.looks, line)?)));
             (line, counted.collect::<Vec<Counted>>())
         })
         .filter(|(_, symbols)| symbols.len() >= 8)
@@ -130,7 +133,7 @@ fn by_line(
 /// Pieces after each symbol was cut.
 pub fn cut(rng: &mut Stream, level: Level) -> Option<Block> {
     static FROM: OnceLock<Vec<(CuttingLine, Vec<Counted>)>> = OnceLock::new();
-    let from = FROM.get_or_init(|| by_line(Known::pieces));
+    let from = FROM.get_or_init(|| by_line(Looks::pieces));
     let (least, most) = level.pick((2, 3), [(2, 2), (3, 3), (4, 4), (6, 6)]);
     let number = length(rng, least, most);
     counted(rng, 60, |rng| {
@@ -145,7 +148,7 @@ pub fn cut(rng: &mut Stream, level: Level) -> Option<Block> {
 /// Strokes met by a line through each symbol.
 pub fn crossed(rng: &mut Stream, level: Level) -> Option<Block> {
     static FROM: OnceLock<Vec<(CuttingLine, Vec<Counted>)>> = OnceLock::new();
-    let from = FROM.get_or_init(|| by_line(Known::strokes));
+    let from = FROM.get_or_init(|| by_line(Looks::strokes));
     let (least, most) = level.pick((2, 4), [(2, 2), (3, 3), (4, 4), (6, 6)]);
     let number = length(rng, least, most);
     counted(rng, 60, |rng| {
