@@ -2,36 +2,19 @@
 
 use mary_contract::{Ask, Layers, Observe, Observed, Pool, Reply, Request, Response};
 
-/// How the tokens of a text become one vector.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pooling {
-    Mean,
-    Last,
-    /// The first place of the sequence.
-    First,
-}
+/// How the tokens of a text become one vector, as the setting `pooling` names it.
+pub(crate) const POOLINGS: [(&str, Pool); 3] = [
+    ("mean", Pool::Mean),
+    ("last", Pool::Last),
+    ("first", Pool::First),
+];
 
-impl Pooling {
-    pub(crate) const WORDS: [(&'static str, Self); 3] = [
-        ("mean", Self::Mean),
-        ("last", Self::Last),
-        ("first", Self::First),
-    ];
-
-    pub(crate) fn pool(self) -> Pool {
-        match self {
-            Self::Mean => Pool::Mean,
-            Self::Last => Pool::Last,
-            Self::First => Pool::First,
-        }
-    }
-}
-
-pub(crate) fn look(text: &str, pooling: Pooling, layers: Layers) -> Ask {
+/// One text read alone.
+pub(crate) fn look(text: &str, pooling: Pool, layers: Layers) -> Ask {
     Ask::subject(Request::Observe(Observe {
         picture: None,
         text: text.to_owned(),
-        pools: vec![pooling.pool()],
+        pools: vec![pooling],
         layers,
         with_scores: false,
     }))

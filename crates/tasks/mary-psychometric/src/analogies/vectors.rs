@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    DataSource, InForce, Item, ItemSource, Items, Judgement, Layers, Needs, Reply, Scoring, Target,
-    Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason,
+    DataSource, InForce, Item, ItemSource, Items, Judgement, Layers, Needs, Pool, Reply, Scoring,
+    Target, Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason,
 };
 use mary_generators::best;
 
@@ -13,7 +13,7 @@ use super::formulas::{FORMULAS, Formula, Quad};
 use super::{id, item_source, questions, target};
 use crate::cards::{card, conventions};
 use crate::choice::failed;
-use crate::observed::{Layer, Pooling, layers, look, mean};
+use crate::observed::{Layer, POOLINGS, layers, look, mean};
 use crate::settings::{choose, no_shots};
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/analogies-vectors"));
@@ -23,11 +23,11 @@ pub struct AnalogiesVectors;
 
 pub static ANALOGIES_VECTORS: AnalogiesVectors = AnalogiesVectors;
 
-fn read(settings: &TaskSettings) -> Result<(Pooling, bool), TaskError> {
+fn read(settings: &TaskSettings) -> Result<(Pool, bool), TaskError> {
     settings.check(&CARD)?;
     no_shots(&CARD, settings)?;
     Ok((
-        choose(&CARD, settings, "pooling", &Pooling::WORDS)?,
+        choose(&CARD, settings, "pooling", &POOLINGS)?,
         choose(&CARD, settings, "layers", &[("last", false), ("all", true)])?,
     ))
 }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use mary_contract::{
-    ANISOTROPIC, DataSource, InForce, Item, Items, Judgement, Layers, Measure, Metric, Needs,
+    ANISOTROPIC, DataSource, InForce, Item, Items, Judgement, Layers, Measure, Metric, Needs, Pool,
     Reply, Sample, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ use effects::Cosines;
 
 use crate::cards::{card, conventions};
 use crate::choice::failed;
-use crate::observed::{Layer, Pooling, layers, look, mean};
+use crate::observed::{Layer, POOLINGS, layers, look, mean};
 use crate::settings::{choose, no_shots};
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/numbers"));
@@ -39,7 +39,7 @@ pub static NUMBERS: Numbers = Numbers;
 struct NumberSettings {
     range: Range,
     pairs: Pairs,
-    pooling: Pooling,
+    pooling: Pool,
     blank: bool,
     words: bool,
 }
@@ -66,7 +66,7 @@ impl NumberSettings {
                 "pairs",
                 &[("averaged", Pairs::Averaged), ("each", Pairs::Each)],
             )?,
-            pooling: choose(&CARD, settings, "pooling", &Pooling::WORDS)?,
+            pooling: choose(&CARD, settings, "pooling", &POOLINGS)?,
             blank: choose(&CARD, settings, "blank", &yes_no)?,
             words: choose(&CARD, settings, "words", &yes_no)?,
         })

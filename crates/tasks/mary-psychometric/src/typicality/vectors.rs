@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    DataSource, InForce, Item, ItemSource, Items, Judgement, Layers, Measure, Metric, Needs, Reply,
-    Sample, Scoring, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
+    DataSource, InForce, Item, ItemSource, Items, Judgement, Layers, Measure, Metric, Needs, Pool,
+    Reply, Sample, Scoring, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 
 use super::{ShownCategory, agreement, by_category, categories, note};
 use crate::cards::{card, conventions};
 use crate::choice::failed;
-use crate::observed::{Layer, Pooling, cosine, layers, look, mean};
+use crate::observed::{Layer, POOLINGS, cosine, layers, look, mean};
 use crate::settings::{choose, no_shots};
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/typicality-vectors"));
@@ -21,11 +21,11 @@ pub struct Vectors;
 
 pub static TYPICALITY_VECTORS: Vectors = Vectors;
 
-fn read(settings: &TaskSettings) -> Result<(Pooling, bool), TaskError> {
+fn read(settings: &TaskSettings) -> Result<(Pool, bool), TaskError> {
     settings.check(&CARD)?;
     no_shots(&CARD, settings)?;
     Ok((
-        choose(&CARD, settings, "pooling", &Pooling::WORDS)?,
+        choose(&CARD, settings, "pooling", &POOLINGS)?,
         choose(&CARD, settings, "layers", &[("last", false), ("all", true)])?,
     ))
 }
