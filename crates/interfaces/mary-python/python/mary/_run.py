@@ -184,7 +184,7 @@ def sweep(
     asked, words, own = _asked(tasks, {"limit": limit, "seed": seed, "trials": trials, "set": set, **options})
     names = [m.name if isinstance(m, Model) else _words.name(m, "the model") for m in _words.listed(models)]
     chosen = revisions if isinstance(revisions, str) else ",".join(revisions)
-    which = {key: asked.pop(key) for key in ("checkpoints", "tokens_per_step", "disk_limit") if key in asked}
+    which: dict[str, Any] = {key: asked.pop(key) for key in ("checkpoints", "tokens_per_step", "disk_limit") if key in asked}
     said = (
         _words.places(options),
         _words.told({"models": names, "revisions": chosen.split(","), "run": asked, **which}),
