@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::parity::{log_probs, relative};
 use crate::serving::TestQueue;
 
-/// Models with eyes and a language model.
+/// Models with a vision encoder and a language model.
 const SPEAKING: &[&str] = &[
     "llava",
     "llava_next",
@@ -157,7 +157,7 @@ pub fn hold_model(name: &str, model: &LocalModel, spells: bool) -> Vec<String> {
 }
 
 #[test]
-fn every_kind_of_eyes_computes_what_transformers_computes() {
+fn every_vision_encoder_computes_what_transformers_computes() {
     let wrong: Vec<String> = SPEAKING.iter().flat_map(|name| hold(name, None)).collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
@@ -165,7 +165,7 @@ fn every_kind_of_eyes_computes_what_transformers_computes() {
 /// The same on a GPU.
 #[cfg(feature = "cuda")]
 #[test]
-fn every_kind_of_eyes_computes_the_same_on_a_gpu() {
+fn every_vision_encoder_computes_the_same_on_a_gpu() {
     use mary_testkit::{Lacking, skip};
     let settings = ModelSettings {
         device: Some("cuda:0".to_owned()),
@@ -321,7 +321,7 @@ fn answers_with_pictures_follow_the_scores() {
 }
 
 #[test]
-fn cards_say_who_sees_and_a_model_without_eyes_refuses_pictures() {
+fn cards_say_who_sees_and_a_model_without_an_encoder_refuses_pictures() {
     assert!(open("llava", &[]).card().capabilities.images);
     let blind = crate::serving::open("llama", None, &[]);
     assert!(!blind.card().capabilities.images);

@@ -206,6 +206,9 @@ fn planes_of(low: __m512, high: __m512) -> [__m512i; 3] {
 }
 
 /// Rows to columns, sixteen by sixteen.
+///
+/// # Safety
+/// The processor has AVX-512 (F, BW, DQ, VL).
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 pub fn transpose(rows: &[__m512i; TILE]) -> [__m512i; TILE] {
