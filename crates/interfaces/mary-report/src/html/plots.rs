@@ -93,11 +93,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// Adds a trace: what all of its series share, what this kind has besides, and its points.
-    fn push(&mut self, mut trace: Map<String, Value>, kind: &str, more: Value) {
-        if let Value::Object(more) = more {
-            trace.extend(more);
-        }
+    fn push(&mut self, kind: &str, mut trace: Map<String, Value>) {
         if let Some(meta) = trace.get_mut("meta").and_then(Value::as_object_mut) {
             meta.insert("kind".into(), json!(kind));
         }
@@ -114,28 +110,28 @@ impl Drawing<'_> {
                     let ys: Vec<_> = points.iter().map(bound).map(finite).collect();
                     let band = json!({"type": "scatter", "mode": "lines", "x": xs, "y": ys, "fill": fill,
                                       "line": {"width": 0}, "hoverinfo": "skip", "showlegend": false});
-                    self.push(self.base(place, series), "band", band);
+                    self.push("band", with(self.base(place, series), band));
                 }
             }
             let mode = match points.len() > 60 {
                 true => "lines",
                 false => "lines+markers",
             };
-            let mut trace = self.base(place, series);
-            values(&mut trace, &points);
             let more = json!({"type": "scatter", "mode": mode, "x": xs});
-            self.push(trace, "line", more);
+            let mut trace = with(self.base(place, series), more);
+            values(&mut trace, &points);
+            self.push("line", trace);
         }
     }
 
     fn bars(&mut self) {
         for (place, series) in self.figure.series.iter().enumerate() {
             let points: Vec<&Point> = series.points.iter().collect();
-            let mut trace = self.base(place, series);
+            let more = json!({"type": "bar", "x": self.xs(&points)});
+            let mut trace = with(self.base(place, series), more);
             values(&mut trace, &points);
             whiskers(&mut trace, &points);
-            let more = json!({"type": "bar", "x": self.xs(&points)});
-            self.push(trace, "bar", more);
+            self.push("bar", trace);
         }
     }
 
@@ -146,17 +142,18 @@ impl Drawing<'_> {
         for (place, series) in self.figure.series.iter().enumerate() {
             let points: Vec<&Point> = series.points.iter().collect();
             let mode = if labelled { "markers+text" } else { "markers" };
-            for (mut trace, points) in self.by_model(place, series, points.clone()) {
+            for (trace, points) in self.by_model(place, series, points.clone()) {
                 let texts: Vec<_> = points.iter().map(|p| label(&p.label)).collect();
-                values(&mut trace, &points);
                 let more = json!({"type": "scatter", "mode": mode, "x": self.xs(&points),
                                   "text": texts, "textposition": "top center"});
-                self.push(trace, "points", more);
+                let mut trace = with(trace, more);
+                values(&mut trace, &points);
+                self.push("points", trace);
             }
             if let Some(ends) = fit.then(|| least_squares(&points)).flatten() {
                 let line = json!({"type": "scatter", "mode": "lines", "x": [ends.0.0, ends.1.0],
                                   "y": [ends.0.1, ends.1.1], "hoverinfo": "skip", "showlegend": false});
-                self.push(self.base(place, series), "fit", line);
+                self.push("fit", with(self.base(place, series), line));
             }
         }
     }
@@ -212,7 +209,7 @@ impl Drawing<'_> {
                 all.push((trace, points, "strip"));
             }
             let mut told: Vec<Value> = Vec::new();
-            for (mut trace, points, kind) in all {
+            for (trace, points, kind) in all {
                 let name = trace.get("legendgroup").cloned().unwrap_or_default();
                 let first = !told.contains(&name);
                 told.push(name);
@@ -222,13 +219,22 @@ impl Drawing<'_> {
                     true => "all",
                     false => "outliers",
                 };
-                addresses(&mut trace, &points);
                 let more = json!({"type": "box", "x": xs, "y": ys, "boxpoints": shown,
                                   "jitter": 0.35, "pointpos": 0, "showlegend": first});
-                self.push(trace, kind, more);
+                let mut trace = with(trace, more);
+                addresses(&mut trace, &points);
+                self.push(kind, trace);
             }
         }
     }
+}
+
+/// A trace with what its kind has besides.
+fn with(mut trace: Map<String, Value>, more: Value) -> Map<String, Value> {
+    if let Value::Object(more) = more {
+        trace.extend(more);
+    }
+    trace
 }
 
 fn dressed(name: &str, hue: Hue, published: bool) -> Map<String, Value> {
