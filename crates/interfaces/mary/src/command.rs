@@ -38,7 +38,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    pub const fn of<C: Command>() -> Self {
+    pub const fn new<C: Command>() -> Self {
         Self {
             name: C::NAME,
             words_with_defaults: C::WORDS_WITH_DEFAULTS,
@@ -78,7 +78,7 @@ pub fn command_line(commands: &[Entry]) -> clap::Command {
 pub fn typed<C: Command>(words: &[String]) -> Result<(PlaceArgs, C), clap::Error> {
     let words = std::iter::once("mary").chain(words.iter().map(String::as_str));
     let words = spelling::normalise(words.map(OsString::from));
-    let matches = command_line(&[Entry::of::<C>()]).try_get_matches_from(words)?;
+    let matches = command_line(&[Entry::new::<C>()]).try_get_matches_from(words)?;
     let own = matches.subcommand_matches(C::NAME).unwrap_or(&matches);
     Ok((
         PlaceArgs::from_arg_matches(&matches)?,

@@ -1,5 +1,5 @@
 //! A command that Mary does not have, as a contributor would add it: the first part is what its one file
-//! under `commands/` would hold, and the line in the list is `Entry::of::<EchoArgs>()`. Help, completions,
+//! under `commands/` would hold, and the line in the list is `Entry::new::<EchoArgs>()`. Help, completions,
 //! defaults and dispatch follow.
 
 use std::ffi::OsString;
@@ -42,7 +42,7 @@ impl Command for EchoArgs {
 
 fn with_one_more() -> Vec<Entry> {
     let mut commands = COMMANDS.to_vec();
-    commands.push(Entry::of::<EchoArgs>());
+    commands.push(Entry::new::<EchoArgs>());
     commands
 }
 
@@ -84,7 +84,7 @@ fn a_command_is_one_file_and_one_line() {
         Status::Incomplete
     );
     let nothing = carried_out(&["mary", "echo", ""]).unwrap_err();
-    assert_eq!(crate::exit::trouble(&nothing).status, Status::Usage);
+    assert_eq!(crate::exit::error_report(&nothing).status, Status::Usage);
     let file = "[echo]\nloud = true\n".parse().unwrap();
     let words = ["mary", "echo", "yes"].map(OsString::from).to_vec();
     let expanded = defaults::expand(words, &line, &file).unwrap();

@@ -88,7 +88,7 @@ pub fn missing_error<T>(message: impl Into<String>) -> anyhow::Result<T> {
 
 /// An error in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
+pub struct ErrorReport {
     /// What kind of end it is.
     pub status: Status,
     /// The error with its causes.
@@ -99,16 +99,16 @@ pub struct Trouble {
 
 /// Prints an error with its causes and hint, and says with which code to leave.
 pub fn report(error: &anyhow::Error) -> Status {
-    let trouble = trouble(error);
-    terminal::line(&format!("error: {}", trouble.message));
-    if let Some(hint) = trouble.hint {
+    let report = error_report(error);
+    terminal::line(&format!("error: {}", report.message));
+    if let Some(hint) = report.hint {
         terminal::line(&format!("hint: {hint}"));
     }
-    trouble.status
+    report.status
 }
 
 /// What is said of an error.
-pub fn trouble(error: &anyhow::Error) -> Trouble {
+pub fn error_report(error: &anyhow::Error) -> ErrorReport {
     let mut text = String::new();
     let mut last = String::new();
     for cause in error.chain() {
@@ -130,7 +130,7 @@ pub fn trouble(error: &anyhow::Error) -> Trouble {
     let hint = error
         .chain()
         .find_map(|c| c.downcast_ref::<ModelError>()?.hint.clone());
-    Trouble {
+    ErrorReport {
         status: status_of(error),
         hint: hint.filter(|h| !text.contains(h.as_str())),
         message: text,

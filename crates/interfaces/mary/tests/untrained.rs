@@ -283,7 +283,7 @@ fn count(
             let Some(row) = run(model.as_ref(), task, &settings, data, wanted) else {
                 continue;
             };
-            let verdict = VersusChance::of(&row);
+            let verdict = VersusChance::judge(&row);
             let score = row.score.as_ref();
             let narrow = row.measure(mary_contract::FAMILIES_FIXED);
             eprintln!(

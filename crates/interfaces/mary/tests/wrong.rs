@@ -20,7 +20,7 @@ const CASES: &[Case] = &[
     ("completions nosuch", 2, "error: invalid value 'nosuch'", "bash"),
     // models
     ("run -m nosuch -t htest/rhyme", 2, "error: `nosuch` is not a model", "provider/name"),
-    ("run -m builtin/huge -t htest/rhyme", 4, "error: no built-in model is called `huge`", "builtin/nano"),
+    ("run -m builtin/huge -t htest/rhyme", 2, "error: no built-in model is called `huge`", "builtin/nano"),
     ("run -m nobody/x -t htest/rhyme", 2, "error: no provider is called `nobody`", "mary models"),
     ("run -m gguf/./nosuch.gguf -t htest/rhyme", 4, "error: ./nosuch.gguf: no such file", ""),
     ("run -m gguf/./x.gguf -t htest/rhyme", 4, "error: ./x.gguf: is not a GGUF file", ""),
@@ -32,6 +32,8 @@ const CASES: &[Case] = &[
     ("run -m anthropic/claude-sonnet-4-5 -t htest/rhyme", 3, "error: these do not fit together", "--set mode=generate"),
     ("run -m compatible/x -t htest/rhyme --set mode=generate", 2, "error: `compatible` needs to know", "--base-url"),
     ("models show nano", 2, "error: `nano` is not a model", "did you mean builtin/nano?"),
+    ("models show builtin/nan", 2, "error: no built-in model is called `nan`", "builtin/nano"),
+    ("run -m builtin/nano@foo -t htest/rhyme", 2, "error: builtin/nano@foo is not among the checkpoints kept", "step512"),
     ("models show nosuch", 2, "error: `nosuch` is not a model", ""),
     ("models pull nosuch", 2, "error: the catalogue has no model `nosuch`", "mary models"),
     // tasks and settings
@@ -60,8 +62,8 @@ const CASES: &[Case] = &[
     ("tasks import nosuch.yaml", 4, "error: nosuch.yaml: the task file cannot be read", ""),
     // texts of one's own
     ("score nosuch.txt", 4, "error: nosuch.txt: there is no such file", ".parquet"),
-    ("score own.csv", 4, "error: score/own: own.csv:2: there is no column `text`", "--text sentence"),
-    ("score own.csv --pair sentence,ohter", 4, "error: score/own: own.csv:2: there is no column `ohter`", "did you mean `other`?"),
+    ("score own.csv", 2, "error: score/own: own.csv:2: there is no column `text`", "--text sentence"),
+    ("score own.csv --pair sentence,ohter", 2, "error: score/own: own.csv:2: there is no column `ohter`", "did you mean `other`?"),
     ("score own.csv --text sentence --start <s>", 2, "error: builtin/nano: this model has no token `<s>`", "<|endoftext|> (id 0)"),
     ("run -t psychometric/grammar --set start=<s>", 2, "error: builtin/nano: this model has no token `<s>`", "<|endoftext|> (id 0)"),
     ("score own.csv --text sentence --start harnes", 2, "error: invalid value 'harnes'", "compare"),

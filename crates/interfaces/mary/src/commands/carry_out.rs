@@ -16,7 +16,7 @@ use crate::progress::Progress;
 use crate::settings::Place;
 
 /// What is shown of a run.
-pub struct Shown {
+pub struct ShowOptions {
     /// No progress.
     pub quiet: bool,
     pub json: bool,
@@ -37,7 +37,7 @@ pub fn show(
     run: &Run<'_>,
     summary: &RunSummary,
     first: Option<AnyChapter<'_>>,
-    shown: &Shown,
+    shown: &ShowOptions,
 ) -> anyhow::Result<Status> {
     summary::show(summary, shown.json)?;
     if shown.report {
@@ -58,7 +58,7 @@ fn make_report(
     path: &Path,
     quiet: bool,
 ) -> anyhow::Result<()> {
-    let made_from = MadeFrom::of(run, first.as_ref().map_or("", |chapter| chapter.id()));
+    let made_from = MadeFrom::from_run(run, first.as_ref().map_or("", |chapter| chapter.id()));
     if made_from.as_ref().is_some_and(|from| from.is_at(path)) {
         return Ok(());
     }

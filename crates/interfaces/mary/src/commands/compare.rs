@@ -59,7 +59,7 @@ impl Command for CompareArgs {
         if !self.pair.is_empty() {
             return super::pairs::pairs(place, &paths, self);
         }
-        let wanted = Wanted {
+        let wanted = CompareOptions {
             tasks: &self.tasks,
             across: &self.across,
             with_first: self.with_first,
@@ -133,7 +133,7 @@ pub fn labelled(tables: Vec<Table>, labels: &BTreeMap<String, String>) -> Vec<Ta
 
 /// What of some runs is compared.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wanted<'a> {
+pub struct CompareOptions<'a> {
     /// Tasks by id, family or wildcard; all where none is named.
     pub tasks: &'a [String],
     /// Settings that may differ between two sides.
@@ -159,7 +159,7 @@ pub fn tasks(paths: &[PathBuf], patterns: &[String]) -> anyhow::Result<BTreeSet<
 pub fn compared(
     registry: &Registry,
     paths: &[PathBuf],
-    wanted: &Wanted<'_>,
+    wanted: &CompareOptions<'_>,
 ) -> anyhow::Result<Compared> {
     let tasks = tasks(paths, wanted.tasks)?;
     let mut sides = Vec::new();

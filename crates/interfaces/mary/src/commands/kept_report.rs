@@ -15,7 +15,7 @@ pub struct MadeFrom(String);
 
 impl MadeFrom {
     /// Of a run's folder; `None` where something cannot be read, so that the report is made.
-    pub fn of(run: &Path, chapter: &str) -> Option<Self> {
+    pub fn from_run(run: &Path, chapter: &str) -> Option<Self> {
         let mut hasher = blake3::Hasher::new();
         let mut add = |bytes: &[u8]| {
             hasher.update(&(bytes.len() as u64).to_le_bytes());

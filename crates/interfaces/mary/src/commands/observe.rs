@@ -25,7 +25,7 @@ use crate::laboratory::laboratory_with;
 use crate::settings::Place;
 use crate::specification;
 
-enum Wanted<'a> {
+enum ObserveOutput<'a> {
     Vectors(ArrayForm, &'a Path),
     Cosines(Form, Option<&'a Path>),
 }
@@ -124,7 +124,7 @@ impl Command for ObserveArgs {
         let summary = carry_out::go(&mut run, self.models.quiet)?;
         let mut whole = summary.complete;
         match wanted {
-            Wanted::Vectors(form, path) => {
+            ObserveOutput::Vectors(form, path) => {
                 if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
                     std::fs::create_dir_all(parent)?;
                 }
@@ -132,7 +132,7 @@ impl Command for ObserveArgs {
                     super::tell(&format!("vectors: {}", written.display()));
                 }
             }
-            Wanted::Cosines(form, path) => {
+            ObserveOutput::Cosines(form, path) => {
                 let without = cosines(&task, run.folder(), form, path)?;
                 if without > 0 {
                     let pairs = mary_platform::counted(without, "pair");
@@ -184,20 +184,20 @@ pub fn printed(args: &ObserveArgs, run: &Run<'_>, summary: &RunSummary) -> anyho
     Ok(Status::done_if(whole))
 }
 
-fn wanted(args: &ObserveArgs) -> Result<Wanted<'_>, UsageError> {
+fn wanted(args: &ObserveArgs) -> Result<ObserveOutput<'_>, UsageError> {
     let Some(path) = &args.out else {
         return match args.pair.is_empty() {
             true => Err(UsageError::new(
                 "vectors go into a file\nhint: --out FILE.npy, FILE.safetensors or FILE.parquet; or --pair LEFT,RIGHT \
                  prints similarities",
             )),
-            false => Ok(Wanted::Cosines(Form::Csv, None)),
+            false => Ok(ObserveOutput::Cosines(Form::Csv, None)),
         };
     };
     let ending = path.extension().unwrap_or_default().to_string_lossy();
     match (ArrayForm::of(path), Form::of_ending(&ending)) {
-        (Some(form), _) => Ok(Wanted::Vectors(form, path)),
-        (None, Some(form)) if !args.pair.is_empty() => Ok(Wanted::Cosines(form, Some(path))),
+        (Some(form), _) => Ok(ObserveOutput::Vectors(form, path)),
+        (None, Some(form)) if !args.pair.is_empty() => Ok(ObserveOutput::Cosines(form, Some(path))),
         _ => Err(UsageError::new(format!(
             "{}: expected a file that ends in .npy, .safetensors or .parquet (or, for the cosines of --pair, .csv, \
              .tsv or .jsonl)",

@@ -3,7 +3,7 @@
 use clap::Args;
 use mary_lab::UsersWord;
 
-use super::carry_out::{Shown, go, show};
+use super::carry_out::{ShowOptions, go, show};
 use crate::command::Command;
 use crate::exit::Status;
 use crate::laboratory::laboratory;
@@ -63,7 +63,7 @@ impl Command for ResumeArgs {
                 key_env: self.key_env.as_deref(),
             },
         )?;
-        let shown = Shown {
+        let shown = ShowOptions {
             quiet: false,
             json: self.json,
             report: true,

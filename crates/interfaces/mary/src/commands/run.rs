@@ -7,7 +7,7 @@ use mary_contract::{Limit, RunSummary};
 use mary_lab::{Laboratory, PreparedRun, RunOptions, ShardChoice, TaskOptions, read_batch_size};
 use mary_report::html::{Chapter, Contents};
 
-use super::carry_out::{Shown, go, show};
+use super::carry_out::{ShowOptions, go, show};
 use super::chapters::AnyChapter;
 use super::{development, shard};
 use crate::command::Command;
@@ -143,12 +143,12 @@ impl RunArgs {
             tasks: self.tasks.clone(),
             shots: self.shots,
             limit: self.limit,
-            trials: self.trials,
+            trials: Some(self.trials),
             seed: self.seed,
             set: TaskOptions::pairs(&self.set)?,
             apply_chat_template: self.apply_chat_template,
             judge: self.judge.clone(),
-            device: self.device.clone(),
+            device: Some(self.device.clone()),
             dtype: self.dtype.clone(),
             threads: self.threads,
             batch_size: read_batch_size(&self.batch_size).map_err(UsageError::new)?,
@@ -185,7 +185,7 @@ impl Command for RunArgs {
             return dry_run(&lab.prepare_estimate(&spec)?, self.json);
         }
         let mut run = lab.prepare(&spec)?.open()?;
-        let shown = Shown {
+        let shown = ShowOptions {
             quiet: self.quiet,
             json: self.json,
             report: !self.no_report,

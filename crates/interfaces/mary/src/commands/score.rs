@@ -179,7 +179,7 @@ fn written(
     task: &ScoreTask,
     run: &Run<'_>,
     summary: &RunSummary,
-    wanted: &Wanted,
+    wanted: &ScoreOutput,
 ) -> anyhow::Result<Status> {
     let done = write(task, run.folder(), wanted)?;
     for note in start_notes(task, summary) {
@@ -263,12 +263,12 @@ fn options(args: &ScoreArgs) -> Result<ScoreOptions, UsageError> {
     })
 }
 
-struct Wanted {
+struct ScoreOutput {
     form: Form,
     tables: Vec<(By, Option<PathBuf>)>,
 }
 
-fn wanted(args: &ScoreArgs, options: &ScoreOptions) -> Result<Wanted, UsageError> {
+fn wanted(args: &ScoreArgs, options: &ScoreOptions) -> Result<ScoreOutput, UsageError> {
     let there = By::of(options);
     let usual = match options.pair {
         Some(_) => By::Pair,
@@ -302,12 +302,12 @@ fn wanted(args: &ScoreArgs, options: &ScoreOptions) -> Result<Wanted, UsageError
             there.iter().map(|by| (*by, Some(place(by)))).collect()
         }
     };
-    Ok(Wanted { form, tables })
+    Ok(ScoreOutput { form, tables })
 }
 
 type Output = Writer<BufWriter<Box<dyn Write + Send>>>;
 
-fn write(task: &ScoreTask, folder: &RunFolder, wanted: &Wanted) -> anyhow::Result<Tables> {
+fn write(task: &ScoreTask, folder: &RunFolder, wanted: &ScoreOutput) -> anyhow::Result<Tables> {
     let mut writers: BTreeMap<By, Output> = BTreeMap::new();
     for (by, path) in &wanted.tables {
         let out: Box<dyn Write + Send> = match path {

@@ -209,7 +209,10 @@ fn by_task(samples: &[Sample]) -> BTreeMap<&str, Vec<&Sample>> {
 
 fn show(samples: &[Sample]) -> anyhow::Result<()> {
     for (task, of_task) in by_task(samples) {
-        print(&format!("\n{task}\n{}", PeopleStatistics::from_samples(&of_task)))?;
+        print(&format!(
+            "\n{task}\n{}",
+            PeopleStatistics::from_samples(&of_task)
+        ))?;
     }
     Ok(())
 }

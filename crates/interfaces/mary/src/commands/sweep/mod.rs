@@ -29,7 +29,7 @@ pub fn asked<'lab>(lab: &'lab Laboratory, args: &SweepArgs) -> anyhow::Result<Sw
         revisions: args.revisions.clone(),
         checkpoints: args.checkpoints.clone(),
         tokens_per_step: args.tokens_per_step,
-        disk_limit: args.disk_limit,
+        disk_limit: Some(args.disk_limit),
         run: args.run.options()?,
     };
     let (sweep, left) = options.specify(lab)?;
@@ -108,7 +108,7 @@ impl Command for SweepArgs {
         let stopped = sweep.go(&mut state, &mut progress, &stop);
         // Whatever happened, what is there is shown.
         let records = state.records(&sweep.members);
-        let shown = super::carry_out::Shown {
+        let shown = super::carry_out::ShowOptions {
             quiet: self.run.quiet,
             json: self.run.json,
             report: !self.run.no_report,
@@ -138,7 +138,7 @@ pub fn merge(place: &Place, folder: &Path, json: bool) -> anyhow::Result<Status>
     };
     let manifest = RunFolder::open(&state.runs().join(run))?.manifest().clone();
     let spec = mary_lab::RunSpec::of(&manifest);
-    let shown = super::carry_out::Shown {
+    let shown = super::carry_out::ShowOptions {
         quiet: true,
         json,
         report: true,

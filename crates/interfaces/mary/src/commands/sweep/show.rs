@@ -14,7 +14,7 @@ use mary_report::html::{Chapter, Contents, ReportOptions};
 use mary_report::{ScoreScale, terminal};
 use mary_store::RunFolder;
 
-use crate::commands::carry_out::Shown;
+use crate::commands::carry_out::ShowOptions;
 use crate::commands::development::exhibits;
 use crate::commands::{chapters, print, print_json, summary, tell};
 
@@ -33,7 +33,7 @@ pub fn show(
     state: &State,
     spec: &RunSpec,
     records: &[Record],
-    shown: &Shown,
+    shown: &ShowOptions,
 ) -> anyhow::Result<bool> {
     let mut runs: Vec<Ran> = Vec::new();
     for record in records {
