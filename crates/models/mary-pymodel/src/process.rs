@@ -112,34 +112,37 @@ impl Process {
             said,
             listeners,
         };
-        let place = format!("python/{}:{}", served.file, served.name);
-        let first = match process.wait(served.loading, &mut || false) {
-            Ok(line) => line,
-            Err(NoAnswer::Died(how)) => {
-                let message =
-                    format!("{place}: the process ended before the model was there: {how}");
-                return Err(ModelError::new(ErrorKind::BadModel, message));
-            }
-            Err(_) => {
-                let message = format!(
-                    "{place}: the model was not there after {} s",
-                    served.loading.as_secs()
-                );
-                return Err(ModelError::new(ErrorKind::Timeout, message)
-                    .hint("give it longer: --model-arg loading=SECONDS"));
-            }
-        };
-        let mut first: Value = serde_json::from_str(&first).unwrap_or_default();
-        if let Some(error) = first.get("error") {
-            let mut error = crate::read_error(error);
+        let said = process.loaded(served.loading).map_err(|mut error| {
+            let place = format!("python/{}:{}", served.file, served.name);
             error.message = format!("{place}: {}", error.message);
-            // What a file raises while it is read is the file's fault.
-            if error.kind == ErrorKind::Transport {
-                error.kind = ErrorKind::BadModel;
-            }
-            return Err(error);
+            error
+        })?;
+        Ok((process, said))
+    }
+
+    /// What the object says about itself once it is there.
+    fn loaded(&mut self, limit: Duration) -> Result<Value, ModelError> {
+        let first = self.wait(limit, &mut || false).map_err(|none| match none {
+            NoAnswer::Died(how) => ModelError::new(
+                ErrorKind::BadModel,
+                format!("the process ended before the model was there: {how}"),
+            ),
+            _ => ModelError::new(
+                ErrorKind::Timeout,
+                format!("the model was not there after {} s", limit.as_secs()),
+            )
+            .hint("give it longer: --model-arg loading=SECONDS"),
+        })?;
+        let mut first: Value = serde_json::from_str(&first).unwrap_or_default();
+        let Some(error) = first.get("error") else {
+            return Ok(first["ready"].take());
+        };
+        let mut error = crate::read_error(error);
+        // What a file raises while it is read is the file's fault.
+        if error.kind == ErrorKind::Transport {
+            error.kind = ErrorKind::BadModel;
         }
-        Ok((process, first["ready"].take()))
+        Err(error)
     }
 
     /// Asks; after anything but an answer the process is of no more use.

@@ -36,7 +36,7 @@ impl PriceEstimator {
             room: thinking.unwrap_or(if reasons { options.reasoning_tokens } else { 0 }),
             batch: options.batch.is_some(),
             dated: prices.dated(),
-            price: prices.of(model).cloned().or(free),
+            price: prices.for_model(model).cloned().or(free),
         })
     }
 

@@ -87,7 +87,7 @@ impl Prices {
     }
 
     /// The price of a model: the longest matching name in the first list that has one.
-    pub fn of(&self, model: &ModelRef) -> Option<&Price> {
+    pub fn for_model(&self, model: &ModelRef) -> Option<&Price> {
         self.lists.iter().find_map(|list| {
             list.models
                 .iter()
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn the_longest_name_wins_and_a_stranger_has_no_price() {
         let prices = Prices::ours().unwrap();
-        let input = |name: &str| prices.of(&model(name)).map(|p| p.input);
+        let input = |name: &str| prices.for_model(&model(name)).map(|p| p.input);
         assert_eq!(input("openai/gpt-4o"), Some(2.5));
         assert_eq!(input("openai/gpt-4o-mini-2024-07-18"), Some(0.15));
         assert_eq!(input("openai/gpt-4o-2024-08-06"), Some(2.5));
@@ -160,7 +160,7 @@ mod tests {
     fn cached_written_and_batched_tokens_have_their_own_price() {
         let prices = Prices::ours().unwrap();
         let price = prices
-            .of(&model("anthropic/claude-sonnet-4-20250514"))
+            .for_model(&model("anthropic/claude-sonnet-4-20250514"))
             .unwrap();
         let usage = Usage {
             prompt_tokens: 1_000_000,
@@ -192,9 +192,12 @@ mod tests {
         };
         std::fs::write(&path, file("99.0")).unwrap();
         let prices = Prices::load(&options).unwrap();
-        assert_eq!(prices.of(&model("openai/gpt-4o")).unwrap().input, 99.0);
         assert_eq!(
-            prices.of(&model("openai/gpt-5")).unwrap().input,
+            prices.for_model(&model("openai/gpt-4o")).unwrap().input,
+            99.0
+        );
+        assert_eq!(
+            prices.for_model(&model("openai/gpt-5")).unwrap().input,
             1.25,
             "ours behind it"
         );

@@ -83,7 +83,7 @@ fn no_word_about_usage_makes_a_budget_endless() {
             // A price of the router's is known only where our list has one.
             settings_known |= mary_remote::Prices::ours()
                 .unwrap()
-                .of(&model.parse().unwrap())
+                .for_model(&model.parse().unwrap())
                 .is_some();
             if !settings_known {
                 continue;
