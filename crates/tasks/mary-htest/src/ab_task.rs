@@ -11,7 +11,7 @@ use mary_contract::{
 use serde_json::json;
 
 use super::dataset::{Example, Label, Rule, mixed};
-use super::setup::{AB_PARAMS, HtestSettings, Mode, Order, Source, Tail};
+use super::setup::{AB_PARAMS, HtestSettings, ItemsSource, Mode, Order, Tail};
 use super::{parse, prompt, upstream};
 
 pub const CITATION: Citation = Citation::new(
@@ -92,11 +92,11 @@ impl AbTask {
         data: &dyn DataSource,
     ) -> Result<(Vec<Example>, Vec<Example>), TaskError> {
         let (mut shots, test) = match setup.source {
-            Source::Fresh => {
+            ItemsSource::Fresh => {
                 let sets = self.rule.sets(setup.seed, setup.n)?;
                 (sets.shots, sets.test)
             }
-            Source::Published => {
+            ItemsSource::Published => {
                 let name = self.upstream.ok_or_else(|| {
                     TaskError::Setting(format!(
                         "{}: expected source=fresh, found source=published; the paper has no such \
@@ -190,8 +190,8 @@ fn continuations(setup: &HtestSettings) -> Vec<String> {
 
 fn item(setup: &HtestSettings, shots: &[Example], index: usize, example: Example) -> Item {
     let id = match setup.source {
-        Source::Fresh => format!("{}-{index:04}", setup.seed),
-        Source::Published => format!("published-{:03}", index + 1),
+        ItemsSource::Fresh => format!("{}-{index:04}", setup.seed),
+        ItemsSource::Published => format!("published-{:03}", index + 1),
     };
     let ask = AbTask::ask(setup, shots, &example.text);
     let target = Target::Choice {
@@ -227,8 +227,8 @@ impl Task for AbTask {
 
     /// People were shown the authors' items, not fresh ones.
     fn human(&self, settings: &TaskSettings) -> Option<Reference> {
-        let published =
-            HtestSettings::read(self.card, settings).is_ok_and(|s| s.source == Source::Published);
+        let published = HtestSettings::read(self.card, settings)
+            .is_ok_and(|s| s.source == ItemsSource::Published);
         self.card.human.clone().filter(|_| published)
     }
 
@@ -355,8 +355,8 @@ const UNPARSED: &str = "left out of the score (the paper's adjusted accuracy); w
 
 pub(super) fn source_convention(setup: &HtestSettings) -> String {
     match setup.source {
-        Source::Fresh => format!("fresh items of seed {}", setup.seed),
-        Source::Published => format!("released items of seed {}", upstream::PUBLISHED_SEED),
+        ItemsSource::Fresh => format!("fresh items of seed {}", setup.seed),
+        ItemsSource::Published => format!("released items of seed {}", upstream::PUBLISHED_SEED),
     }
 }
 

@@ -12,7 +12,7 @@ use super::results::{
     GEOMETRY, Outcome, Profile, accuracy_cell, average_cell, other_tasks, paper_tasks, profiles,
     results, setup_of, task_title,
 };
-use super::setup::{Mode, Source};
+use super::setup::{ItemsSource, Mode};
 
 /// Pictures of letter-geometry items in a report.
 const PICTURES: usize = 12;
@@ -275,7 +275,7 @@ fn pictures(runs: &[RunSummary]) -> Vec<mary_contract::Picture> {
         .flat_map(|run| &run.manifest.tasks)
         .filter(|task| task.id == GEOMETRY)
         .filter_map(|task| setup_of(&task.id, &task.settings))
-        .find(|setup| setup.source == Source::Fresh)
+        .find(|setup| setup.source == ItemsSource::Fresh)
         .map(|setup| geometry::pictures(setup.seed, setup.n, PICTURES))
         .unwrap_or_default()
 }

@@ -6,7 +6,7 @@ use mary_stats::{difference, score_interval};
 
 use super::published::DECLARED;
 use super::results::{Outcome, results};
-use super::setup::Source;
+use super::setup::ItemsSource;
 
 /// One model on one task, released against fresh.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,11 +24,14 @@ pub struct Gap {
 pub fn fresh_gaps(runs: &[RunSummary]) -> Vec<Gap> {
     let results = results(runs);
     let mut gaps = Vec::new();
-    for released in results.iter().filter(|r| r.source == Source::Published) {
+    for released in results
+        .iter()
+        .filter(|r| r.source == ItemsSource::Published)
+    {
         // Which items, and how many, is what the two differ in; everything else is alike.
         let apart = ["source", "n", "seed"];
         let same = |r: &&Outcome| {
-            r.source == Source::Fresh
+            r.source == ItemsSource::Fresh
                 && (&r.model, r.k) == (&released.model, released.k)
                 && r.conditions.agrees_but_for(&released.conditions, &apart)
         };

@@ -11,7 +11,7 @@ use mary_contract::{
 use super::ab_task::card;
 use super::geometry::LETTER_GEOMETRY;
 use super::published::{percent, published};
-use super::setup::{HtestSettings, Mode, Source};
+use super::setup::{HtestSettings, ItemsSource, Mode};
 use super::tasks::ab_task;
 
 /// Letter geometry, which has no part in the averages.
@@ -25,7 +25,7 @@ pub struct Outcome {
     pub task: String,
     pub k: usize,
     pub mode: Mode,
-    pub source: Source,
+    pub source: ItemsSource,
     pub form: PromptForm,
     /// The paper's accuracy: unread answers are wrong.
     pub accuracy: Estimate,
@@ -198,8 +198,8 @@ impl Profile<'_> {
             Mode::Cot => "cot",
         };
         let source = match self.first.source {
-            Source::Fresh => "fresh",
-            Source::Published => "released",
+            ItemsSource::Fresh => "fresh",
+            ItemsSource::Published => "released",
         };
         let form = match self.first.form {
             PromptForm::Plain => "plain",

@@ -71,7 +71,7 @@ const MAX_TOKENS: Param = Param::new(
 );
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum ItemsSource {
     Fresh,
     Published,
 }
@@ -108,7 +108,7 @@ pub enum Tail {
 pub struct HtestSettings {
     pub seed: u64,
     pub form: PromptForm,
-    pub source: Source,
+    pub source: ItemsSource,
     pub mode: Mode,
     pub n: usize,
     pub shots: usize,
@@ -123,8 +123,8 @@ impl HtestSettings {
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(card)?;
         let source = match settings.param(card, "source") {
-            "fresh" => Source::Fresh,
-            "published" => Source::Published,
+            "fresh" => ItemsSource::Fresh,
+            "published" => ItemsSource::Published,
             other => return Err(unknown(card, "source", other)),
         };
         let mode = match settings.param(card, "mode") {
@@ -139,8 +139,8 @@ impl HtestSettings {
             (other, _) => return Err(unknown(card, "tail", other)),
         };
         let order = match (settings.param(card, "order"), source) {
-            ("random", _) | ("auto" | "", Source::Fresh) => Order::Random,
-            ("alternating", _) | ("auto" | "", Source::Published) => Order::Alternating,
+            ("random", _) | ("auto" | "", ItemsSource::Fresh) => Order::Random,
+            ("alternating", _) | ("auto" | "", ItemsSource::Published) => Order::Alternating,
             (other, _) => return Err(unknown(card, "order", other)),
         };
         let max_tokens = match settings.param(card, "max_tokens") {

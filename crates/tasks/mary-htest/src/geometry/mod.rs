@@ -25,7 +25,7 @@ use serde_json::json;
 use super::ab_task::{
     CITATION, failed, read_by_judge, source_convention, truth, unread, withheld, written,
 };
-use super::setup::{GEOMETRY_PARAMS, HtestSettings, Mode, Source};
+use super::setup::{GEOMETRY_PARAMS, HtestSettings, ItemsSource, Mode};
 use super::{parse, prompt, upstream};
 
 static CARD: TaskCard = TaskCard {
@@ -64,7 +64,7 @@ struct SourcedQuestion {
 }
 
 fn asked(setup: &HtestSettings, data: &dyn DataSource) -> Result<Vec<SourcedQuestion>, TaskError> {
-    if setup.source == Source::Published {
+    if setup.source == ItemsSource::Published {
         let records = upstream::geometry_items(data)?.into_iter().enumerate();
         return Ok(records
             .map(|(index, record)| SourcedQuestion {
@@ -188,7 +188,7 @@ impl Task for LetterGeometry {
             &setup,
             item,
             answers,
-            |question, options, thought| prompt::geometry_reading(question, options, thought),
+            prompt::geometry_reading,
         ))
     }
 
