@@ -53,10 +53,6 @@ impl<B: Backend> Loader<'_, B> {
     }
 
     /// Weights of a norm for every head: each its own, or the same for all.
-    #[expect(
-        clippy::type_complexity,
-        reason = "weights, and a bias where there is one"
-    )]
     fn head_norms(
         &self,
         layer: usize,
