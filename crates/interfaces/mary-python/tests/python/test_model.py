@@ -87,7 +87,7 @@ def test_answers_are_drawn_by_their_seeds(nano):
 
 
 def test_errors_say_what_to_do():
-    with pytest.raises(mary.ModelError) as wrong:
+    with pytest.raises(mary.UsageError) as wrong:
         mary.Model("builtin/giant")
     assert "nano" in wrong.value.hint
     with pytest.raises(mary.UsageError) as wrong:
