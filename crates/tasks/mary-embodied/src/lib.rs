@@ -1,6 +1,6 @@
 //! Embodied knowledge (Yang et al. 2025): words of the senses, and questions a body can answer.
 //!
-//! [`sensoryvec`] asks whether a word's vector lies nearer to its synonym than to its antonym,
+//! `sensoryvec` asks whether a word's vector lies nearer to its synonym than to its antonym,
 //! [`perceptualqa`] puts questions with four options; both run on our own set or on the authors' files
 //! ([`upstream`]), and the authors' released answers, people's included, become runs like any other
 //! ([`released_runs`]). An analysis over stored runs: what else could explain an error ([`Confounds`]).
@@ -27,7 +27,7 @@ pub use exhibits::{before_after, exhibits};
 pub use material::{Language, Question, Sense, Subtask, Triple};
 pub use released::{PEOPLE, released_runs};
 pub use scenes::{SCENES, Scenes};
-pub use source::{SOURCE, Source};
+pub use source::{MaterialSource, SOURCE};
 pub use tuning::tuning_set;
 
 use std::path::Path;

@@ -14,7 +14,7 @@ use mary_contract::{
 use crate::perceptualqa::{self, PERCEPTUAL_QA};
 use crate::sensoryvec::{self, SENSORY_VEC};
 use crate::upstream::{self, Released, ReleasedAnswer};
-use crate::{Language, Source};
+use crate::{Language, MaterialSource};
 
 /// The conventions that hold for released answers: those of the task, without what only a run of ours
 /// could state (how vectors were pooled), and with where they come from.
@@ -66,7 +66,7 @@ pub fn released_runs(
 /// The settings under which the released questions were asked.
 fn settings(language: Language) -> TaskSettings {
     let params = [
-        ("source", Source::Published.stored()),
+        ("source", MaterialSource::Published.stored()),
         ("mode", "generate"),
         ("language", language.code()),
     ];
@@ -99,7 +99,7 @@ fn answers(
         text,
     } in outputs.answers
     {
-        let id = perceptualqa::item_id(Source::Published, index, order);
+        let id = perceptualqa::item_id(MaterialSource::Published, index, order);
         if !items.contains_key(&id) {
             return Err(TaskError::Record {
                 file: path.display().to_string(),
@@ -181,7 +181,11 @@ const COSINES: &str =
 fn stored_vectors(path: &Path) -> Result<Vec<ReleasedRun>, TaskError> {
     let triples = upstream::triples_of(path)?;
     let settings = TaskSettings {
-        params: [("source".to_owned(), Source::Published.stored().to_owned())].into(),
+        params: [(
+            "source".to_owned(),
+            MaterialSource::Published.stored().to_owned(),
+        )]
+        .into(),
         ..TaskSettings::default()
     };
     let runs = upstream::stored_cosines(path)?.into_iter().map(|stored| {

@@ -13,12 +13,12 @@ pub const SOURCE: Param = Param::new(
 );
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub enum MaterialSource {
     Fresh,
     Published,
 }
 
-impl Source {
+impl MaterialSource {
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         let words = [("fresh", Self::Fresh), ("published", Self::Published)];
         choose(card, settings, &SOURCE.name, &words)

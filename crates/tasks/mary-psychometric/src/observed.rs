@@ -26,12 +26,9 @@ pub(crate) struct Layer {
     pub(crate) vectors: Vec<Option<Vec<f64>>>,
 }
 
-/// Why replies could not be read.
-pub(crate) type Unread = String;
-
 /// The replies of several texts, turned into layers. A text outside a static vocabulary has a pool
-/// of no tokens and counts as unknown.
-pub(crate) fn layers(replies: &[Reply]) -> Result<Vec<Layer>, Unread> {
+/// of no tokens and counts as unknown. The error says why replies could not be read.
+pub(crate) fn layers(replies: &[Reply]) -> Result<Vec<Layer>, String> {
     let observed: Vec<&Observed> = replies
         .iter()
         .map(|reply| match &reply.answer {
@@ -39,20 +36,18 @@ pub(crate) fn layers(replies: &[Reply]) -> Result<Vec<Layer>, Unread> {
             _ => Err("expected hidden states, found another kind of answer".to_owned()),
         })
         .collect::<Result<_, _>>()?;
-    let pool = |o: &'_ Observed| o.pools.first().cloned();
     let numbers: Vec<usize> = observed
         .iter()
         .filter_map(|o| o.pools.first())
         .find(|p| p.tokens > 0)
         .map(|p| p.layers.iter().map(|l| l.layer).collect())
         .unwrap_or_default();
-    let pools: Vec<_> = observed.iter().map(|o| pool(o)).collect();
     let mut out = Vec::with_capacity(numbers.len());
     for number in numbers {
-        let vectors: Vec<Option<Vec<f64>>> = pools
+        let vectors: Vec<Option<Vec<f64>>> = observed
             .iter()
-            .map(|p| {
-                let known = p.as_ref().filter(|p| p.tokens > 0)?;
+            .map(|o| {
+                let known = o.pools.first().filter(|p| p.tokens > 0)?;
                 let layer = known.layers.iter().find(|l| l.layer == number)?;
                 Some(layer.vector.0.iter().map(|x| f64::from(*x)).collect())
             })

@@ -10,7 +10,7 @@ use crate::choice::{Mode, Template};
 use crate::perceptualqa::{self, PERCEPTUAL_QA, Part};
 use crate::released::{PEOPLE, PUBLISHED};
 use crate::sensoryvec::{self, SENSORY_VEC};
-use crate::{Sense, Source, Subtask};
+use crate::{MaterialSource, Sense, Subtask};
 
 /// Accuracy by column (`all`, `visual`, `V-CA` …, or senses).
 pub(super) type Columns = BTreeMap<String, Estimate>;
@@ -207,8 +207,8 @@ pub(super) fn places(runs: &[RunSummary]) -> Vec<Places> {
 }
 
 /// Whether the released set was run: only then do published rows stand beside ours.
-pub(super) fn is_released(source: Source) -> bool {
-    source == Source::Published
+pub(super) fn is_released(source: MaterialSource) -> bool {
+    source == MaterialSource::Published
 }
 
 pub(super) fn cell(columns: &Columns, column: &str) -> Cell {

@@ -6,7 +6,7 @@ use mary_stats::{LEVEL, intervals};
 use super::DECLARED;
 use super::results::{Answers, Places, answers, cell, is_released, other_senses, share};
 use crate::published::{PublishedRow, published};
-use crate::{Language, Source};
+use crate::{Language, MaterialSource};
 
 fn published_cells(row: &PublishedRow, table: u32, gaps: usize) -> Vec<Cell> {
     let mut cells: Vec<Cell> = vec![
@@ -27,12 +27,15 @@ fn unread_cell((unread, all): (usize, usize)) -> Cell {
 }
 
 /// Rows that the paper prints of the released questions; none where these were not asked.
-fn beside<T>(sources: impl IntoIterator<Item = Source>, rows: &[T]) -> impl Iterator<Item = &T> {
+fn beside<T>(
+    sources: impl IntoIterator<Item = MaterialSource>,
+    rows: &[T],
+) -> impl Iterator<Item = &T> {
     let released = sources.into_iter().any(is_released);
     rows.iter().filter(move |_| released)
 }
 
-fn sources(answers: &[Answers]) -> impl Iterator<Item = Source> {
+fn sources(answers: &[Answers]) -> impl Iterator<Item = MaterialSource> {
     answers.iter().map(|a| a.setup.source)
 }
 

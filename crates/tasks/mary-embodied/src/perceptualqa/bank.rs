@@ -8,7 +8,7 @@ use mary_generators::{shuffle, stream};
 
 use super::setup::{Part, PerceptualQaSettings};
 use crate::upstream::{self, NumberedQuestion};
-use crate::{Question, Source, Subtask, own};
+use crate::{MaterialSource, Question, Subtask, own};
 
 /// The questions of a setup in one of the two orders.
 pub fn questions(
@@ -17,8 +17,8 @@ pub fn questions(
     data: &dyn DataSource,
 ) -> Result<Vec<NumberedQuestion>, TaskError> {
     let mut all = match setup.source {
-        Source::Published => upstream::questions(data, setup.language, order)?,
-        Source::Fresh => own_questions(setup, order),
+        MaterialSource::Published => upstream::questions(data, setup.language, order)?,
+        MaterialSource::Fresh => own_questions(setup, order),
     };
     if setup.part != Part::All {
         let test = held_out(&all, setup.seed);

@@ -19,7 +19,7 @@ use mary_contract::{
 
 use crate::choice::{self, ShownQuestion, Template};
 use crate::upstream::NumberedQuestion;
-use crate::{CITATION, Language, Source, upstream};
+use crate::{CITATION, Language, MaterialSource, upstream};
 
 pub static PERCEPTUAL_QA: PerceptualQa = PerceptualQa;
 
@@ -49,10 +49,10 @@ pub(crate) static CARD: TaskCard = TaskCard {
 pub struct PerceptualQa;
 
 /// The id of a question in one order: the same in both languages.
-pub(crate) fn item_id(source: Source, index: u32, order: u32) -> String {
+pub(crate) fn item_id(source: MaterialSource, index: u32, order: u32) -> String {
     match source {
-        Source::Fresh => format!("own-{index}-{order}"),
-        Source::Published => format!("{index}-{order}"),
+        MaterialSource::Fresh => format!("own-{index}-{order}"),
+        MaterialSource::Published => format!("{index}-{order}"),
     }
 }
 
@@ -96,7 +96,7 @@ impl Task for PerceptualQa {
     /// People were asked the authors' questions, not ours, and not one part of them.
     fn human(&self, settings: &TaskSettings) -> Option<Reference> {
         let seen = PerceptualQaSettings::read(&CARD, settings)
-            .is_ok_and(|s| s.source == Source::Published && s.part == Part::All);
+            .is_ok_and(|s| s.source == MaterialSource::Published && s.part == Part::All);
         CARD.human.clone().filter(|_| seen)
     }
 
@@ -166,8 +166,12 @@ impl Task for PerceptualQa {
         say("source", setup.source.convention().into());
         say("language", setup.language.code().into());
         let orders = match (setup.source, setup.orders.len()) {
-            (Source::Published, 2) => "the two released orders of options, each once".to_owned(),
-            (Source::Fresh, 2) => format!("two orders of options, shuffled by seed {}", setup.seed),
+            (MaterialSource::Published, 2) => {
+                "the two released orders of options, each once".to_owned()
+            }
+            (MaterialSource::Fresh, 2) => {
+                format!("two orders of options, shuffled by seed {}", setup.seed)
+            }
             _ => format!("one order of options ({:?})", setup.orders),
         };
         say("orders", orders);

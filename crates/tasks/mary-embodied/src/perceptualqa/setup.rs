@@ -3,7 +3,7 @@
 use mary_contract::{Param, TaskCard, TaskError, TaskSettings};
 
 use crate::choice::{self, Asking, LANGUAGES, choose};
-use crate::{Language, Source};
+use crate::{Language, MaterialSource};
 
 pub(super) static PARAMS: [Param; 7] = [
     choice::MODE,
@@ -39,7 +39,7 @@ pub struct PerceptualQaSettings {
     /// Seed of shuffles and of the split.
     pub seed: u64,
     pub asking: Asking,
-    pub source: Source,
+    pub source: MaterialSource,
     pub language: Language,
     /// 1, 2 or both.
     pub orders: &'static [u32],
@@ -58,7 +58,7 @@ impl PerceptualQaSettings {
         Ok(Self {
             seed: settings.seed,
             asking,
-            source: Source::read(card, settings)?,
+            source: MaterialSource::read(card, settings)?,
             language: choose(card, settings, "language", &LANGUAGES)?,
             orders: choose(card, settings, "orders", &orders)?,
             part: choose(card, settings, "split", &parts)?,

@@ -20,7 +20,7 @@ use mary_contract::{
 };
 use serde_json::{Value, json};
 
-use crate::{CITATION, Source, Triple, own, upstream};
+use crate::{CITATION, MaterialSource, Triple, own, upstream};
 use cosine::{Cosines, Nothing, ROLES};
 
 pub static SENSORY_VEC: SensoryVec = SensoryVec;
@@ -61,7 +61,13 @@ fn item(setup: &SensoryVecSettings, place: usize, triple: &Triple) -> Item {
 }
 
 /// The item of a triple with whatever is to be judged.
-fn labelled(source: Source, place: usize, triple: &Triple, target: Target, asks: Vec<Ask>) -> Item {
+fn labelled(
+    source: MaterialSource,
+    place: usize,
+    triple: &Triple,
+    target: Target,
+    asks: Vec<Ask>,
+) -> Item {
     let Triple {
         sense,
         word,
@@ -109,7 +115,7 @@ pub(crate) fn stored_item(place: usize, triple: &Triple, cosines: Option<(f64, f
         ROLES[0]: triple.word, ROLES[1]: triple.synonym, ROLES[2]: triple.antonym,
         "stored_cosines": stored,
     }));
-    labelled(Source::Published, place, triple, target, vec![])
+    labelled(MaterialSource::Published, place, triple, target, vec![])
 }
 
 /// Right when the synonym is nearer; a tie is one half.
@@ -183,8 +189,8 @@ impl Task for SensoryVec {
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
         let setup = SensoryVecSettings::read(&CARD, settings)?;
         let triples = match setup.source {
-            Source::Fresh => own::triples_in(setup.language).to_vec(),
-            Source::Published => upstream::triples(data)?,
+            MaterialSource::Fresh => own::triples_in(setup.language).to_vec(),
+            MaterialSource::Published => upstream::triples(data)?,
         };
         let items = triples
             .into_iter()

@@ -3,7 +3,7 @@
 use mary_contract::{Changes, Layers, Param, TaskCard, TaskError, TaskSettings};
 
 use crate::choice::{LANGUAGES, choose, not_one_of};
-use crate::{Language, Source};
+use crate::{Language, MaterialSource};
 
 pub(super) static PARAMS: [Param; 5] = [
     crate::SOURCE,
@@ -55,7 +55,7 @@ impl Pooling {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SensoryVecSettings {
-    pub source: Source,
+    pub source: MaterialSource,
     pub language: Language,
     pub pooling: Pooling,
     /// The layer that is scored; negative from the end.
@@ -69,10 +69,10 @@ impl SensoryVecSettings {
         let pools = [("target", Pooling::Target), ("sentence", Pooling::Sentence)];
         let text = settings.param(card, "layer");
         let layer = text.parse().map_err(|_| not_one_of(card, "layer", text))?;
-        let source = Source::read(card, settings)?;
+        let source = MaterialSource::read(card, settings)?;
         let [en, zh] = LANGUAGES;
         let language = choose(card, settings, "language", &[("", Language::En), en, zh])?;
-        if language == Language::Zh && source != Source::Fresh {
+        if language == Language::Zh && source != MaterialSource::Fresh {
             return Err(TaskError::Setting(format!(
                 "{}: the released triples are English\nhint: --set source=own has them in Chinese",
                 card.id

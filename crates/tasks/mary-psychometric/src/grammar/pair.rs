@@ -6,8 +6,8 @@
 use std::cmp::Ordering;
 
 use mary_contract::{
-    Ask, ContinuationScore, ErrorKind, FLOOR, Item, Judgement, Needs, OVER_FLOOR, Outcome, Prompt,
-    Reply, Request, Response, START_MEASURE, Score, Scoring, Start, Target, TaskCard, TaskError,
+    Ask, ContinuationScore, ErrorKind, FLOOR, Item, Judgement, OVER_FLOOR, Outcome, Prompt, Reply,
+    Request, Response, START_MEASURE, Score, Scoring, Start, Target, TaskCard, TaskError,
     TaskSettings, Ties,
 };
 use serde_json::json;
@@ -93,15 +93,6 @@ impl Convention {
         }
     }
 }
-
-pub const NEEDS: Needs = Needs {
-    generate: false,
-    score: true,
-    score_single_token: false,
-    observe: false,
-    images: false,
-    judge: false,
-};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {

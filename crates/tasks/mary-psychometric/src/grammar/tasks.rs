@@ -117,7 +117,10 @@ impl Task for Grammar {
     }
 
     fn needs(&self, _settings: &TaskSettings) -> Needs {
-        pair::NEEDS
+        Needs {
+            score: true,
+            ..Needs::default()
+        }
     }
 
     fn family_tag(&self, _settings: &TaskSettings) -> Option<&'static str> {
