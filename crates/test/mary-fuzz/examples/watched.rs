@@ -41,8 +41,8 @@ fn main() -> ExitCode {
     };
     if words.first().is_some_and(|w| w == "child") {
         let name = words.get(1).map(String::as_str).unwrap_or_default();
-        if let Some(target) = all.iter_mut().find(|t| t.name() == name) {
-            child(target.as_mut(), number(2, 0)..number(3, 0), number(4, 1));
+        if let Some(target) = all.iter_mut().find(|t| t.name == name) {
+            child(target, number(2, 0)..number(3, 0), number(4, 1));
         }
         return ExitCode::SUCCESS;
     }
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     if wanted.is_empty() {
         wanted = vec!["tokenizer", "adapter", "import", "sentencepiece"];
     }
-    all.retain(|t| wanted.iter().any(|w| t.name().contains(w)));
+    all.retain(|t| wanted.iter().any(|w| t.name.contains(w)));
     let each = cases.div_ceil(all.len().max(1));
     println!(
         "{:<26} {:>6} {:>9} {:>9} {:>8}",
@@ -61,17 +61,11 @@ fn main() -> ExitCode {
     for target in &all {
         let mut sum = Sum::default();
         for from in (0..each).step_by(BATCH) {
-            batch(
-                target.name(),
-                from,
-                (from + BATCH).min(each),
-                seed,
-                &mut sum,
-            );
+            batch(target.name, from, (from + BATCH).min(each), seed, &mut sum);
         }
         println!(
             "{:<26} {:>6} {:>9} {:>9.1} {:>8}",
-            target.name(),
+            target.name,
             sum.cases,
             sum.accepted,
             sum.bytes as f64 / f64::from(1 << 20),
@@ -100,11 +94,11 @@ struct Sum {
 }
 
 /// Tries a part of the cases, and writes a line before and after each.
-fn child(target: &mut dyn Target, cases: std::ops::Range<usize>, seed: usize) {
+fn child(target: &mut Target, cases: std::ops::Range<usize>, seed: usize) {
     // What a reader catches itself is no finding; what comes out of it is told below.
     std::panic::set_hook(Box::new(|_| {}));
     for case in cases {
-        let mut dice = Dice::new(seed as u64, target.name(), case);
+        let mut dice = Dice::new(seed as u64, target.name, case);
         let bytes = target.make(&mut dice);
         let process = Process::start();
         let seen = watched(|| target.read(&bytes));

@@ -14,7 +14,6 @@ pub mod watch;
 use targets::Target;
 use watch::{Watched, watched};
 
-/// What a run over all targets found.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// By target: its name, cases, cases that were read as if nothing were wrong, and the most
@@ -24,7 +23,6 @@ pub struct Findings {
     pub broken: Vec<String>,
 }
 
-/// One target's part.
 #[derive(Debug, Default)]
 pub struct Row {
     pub target: &'static str,
@@ -43,15 +41,15 @@ pub const MOST_BYTES: usize = 1 << 30;
 pub const MOST_MILLIS: u64 = 10_000;
 
 /// Tries `cases` mutations on each target, from this seed.
-pub fn run(targets: &mut [Box<dyn Target>], cases: usize, seed: u64) -> Findings {
+pub fn run(targets: &mut [Target], cases: usize, seed: u64) -> Findings {
     let mut findings = Findings::default();
     for target in targets {
         let mut row = Row {
-            target: target.name(),
+            target: target.name,
             ..Row::default()
         };
         for case in 0..cases {
-            let mut dice = mutate::Dice::new(seed, target.name(), case);
+            let mut dice = mutate::Dice::new(seed, target.name, case);
             let bytes = target.make(&mut dice);
             let size = bytes.len();
             let Watched {
@@ -67,7 +65,7 @@ pub fn run(targets: &mut [Box<dyn Target>], cases: usize, seed: u64) -> Findings
             let mut tell = |what: String| {
                 findings
                     .broken
-                    .push(format!("{} case {case} seed {seed}: {what}", target.name()));
+                    .push(format!("{} case {case} seed {seed}: {what}", target.name));
             };
             if let Some(message) = panicked {
                 tell(format!("panicked: {message}"));

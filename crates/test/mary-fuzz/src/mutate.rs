@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 pub struct Dice(u64);
 
 impl Dice {
-    /// The generator of one case.
     pub fn new(seed: u64, target: &str, case: usize) -> Self {
         let mut state = seed ^ 0x9e37_79b9_7f4a_7c15;
         for byte in target.bytes().chain(case.to_le_bytes()) {
@@ -30,7 +29,6 @@ impl Dice {
         usize::try_from(mixed).unwrap_or(0) % below.max(1)
     }
 
-    /// One of these.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         from.get(self.roll(from.len()))
     }
@@ -54,6 +52,13 @@ pub const EXTREMES: [u64; 14] = [
     u64::MAX,
 ];
 
+/// Bytes with damage done without knowing what they are.
+pub fn blinded(bytes: &[u8], dice: &mut Dice) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    blind(&mut bytes, dice);
+    bytes
+}
+
 /// Damages bytes without knowing what they are.
 pub fn blind(bytes: &mut Vec<u8>, dice: &mut Dice) {
     for _ in 0..=dice.roll(3) {
@@ -63,8 +68,12 @@ pub fn blind(bytes: &mut Vec<u8>, dice: &mut Dice) {
         let at = dice.roll(bytes.len());
         let rest = bytes.len() - at;
         match dice.roll(7) {
-            0 => flip(bytes, at, dice),
-            1 => overwrite(bytes, at, &[u8::try_from(dice.roll(256)).unwrap_or(0)]),
+            0 => {
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte ^= 1 << dice.roll(8);
+                }
+            }
+            1 => any_byte(bytes, at, dice),
             2 | 3 => extreme(bytes, at, dice),
             4 => drop(bytes.drain(at..at + dice.roll(64).min(rest))),
             5 => {
@@ -78,10 +87,8 @@ pub fn blind(bytes: &mut Vec<u8>, dice: &mut Dice) {
     }
 }
 
-fn flip(bytes: &mut [u8], at: usize, dice: &mut Dice) {
-    if let Some(byte) = bytes.get_mut(at) {
-        *byte ^= 1 << dice.roll(8);
-    }
+pub fn any_byte(bytes: &mut [u8], at: usize, dice: &mut Dice) {
+    overwrite(bytes, at, &[u8::try_from(dice.roll(256)).unwrap_or(0)]);
 }
 
 /// Writes an extreme number of 1, 2, 4 or 8 bytes.
@@ -99,7 +106,7 @@ pub fn overwrite(bytes: &mut [u8], at: usize, with: &[u8]) {
 }
 
 /// Changes one to three values somewhere in a JSON value; it stays JSON.
-pub fn value(value: &mut Value, dice: &mut Dice) {
+fn value(value: &mut Value, dice: &mut Dice) {
     for _ in 0..=dice.roll(3) {
         let nodes = count(value);
         let mut at = dice.roll(nodes);
@@ -145,12 +152,11 @@ fn stranger(old: &Value, dice: &mut Dice) -> Value {
         };
     }
     match old {
-        Value::Number(_) => number(dice),
+        Value::Number(_) | Value::Null => number(dice),
         Value::String(text) => Value::String(words(text, dice)),
         Value::Bool(flag) => json!(!flag),
         Value::Array(items) => list(items, dice),
         Value::Object(fields) => object(fields, dice),
-        Value::Null => number(dice),
     }
 }
 
@@ -215,18 +221,13 @@ fn nest(depth: usize) -> Value {
     (0..depth).fold(json!(1), |inner, _| json!([inner]))
 }
 
-/// A JSON text with values changed.
 pub fn json_text(text: &[u8], dice: &mut Dice) -> Vec<u8> {
-    let mut bytes = text.to_vec();
     match serde_json::from_slice::<Value>(text) {
         Ok(mut parsed) if dice.roll(4) > 0 => {
             value(&mut parsed, dice);
             parsed.to_string().into_bytes()
         }
-        _ => {
-            blind(&mut bytes, dice);
-            bytes
-        }
+        _ => blinded(text, dice),
     }
 }
 
@@ -256,11 +257,10 @@ pub fn json_lines(text: &[u8], dice: &mut Dice) -> Vec<u8> {
 
 /// A file with a header of known numbers: one of them becomes extreme.
 pub fn numbers_at(bytes: &[u8], places: &[usize], dice: &mut Dice) -> Vec<u8> {
-    let mut bytes = bytes.to_vec();
     if dice.roll(4) == 0 || places.is_empty() {
-        blind(&mut bytes, dice);
-        return bytes;
+        return blinded(bytes, dice);
     }
+    let mut bytes = bytes.to_vec();
     for _ in 0..=dice.roll(2) {
         if let Some(at) = dice.pick(places).copied() {
             extreme(&mut bytes, at, dice);
@@ -277,9 +277,7 @@ pub fn safetensors(bytes: &[u8], dice: &mut Dice) -> Vec<u8> {
         return bytes.to_vec();
     };
     if dice.roll(4) == 0 {
-        let mut bytes = bytes.to_vec();
-        blind(&mut bytes, dice);
-        return bytes;
+        return blinded(bytes, dice);
     }
     let header = json_text(header, dice);
     let mut out = (header.len() as u64).to_le_bytes().to_vec();

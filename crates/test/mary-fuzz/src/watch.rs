@@ -30,11 +30,9 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What a reader did with one file.
 #[derive(Debug)]
 pub struct Watched {
     pub accepted: bool,
-    /// A panic came out of it.
     pub panicked: Option<String>,
     /// Bytes allocated at most, above what was there before.
     pub bytes: usize,
@@ -104,7 +102,6 @@ pub struct Process {
 }
 
 impl Process {
-    /// From now on.
     pub fn start() -> Self {
         // 5 sets the peak back to what is taken now.
         let _ = std::fs::write("/proc/self/clear_refs", "5");

@@ -3,8 +3,7 @@
 //! walked.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mary_contract::{
     Generate, Generated, Job, Model, ModelError, ModelSettings, Prompt, Reply, Sampling, Score,
@@ -13,70 +12,34 @@ use mary_contract::{
 use mary_remote::{BatchState, Ledger, providers_with};
 use mary_testkit::raw_server::{RawServer, Say};
 use serde_json::json;
-use tempfile::TempDir;
 
-use super::{Target, Trouble};
+use super::{SetupError, Target};
 use crate::mutate::{self, Dice};
 
-/// The readers of this kind.
-pub(super) fn all() -> Result<Vec<Box<dyn Target>>, Trouble> {
-    let chat = json!({"id": "x", "model": "gpt-4o", "choices": [{"index": 0, "message": {
-        "role": "assistant", "content": "yes", "reasoning": "hm", "refusal": null},
-        "finish_reason": "stop", "logprobs": {"content": [{"top_logprobs": [
-        {"token": " A", "logprob": -0.1}, {"token": " B", "logprob": -2.5}]}]}}],
-        "usage": {"prompt_tokens": 10, "completion_tokens": 2, "cost": 0.001,
-        "prompt_tokens_details": {"cached_tokens": 3}}});
-    let echo = json!({"model": "m", "choices": [{"text": "The cat A", "finish_reason": "length",
-        "logprobs": {"tokens": ["The", " cat", " A"], "token_logprobs": [null, -1.0, -2.0]}}],
-        "usage": {"prompt_tokens": 3, "completion_tokens": 0}});
-    let anthropic = json!({"id": "m", "model": "claude", "content": [
-        {"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "yes"}],
-        "stop_reason": "end_turn", "usage": {"input_tokens": 9, "output_tokens": 2,
-        "cache_creation_input_tokens": 1, "cache_read_input_tokens": 2}});
-    let google = json!({"candidates": [{"content": {"parts": [{"text": "hm", "thought": true},
-        {"text": "yes"}]}, "finishReason": "STOP"}], "modelVersion": "g",
-        "usageMetadata": {"promptTokenCount": 8, "candidatesTokenCount": 1, "thoughtsTokenCount": 1}});
-    let error = json!({"error": {"message": "Unsupported parameter: 'temperature'", "code": "x",
-        "type": "invalid_request_error", "param": "temperature", "details": [{"reason": "y"}]}});
+pub(super) fn all() -> Result<Vec<Target>, SetupError> {
+    let good: serde_json::Value = serde_json::from_str(include_str!("good/replies.json"))?;
+    let openai = "openai/gpt-4o";
     Ok(vec![
-        Box::new(Replies::new(
-            "reply openai",
-            "openai/gpt-4o",
-            200,
-            &chat,
-            false,
-        )?),
-        Box::new(Replies::new(
-            "reply openai top",
-            "openai/gpt-4o",
-            200,
-            &chat,
-            true,
-        )?),
-        Box::new(Replies::new("reply echo", "vllm/m", 200, &echo, true)?),
-        Box::new(Replies::new(
+        reply("reply openai", openai, 200, &good["chat"], None)?,
+        reply("reply openai top", openai, 200, &good["chat"], Some("top"))?,
+        reply("reply echo", "vllm/m", 200, &good["echo"], Some("echo"))?,
+        reply(
             "reply anthropic",
             "anthropic/claude-x",
             200,
-            &anthropic,
-            false,
-        )?),
-        Box::new(Replies::new(
+            &good["anthropic"],
+            None,
+        )?,
+        reply(
             "reply google",
             "google/gemini-x",
             200,
-            &google,
-            false,
-        )?),
-        Box::new(Replies::new(
-            "reply error",
-            "openai/gpt-4o",
-            400,
-            &error,
-            false,
-        )?),
-        Box::new(Batches::new()?),
-        Box::new(BatchStates::new()?),
+            &good["google"],
+            None,
+        )?,
+        reply("reply error", openai, 400, &good["error"], None)?,
+        batches()?,
+        batch_state()?,
     ])
 }
 
@@ -111,7 +74,7 @@ fn open(
     name: &str,
     server: &RawServer,
     more: &[(&str, String)],
-) -> Result<Box<dyn Model>, Trouble> {
+) -> Result<Box<dyn Model>, SetupError> {
     let model: mary_contract::ModelRef = name.parse()?;
     let mut settings = ModelSettings {
         base_url: Some(server.url("/v1")),
@@ -136,201 +99,124 @@ fn open(
     Ok(provider.open(&model, &settings)?)
 }
 
-fn question() -> Generate {
-    Generate {
+/// Whether a question is answered.
+fn generates(model: &mut dyn Model) -> bool {
+    let mut queue: OneQuestion<Generate, Generated> = OneQuestion::new(Generate {
         prompt: Prompt::chat("hello"),
         sampling: Sampling::greedy(4),
+    });
+    if let Some(generator) = model.generator() {
+        generator.generate(&mut queue);
+    }
+    queue.answer.is_some_and(|a| a.is_ok())
+}
+
+fn scores(model: &mut dyn Model, prefix: Prompt) -> bool {
+    let mut queue: OneQuestion<Score, Scored> = OneQuestion::new(Score {
+        prefix,
+        continuations: vec![" A".into()],
+        start: Start::Model,
+        details: Default::default(),
+    });
+    if let Some(scorer) = model.scorer() {
+        scorer.score(&mut queue);
+    }
+    queue.answer.is_some_and(|a| a.is_ok())
+}
+
+#[derive(Clone, Default)]
+struct Body(Arc<Mutex<Vec<u8>>>);
+
+impl Body {
+    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A model whose server sends what it is told.
-struct Replies {
+/// A model whose server sends what it is told; `logprobs` says how it is made to score, where it is.
+fn reply(
     name: &'static str,
-    good: Vec<u8>,
-    said: Arc<Mutex<Vec<u8>>>,
-    model: Box<dyn Model>,
-    scores: bool,
-}
-
-impl Replies {
-    fn new(
-        name: &'static str,
-        model: &str,
-        status: u16,
-        good: &serde_json::Value,
-        scores: bool,
-    ) -> Result<Self, Trouble> {
-        let said = Arc::new(Mutex::new(Vec::new()));
-        let says = Arc::clone(&said);
-        let server = RawServer::start(move |_| {
-            let body = says.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            Say::Answer(status, Vec::new(), body)
-        })?;
-        let how = if model.starts_with("vllm") {
-            "echo"
-        } else {
-            "top"
-        };
-        let more: &[(&str, String)] = if scores {
-            &[("logprobs", how.to_owned())]
-        } else {
-            &[]
-        };
-        Ok(Self {
-            name,
-            good: good.to_string().into_bytes(),
-            said,
-            model: open(model, &server, more)?,
-            scores,
-        })
-    }
-}
-
-impl Target for Replies {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn make(&self, dice: &mut Dice) -> Vec<u8> {
-        mutate::json_text(&self.good, dice)
-    }
-
-    fn read(&mut self, bytes: &[u8]) -> bool {
-        *self.said.lock().unwrap_or_else(PoisonError::into_inner) = bytes.to_vec();
-        if self.scores {
-            let form = if self.name.ends_with("echo") {
-                Prompt::plain("The cat")
-            } else {
-                Prompt::chat("The cat")
-            };
-            let mut queue: OneQuestion<Score, Scored> = OneQuestion::new(Score {
-                prefix: form,
-                continuations: vec![" A".into()],
-                start: Start::Model,
-                details: Default::default(),
-            });
-            if let Some(scorer) = self.model.scorer() {
-                scorer.score(&mut queue);
-            }
-            return queue.answer.is_some_and(|a| a.is_ok());
+    model: &str,
+    status: u16,
+    good: &serde_json::Value,
+    logprobs: Option<&'static str>,
+) -> Result<Target, SetupError> {
+    let body = Body::default();
+    let says = body.clone();
+    let server = RawServer::start(move |_| Say::Answer(status, Vec::new(), says.lock().clone()))?;
+    let more: Vec<_> = logprobs
+        .map(|how| ("logprobs", how.to_owned()))
+        .into_iter()
+        .collect();
+    let mut model = open(model, &server, &more)?;
+    let good = good.to_string().into_bytes();
+    let make = move |dice: &mut Dice| mutate::json_text(&good, dice);
+    let read = move |bytes: &[u8]| {
+        *body.lock() = bytes.to_vec();
+        match logprobs {
+            None => generates(model.as_mut()),
+            Some("echo") => scores(model.as_mut(), Prompt::plain("The cat")),
+            Some(_) => scores(model.as_mut(), Prompt::chat("The cat")),
         }
-        let mut queue: OneQuestion<Generate, Generated> = OneQuestion::new(question());
-        if let Some(generator) = self.model.generator() {
-            generator.generate(&mut queue);
-        }
-        queue.answer.is_some_and(|a| a.is_ok())
-    }
+    };
+    Ok(Target::new(name, make, read))
 }
 
 /// The file of a batch's answers.
-struct Batches {
-    good: Vec<u8>,
-    said: Arc<Mutex<Vec<u8>>>,
-    model: Box<dyn Model>,
-    state: PathBuf,
-    _folder: TempDir,
-}
-
-impl Batches {
-    fn new() -> Result<Self, Trouble> {
-        let said = Arc::new(Mutex::new(Vec::new()));
-        let says = Arc::clone(&said);
-        let name = Arc::new(Mutex::new(String::new()));
-        let heard = Arc::clone(&name);
-        let server = RawServer::start(move |asked| {
-            let lock = || heard.lock().unwrap_or_else(PoisonError::into_inner);
-            match asked.path.as_str() {
-                "/v1/files" => {
-                    let text = String::from_utf8_lossy(&asked.body).into_owned();
-                    let found = text.split("\"custom_id\":\"").nth(1);
-                    *lock() = found
-                        .and_then(|t| t.split('"').next())
-                        .unwrap_or("")
-                        .to_owned();
-                    Say::json(&json!({"id": "file-1"}))
-                }
-                "/v1/batches" => Say::json(&json!({"id": "batch_1"})),
-                "/v1/batches/batch_1" => Say::json(&json!({"status": "completed",
-                    "output_file_id": "o", "request_counts": {"total": 1, "completed": 1}})),
-                "/v1/files/o/content" => {
-                    let body = says.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                    let text = String::from_utf8_lossy(&body).replace("NAME", &lock());
-                    Say::Answer(200, Vec::new(), text.into_bytes())
-                }
-                _ => Say::json(&json!({"data": []})),
+fn batches() -> Result<Target, SetupError> {
+    let body = Body::default();
+    let says = body.clone();
+    let heard = Mutex::new(String::new());
+    let server = RawServer::start(move |asked| {
+        let lock = || heard.lock().unwrap_or_else(PoisonError::into_inner);
+        match asked.path.as_str() {
+            "/v1/files" => {
+                let text = String::from_utf8_lossy(&asked.body).into_owned();
+                let found = text.split("\"custom_id\":\"").nth(1);
+                *lock() = found
+                    .and_then(|t| t.split('"').next())
+                    .unwrap_or("")
+                    .to_owned();
+                Say::json(&json!({"id": "file-1"}))
             }
-        })?;
-        let folder = tempfile::tempdir()?;
-        let state = folder.path().join("batch.json");
-        let good = json!({"custom_id": "NAME", "response": {"status_code": 200, "body": {
-            "choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}],
-            "usage": {"prompt_tokens": 1, "completion_tokens": 1}}}});
-        Ok(Self {
-            good: format!("{good}\n{}\n", json!({"custom_id": "other"})).into_bytes(),
-            said,
-            model: open(
-                "openai/gpt-4o",
-                &server,
-                &[("batch", state.display().to_string())],
-            )?,
-            state,
-            _folder: folder,
-        })
-    }
-}
-
-impl Target for Batches {
-    fn name(&self) -> &'static str {
-        "batch results"
-    }
-
-    fn make(&self, dice: &mut Dice) -> Vec<u8> {
-        mutate::json_lines(&self.good, dice)
-    }
-
-    fn read(&mut self, bytes: &[u8]) -> bool {
-        *self.said.lock().unwrap_or_else(PoisonError::into_inner) = bytes.to_vec();
-        let _ = std::fs::remove_file(&self.state);
-        let mut queue: OneQuestion<Generate, Generated> = OneQuestion::new(question());
-        if let Some(generator) = self.model.generator() {
-            generator.generate(&mut queue);
+            "/v1/batches" => Say::json(&json!({"id": "batch_1"})),
+            "/v1/batches/batch_1" => Say::json(&json!({"status": "completed",
+                "output_file_id": "o", "request_counts": {"total": 1, "completed": 1}})),
+            "/v1/files/o/content" => {
+                let text = String::from_utf8_lossy(&says.lock()).replace("NAME", &lock());
+                Say::Answer(200, Vec::new(), text.into_bytes())
+            }
+            _ => Say::json(&json!({"data": []})),
         }
-        queue.answer.is_some_and(|a| a.is_ok())
-    }
+    })?;
+    let folder = tempfile::tempdir()?;
+    let state = folder.path().join("batch.json");
+    let more = [("batch", state.display().to_string())];
+    let mut model = open("openai/gpt-4o", &server, &more)?;
+    let good = json!({"custom_id": "NAME", "response": {"status_code": 200, "body": {
+        "choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1}}}});
+    let good = format!("{good}\n{}\n", json!({"custom_id": "other"})).into_bytes();
+    let make = move |dice: &mut Dice| mutate::json_lines(&good, dice);
+    let read = move |bytes: &[u8]| {
+        let _kept = &folder;
+        *body.lock() = bytes.to_vec();
+        let _ = std::fs::remove_file(&state);
+        generates(model.as_mut())
+    };
+    Ok(Target::new("batch results", make, read))
 }
 
 /// The file that remembers batches.
-struct BatchStates {
-    good: Vec<u8>,
-    folder: TempDir,
-}
-
-impl BatchStates {
-    fn new() -> Result<Self, Trouble> {
-        let good = json!({"schema": 1, "fingerprint": "f", "parts": [{"name": "mary-1",
-            "id": "batch_1", "submitted": 1, "known": ["a"], "requests": ["m1-0", "m2-0"],
-            "estimate": 0.5, "fetched": false}]});
-        Ok(Self {
-            good: good.to_string().into_bytes(),
-            folder: tempfile::tempdir()?,
-        })
-    }
-}
-
-impl Target for BatchStates {
-    fn name(&self) -> &'static str {
-        "batch state"
-    }
-
-    fn make(&self, dice: &mut Dice) -> Vec<u8> {
-        mutate::json_text(&self.good, dice)
-    }
-
-    fn read(&mut self, bytes: &[u8]) -> bool {
-        let path = self.folder.path().join("batch.json");
-        if std::fs::write(&path, bytes).is_err() {
-            return false;
-        }
-        BatchState::load(&path, "f").is_ok_and(|state| state.outstanding().is_finite())
-    }
+fn batch_state() -> Result<Target, SetupError> {
+    let good = json!({"schema": 1, "fingerprint": "f", "parts": [{"name": "mary-1",
+        "id": "batch_1", "submitted": 1, "known": ["a"], "requests": ["m1-0", "m2-0"],
+        "estimate": 0.5, "fetched": false}]});
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("batch.json");
+    std::fs::write(&file, good.to_string())?;
+    Target::of_file("batch state", file.clone(), mutate::json_text, move || {
+        let _kept = &folder;
+        BatchState::load(&file, "f").is_ok_and(|state| state.outstanding().is_finite())
+    })
 }
