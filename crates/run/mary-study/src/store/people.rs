@@ -267,11 +267,12 @@ pub(crate) fn known(
     let Some(mut found) = found else {
         return Ok(None);
     };
-    if found.state == PersonState::TimedOut && !is_closed(db)? {
-        if take_place(db, found.place as i64, found.id)? {
-            found.state = PersonState::Running;
-            set_state(db, found.id, PersonState::Running)?;
-        }
+    if found.state == PersonState::TimedOut
+        && !is_closed(db)?
+        && take_place(db, found.place as i64, found.id)?
+    {
+        found.state = PersonState::Running;
+        set_state(db, found.id, PersonState::Running)?;
     }
     let sql = "UPDATE people SET seen = ?2 WHERE id = ?1";
     execute(db, sql, [found.id, now])?;
