@@ -136,15 +136,18 @@ pub fn run(
     Ok(run.path().to_owned())
 }
 
+/// What came of a checkpoint, and the folder of its run where it could be read.
+pub type SweptCheckpoint = (Record, Option<PathBuf>);
+
 /// Runs every checkpoint that is asked for, or what is left, and returns the sweep's folder with what came of
-/// each checkpoint and the folder of its run, where it could be read.
+/// each.
 pub fn sweep(
     places: &Places,
     mut options: SweepOptions,
     brought: Brought,
     events: &mut dyn EventObserver,
     stop: &AtomicBool,
-) -> anyhow::Result<(PathBuf, Vec<(Record, Option<PathBuf>)>)> {
+) -> anyhow::Result<(PathBuf, Vec<SweptCheckpoint>)> {
     let (place, lab, command) = begin(places, brought, "sweep", &mut options.run.tasks)?;
     let (sweep, left) = options.specify(&lab)?;
     specification::tell_left_out(&sweep.spec, &left);
