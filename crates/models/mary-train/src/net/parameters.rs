@@ -45,11 +45,11 @@ pub(crate) struct Work {
 /// The numbers of a model: the base and, where there is one, an adapter.
 #[derive(Clone, Copy)]
 pub struct Parameters<'a> {
-    /// The base, laid out by [`Layout`].
+    /// The base, laid out by [`super::Layout`].
     pub base: &'a [f32],
     /// The matrices of the base as they are stored, where they have no place in `base`.
     pub stored: Option<&'a Stored>,
-    /// The base with its matrices transposed ([`Net::transposed`]): not needed, much faster.
+    /// The base with its matrices transposed ([`super::Net::transposed`]): not needed, much faster.
     pub transposed: Option<&'a [f32]>,
     /// The base is not trained: the quickest unit multiplies with it. Without this, vectors do.
     pub frozen: Option<&'a Frozen>,
