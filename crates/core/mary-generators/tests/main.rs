@@ -1,0 +1,3 @@
+//! What a seed draws, held as it is.
+
+mod small_world;
