@@ -21,7 +21,7 @@ fn raw(concept: &Concept, aspect: &Aspect, number: u64) -> Pair {
             let palette = Setting::palette(&mut rng);
             let mut setting = Setting::new(rng, palette);
             (0..80)
-                .filter_map(|_| (aspect.make)(&mut setting))
+                .filter_map(|_| aspect.draw(&mut setting))
                 .find(|p| p.input != p.output)
         })
         .unwrap_or_else(|| panic!("{}/{} cannot be drawn", concept.id, aspect.id))

@@ -53,8 +53,7 @@ static CONDENSATION: LazyLock<Concept> = LazyLock::new(|| {
     ConceptCode { data, functions }.concept().unwrap()
 });
 
-fn dew(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn dew(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (plate, vapour, drop) = (s.colour(0), s.colour(1), s.colour(2));
     let row = s.between(1, 3);
     p.both(|g| g.fill((row, 1), (row, g.cols() as i32 - 2), plate));

@@ -228,10 +228,9 @@ fn rests(pair: &Pair, cells: &[Place], support: Support) -> bool {
 /// Whether the part to which a cell belongs is the same in both grids.
 fn at_rest(pair: &Pair, (r, c): Place) -> bool {
     let colour = pair.input.at(r, c);
-    pair.input
-        .places_unlike(&pair.output)
-        .iter()
-        .all(|&(y, x)| pair.input.at(y, x) != colour && pair.output.at(y, x) != colour)
+    let changed = pair.input.places_unlike(&pair.output);
+    let other = |&(y, x): &Place| pair.input.at(y, x) != colour && pair.output.at(y, x) != colour;
+    changed.iter().all(other)
 }
 
 /// Whether a colour is in either grid.

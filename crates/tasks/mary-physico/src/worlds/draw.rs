@@ -12,6 +12,11 @@ impl Grid {
         }
     }
 
+    /// A filled box of so many rows and columns from a corner on.
+    pub fn fill_box(&mut self, at: Place, (tall, wide): (i32, i32), colour: u8) {
+        self.fill(at, (at.0 + tall - 1, at.1 + wide - 1), colour);
+    }
+
     /// The outline of a box between two corners.
     pub fn frame(&mut self, from: Place, to: Place, colour: u8) {
         self.fill(from, (from.0, to.1), colour);
@@ -46,6 +51,13 @@ impl Grid {
 }
 
 impl Pair {
+    pub fn reversed(self) -> Self {
+        Self {
+            input: self.output,
+            output: self.input,
+        }
+    }
+
     pub fn both(&mut self, draw: impl Fn(&mut Grid)) {
         draw(&mut self.input);
         draw(&mut self.output);

@@ -112,8 +112,8 @@ pub enum Support {
     Beside,
 }
 
-/// Draws one pair; `None` means draw again.
-pub type Draw = fn(&mut Setting) -> Option<Pair>;
+/// Draws on a pair of empty grids; `None` means draw again.
+pub type Draw = fn(&mut Setting, Pair) -> Option<Pair>;
 
 /// One way in which a concept shows.
 #[derive(Debug)]
@@ -126,7 +126,14 @@ pub struct Aspect {
     pub support: Support,
     /// Whether it is kept for associative instances: whoever was tuned on core ones has never seen it.
     pub associative_only: bool,
-    pub make: Draw,
+    make: Draw,
+}
+
+impl Aspect {
+    pub fn draw(&self, setting: &mut Setting) -> Option<Pair> {
+        let empty = setting.pair();
+        (self.make)(setting, empty)
+    }
 }
 
 /// A concept in words, for the low level.
@@ -265,7 +272,7 @@ pub fn plain_pair(
     for _ in 0..20 {
         let mut setting = Setting::new(Stream::from_rng(rng), palette);
         for _ in 0..80 {
-            if let Some(pair) = (aspect.make)(&mut setting)
+            if let Some(pair) = aspect.draw(&mut setting)
                 && pair.input != pair.output
                 && readings::elsewhere(concept, &pair).is_none()
             {
@@ -287,7 +294,7 @@ pub(crate) fn pair_of_size(
     let mut setting = Setting::new(branch(rng), palette);
     (setting.rows, setting.cols) = (rows, cols);
     (0..80)
-        .filter_map(|_| (aspect.make)(&mut setting))
+        .filter_map(|_| aspect.draw(&mut setting))
         .find(|pair| pair.input != pair.output)
 }
 

@@ -65,8 +65,7 @@ pub(crate) fn enlarged(g: &mut Grid, picture: &[(Place, u8)], at: Place, scale: 
     }
 }
 
-pub(crate) fn larger(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+pub(crate) fn larger(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let scale = s.between(2, 3);
     let size = s.between(6, 10) as usize;
     let picture = motif(s, size, 12 / scale)?;
@@ -93,8 +92,7 @@ pub(crate) fn strewn(s: &mut Setting, from: Place, (rows, cols): (i32, i32)) -> 
     cells
 }
 
-pub(crate) fn framed_part(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+pub(crate) fn framed_part(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let frame = s.colour(3);
     let size = (s.between(8, s.rows), s.between(8, s.cols));
     let from = s.place((0, s.rows - size.0), (0, s.cols - size.1));

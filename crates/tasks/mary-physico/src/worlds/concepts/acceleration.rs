@@ -1,11 +1,6 @@
-//! Acceleration: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: widening_steps, race;
-    reads: sped_up;
-}
+concept!(draws: widening_steps, race; reads: sped_up);
 
 /// Offsets of a body at equal times, each step one longer, as far as they fit.
 fn growing(first: i32, room: i32) -> Vec<i32> {
@@ -19,8 +14,7 @@ fn growing(first: i32, room: i32) -> Vec<i32> {
     at
 }
 
-fn widening_steps(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn widening_steps(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let height = s.between(2, 4);
     let top = s.between(1, s.rows - height - 2);
     let (body, ghost, road) = (s.colour(0), s.colour(1), s.colour(2));
@@ -37,8 +31,7 @@ fn widening_steps(s: &mut Setting) -> Option<Pair> {
     (at.len() >= 4).then_some(p)
 }
 
-fn race(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn race(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (one, two, line) = (s.colour(0), s.colour(1), s.colour(2));
     let tall = s.between(1, 2);
     let top = s.between(1, s.rows - 2 * tall - 5);
@@ -54,8 +47,7 @@ fn race(s: &mut Setting) -> Option<Pair> {
         p.input.fill((row, start), (row + tall - 1, start), colour);
     }
     for (i, dx) in at.iter().enumerate() {
-        p.output
-            .fill((top, start + dx), (top + tall - 1, start + dx), one);
+        p.output.fill_box((top, start + dx), (tall, 1), one);
         let even = start + 2 * i as i32;
         p.output.fill((low, even), (low + tall - 1, even), two);
     }

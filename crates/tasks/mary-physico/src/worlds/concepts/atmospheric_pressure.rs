@@ -1,14 +1,8 @@
-//! Atmospheric pressure: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: barometer, crushed_can;
-    reads: rose_in_a_tube, pushed_in;
-}
+concept!(draws: barometer, crushed_can; reads: rose_in_a_tube, pushed_in);
 
-fn barometer(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn barometer(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (glass, liquid, air) = (s.colour(0), s.colour(1), s.colour(2));
     let floor = s.rows - 1;
     let wide = s.between(9, (s.cols - 2).min(s.rows - 1));
@@ -54,8 +48,7 @@ fn barometer(s: &mut Setting) -> Option<Pair> {
     (level - up > 1).then_some(p)
 }
 
-fn crushed_can(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn crushed_can(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (tin, air) = (s.colour(0), s.colour(1));
     let tall = s.between(7, s.rows - 5);
     let wide = s.between(7, s.cols - 5);
@@ -138,10 +131,7 @@ fn rose_in_a_tube(look: &Look) -> bool {
             gone.iter().map(|p| p.1).min().unwrap_or(0),
             gone.iter().map(|p| p.1).max().unwrap_or(0),
         );
-        let over_the_dish = look
-            .changed
-            .iter()
-            .all(|p| p.1 >= left - 1 && p.1 <= right + 1);
+        let over_the_dish = every(&look.changed, |p| p.1 >= left - 1 && p.1 <= right + 1);
         let fits = over_the_dish
             && came.len() >= 3
             && in_tube

@@ -1,14 +1,8 @@
-//! Bernoulli effect: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: narrow_pipe, two_sheets;
-    reads: sank_over_the_flow, sheets_met;
-}
+concept!(draws: narrow_pipe, two_sheets; reads: sank_over_the_flow, sheets_met);
 
-fn narrow_pipe(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn narrow_pipe(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (wall, water, flow) = (s.colour(0), s.colour(1), s.colour(2));
     let bottom = s.rows - 2;
     let (top, mid) = (bottom - 2, bottom - 1);
@@ -40,8 +34,7 @@ fn narrow_pipe(s: &mut Setting) -> Option<Pair> {
     (high >= low + 3).then_some(p)
 }
 
-fn two_sheets(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn two_sheets(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (bar, sheet, nozzle, wind) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let gap = s.between(3, 4);
     let mid = s.between(gap + 1, s.cols - gap - 2);

@@ -1,11 +1,6 @@
-//! Brownian motion: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: drunken_path, many_paths;
-    reads: staggered, all_staggered;
-}
+concept!(draws: drunken_path, many_paths; reads: staggered, all_staggered);
 
 fn specks(s: &mut Setting, g: &mut Grid, many: i32, colour: u8) {
     let mut put = 0;
@@ -54,8 +49,7 @@ fn walk(s: &mut Setting, start: Place, turns: i32, stride: (i32, i32)) -> Vec<Pl
     walked
 }
 
-fn drunken_path(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn drunken_path(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (grain, path, small) = (s.colour(0), s.colour(1), s.colour(2));
     let start = s.place((3, s.rows - 5), (3, s.cols - 5));
     let body = [(0, 0), (0, 1), (1, 0), (1, 1)];
@@ -73,8 +67,7 @@ fn drunken_path(s: &mut Setting) -> Option<Pair> {
     (same && gone >= 3 && p.output.count(path) >= 7).then_some(p)
 }
 
-fn many_paths(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn many_paths(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (grain, path) = (s.colour(0), s.colour(1));
     let many = s.between(3, 5);
     let mut put = 0;
@@ -144,10 +137,7 @@ fn all_staggered(look: &Look) -> Option<bool> {
         let from: Vec<&Place> = starts.iter().filter(|p| way.has(**p)).collect();
         if let ([end], [start]) = (ends.as_slice(), from.as_slice()) {
             steps.push((end.0 - start.0, end.1 - start.1));
-            return way
-                .cells
-                .iter()
-                .all(|&p| [path, grain].contains(&look.is(p)));
+            return every(&way.cells, |&p| [path, grain].contains(&look.is(p)));
         }
         false
     });

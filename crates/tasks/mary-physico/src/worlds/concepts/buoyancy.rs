@@ -1,14 +1,8 @@
-//! Buoyancy: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: cork_and_stone, loaded_boat;
-    reads: rose_and_sank, took_on_cargo;
-}
+concept!(draws: cork_and_stone, loaded_boat; reads: rose_and_sank, took_on_cargo);
 
-fn cork_and_stone(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn cork_and_stone(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (water, light, heavy, shore) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let surface = s.between(3, s.rows - 8);
     let floor = s.rows - 1;
@@ -32,18 +26,15 @@ fn cork_and_stone(s: &mut Setting) -> Option<Pair> {
         } else {
             (floor - tall, heavy)
         };
-        p.input
-            .fill((from, c), (from + tall - 1, c + wide - 1), colour);
-        p.output
-            .fill((to, c), (to + tall - 1, c + wide - 1), colour);
+        p.input.fill_box((from, c), (tall, wide), colour);
+        p.output.fill_box((to, c), (tall, wide), colour);
         seen[kind] += 1;
         c += wide + s.between(1, 2);
     }
     (seen[0] >= 1 && seen[1] >= 1).then_some(p)
 }
 
-fn loaded_boat(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn loaded_boat(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (water, hull, cargo) = (s.colour(0), s.colour(1), s.colour(2));
     let surface = s.rows - s.between(5, 6);
     p.both(|g| g.fill((surface, 0), (g.rows() as i32, g.cols() as i32), water));

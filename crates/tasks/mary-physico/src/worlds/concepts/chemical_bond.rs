@@ -1,14 +1,8 @@
-//! Chemical bond: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: shared_electrons, molecules;
-    reads: shared, bound_two_each;
-}
+concept!(draws: shared_electrons, molecules; reads: shared, bound_two_each);
 
-fn shared_electrons(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn shared_electrons(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (shell, core, electron) = (s.colour(0), s.colour(1), s.colour(2));
     let radius = 2;
     let row = s.between(radius, s.rows - 1 - radius);
@@ -26,15 +20,13 @@ fn shared_electrons(s: &mut Setting) -> Option<Pair> {
     p.input.set(row, left + apart - radius, electron);
     atom(&mut p.output, near);
     atom(&mut p.output, near + 2 * radius);
-    p.output
-        .fill((row - 1, near + radius), (row + 1, near + radius), shell);
+    p.output.fill_box((row - 1, near + radius), (3, 1), shell);
     p.output.set(row - 1, near + radius, electron);
     p.output.set(row + 1, near + radius, electron);
     Some(p)
 }
 
-fn molecules(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn molecules(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (big, small, bond) = (s.colour(0), s.colour(1), s.colour(2));
     let long = s.between(1, 2);
     let reach = 2 + long;
@@ -110,24 +102,19 @@ fn shared(look: &Look) -> Option<bool> {
     }))
 }
 
-fn bound_two_each(look: &Look) -> bool {
+fn bound_two_each(look: &Look) -> Option<bool> {
     let strokes = look.new_parts();
     let mut hands: Vec<Place> = Vec::new();
     for stroke in &strokes {
         let touched = those(look.parts_before(), |p| touches_by_side(p, &stroke.cells));
         let ends =
             |wanted: &dyn Fn(usize) -> bool| touched.iter().filter(|p| wanted(p.len())).count();
-        if !stroke.is_run()
-            || touched.len() != 2
-            || ends(&|n| n == 1) != 1
-            || ends(&|n| n == 9) != 1
-        {
-            return false;
-        }
+        given(stroke.is_run() && touched.len() == 2)?;
+        given(ends(&|n| n == 1) == 1 && ends(&|n| n == 9) == 1)?;
         hands.extend(touched.iter().filter(|p| p.len() == 9).map(|p| p.middle()));
     }
     hands.sort_unstable();
-    strokes.len() >= 2 && hands.chunk_by(|a, b| a == b).all(|same| same.len() == 2)
+    Some(strokes.len() >= 2 && hands.chunk_by(|a, b| a == b).all(|same| same.len() == 2))
 }
 
 fn touches_by_side(part: &Part, cells: &[Place]) -> bool {

@@ -1,11 +1,6 @@
-//! Communicating vessels: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: open_below, valve;
-    reads: levelled;
-}
+concept!(draws: open_below, valve; reads: levelled);
 
 /// Widths of vessels, a common level, and unequal levels with the same amount of liquid.
 fn levels(s: &mut Setting, widths: &[i32], most: i32) -> Option<(Vec<i32>, i32)> {
@@ -28,8 +23,7 @@ fn some_levels(s: &mut Setting, widths: &[i32], most: i32) -> Option<(Vec<i32>, 
     (spread >= 3).then_some((at, even))
 }
 
-fn open_below(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn open_below(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (wall, water) = (s.colour(0), s.colour(1));
     let many = if s.cols >= 14 { s.between(2, 3) } else { 2 };
     let widths: Vec<i32> = (0..many).map(|_| s.between(1, 4)).collect();
@@ -58,8 +52,7 @@ fn open_below(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn valve(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn valve(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (wall, water, gate) = (s.colour(0), s.colour(1), s.colour(2));
     let widths = [s.between(2, 4), s.between(2, 4)];
     let pipe = 3;

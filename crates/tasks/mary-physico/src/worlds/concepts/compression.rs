@@ -1,5 +1,3 @@
-//! Compression: how it is drawn and recognised.
-
 use super::*;
 
 concept! {
@@ -7,8 +5,7 @@ concept! {
     reads: crowded, holes_closed, closed_up, half_as_long;
 }
 
-fn piston(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn piston(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (wall, plate, gas) = (s.colour(0), s.colour(1), s.colour(2));
     let wide = s.between(4, 6);
     let left = s.between(1, s.cols - wide - 3);
@@ -29,8 +26,7 @@ fn piston(s: &mut Setting) -> Option<Pair> {
     (end - start >= 3).then_some(p)
 }
 
-fn sponge(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn sponge(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (plate, foam, floor) = (s.colour(0), s.colour(1), s.colour(2));
     let half = s.between(2, 4);
     let wide = 2 * s.between(2, (s.cols - 3) / 2);
@@ -46,8 +42,7 @@ fn sponge(s: &mut Setting) -> Option<Pair> {
             }
         }
     }
-    p.output
-        .fill((ground - half, left), (ground - 1, left + wide - 1), foam);
+    p.output.fill_box((ground - half, left), (half, wide), foam);
     for (g, row) in [(&mut p.input, top), (&mut p.output, ground - half)] {
         g.fill((row - 1, left - 1), (row - 1, left + wide), plate);
         let mid = left + wide / 2;
@@ -56,8 +51,7 @@ fn sponge(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn closed_gaps(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn closed_gaps(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let wall = s.colour(0);
     let (top, tall) = (s.between(1, 4), s.between(3, 7));
     let bottom = (top + tall - 1).min(s.rows - 2);
@@ -79,8 +73,7 @@ fn closed_gaps(s: &mut Setting) -> Option<Pair> {
     (bars >= 3 && lies + 3 <= at).then_some(p)
 }
 
-fn pressed_stripes(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn pressed_stripes(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let wall = s.colour(0);
     let (top, tall) = (s.between(1, 4), s.between(2, 6));
     let bottom = (top + tall - 1).min(s.rows - 2);

@@ -1,22 +1,15 @@
-//! Cut: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: knife, along_marks;
-    reads: cut;
-}
+concept!(draws: knife, along_marks; reads: cut);
 
-fn knife(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn knife(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (blade, body, handle) = (s.colour(0), s.colour(1), s.colour(2));
     let long = s.between(5, s.cols - 5);
     let tall = s.between(3, 4);
     let top = s.rows - tall - s.between(0, 1);
     let left = s.between(2, s.cols - long - 2);
     let at = s.between(left + 2, left + long - 2);
-    p.input
-        .fill((top, left), (top + tall - 1, left + long - 1), body);
+    p.input.fill_box((top, left), (tall, long), body);
     p.output
         .fill((top, left - 1), (top + tall - 1, at - 2), body);
     p.output
@@ -29,8 +22,7 @@ fn knife(s: &mut Setting) -> Option<Pair> {
     (top >= 6 && p.input.count(body) == p.output.count(body)).then_some(p)
 }
 
-fn along_marks(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn along_marks(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (body, mark) = (s.colour(0), s.colour(1));
     let pieces = s.between(2, 3);
     let tall = s.between(2, 5);
@@ -44,8 +36,7 @@ fn along_marks(s: &mut Setting) -> Option<Pair> {
     let mut out = left;
     for (i, &long) in lengths.iter().enumerate() {
         p.input.fill((row, c), (row + tall - 1, c + long - 1), body);
-        p.output
-            .fill((row, out), (row + tall - 1, out + long - 1), body);
+        p.output.fill_box((row, out), (tall, long), body);
         c += long;
         if i + 1 < lengths.len() {
             // Scissors' points above and below the place.

@@ -1,14 +1,8 @@
-//! Diffraction of waves: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: slit, edge;
-    reads: spread_behind_a_gap, curled_around;
-}
+concept!(draws: slit, edge; reads: spread_behind_a_gap, curled_around);
 
-fn slit(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn slit(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (wall, water) = (s.colour(0), s.colour(1));
     let at = s.between(4, 5);
     let gap = s.between(3, s.rows - 4);
@@ -26,8 +20,7 @@ fn slit(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn edge(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn edge(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (wall, water) = (s.colour(0), s.colour(1));
     let at = s.between(4, 5);
     let end = s.between(4, s.rows - 6);
@@ -101,13 +94,7 @@ fn curled_around(look: &Look) -> Option<bool> {
                 .count();
             given(wall != 0 && wall != water && ends && breaks == 1)?;
             // In the open the same columns in every row; behind the wall, round its end.
-            let columns = |r: i32| -> Vec<i32> {
-                look.changed
-                    .iter()
-                    .filter(|q| q.0 == r)
-                    .map(|q| q.1)
-                    .collect()
-            };
+            let columns = |r: i32| in_row(&look.changed, r);
             let first = if built(0) { look.rows() - 1 } else { 0 };
             let open = columns(first);
             let end = (0..look.rows())

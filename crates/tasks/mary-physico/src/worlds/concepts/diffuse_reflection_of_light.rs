@@ -1,11 +1,6 @@
-//! Diffuse reflection of light: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: rough_ground, fan;
-    reads: scattered;
-}
+concept!(draws: rough_ground, fan; reads: scattered);
 
 /// A rough floor: every column one or two cells high, no long flat stretch.
 fn rough(s: &mut Setting, base: i32) -> Vec<i32> {
@@ -15,8 +10,7 @@ fn rough(s: &mut Setting, base: i32) -> Vec<i32> {
         .collect()
 }
 
-fn rough_ground(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn rough_ground(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (ground, light, back) = (s.colour(0), s.colour(1), s.colour(2));
     let floor = rough(s, s.rows - 2);
     for (c, &r) in floor.iter().enumerate() {
@@ -50,8 +44,7 @@ fn rough_ground(s: &mut Setting) -> Option<Pair> {
     (rays >= 2 && p.output.count(back) >= 3 * rays).then_some(p)
 }
 
-fn fan(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn fan(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (ground, light, back) = (s.colour(0), s.colour(1), s.colour(2));
     let floor = rough(s, s.rows - 2);
     for (c, &r) in floor.iter().enumerate() {

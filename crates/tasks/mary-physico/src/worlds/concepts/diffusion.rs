@@ -1,5 +1,3 @@
-//! Diffusion: how it is drawn and recognised.
-
 use super::*;
 
 concept! {
@@ -18,8 +16,7 @@ fn evenly(s: &mut Setting, cells: &[Place], many: usize) -> Vec<Place> {
         .collect()
 }
 
-fn ink_drop(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn ink_drop(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (wall, ink) = (s.colour(0), s.colour(1));
     let (tall, wide) = (s.between(10, s.rows), s.between(10, s.cols));
     let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));
@@ -35,8 +32,7 @@ fn ink_drop(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn no_more_wall(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn no_more_wall(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (wall, one, two) = (s.colour(0), s.colour(1), s.colour(2));
     let tall = s.between(8, s.rows);
     let wide = s.between(11, s.cols);
@@ -57,15 +53,13 @@ fn no_more_wall(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn mixed_halves(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn mixed_halves(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (one, two) = (s.colour(0), s.colour(1));
     let (tall, half) = (2 * s.between(2, 4), 2 * s.between(1, 3));
     let wide = 2 * half;
     given(tall <= s.rows && wide <= s.cols)?;
     let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));
-    p.input
-        .fill((top, left), (top + tall - 1, left + half - 1), one);
+    p.input.fill_box((top, left), (tall, half), one);
     p.input
         .fill((top, left + half), (top + tall - 1, left + wide - 1), two);
     // In each half half of the cells, at random.
@@ -79,8 +73,7 @@ fn mixed_halves(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn out_of_the_corner(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn out_of_the_corner(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (wall, gas) = (s.colour(0), s.colour(1));
     let (tall, wide) = (s.between(9, s.rows), s.between(9, s.cols));
     let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));

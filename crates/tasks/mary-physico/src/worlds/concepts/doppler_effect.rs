@@ -1,14 +1,8 @@
-//! Doppler effect: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: moving_source, siren;
-    reads: crowded_ahead;
-}
+concept!(draws: moving_source, siren; reads: crowded_ahead);
 
-fn moving_source(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn moving_source(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (source, sound) = (s.colour(0), s.colour(1));
     let most = if s.rows.min(s.cols) >= 15 && s.coin() {
         7
@@ -27,8 +21,7 @@ fn moving_source(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn siren(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn siren(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (car, sound, road) = (s.colour(0), s.colour(1), s.colour(2));
     let tall = s.between(2, 3);
     let row = s.between(tall + 1, s.rows - 4);
@@ -87,11 +80,8 @@ fn crowded_ahead(look: &Look) -> Option<bool> {
             };
             let mean = |g: &[i32]| g.iter().sum::<i32>() as f64 / g.len().max(1) as f64;
             let all_before = [c, d].concat();
-            let crosses = |parts: Vec<&Part>| {
-                parts
-                    .iter()
-                    .all(|p| p.bounds[0] <= row && row <= p.bounds[2])
-            };
+            let crosses =
+                |parts: Vec<&Part>| every(&parts, |p| p.bounds[0] <= row && row <= p.bounds[2]);
             let fits = !a.is_empty()
                 && crosses(look.before_of(sound))
                 && crosses(look.after_of(sound))

@@ -1,11 +1,6 @@
-//! Elastic force: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: spring, trampoline;
-    reads: sprang, thrown_up;
-}
+concept!(draws: spring, trampoline; reads: sprang, thrown_up);
 
 /// A coil three rows high: upright strokes, joined by turns above and below that are `open` cells
 /// wide.
@@ -22,8 +17,7 @@ fn coil(at: Place, strokes: i32, open: i32) -> Vec<Place> {
     cells
 }
 
-fn spring(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn spring(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (wall, wire, block) = (s.colour(0), s.colour(1), s.colour(2));
     let strokes = s.between(3, 5);
     let long = |open: i32| strokes + (strokes - 1) * open;
@@ -44,8 +38,7 @@ fn spring(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn trampoline(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn trampoline(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let ground = s.rows - 1;
     let (post, sheet, ball) = (s.colour(0), s.colour(1), s.colour(2));
     let deep = s.between(3, 4);
@@ -60,8 +53,7 @@ fn trampoline(s: &mut Setting) -> Option<Pair> {
         .paint(line((level, mid - half), (level + deep, mid)), sheet);
     p.input
         .paint(line((level, mid + half), (level + deep, mid)), sheet);
-    p.input
-        .fill((level + deep - 2, mid), (level + deep - 1, mid), ball);
+    p.input.fill_box((level + deep - 2, mid), (2, 1), ball);
     p.output
         .fill((level, mid - half), (level, mid + half), sheet);
     let up = s.between(0, level - 5);
@@ -100,12 +92,9 @@ fn pushed_sideways(look: &Look) -> Option<bool> {
     }))
 }
 
-fn thrown_up(look: &Look) -> bool {
-    let t = &look.touched;
-    let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
-        return false;
-    };
-    exists([(x, y), (y, x)], |(ball, sheet)| {
+fn thrown_up(look: &Look) -> Option<bool> {
+    let [x, y] = *exactly(&look.touched)?;
+    Some(exists([(x, y), (y, x)], |(ball, sheet)| {
         let (sag, flat) = look.one_part(sheet)?;
         let one = look.one_move(ball)?;
         let [top, l, _, r] = sag.bounds;
@@ -118,5 +107,5 @@ fn thrown_up(look: &Look) -> bool {
             && one.from.bounds[2] > top
             && one.to.bounds[2] < top;
         Some(fits)
-    })
+    }))
 }

@@ -1,14 +1,8 @@
-//! Electricity: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: circuit, lightning;
-    reads: closed_and_live, flashed;
-}
+concept!(draws: circuit, lightning; reads: closed_and_live, flashed);
 
-fn circuit(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn circuit(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (wire, plus, minus, live) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let (tall, wide) = (s.between(7, s.rows - 3), s.between(8, s.cols - 3));
     let (top, left) = s.place((1, s.rows - tall - 1), (1, s.cols - wide - 1));
@@ -35,8 +29,7 @@ fn circuit(s: &mut Setting) -> Option<Pair> {
     (cell + 3 < bottom).then_some(p)
 }
 
-fn lightning(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn lightning(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (earth, cloud, tower, flash) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let ground = s.rows - 1;
     let left = s.between(1, 3);
@@ -111,10 +104,7 @@ fn flashed(look: &Look) -> Option<bool> {
     let after = look.after_of(flash);
     let [bolt] = exactly(&after)?;
     let [t, _, b, _] = bolt.bounds;
-    let from_above = bolt
-        .cells
-        .iter()
-        .any(|&(r, c)| r == t && look.stays((t - 1, c)));
+    let from_above = exists(&bolt.cells, |&(r, c)| r == t && look.stays((t - 1, c)));
     let thin = (t..=b).all(|r| bolt.cells.iter().filter(|p| p.0 == r).count() <= 2);
     let &(r, c) = bolt.cells.iter().find(|p| p.0 == b)?;
     let towers = those(look.before_of(look.was((r + 1, c))), |p| p.wide() == 1);

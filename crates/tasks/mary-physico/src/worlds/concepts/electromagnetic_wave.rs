@@ -1,14 +1,8 @@
-//! Electromagnetic wave: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: two_fields, radio;
-    reads: two_crossed_waves, received;
-}
+concept!(draws: two_fields, radio; reads: two_crossed_waves, received);
 
-fn two_fields(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn two_fields(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (rod, electric, magnetic, charge) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let middle = s.between(4, s.rows - 5);
     p.both(|g| {
@@ -23,8 +17,7 @@ fn two_fields(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn radio(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn radio(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (earth, mast, off, on) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let ground = s.rows - 1;
     let tall = s.between(5, s.rows - 5);
@@ -86,16 +79,13 @@ fn two_crossed_waves(look: &Look) -> Option<bool> {
     }))
 }
 
-fn received(look: &Look) -> bool {
-    let Some(off) = look.one_lost() else {
-        return false;
-    };
+fn received(look: &Look) -> Option<bool> {
+    let off = look.one_lost()?;
     let lamp = look.input.places_of(off);
     let on = lamp.first().map_or(0, |&p| look.is(p));
     let sources = look.input.places_of(on);
-    let ([source], true) = (sources.as_slice(), on != 0) else {
-        return false;
-    };
+    given(on != 0)?;
+    let [source] = exactly(&sources)?;
     let lit = lamp.iter().filter(|&&p| look.is(p) == on).count();
     let air = those(look.came(on), |p| !lamp.contains(p));
     let mut arcs = Grid::new(look.output.rows(), look.output.cols());
@@ -108,5 +98,5 @@ fn received(look: &Look) -> bool {
         let (most, least) = far.fold((0.0f64, 99.0f64), |(a, b), x| (a.max(x), b.min(x)));
         most - least <= 1.6 && most >= 2.0 && cells.len() > 1
     };
-    2 * lit >= lamp.len() && air.len() >= 3 && arcs.parts(0).iter().all(round)
+    Some(2 * lit >= lamp.len() && air.len() >= 3 && arcs.parts(0).iter().all(round))
 }

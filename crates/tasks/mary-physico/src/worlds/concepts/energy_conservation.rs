@@ -1,5 +1,3 @@
-//! Energy conservation: how it is drawn and recognised.
-
 use super::*;
 
 concept! {
@@ -7,8 +5,7 @@ concept! {
     reads: swung_to_the_far_side, just_as_high, bounced_as_high;
 }
 
-fn cradle(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn cradle(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (beam, thread, ball) = (s.colour(0), s.colour(1), s.colour(2));
     let out = 3;
     let most = (s.cols - 2 * out - 1) / 2 + 1;
@@ -37,8 +34,7 @@ fn cradle(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn same_height(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn same_height(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (earth, ball, level) = (s.colour(0), s.colour(1), s.colour(2));
     let floor = s.rows - 1;
     // Columns for each row that the near and the far slope rise.
@@ -73,8 +69,7 @@ fn same_height(s: &mut Setting) -> Option<Pair> {
     (high >= 3).then_some(p)
 }
 
-fn bouncing(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn bouncing(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (earth, ball, level) = (s.colour(0), s.colour(1), s.colour(2));
     let ground = s.rows - s.between(1, 2);
     let high = s.between(3, 6).min(ground - 2);
@@ -116,8 +111,7 @@ fn swung_to_the_far_side(look: &Look) -> Option<bool> {
             && hangs
             && look.had(ball) >= 3
             && look.before_of(ball).iter().all(|b| b.len() <= 2)
-            && a.iter()
-                .all(|&(r, c)| look.is((r, axis - c)) == look.was((r, c)));
+            && every(&a, |&(r, c)| look.is((r, axis - c)) == look.was((r, c)));
         Some(fits)
     }))
 }

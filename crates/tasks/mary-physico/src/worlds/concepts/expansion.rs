@@ -1,5 +1,3 @@
-//! Expansion: how it is drawn and recognised.
-
 use super::*;
 
 concept! {
@@ -7,8 +5,7 @@ concept! {
     reads: grew, swelled, crosses, twice_as_far;
 }
 
-fn every_side(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn every_side(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let by = s.between(1, 2);
     let many = s.between(2, 4) as usize;
     let mut put = 0;
@@ -36,8 +33,7 @@ fn every_side(s: &mut Setting) -> Option<Pair> {
     (put >= 2).then_some(p)
 }
 
-fn balloon(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn balloon(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (skin, gas) = (s.colour(0), s.colour(1));
     let most = (s.rows.min(s.cols) - 1) / 2;
     let small = s.between(2, 4).min(most - 2);
@@ -59,8 +55,7 @@ fn balloon(s: &mut Setting) -> Option<Pair> {
     (many >= 4).then_some(p)
 }
 
-fn growing_crosses(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn growing_crosses(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let by = s.between(1, 3);
     let mut found: Vec<Place> = Vec::new();
     let many = s.between(1, 6) as usize;
@@ -80,8 +75,7 @@ fn growing_crosses(s: &mut Setting) -> Option<Pair> {
     (p.output.places_unlike(&p.input).len() >= 8).then_some(p)
 }
 
-fn wider_lattice(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn wider_lattice(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let colour = s.colour(0);
     let (tall, wide) = (s.between(2, 4), s.between(2, 4));
     let step = s.between(1, 2);
@@ -123,12 +117,9 @@ fn grew(look: &Look) -> bool {
         })
 }
 
-fn swelled(look: &Look) -> bool {
-    let t = &look.touched;
-    let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
-        return false;
-    };
-    exists([(x, y), (y, x)], |(skin, gas)| {
+fn swelled(look: &Look) -> Option<bool> {
+    let [x, y] = *exactly(&look.touched)?;
+    Some(exists([(x, y), (y, x)], |(skin, gas)| {
         given(look.kept(gas, 3) && look.has(skin) > look.had(skin))?;
         let (small, large) = look.one_part(skin)?;
         let by: Vec<i32> = small
@@ -146,7 +137,7 @@ fn swelled(look: &Look) -> bool {
             && inside(&look.input)
             && inside(&look.output);
         Some(fits)
-    })
+    }))
 }
 
 fn crosses(look: &Look) -> bool {

@@ -1,14 +1,8 @@
-//! Explosion: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: fragments, blast;
-    reads: burst, blasted;
-}
+concept!(draws: fragments, blast; reads: burst, blasted);
 
-fn fragments(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn fragments(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (core, fire) = (s.colour(0), s.colour(1));
     let (half, k) = s.choose(&[(1, 3), (1, 5), (2, 2), (2, 3)])?;
     let far = half * k + 1;
@@ -30,8 +24,7 @@ fn fragments(s: &mut Setting) -> Option<Pair> {
     (p.output.count(core) == p.input.count(core)).then_some(p)
 }
 
-fn blast(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn blast(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (bomb, fire, wall) = (s.colour(0), s.colour(1), s.colour(2));
     let (mr, mc) = s.place((5, s.rows - 6), (5, s.cols - 6));
     let away = s.between(3, 4);
@@ -104,9 +97,7 @@ fn blasted(look: &Look) -> Option<bool> {
     let fits = look.is(middle) == fire
         && around(true).all(|way| reach(way) >= 2)
         && look.gone(wall).len() >= 4
-        && charge
-            .iter()
-            .all(|&p| look.is(p) == fire || look.is(p) == 0)
+        && every(&charge, |&p| look.is(p) == fire || look.is(p) == 0)
         && look.has_parts(bomb, 1, 0)
         && look.has_parts(fire, 0, 1);
     Some(fits)

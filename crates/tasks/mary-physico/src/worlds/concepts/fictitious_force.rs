@@ -1,14 +1,8 @@
-//! Fictitious force: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: starting_bus, carousel;
-    reads: pressed_back if a_hollow_went, swung_outwards;
-}
+concept!(draws: starting_bus, carousel; reads: pressed_back if a_hollow_went, swung_outwards);
 
-fn starting_bus(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn starting_bus(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let ground = s.rows - 1;
     let (road, bus, ball, lamp) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let (long, tall) = (s.between(6, 8), s.between(5, 7));
@@ -39,8 +33,7 @@ fn starting_bus(s: &mut Setting) -> Option<Pair> {
     (to - left >= 3).then_some(p)
 }
 
-fn carousel(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn carousel(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (roof, stripe, chain, seat) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let ground = s.rows - 1;
     let half = s.between(2, (s.cols - 5) / 2);
@@ -84,24 +77,24 @@ fn carousel(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
+fn hollow(part: &Part) -> bool {
+    part.len() as i32 + 4 <= part.tall() * part.wide()
+}
+
 fn a_hollow_went(look: &Look) -> bool {
-    look.touched.iter().any(|&bus| {
-        look.had(bus) >= 14
-            && single(look, bus)
-                .is_some_and(|(from, ..)| from.len() as i32 + 4 <= from.tall() * from.wide())
-    })
+    look.touched
+        .iter()
+        .any(|&bus| look.had(bus) >= 14 && look.one_move(bus).is_some_and(|m| hollow(m.from)))
 }
 
 fn pressed_back(look: &Look) -> bool {
     exists(&look.touched, |&bus| {
         given(look.had(bus) >= 14)?;
-        let (from, to, by) = single(look, bus)?;
-        given(by.0 == 0 && from.len() as i32 + 4 <= from.tall() * from.wide())?;
+        let Move { from, to, by } = look.one_move(bus)?;
+        given(by.0 == 0 && hollow(from))?;
         let inside = |part: &Part, cells: &[Place]| {
             let [t, l, b, r] = part.bounds;
-            cells
-                .iter()
-                .all(|p| p.0 > t && p.0 < b && p.1 > l && p.1 < r)
+            every(cells, |p| p.0 > t && p.0 < b && p.1 > l && p.1 < r)
         };
         let back = if by.1 > 0 {
             to.bounds[1] + 1
@@ -142,15 +135,12 @@ fn pressed_back(look: &Look) -> bool {
 }
 
 fn swung_outwards(look: &Look) -> Option<bool> {
-    let roof = striped_roof(look)?;
-    let (row, left, right) = roof;
+    let (row, left, right) = striped_roof(look)?;
     let middle = left + right;
     let under = |p: &&Part| p.bounds[0] > row && look.restless(p);
     let side = |p: &Part| (p.middle().1 - middle).signum();
-    let (before, after): (Vec<&Part>, Vec<&Part>) = (
-        look.parts_before().iter().filter(under).collect(),
-        look.parts_after().iter().filter(under).collect(),
-    );
+    let before = those(look.parts_before(), under);
+    let after = those(look.parts_after(), under);
     // What hangs: chains from the roof and seats below them, as many on either side.
     let even = |parts: &[&Part]| {
         let on = |way: i32| parts.iter().filter(|p| side(p) == way).count();
@@ -196,12 +186,7 @@ fn swung_outwards(look: &Look) -> Option<bool> {
 /// The row and the ends of a stretch in which two colours by turns have changed places.
 fn striped_roof(look: &Look) -> Option<(i32, i32, i32)> {
     let row = look.changed.first()?.0;
-    let cells: Vec<i32> = look
-        .changed
-        .iter()
-        .filter(|p| p.0 == row)
-        .map(|p| p.1)
-        .collect();
+    let cells = in_row(&look.changed, row);
     let (left, right) = (*cells.first()?, *cells.last()?);
     let whole = cells.len() as i32 == right - left + 1 && cells.len() >= 5;
     let by_turns = (left..right).all(|c| {

@@ -1,14 +1,8 @@
-//! Fluid pressure: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: jets, pushed_pistons;
-    reads: sprang_out, pushed_out;
-}
+concept!(draws: jets, pushed_pistons; reads: sprang_out, pushed_out);
 
-fn jets(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn jets(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (wall, water, plug, earth) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let ground = s.rows - 1;
     let wide = s.between(2, 3);
@@ -41,8 +35,7 @@ fn jets(s: &mut Setting) -> Option<Pair> {
     (deepest >= 5).then_some(p)
 }
 
-fn pushed_pistons(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn pushed_pistons(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (wall, water, slug) = (s.colour(0), s.colour(1), s.colour(2));
     let floor = s.rows - 1;
     let wide = s.between(2, 3);
@@ -72,24 +65,16 @@ fn pushed_pistons(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn sprang_out(look: &Look) -> bool {
-    let (Some(plug), 2..=3) = (look.one_lost(), look.touched.len()) else {
-        return false;
-    };
+fn sprang_out(look: &Look) -> Option<bool> {
+    let plug = look.one_lost()?;
+    given((2..=3).contains(&look.touched.len()))?;
     let holes = look.input.places_of(plug);
     let water = holes.first().map_or(0, |&p| look.is(p));
-    let (Some(&first), Some(&last)) = (holes.first(), holes.last()) else {
-        return false;
-    };
+    let (first, last) = (holes.first()?, holes.last()?);
     let col = first.1;
-    if holes.len() < 2
-        || holes.iter().any(|p| p.1 != col || look.is(*p) != water)
-        || !look.gone(water).is_empty()
-        || look.had(water) < 4
-        || look.changed.iter().any(|&p| look.is(p) != water)
-    {
-        return false;
-    }
+    given(holes.len() >= 2 && look.gone(water).is_empty() && look.had(water) >= 4)?;
+    given(holes.iter().all(|p| p.1 == col))?;
+    given(look.changed.iter().all(|&p| look.is(p) == water))?;
     let outside = those(look.changed.iter().copied(), |p| p.1 != col);
     let way = outside.first().map_or(0, |p| (p.1 - col).signum());
     // How far a jet goes straight out before it begins to drop.
@@ -98,10 +83,11 @@ fn sprang_out(look: &Look) -> bool {
             .take_while(|k| look.is((row, col + way * k)) == water)
             .count()
     };
-    outside.len() >= 4
+    let fits = outside.len() >= 4
         && look.has_parts(water, 1, 1)
         && outside.iter().all(|p| (p.1 - col) * way > 0)
-        && level(last.0) > level(first.0)
+        && level(last.0) > level(first.0);
+    Some(fits)
 }
 
 fn pushed_out(look: &Look) -> bool {
@@ -113,9 +99,7 @@ fn pushed_out(look: &Look) -> bool {
         let far: Vec<i32> = all.iter().map(|m| m.by.1.abs()).collect();
         let start = all.first().map(|m| m.from.bounds[1]);
         let fits = all.len() >= 2
-            && all
-                .iter()
-                .all(|m| m.by.0 == 0 && Some(m.from.bounds[1]) == start)
+            && every(&all, |m| m.by.0 == 0 && Some(m.from.bounds[1]) == start)
             && far.windows(2).all(|w| w[0] <= w[1])
             && far.first() < far.last()
             && look.gone(water).is_empty()

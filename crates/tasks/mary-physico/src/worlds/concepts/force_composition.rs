@@ -1,14 +1,8 @@
-//! Force composition: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: parallelogram, tug_of_war;
-    reads: diagonal, difference;
-}
+concept!(draws: parallelogram, tug_of_war; reads: diagonal, difference);
 
-fn parallelogram(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn parallelogram(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (body, one, two, sum) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let (across, up) = (s.between(4, s.cols - 3), s.between(4, s.rows - 3));
     let at = s.place((up, s.rows - 2), (1, s.cols - 2 - across));
@@ -47,8 +41,7 @@ fn arrow(g: &mut Grid, (row, from): (i32, i32), way: i32, long: i32, colour: u8)
     }
 }
 
-fn tug_of_war(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn tug_of_war(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (body, one, two) = (s.colour(0), s.colour(1), s.colour(2));
     let lanes = s.between(1, 3);
     for lane in 0..lanes {

@@ -1,14 +1,8 @@
-//! Friction: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: rough_and_smooth, worn_and_hot;
-    reads: slid_unequally, wore_down;
-}
+concept!(draws: rough_and_smooth, worn_and_hot; reads: slid_unequally, wore_down);
 
-fn rough_and_smooth(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn rough_and_smooth(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (floor, grit, block, wall) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let big = s.between(2, 3);
     let first = big + s.between(0, s.rows - 2 * big - 5) + 1;
@@ -35,8 +29,7 @@ fn rough_and_smooth(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn worn_and_hot(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn worn_and_hot(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (floor, block, hot) = (s.colour(0), s.colour(1), s.colour(2));
     let (wide, tall) = (s.between(2, 4), s.between(2, 5));
     let thick = s.between(2, 3);
@@ -101,9 +94,7 @@ fn wore_down(look: &Look) -> Option<bool> {
                 && warm.len() as i32 == one.by.1.abs()
                 && warm.iter().all(|p| p.0 == bumps + 1 && look.was(*p) != 0)
                 && worn.len() >= 2
-                && worn
-                    .iter()
-                    .all(|p| p.0 == bumps && warm.contains(&(p.0 + 1, p.1)))
+                && every(&worn, |p| p.0 == bumps && warm.contains(&(p.0 + 1, p.1)))
                 && look.changed.iter().all(rest);
             Some(fits)
         },

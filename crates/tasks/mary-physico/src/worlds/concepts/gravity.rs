@@ -1,5 +1,3 @@
-//! Gravity: how it is drawn and recognised.
-
 use super::*;
 
 concept! {
@@ -7,8 +5,7 @@ concept! {
     reads: fell if several_went, drawn_to_the_middle, thrown, sank, went_to_the_bar;
 }
 
-fn falling(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn falling(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let ground = s.rows - s.between(1, 2);
     let earth = s.colour(0);
     p.both(|g| g.fill((ground, 0), (g.rows() as i32, g.cols() as i32), earth));
@@ -41,8 +38,7 @@ fn falling(s: &mut Setting) -> Option<Pair> {
     (bodies >= 2).then_some(p)
 }
 
-fn planet(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn planet(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let radius = s.between(1, 2);
     let (mr, mc) = s.place((5, s.rows - 6), (5, s.cols - 6));
     let (big, small) = (s.colour(0), s.colour(1));
@@ -72,8 +68,7 @@ fn planet(s: &mut Setting) -> Option<Pair> {
     (stones >= 4).then_some(p)
 }
 
-fn throw(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn throw(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let ground = s.rows - s.between(1, 2);
     let (earth, ball, path) = (s.colour(0), s.colour(1), s.colour(1));
     let edge = s.between(2, 4);
@@ -95,8 +90,7 @@ fn throw(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn heap(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn heap(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let mut moved = 0;
     let room = s.between(3, 5);
     let density = s.between(2, 5);
@@ -115,8 +109,7 @@ fn heap(s: &mut Setting) -> Option<Pair> {
     (moved >= 5).then_some(p)
 }
 
-fn towards_the_mass(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn towards_the_mass(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let mass = s.colour(0);
     let thick = s.between(1, 2);
     let top = s.rows - thick;
@@ -178,10 +171,7 @@ fn several_went(look: &Look) -> bool {
 fn fell(look: &Look) -> bool {
     look.same_counts
         && look.moves().is_some_and(|all| {
-            all.len() >= 2
-                && all
-                    .iter()
-                    .all(|m| m.by.0 > 0 && m.by.1 == 0 && rests(look, m.to))
+            all.len() >= 2 && every(&all, |m| m.by.0 > 0 && m.by.1 == 0 && rests(look, m.to))
         })
 }
 
@@ -253,7 +243,7 @@ fn thrown(look: &Look) -> Option<bool> {
     }))
 }
 
-fn sank(look: &Look) -> bool {
+fn sank(look: &Look) -> Option<bool> {
     let column = |grid: &Grid, c: i32| -> Vec<u8> {
         (0..look.rows())
             .map(|r| grid.at(r, c))
@@ -263,18 +253,14 @@ fn sank(look: &Look) -> bool {
     let mut columns = 0;
     for c in 0..look.cols() {
         let is: Vec<u8> = (0..look.rows()).map(|r| look.is((r, c))).collect();
-        if column(&look.input, c) != column(&look.output, c) {
-            return false;
-        }
+        given(column(&look.input, c) == column(&look.output, c))?;
         if look.changed.iter().any(|p| p.1 == c) {
             columns += 1;
             // No gap below a grain.
-            if is.windows(2).any(|w| w[0] != 0 && w[1] == 0) {
-                return false;
-            }
+            given(!is.windows(2).any(|w| w[0] != 0 && w[1] == 0))?;
         }
     }
-    columns >= 3
+    Some(columns >= 3)
 }
 
 fn went_to_the_bar(look: &Look) -> bool {
@@ -284,9 +270,6 @@ fn went_to_the_bar(look: &Look) -> bool {
     bar != 0
         && whole
         && look.moves().is_some_and(|all| {
-            all.len() >= 3
-                && all
-                    .iter()
-                    .all(|m| m.by.0 > 0 && m.by.1 == 0 && rests(look, m.to))
+            all.len() >= 3 && every(&all, |m| m.by.0 > 0 && m.by.1 == 0 && rests(look, m.to))
         })
 }

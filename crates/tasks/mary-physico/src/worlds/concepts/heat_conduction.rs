@@ -1,14 +1,8 @@
-//! Heat conduction: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: heated_rod, touching_blocks;
-    reads: warmed_from_an_end, warm_at_the_contact;
-}
+concept!(draws: heated_rod, touching_blocks; reads: warmed_from_an_end, warm_at_the_contact);
 
-fn heated_rod(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn heated_rod(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (cold, warm, hot, fire) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let thick = s.between(1, 2);
     let long = s.between(9, s.cols - 1);
@@ -22,13 +16,11 @@ fn heated_rod(s: &mut Setting) -> Option<Pair> {
     let b = s.between(a + 2, long - 3);
     p.output
         .fill((row, left), (row + thick - 1, left + b), warm);
-    p.output
-        .fill((row, left), (row + thick - 1, left + a - 1), hot);
+    p.output.fill_box((row, left), (thick, a), hot);
     Some(p)
 }
 
-fn touching_blocks(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn touching_blocks(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (hot, cold, warm) = (s.colour(0), s.colour(1), s.colour(2));
     let big = s.between(2, 4).min((s.rows - 3) / 2);
     let wide = s.between(3, (s.cols - 3) / 2);
@@ -59,16 +51,12 @@ fn touching_blocks(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn warmed_from_an_end(look: &Look) -> bool {
+fn warmed_from_an_end(look: &Look) -> Option<bool> {
     let cold = look.changed.first().map_or(0, |&p| look.was(p));
     let before = look.before_of(cold);
-    let Some(rod) = before.iter().find(|p| look.restless(p)) else {
-        return false;
-    };
+    let rod = before.iter().find(|p| look.restless(p))?;
     let long = rod.tall().max(rod.wide());
-    if !rod.is_box() || long < 6 || 2 * rod.tall().min(rod.wide()) > long {
-        return false;
-    }
+    given(rod.is_box() && long >= 6 && 2 * rod.tall().min(rod.wide()) <= long)?;
     // The colours along the rod, each the same across it.
     let lying = rod.wide() > rod.tall();
     let [t, l, b, r] = rod.bounds;
@@ -81,11 +69,11 @@ fn warmed_from_an_end(look: &Look) -> bool {
         let first = cells.first().map(|&p| look.is(p))?;
         cells.iter().all(|&p| look.is(p) == first).then_some(first)
     };
-    let along: Option<Vec<u8>> = (0..long).map(across).collect();
-    let Some(mut along) = along else { return false };
+    let mut along: Vec<u8> = (0..long).map(across).collect::<Option<_>>()?;
     along.dedup();
     let inside = look.changed.iter().all(|p| rod.has(*p));
-    inside && along.len() == 3 && (along.first() == Some(&cold)) != (along.last() == Some(&cold))
+    let one_end = (along.first() == Some(&cold)) != (along.last() == Some(&cold));
+    Some(inside && along.len() == 3 && one_end)
 }
 
 fn warm_at_the_contact(look: &Look) -> Option<bool> {

@@ -1,11 +1,6 @@
-//! Inclined plane: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: rolling_down, pushing_up;
-    reads: went_along_a_slope;
-}
+concept!(draws: rolling_down, pushing_up; reads: went_along_a_slope);
 
 /// The top row of a slope at each column: it rises by one every `step` columns, from `foot` to the
 /// left.
@@ -20,8 +15,7 @@ fn top_at(ground: i32, foot: i32, high: i32, step: i32, c: i32) -> i32 {
     ground - ((foot - c + step - 1).max(0) / step).min(high) - 1
 }
 
-fn rolling_down(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn rolling_down(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let ground = s.rows - 1;
     let (earth, ramp, ball) = (s.colour(0), s.colour(1), s.colour(2));
     let step = s.between(1, 2);
@@ -47,8 +41,7 @@ fn rolling_down(s: &mut Setting) -> Option<Pair> {
     (high >= 4 && to + more < s.cols && from + more * step < foot).then_some(p)
 }
 
-fn pushing_up(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn pushing_up(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let ground = s.rows - 1;
     let (earth, ramp, load, hand) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let step = s.between(1, 2);
@@ -62,14 +55,11 @@ fn pushing_up(s: &mut Setting) -> Option<Pair> {
     });
     let big = s.between(1, 3).min(flat);
     let from = foot;
-    p.input
-        .fill((ground - big, from), (ground - 1, from + big - 1), load);
-    p.input
-        .fill((ground - 2, from + big), (ground - 1, from + big), hand);
+    p.input.fill_box((ground - big, from), (big, big), load);
+    p.input.fill_box((ground - 2, from + big), (2, 1), hand);
     let row = ground - high - 1;
     let at = flat - big;
-    p.output
-        .fill((row - big + 1, at), (row, at + big - 1), load);
+    p.output.fill_box((row - big + 1, at), (big, big), load);
     p.output.fill((row - 1, at + big), (row, at + big), hand);
     (from + big < s.cols).then_some(p)
 }
@@ -83,12 +73,7 @@ fn staircase(look: &Look, ramp: u8) -> Option<(Vec<(i32, i32)>, i32)> {
     let [_, l, b, r] = part.bounds;
     let mut tops = Vec::new();
     for c in l..=r {
-        let rows: Vec<i32> = part
-            .cells
-            .iter()
-            .filter(|p| p.1 == c)
-            .map(|p| p.0)
-            .collect();
+        let rows = in_column(&part.cells, c);
         let top = *rows.first()?;
         given(rows.len() as i32 == b - top + 1)?;
         tops.push((c, top));

@@ -1,14 +1,8 @@
-//! Inertia: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: sudden_stop, coin_and_card;
-    reads: flew_on, stayed_behind;
-}
+concept!(draws: sudden_stop, coin_and_card; reads: flew_on, stayed_behind);
 
-fn sudden_stop(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn sudden_stop(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let ground = s.rows - s.between(1, 2);
     let (earth, wall, cart, load) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let stop = s.cols / 2 + s.between(0, 2);
@@ -33,8 +27,7 @@ fn sudden_stop(s: &mut Setting) -> Option<Pair> {
     (left + long < stop - 1).then_some(p)
 }
 
-fn coin_and_card(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn coin_and_card(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let ground = s.rows - 1;
     let (table, glass, card, coin) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let wide = s.between(2, 3);
@@ -65,25 +58,25 @@ fn flew_on(look: &Look) -> bool {
         t.iter().flat_map(move |&a| t.iter().map(move |&b| (a, b)))
     };
     exists(pairs().filter(|(a, b)| a != b), |(cart, load)| {
-        let (cart, load) = (single(look, cart)?, single(look, load)?);
-        let way = cart.2.1.signum();
-        let front = cart.1.beyond(way);
-        let stopped = (cart.1.bounds[0]..=cart.1.bounds[2]).any(|r| look.stays((r, front)));
-        let lay_on = load.0.bounds[2] + 1 == cart.0.bounds[0]
-            && load.0.bounds[1] >= cart.0.bounds[1]
-            && load.0.bounds[3] <= cart.0.bounds[3];
+        let (cart, load) = (look.one_move(cart)?, look.one_move(load)?);
+        let way = cart.by.1.signum();
+        let front = cart.to.beyond(way);
+        let stopped = (cart.to.bounds[0]..=cart.to.bounds[2]).any(|r| look.stays((r, front)));
+        let lay_on = load.from.bounds[2] + 1 == cart.from.bounds[0]
+            && load.from.bounds[1] >= cart.from.bounds[1]
+            && load.from.bounds[3] <= cart.from.bounds[3];
         let beyond = if way > 0 {
-            load.1.bounds[1] > front
+            load.to.bounds[1] > front
         } else {
-            load.1.bounds[3] < front
+            load.to.bounds[3] < front
         };
         // Its wheels, if it has any, go along right under it.
         let wheels = look.changed.iter().all(|p| {
-            let part = |c: u8| c == 0 || c == cart.0.colour || c == load.0.colour;
-            (part(look.was(*p)) && part(look.is(*p))) || p.0 == cart.0.bounds[2] + 1
+            let part = |c: u8| c == 0 || c == cart.from.colour || c == load.from.colour;
+            (part(look.was(*p)) && part(look.is(*p))) || p.0 == cart.from.bounds[2] + 1
         });
         let fits =
-            wheels && cart.2.0 == 0 && load.2.0 == 0 && way != 0 && stopped && lay_on && beyond;
+            wheels && cart.by.0 == 0 && load.by.0 == 0 && way != 0 && stopped && lay_on && beyond;
         Some(fits)
     })
 }

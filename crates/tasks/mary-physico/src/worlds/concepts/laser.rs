@@ -1,11 +1,6 @@
-//! Laser: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: beam, drill, cross_hairs, diagonals;
-    reads: beamed, drilled, crossed, slanted;
-}
+concept!(draws: beam, drill, cross_hairs, diagonals; reads: beamed, drilled, crossed, slanted);
 
 /// A pointer: a body of 3 × 2 with its tip to the right.
 fn pointer(g: &mut Grid, at: Place, body: u8, tip: u8) {
@@ -13,8 +8,7 @@ fn pointer(g: &mut Grid, at: Place, body: u8, tip: u8) {
     g.set(at.0, at.1 + 1, tip);
 }
 
-fn beam(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn beam(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (body, light, wall) = (s.colour(0), s.colour(1), s.colour(2));
     let far = s.cols - 1;
     p.both(|g| g.fill((0, far), (g.rows() as i32, far), wall));
@@ -28,8 +22,7 @@ fn beam(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn drill(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn drill(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (body, light, steel) = (s.colour(0), s.colour(1), s.colour(2));
     let row = s.between(2, s.rows - 3);
     let left = s.between(0, 1);
@@ -57,8 +50,7 @@ fn points(s: &mut Setting, many: i32) -> Vec<Place> {
     found
 }
 
-fn cross_hairs(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn cross_hairs(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let beam = s.colour(0);
     let many = s.between(1, 2);
     for (r, c) in points(s, many) {
@@ -69,8 +61,7 @@ fn cross_hairs(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn diagonals(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn diagonals(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let beam = s.colour(0);
     let many = s.between(1, 3);
     let way = if s.coin() { 1 } else { -1 };
@@ -113,24 +104,19 @@ fn ends(run: &Part) -> Option<(Place, Place)> {
     }
 }
 
-fn drilled(look: &Look) -> bool {
-    let beams = match look.touched.len() {
-        2 => look.new_parts(),
-        _ => return false,
-    };
-    let [beam] = beams.as_slice() else {
-        return false;
-    };
-    let Some((before, after)) = ends(beam) else {
-        return false;
-    };
+fn drilled(look: &Look) -> Option<bool> {
+    given(look.touched.len() == 2)?;
+    let beams = look.new_parts();
+    let [beam] = exactly(&beams)?;
+    let (before, after) = ends(beam)?;
     let starts = |p: Place| look.input.get(p.0, p.1) == Some(beam.colour);
     let leaves = |p: Place| !look.holds(p);
     let burnt = those(beam.cells.iter().map(|&p| look.was(p)), |&c| c != 0);
-    beam.len() == look.changed.len()
+    let fits = beam.len() == look.changed.len()
         && ((starts(before) && leaves(after)) || (starts(after) && leaves(before)))
         && !burnt.is_empty()
-        && burnt.iter().all(|c| Some(c) == burnt.first())
+        && burnt.iter().all(|c| Some(c) == burnt.first());
+    Some(fits)
 }
 
 /// The points of the only colour that grew, and whether it grew into just what is drawn from them.

@@ -1,11 +1,6 @@
-//! Lever: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: seesaw, crowbar;
-    reads: tipped if two_loads;
-}
+concept!(draws: seesaw, crowbar; reads: tipped if two_loads);
 
 /// A plank through a pivot: the two halves drawn from the middle, so that both bend alike.
 fn plank(g: &mut Grid, pivot: Place, ends: (Place, Place), colour: u8) {
@@ -13,8 +8,7 @@ fn plank(g: &mut Grid, pivot: Place, ends: (Place, Place), colour: u8) {
     g.paint(line(pivot, ends.1), colour);
 }
 
-fn seesaw(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn seesaw(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let ground = s.rows - 1;
     let (earth, post, wood, load) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let arm = s.between(4, (s.cols - 3) / 2);
@@ -39,8 +33,7 @@ fn seesaw(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn crowbar(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn crowbar(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let ground = s.rows - 1;
     let (earth, wood, load, hand) = (s.colour(0), s.colour(2), s.colour(3), s.colour(4));
     let ratio = s.between(2, 3);
@@ -62,11 +55,7 @@ fn crowbar(s: &mut Setting) -> Option<Pair> {
         );
         plank(g, pivot, ends, wood);
         let base = ends.0.0 - 1;
-        g.fill(
-            (base - big + 1, mid - short - wide + 1),
-            (base, mid - short),
-            load,
-        );
+        g.fill_box((base - big + 1, mid - short - wide + 1), (big, wide), load);
         g.fill((ends.1.0 - 2, ends.1.1), (ends.1.0 - 1, ends.1.1), hand);
     }
     (pivot.0 - ratio >= 3).then_some(p)
@@ -93,14 +82,8 @@ fn tipped(look: &Look) -> bool {
             on(m.from, before) && on(m.to, after)
         };
         let point = |c: i32| {
-            let rows: Vec<i32> = before
-                .cells
-                .iter()
-                .filter(|p| p.1 == c)
-                .map(|p| p.0)
-                .collect();
-            rows.iter()
-                .any(|&r| after.has((r, c)) && look.stays((r + 1, c)))
+            let rows = in_column(&before.cells, c);
+            exists(rows, |r| after.has((r, c)) && look.stays((r + 1, c)))
         };
         let arms = (left + 1..right)
             .any(|p| point(p) && (p - left) * r.by.0.abs() == (right - p) * l.by.0.abs());

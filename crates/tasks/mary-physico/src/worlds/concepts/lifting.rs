@@ -1,14 +1,8 @@
-//! Lifting: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: crane, jack;
-    reads: lifted if all_alike;
-}
+concept!(draws: crane, jack; reads: lifted if all_alike);
 
-fn crane(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn crane(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let ground = s.rows - 1;
     let (earth, iron, rope, load) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let mast = s.between(0, 2);
@@ -33,8 +27,7 @@ fn crane(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn jack(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn jack(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let ground = s.rows - 1;
     let (earth, iron, plate, load) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let half = s.between(2, 3);
@@ -72,9 +65,7 @@ fn lifted(look: &Look) -> bool {
         let up = -all.first().map_or(0, |m| m.by.0);
         let mut cells = look.came(line);
         cells.extend(look.gone(line));
-        let one_column = cells
-            .iter()
-            .all(|p| Some(p.1) == cells.first().map(|q| q.1));
+        let one_column = every(&cells, |p| Some(p.1) == cells.first().map(|q| q.1));
         let held = |over: bool| {
             all.iter().any(|m| {
                 beside(m.from, over, |p| look.was(p) == line)

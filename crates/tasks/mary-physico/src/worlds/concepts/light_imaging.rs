@@ -1,11 +1,6 @@
-//! Light imaging: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: pinhole, lens;
-    reads: through_the_hole, through_the_lens;
-}
+concept!(draws: pinhole, lens; reads: through_the_hole, through_the_lens);
 
 /// A tall thing whose top and bottom differ: an arrow, a tree, a key.
 fn thing(s: &mut Setting) -> Vec<(Place, usize)> {
@@ -20,8 +15,7 @@ fn thing(s: &mut Setting) -> Vec<(Place, usize)> {
     cells
 }
 
-fn pinhole(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn pinhole(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let cells = thing(s);
     let tall = cells.iter().map(|(q, _)| q.0).max()? + 1;
     let mid = s.between(tall, s.rows - tall - 1);
@@ -45,8 +39,7 @@ fn pinhole(s: &mut Setting) -> Option<Pair> {
     (whole && tail).then_some(p)
 }
 
-fn lens(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn lens(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (glass, ray) = (s.colour(0), s.colour(3));
     let at = s.cols / 2 + s.between(-1, 0);
     let mid = s.between(5, s.rows - 6);
@@ -113,20 +106,18 @@ fn through_the_hole(look: &Look) -> bool {
                 !some || part.cells.iter().all(|p| from.contains(p))
             };
             let fits = side != 0
-                && look
-                    .changed
-                    .iter()
-                    .all(|p| (p.1 - c).signum() == side && look.was(image(p)) == look.is(*p))
+                && every(&look.changed, |p| {
+                    (p.1 - c).signum() == side && look.was(image(p)) == look.is(*p)
+                })
                 && look.parts_before().iter().all(whole);
             Some(fits)
         })
 }
 
-fn through_the_lens(look: &Look) -> bool {
-    let (Some(ray), true) = (look.one_fresh(), look.only_added) else {
-        return false;
-    };
-    look.lying_or_upright(|look| {
+fn through_the_lens(look: &Look) -> Option<bool> {
+    let ray = look.one_fresh()?;
+    given(look.only_added)?;
+    Some(look.lying_or_upright(|look| {
         let kinds: Vec<u8> = look.touched.iter().copied().filter(|c| *c != ray).collect();
         let [x, y] = *exactly(&kinds)?;
         let rows = |cells: &[Place]| -> Option<(i32, i32)> {
@@ -154,11 +145,9 @@ fn through_the_lens(look: &Look) -> bool {
         let fits = a * b == -1
             && size(&image) < size(&thing)
             && connected(&image.concat())
-            && rays
-                .iter()
-                .all(|p| p.len() > 1 || look.attached(p, &look.output))
+            && every(&rays, |p| p.len() > 1 || look.attached(p, &look.output))
             && r - l > 2
             && lens;
         Some(fits)
-    })
+    }))
 }

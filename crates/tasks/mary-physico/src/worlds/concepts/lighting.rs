@@ -1,14 +1,8 @@
-//! Lighting: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: lamp, candle;
-    reads: lit_the_floor, lit_all_it_sees;
-}
+concept!(draws: lamp, candle; reads: lit_the_floor, lit_all_it_sees);
 
-fn lamp(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn lamp(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (floor, shade, off, on) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let ground = s.rows - 1;
     let mid = s.between(4, s.cols - 5);
@@ -34,8 +28,7 @@ fn sees(g: &Grid, from: Place, to: Place, wall: u8) -> bool {
     line(from, to).into_iter().all(|(r, c)| g.at(r, c) != wall)
 }
 
-fn candle(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn candle(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (wick, post, light) = (s.colour(0), s.colour(1), s.colour(2));
     let at = s.place((4, s.rows - 5), (4, s.cols - 5));
     for _ in 0..s.between(2, 4) {
@@ -66,20 +59,10 @@ fn lit_the_floor(look: &Look) -> Option<bool> {
     let [light] = exactly(&after)?;
     let lamp = look.input.places_of(off);
     let [top, ..] = light.bounds;
-    let row = |r: i32| -> Vec<i32> {
-        light
-            .cells
-            .iter()
-            .filter(|p| p.0 == r)
-            .map(|p| p.1)
-            .collect()
-    };
+    let row = |r: i32| in_row(&light.cells, r);
     let rows: Vec<Vec<i32>> = (top..=light.bounds[2]).map(row).collect();
-    let whole = rows.iter().all(|r| {
-        let (Some(a), Some(b)) = (r.first(), r.last()) else {
-            return false;
-        };
-        (b - a + 1) as usize == r.len()
+    let whole = every(&rows, |r| {
+        Some((r.last()? - r.first()? + 1) as usize == r.len())
     });
     let widens = rows.windows(2).all(|w| w[0].len() <= w[1].len());
     let floor = (light.bounds[2] + 1, light.middle().1 / 2);

@@ -1,14 +1,8 @@
-//! Long exposure: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: light_trails, star_trails;
-    reads: streaked, circled;
-}
+concept!(draws: light_trails, star_trails; reads: streaked, circled);
 
-fn light_trails(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn light_trails(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let kerb = s.colour(2);
     let lanes = s.between(1, 2);
     let deep = 4 * lanes + 2;
@@ -42,8 +36,7 @@ fn light_trails(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn star_trails(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn star_trails(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let ground = s.colour(3);
     let floor = s.rows - 2;
     let pole = (s.between(4, 6), s.between(s.cols / 2 - 1, s.cols / 2 + 1));
@@ -100,10 +93,7 @@ fn streaked(look: &Look) -> Option<bool> {
     let dots = those(look.parts_before(), |p| p.len() == 1);
     let fits = streaks.len() >= 2
         && streaks.iter().all(|s| {
-            s.len() >= 2
-                && dots
-                    .iter()
-                    .any(|d| d.colour == s.colour && s.touches(&d.cells))
+            s.len() >= 2 && exists(&dots, |d| d.colour == s.colour && s.touches(&d.cells))
         });
     Some(fits)
 }

@@ -1,14 +1,8 @@
-//! Lumination: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: halo, radiance;
-    reads: haloed, radiated;
-}
+concept!(draws: halo, radiance; reads: haloed, radiated);
 
-fn halo(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn halo(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (source, light, dark, faint) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let mut put = [0, 0];
     let many = s.between(3, 9);
@@ -33,8 +27,7 @@ fn halo(s: &mut Setting) -> Option<Pair> {
     (put[0] >= 1 && put[1] >= 1).then_some(p)
 }
 
-fn radiance(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn radiance(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (source, light) = (s.colour(0), s.colour(1));
     let far = s.between(4, (s.rows.min(s.cols) - 1) / 2);
     let at = s.place((far, s.rows - far - 1), (far, s.cols - far - 1));

@@ -1,14 +1,8 @@
-//! Magnet: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: iron_filings, unlike_poles;
-    reads: flew_to_the_bar, drawn_together;
-}
+concept!(draws: iron_filings, unlike_poles; reads: flew_to_the_bar, drawn_together);
 
-fn iron_filings(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn iron_filings(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (north, south, iron, wood) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let half = s.between(2, 4);
     let top = s.between(0, s.rows - 2 * half);
@@ -48,8 +42,7 @@ fn iron_filings(s: &mut Setting) -> Option<Pair> {
         .then_some(p)
 }
 
-fn unlike_poles(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn unlike_poles(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (north, south) = (s.colour(0), s.colour(1));
     let half = if s.cols >= 16 { s.between(2, 3) } else { 2 };
     let tall = s.between(1, 3);

@@ -1,14 +1,8 @@
-//! Melting: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: ice_on_the_table, cubes_in_a_glass;
-    reads: melted;
-}
+concept!(draws: ice_on_the_table, cubes_in_a_glass; reads: melted);
 
-fn ice_on_the_table(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn ice_on_the_table(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (table, ice, water, light) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let floor = s.rows - s.between(1, 2);
     let (tall, wide) = (s.between(3, 5), s.between(3, 4));
@@ -19,15 +13,13 @@ fn ice_on_the_table(s: &mut Setting) -> Option<Pair> {
         g.fill((floor, 0), (g.rows() as i32, g.cols() as i32), table);
         sun(g, corner, light);
     });
-    p.input
-        .fill((floor - tall, left), (floor - 1, left + wide - 1), ice);
+    p.input.fill_box((floor - tall, left), (tall, wide), ice);
     puddle(&mut p.output, floor, mid, s.cols - 2, tall * wide, water);
     let whole = p.output.count(water) as i32 == tall * wide;
     (whole && floor - tall > 4).then_some(p)
 }
 
-fn cubes_in_a_glass(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn cubes_in_a_glass(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (glass, ice, water, fire) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let wide = s.between(5, s.cols - 4);
     let left = s.between(1, s.cols - wide - 3);

@@ -1,11 +1,6 @@
-//! Mirror: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: behind_the_glass, four_quarters;
-    reads: mirrored;
-}
+concept!(draws: behind_the_glass, four_quarters; reads: mirrored);
 
 /// A form without mirror symmetry, so that its image differs from it.
 fn lopsided(s: &mut Setting, cells: usize) -> Option<Vec<Place>> {
@@ -20,8 +15,7 @@ fn lopsided(s: &mut Setting, cells: usize) -> Option<Vec<Place>> {
     (!same && tall <= 5 && wide <= 5).then_some(form)
 }
 
-fn behind_the_glass(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn behind_the_glass(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let glass = s.colour(0);
     let mid = s.cols / 2;
     p.both(|g| g.fill((0, mid), (g.rows() as i32, mid), glass));
@@ -43,8 +37,7 @@ fn behind_the_glass(s: &mut Setting) -> Option<Pair> {
     (put > 0).then_some(p)
 }
 
-fn four_quarters(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn four_quarters(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (mr, mc) = (s.rows / 2 - (1 - s.rows % 2), s.cols / 2 - (1 - s.cols % 2));
     let glass = s.colour(0);
     p.both(|g| {

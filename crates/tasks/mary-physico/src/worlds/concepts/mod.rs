@@ -15,8 +15,8 @@ use super::draw::{disc, extent, line, quarter, ring, shifted, square_ring};
 use super::readings::look::{Answer, Look, Move, Part, edge_or};
 use super::readings::part::{area, bounds, connected, outside, skin};
 use super::readings::shared::{
-    apart, became, beside, distinct, exactly, exists, facing, filled, halves, heights, humps,
-    ordered, profile, scaled, single, sizes, surface, those, view,
+    apart, became, beside, distinct, every, exactly, exists, facing, filled, halves, heights,
+    humps, in_column, in_row, ordered, profile, scaled, sizes, surface, those, view,
 };
 use super::readings::{First, Reading};
 use super::scenery::{
@@ -151,7 +151,7 @@ pub(super) static CONCEPTS: LazyLock<Vec<&'static Concept>> = LazyLock::new(|| {
 /// The functions of a concept: those that draw its aspects, and those that recognise it, each with a
 /// question that may come first.
 macro_rules! concept {
-    (draws: $($draw:ident),+; reads: $($read:ident $(if $may:ident)?),+;) => {
+    (draws: $($draw:ident),+; reads: $($read:ident $(if $may:ident)?),+ $(;)?) => {
         pub(super) static FUNCTIONS: ConceptFunctions = ConceptFunctions {
             draws: &[$((stringify!($draw), $draw)),+],
             reads: &[$(concept!(@reading $read $($may)?)),+],

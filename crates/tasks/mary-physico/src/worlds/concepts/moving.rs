@@ -1,5 +1,3 @@
-//! Move: how it is drawn and recognised.
-
 use super::*;
 
 concept! {
@@ -7,8 +5,7 @@ concept! {
     reads: moved, covered_the_mark, exchanged;
 }
 
-fn one_body(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn one_body(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let size = s.between(5, 8) as usize;
     let form = s.blob(size);
     let (height, width) = extent(&form);
@@ -21,8 +18,7 @@ fn one_body(s: &mut Setting) -> Option<Pair> {
     (p.output.count(s.colour(0)) == form.len()).then_some(p)
 }
 
-fn all_alike(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn all_alike(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let by = s.between(3, 6);
     let mut bodies = 0;
     for _ in 0..s.between(6, 12) {
@@ -58,8 +54,7 @@ fn rest(s: &mut Setting, p: &mut Pair, many: usize) {
     }
 }
 
-fn to_the_mark(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn to_the_mark(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (body, mark) = (s.colour(0), s.colour(1));
     let (tall, wide) = (s.between(2, 4), s.between(2, 4));
     let box_at = |at: Place| block(at, tall, wide);
@@ -75,8 +70,7 @@ fn to_the_mark(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn changed_places(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn changed_places(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (one, two) = (s.colour(0), s.colour(1));
     let size = s.between(4, 9) as usize;
     let (a, b) = (s.blob(size), s.blob(size));

@@ -1,5 +1,3 @@
-//! Nuclear fission: how it is drawn and recognised.
-
 use std::collections::BTreeMap;
 
 use super::*;
@@ -9,8 +7,7 @@ concept! {
     reads: split, all_split, halves_and_more, doubling;
 }
 
-fn split_nucleus(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn split_nucleus(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (proton, neutron) = (s.colour(0), s.colour(1));
     let (mr, mc) = s.place((5, s.rows - 6), (6, s.cols - 6));
     // The disc of 21 cells: two halves of 9 and the free neutrons; or 9 cells and halves of 4.
@@ -51,8 +48,7 @@ fn split_nucleus(s: &mut Setting) -> Option<Pair> {
     (left[0] == 0 && (2..=4).contains(&spare) && same(proton) && same(neutron)).then_some(p)
 }
 
-fn chain_reaction(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn chain_reaction(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (core, neutron) = (s.colour(0), s.colour(1));
     let many = s.between(2, (s.cols - 2) / 5);
     let row = s.between(4, s.rows - 6);
@@ -74,8 +70,7 @@ fn chain_reaction(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn torn_apart(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn torn_apart(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (nucleus, neutron) = (s.colour(0), s.colour(1));
     let (tall, half) = (s.between(2, 5), s.between(2, 3));
     let apart = s.between(2, 4);
@@ -113,8 +108,7 @@ fn torn_apart(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn avalanche(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn avalanche(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (particle, path) = (s.colour(0), s.colour(1));
     let levels = if s.cols >= 15 { s.between(2, 3) } else { 2 };
     let reach = 1 << (levels - 1);
@@ -166,12 +160,9 @@ fn split(look: &Look) -> Option<bool> {
     Some(fits)
 }
 
-fn all_split(look: &Look) -> bool {
-    let t = &look.touched;
-    let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
-        return false;
-    };
-    exists([(x, y), (y, x)], |(core, neutron)| {
+fn all_split(look: &Look) -> Option<bool> {
+    let [x, y] = *exactly(&look.touched)?;
+    Some(exists([(x, y), (y, x)], |(core, neutron)| {
         let (whole, halves) = (look.before_of(core), look.after_of(core));
         let first = whole.first()?;
         // Set free beside one of the blocks.
@@ -185,15 +176,12 @@ fn all_split(look: &Look) -> bool {
             && whole.len() >= 2
             && halves.len() == 2 * whole.len()
             && whole.iter().all(|p| p.is_box() && p.alike(first))
-            && halves
-                .iter()
-                .all(|p| p.is_box() && 2 * p.len() == first.len())
-            && look
-                .after_of(neutron)
-                .iter()
-                .all(|n| whole.iter().any(|w| near(n, w)));
+            && every(&halves, |p| p.is_box() && 2 * p.len() == first.len())
+            && every(&look.after_of(neutron), |n| {
+                whole.iter().any(|w| near(n, w))
+            });
         Some(fits)
-    })
+    }))
 }
 
 fn halves_and_more(look: &Look) -> Option<bool> {
@@ -205,16 +193,12 @@ fn halves_and_more(look: &Look) -> Option<bool> {
                 .map(|p| p.cells.clone())
                 .collect()
         };
-        let (was, is) = (
-            restless(look.before_of(nucleus)),
-            restless(look.after_of(nucleus)),
-        );
+        let was = restless(look.before_of(nucleus));
+        let is = restless(look.after_of(nucleus));
         let ([whole], [a, b]) = (exactly(&was)?, exactly(&is)?);
         let boxed = |c: &Vec<Place>| area(c) as usize == c.len();
-        let (before, after) = (
-            restless(look.before_of(neutron)),
-            restless(look.after_of(neutron)),
-        );
+        let before = restless(look.before_of(neutron));
+        let after = restless(look.after_of(neutron));
         let fits = look.kept(nucleus, 8)
             && boxed(whole)
             && boxed(a)
@@ -230,29 +214,25 @@ fn halves_and_more(look: &Look) -> Option<bool> {
 
 fn doubling(look: &Look) -> Option<bool> {
     let [x, y] = *exactly(&look.touched)?;
-    Some([(x, y), (y, x)].into_iter().any(|(particle, path)| {
+    Some(exists([(x, y), (y, x)], |(particle, path)| {
         let mut rows: BTreeMap<i32, usize> = BTreeMap::new();
         for p in look.after_of(particle).iter().filter(|p| look.restless(p)) {
             *rows.entry(p.bounds[0]).or_default() += 1;
-            if p.len() != 1 {
-                return false;
-            }
+            given(p.len() == 1)?;
         }
         let counts: Vec<usize> = rows.values().copied().collect();
-        let gaps: Vec<i32> = rows
-            .keys()
-            .zip(rows.keys().skip(1))
-            .map(|(a, b)| b - a)
-            .collect();
+        let starts: Vec<i32> = rows.keys().copied().collect();
+        let gaps: Vec<i32> = starts.windows(2).map(|w| w[1] - w[0]).collect();
         let particles = look.output.places_of(particle);
         let forks = those(look.after_of(path), |p| look.restless(p));
         // Every fork hangs on one particle and ends in two.
-        counts.len() >= 2
+        let fits = counts.len() >= 2
             && counts.iter().enumerate().all(|(i, n)| *n == 2 << i)
             && gaps.iter().all(|g| Some(g) == gaps.first())
             && forks.len() + 1 == 1 << counts.len()
             && forks
                 .iter()
-                .all(|f| particles.iter().filter(|&&p| f.touches(&[p])).count() == 3)
+                .all(|f| particles.iter().filter(|&&p| f.touches(&[p])).count() == 3);
+        Some(fits)
     }))
 }

@@ -1,5 +1,3 @@
-//! Nuclear fusion: how it is drawn and recognised.
-
 use super::*;
 
 concept! {
@@ -7,8 +5,7 @@ concept! {
     reads: joined, gathered_and_shone, met_halfway, summed;
 }
 
-fn two_become_one(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn two_become_one(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (proton, neutron) = (s.colour(0), s.colour(1));
     let mid = s.place((3, s.rows - 5), (5, s.cols - 6));
     let gap = s.between(3, (mid.1 - 1).min(s.cols - 4 - mid.1).min(5));
@@ -49,8 +46,7 @@ fn two_become_one(s: &mut Setting) -> Option<Pair> {
     (same(proton) && same(neutron)).then_some(p)
 }
 
-fn in_a_star(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn in_a_star(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (proton, light, star) = (s.colour(0), s.colour(1), s.colour(2));
     let (mr, mc) = s.place((5, s.rows - 7), (5, s.cols - 7));
     // The star around them, round at its corners.
@@ -93,8 +89,7 @@ fn in_a_star(s: &mut Setting) -> Option<Pair> {
     (p.input.count(proton) == 4).then_some(p)
 }
 
-fn meeting_pairs(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn meeting_pairs(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (light, heavy) = (s.colour(0), s.colour(1));
     let mut row = s.between(1, 2);
     let mut pairs = 0;
@@ -112,8 +107,7 @@ fn meeting_pairs(s: &mut Setting) -> Option<Pair> {
     (pairs >= 2).then_some(p)
 }
 
-fn added_up(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn added_up(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (one, two, new) = (s.colour(0), s.colour(1), s.colour(2));
     let (tall, a, b) = (s.between(2, 4), s.between(1, 2), s.between(1, 3));
     let wide = a + b;
@@ -204,10 +198,9 @@ fn met_halfway(look: &Look) -> Option<bool> {
 fn summed(look: &Look) -> Option<bool> {
     let new = look.one_fresh()?;
     let lost: usize = look.lost.iter().map(|&c| look.had(c)).sum();
-    let boxes = look
-        .lost
-        .iter()
-        .all(|&c| look.before_of(c).iter().all(|p| p.is_box()) && look.has_parts(c, 1, 0));
+    let boxes = every(&look.lost, |&c| {
+        look.before_of(c).iter().all(|p| p.is_box()) && look.has_parts(c, 1, 0)
+    });
     let fits =
         look.lost.len() == 2 && boxes && look.has_parts(new, 0, 1) && look.has(new) == lost + 8;
     Some(fits)

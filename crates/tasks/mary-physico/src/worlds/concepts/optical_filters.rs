@@ -1,5 +1,3 @@
-//! Optical filters: how it is drawn and recognised.
-
 use super::*;
 
 concept! {
@@ -7,8 +5,7 @@ concept! {
     reads: passed_the_plate, seen_through_glass, only_its_colour, third_colour;
 }
 
-fn one_colour_passes(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn one_colour_passes(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let plate = s.between(4, s.cols - 6);
     let pass = s.between(0, 2) as usize;
     let own = s.colour(pass);
@@ -31,8 +28,7 @@ fn one_colour_passes(s: &mut Setting) -> Option<Pair> {
     seen.iter().all(|&n| n > 0).then_some(p)
 }
 
-fn through_the_glass(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn through_the_glass(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let glass = s.colour(0);
     let (tall, wide) = (s.between(7, s.rows - 2), s.between(7, s.cols - 4));
     let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));
@@ -70,8 +66,7 @@ fn through_the_glass(s: &mut Setting) -> Option<Pair> {
     seen.iter().all(|&n| n > 0).then_some(p)
 }
 
-fn through_the_frame(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn through_the_frame(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let frame = s.colour(0);
     let (tall, wide) = (s.between(6, 10), s.between(6, 10));
     let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));
@@ -99,8 +94,7 @@ fn through_the_frame(s: &mut Setting) -> Option<Pair> {
     (seen(&p.output) >= 2 && p.input.places_unlike(&p.output).len() >= 3).then_some(p)
 }
 
-fn overlapping_panes(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn overlapping_panes(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (one, two, both) = (s.colour(0), s.colour(1), s.colour(2));
     let (tall, wide) = (s.between(4, 9), s.between(4, 9));
     let (h, w) = (s.between(4, 9), s.between(4, 9));
@@ -183,10 +177,7 @@ fn only_its_colour(look: &Look) -> Option<bool> {
             .filter(|p| inside(p))
             .count();
         kept >= 2
-            && look
-                .changed
-                .iter()
-                .all(|p| inside(p) && look.was(*p) != frame.colour)
+            && every(&look.changed, |p| inside(p) && look.was(*p) != frame.colour)
             && within.all(|&p| (look.is(p) != 0) == (look.was(p) == frame.colour))
     }))
 }

@@ -1,14 +1,8 @@
-//! Oscillation: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: pendulum, pen_on_spring;
-    reads: swung_across, drew_a_zigzag;
-}
+concept!(draws: pendulum, pen_on_spring; reads: swung_across, drew_a_zigzag);
 
-fn pendulum(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn pendulum(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (beam, thread, ball, ghost) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let long = s.between(6, s.rows - 4);
     let lean = s.between(4, 6).min((s.cols - 3) / 2).min(long - 1);
@@ -29,8 +23,7 @@ fn pendulum(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn pen_on_spring(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn pen_on_spring(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (beam, coil, ball, trace) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let swing = s.between(2, 3);
     let long = s.between(3, s.rows - 2 * swing - 4);
@@ -118,9 +111,8 @@ fn drew_a_zigzag(look: &Look) -> Option<bool> {
             .iter()
             .filter(|c| **c != trace)
             .any(|c| bobbed(&c))
-        && look
-            .touched
-            .iter()
-            .all(|&c| look.after_of(c).len() == 1 && look.before_of(c).len() <= 1);
+        && every(&look.touched, |&c| {
+            look.after_of(c).len() == 1 && look.before_of(c).len() <= 1
+        });
     Some(fits)
 }

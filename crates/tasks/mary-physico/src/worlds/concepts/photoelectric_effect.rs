@@ -1,14 +1,8 @@
-//! Photoelectric effect: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: knocked_out, threshold;
-    reads: left_for_strokes, one_drove_out;
-}
+concept!(draws: knocked_out, threshold; reads: left_for_strokes, one_drove_out);
 
-fn knocked_out(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn knocked_out(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (metal, electron, light) = (s.colour(0), s.colour(1), s.colour(2));
     let top = s.rows - s.between(3, 4);
     p.both(|g| g.fill((top, 0), (g.rows() as i32, g.cols() as i32), metal));
@@ -36,8 +30,7 @@ fn knocked_out(s: &mut Setting) -> Option<Pair> {
     (hits >= 2 && p.input.count(electron) == p.output.count(electron)).then_some(p)
 }
 
-fn threshold(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn threshold(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (metal, electron, short, long) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let half = s.rows / 2;
     let plate = s.between(6, s.cols - 5);
@@ -74,19 +67,15 @@ fn left_for_strokes(look: &Look) -> Option<bool> {
     let &electron = look.touched.iter().find(|c| **c != light)?;
     let quanta = look.had(light);
     let left = look.gone(electron);
-    let slanted = look
-        .before_of(light)
-        .iter()
-        .all(|p| p.tall() > 1 && p.wide() > 1);
+    let slanted = every(&look.before_of(light), |p| p.tall() > 1 && p.wide() > 1);
     let fits = look.kept(electron, 2)
         && quanta.is_multiple_of(3)
         && quanta >= 3
         && left.len() == quanta / 3
         && slanted
-        && look
-            .gone(light)
-            .iter()
-            .all(|&p| look.is(p) == 0 || look.is(p) == electron);
+        && every(&look.gone(light), |&p| {
+            look.is(p) == 0 || look.is(p) == electron
+        });
     Some(fits)
 }
 

@@ -1,11 +1,6 @@
-//! Polarization of light: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: one_slit, crossed_slits;
-    reads: behind_the_slit;
-}
+concept!(draws: one_slit, crossed_slits; reads: behind_the_slit);
 
 /// A plate three columns wide with a slit: along the swing (upright) or across it (level).
 fn plate(g: &mut Grid, (middle, left): Place, half: i32, along: bool, colour: u8) {
@@ -21,8 +16,7 @@ fn plate(g: &mut Grid, (middle, left): Place, half: i32, along: bool, colour: u8
     }
 }
 
-fn one_slit(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn one_slit(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (glass, light) = (s.colour(0), s.colour(1));
     let half = 2;
     let left = s.between(6, s.cols - 6);
@@ -52,8 +46,7 @@ fn one_slit(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn crossed_slits(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn crossed_slits(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (glass, light) = (s.colour(0), s.colour(1));
     let half = if s.rows >= 15 { s.between(1, 2) } else { 1 };
     let left = s.between(4, s.cols - 6);

@@ -1,14 +1,8 @@
-//! Projection: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: shadow, slide_projector;
-    reads: shadowed, shown_on_a_screen;
-}
+concept!(draws: shadow, slide_projector; reads: shadowed, shown_on_a_screen);
 
-fn shadow(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn shadow(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (ground, dark) = (s.colour(0), s.colour(1));
     let floor = s.rows - 2;
     let sun = s.colour(3);
@@ -36,8 +30,7 @@ fn shadow(s: &mut Setting) -> Option<Pair> {
     (bodies >= 2).then_some(p)
 }
 
-fn slide_projector(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn slide_projector(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (lamp, light, screen) = (s.colour(0), s.colour(1), s.colour(2));
     // The slide is `k` cells high at half the way, so its picture is 2k high on the screen.
     let k = if s.rows >= 15 {
@@ -75,14 +68,11 @@ fn slide_projector(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn shadowed(look: &Look) -> bool {
-    let (Some(dark), true) = (look.one_fresh(), look.only_recoloured) else {
-        return false;
-    };
-    let Some(&ground) = look.touched.iter().find(|c| **c != dark) else {
-        return false;
-    };
-    look.some_way(|look| {
+fn shadowed(look: &Look) -> Option<bool> {
+    let dark = look.one_fresh()?;
+    given(look.only_recoloured)?;
+    let &ground = look.touched.iter().find(|c| **c != dark)?;
+    Some(look.some_way(|look| {
         let &(row, _) = look.changed.first()?;
         let sun = look.was((0, 0));
         let over = |c: i32| (1..row).any(|r| ![0, ground, sun].contains(&look.was((r, c))));
@@ -92,7 +82,7 @@ fn shadowed(look: &Look) -> bool {
             && (0..look.cols()).all(|c| look.was((row, c)) == ground)
             && (0..look.cols()).all(|c| (look.is((row, c)) == dark) == over(c));
         Some(fits)
-    })
+    }))
 }
 
 fn shown_on_a_screen(look: &Look) -> Option<bool> {
@@ -104,20 +94,16 @@ fn shown_on_a_screen(look: &Look) -> Option<bool> {
     )?;
     Some(look.lying_or_upright(|look| {
         let shown = those(look.changed.iter().copied(), |&p| look.is(p) != light);
-        let (Some(&(first, c)), n) = (shown.first(), shown.len()) else {
-            return false;
-        };
+        let (&(first, c), n) = (shown.first()?, shown.len());
         let screen = look.was((first, c));
         let straight = shown
             .iter()
             .enumerate()
             .all(|(i, p)| *p == (first + i as i32, c) && look.was(*p) == screen);
-        if screen == 0 || n < 4 || n % 2 != 0 || !straight {
-            return false;
-        }
+        given(screen != 0 && n >= 4 && n % 2 == 0 && straight)?;
         // The slide: half as many cells in another column, the same colours.
         let half = n as i32 / 2;
-        (0..look.cols()).filter(|x| *x != c).any(|x| {
+        let slides = (0..look.cols()).filter(|x| *x != c).any(|x| {
             (0..=look.rows() - half).any(|r| {
                 (0..half).all(|i| {
                     let slide = look.was((r + i, x));
@@ -126,6 +112,7 @@ fn shown_on_a_screen(look: &Look) -> Option<bool> {
                         && look.is((first + 2 * i + 1, c)) == slide
                 })
             })
-        })
+        });
+        Some(slides)
     }))
 }

@@ -1,11 +1,6 @@
-//! Pulley: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: one_wheel, two_wheels;
-    reads: went_over_a_wheel if hand_and_load;
-}
+concept!(draws: one_wheel, two_wheels; reads: went_over_a_wheel if hand_and_load);
 
 /// A wheel of 3 × 3 with an open middle.
 fn wheel(g: &mut Grid, centre: Place, colour: u8) {
@@ -16,8 +11,7 @@ fn wheel(g: &mut Grid, centre: Place, colour: u8) {
     );
 }
 
-fn one_wheel(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn one_wheel(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (beam, rope, load, hand) = (s.colour(0), s.colour(2), s.colour(3), s.colour(4));
     let mid = s.between(4, s.cols - 5);
     let centre = (3, mid);
@@ -42,8 +36,7 @@ fn one_wheel(s: &mut Setting) -> Option<Pair> {
     (6 + low < s.rows && 5 + long + down < s.rows).then_some(p)
 }
 
-fn two_wheels(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn two_wheels(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (beam, rope, load, hand) = (s.colour(0), s.colour(2), s.colour(3), s.colour(4));
     let left = s.between(1, s.cols - 7);
     let up = s.between(1, (s.rows - 9).clamp(1, 3));
@@ -89,9 +82,7 @@ fn went_over_a_wheel(look: &Look) -> bool {
                 && beside(m.to, true, |p| look.is(p) == rope)
         };
         let upright = |parts: Vec<&Part>, grid: &Grid| {
-            parts
-                .iter()
-                .all(|p| p.wide() == 1 && look.attached(p, grid))
+            every(&parts, |p| p.wide() == 1 && look.attached(p, grid))
         };
         let up = -load.by.0;
         let fits = all.iter().all(|m| m.by.1 == 0)

@@ -1,5 +1,3 @@
-//! Reference frame: how it is drawn and recognised.
-
 use super::*;
 
 concept! {
@@ -33,8 +31,7 @@ fn axes(g: &mut Grid, at: Place, colour: u8) {
     }
 }
 
-fn new_origin(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn new_origin(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let bodies = scattered(s, 3);
     let (first, second) = (*bodies.first()?, *bodies.get(1)?);
     axes(&mut p.input, first, s.colour(0));
@@ -46,8 +43,7 @@ fn new_origin(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn seen_from_the_car(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn seen_from_the_car(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (car, post, streak, road) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let long = s.between(2, 3);
     let lane = s.rows - s.between(1, 2);
@@ -79,8 +75,7 @@ fn seen_from_the_car(s: &mut Setting) -> Option<Pair> {
     (left + (many - 1) * step + 1 + long < s.cols && foot >= tall - 1).then_some(p)
 }
 
-fn centred_view(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn centred_view(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (own, frame) = (s.colour(0), s.colour(1));
     let middle = (s.rows / 2, s.cols / 2);
     let by = (s.between(-3, 3), s.between(-3, 3));
@@ -110,8 +105,7 @@ fn centred_view(s: &mut Setting) -> Option<Pair> {
     (bodies >= 3).then_some(p)
 }
 
-fn turned_view(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn turned_view(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let observer = s.colour(0);
     let half = (s.rows.min(s.cols) - 1) / 2;
     let middle = (s.rows / 2, s.cols / 2);

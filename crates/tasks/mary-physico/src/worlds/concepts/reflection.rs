@@ -1,5 +1,3 @@
-//! Reflection: how it is drawn and recognised.
-
 use super::*;
 
 concept! {
@@ -7,8 +5,7 @@ concept! {
     reads: reflected, thrown_aside, thrown_twice;
 }
 
-fn flat_mirror(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn flat_mirror(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (glass, light) = (s.colour(0), s.colour(1));
     let row = s.rows - s.between(1, 3);
     // Columns for each row: one is the half right angle, two is flatter.
@@ -26,8 +23,7 @@ fn flat_mirror(s: &mut Setting) -> Option<Pair> {
     (far * run >= 4 && far >= 3).then_some(p)
 }
 
-fn two_mirrors(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn two_mirrors(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (glass, light) = (s.colour(0), s.colour(1));
     let gap = s.between(4, 6);
     let top = s.between(0, s.rows - gap - 2);
@@ -52,8 +48,7 @@ fn two_mirrors(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn slanted_mirror(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn slanted_mirror(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (glass, ray) = (s.colour(0), s.colour(1));
     let long = s.between(4, 6);
     let (top, left) = s.place((2, s.rows - long - 2), (4, s.cols - long - 1));
@@ -76,8 +71,7 @@ fn slanted_mirror(s: &mut Setting) -> Option<Pair> {
     (p.output.count(ray) >= p.input.count(ray) + 4).then_some(p)
 }
 
-fn periscope(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn periscope(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (glass, ray) = (s.colour(0), s.colour(1));
     let (top, bottom) = (s.between(1, 3), s.rows - 1 - s.between(1, 3));
     let col = s.between(4, s.cols - 5);
@@ -119,9 +113,7 @@ fn zigzags(path: &[Place], slants: &[i32], solid: &dyn Fn(Place) -> bool) -> boo
     let turns = those(1..slants.len(), |&i| slants[i] != slants[i - 1]);
     !turns.is_empty()
         && slants.iter().all(|s| s.abs() == 1)
-        && turns
-            .iter()
-            .all(|&i| solid((path[i].0 + slants[i - 1], path[i].1)))
+        && every(&turns, |&i| solid((path[i].0 + slants[i - 1], path[i].1)))
 }
 
 /// One way down to a body and the same way up again, however flat.
@@ -132,14 +124,12 @@ fn two_slopes(
     solid: &dyn Fn(Place) -> bool,
 ) -> bool {
     let rows = path.iter().map(|p| p.0);
-    [(rows.clone().max(), 1), (rows.min(), -1)]
-        .into_iter()
-        .any(|(turn, way)| {
-            let Some(turn) = turn else { return false };
-            let at: Vec<i32> = path.iter().filter(|p| p.0 == turn).map(|p| p.1).collect();
-            let (Some(a), Some(b)) = (at.first(), at.last()) else {
-                return false;
-            };
+    exists(
+        [(rows.clone().max(), 1), (rows.min(), -1)],
+        |(turn, way)| {
+            let turn = turn?;
+            let at = in_row(path, turn);
+            let (a, b) = (at.first()?, at.last()?);
             let mirrored = path.iter().all(|p| {
                 let twin = (p.0, a + b - p.1);
                 !look.holds(twin) || path.contains(&twin) || twin.1 < first.1 || twin.1 > last.1
@@ -147,37 +137,31 @@ fn two_slopes(
             let monotone = path
                 .windows(2)
                 .all(|w| (w[1].0 - w[0].0) * way * (if w[1].1 <= *b { 1 } else { -1 }) >= 0);
-            mirrored
+            let fits = mirrored
                 && monotone
                 && at.iter().all(|&c| solid((turn + way, c)))
                 && (turn - first.0).abs() >= 2
-                && (turn - last.0).abs() >= 2
-        })
+                && (turn - last.0).abs() >= 2;
+            Some(fits)
+        },
+    )
 }
 
 /// Whether a cell lies in a slanting line of one colour that stays.
 fn slanting(look: &Look, (r, c): Place) -> bool {
     let glass = look.was((r, c));
     look.stays((r, c))
-        && [(1, 1), (-1, -1), (1, -1), (-1, 1)]
-            .into_iter()
-            .any(|(dr, dc)| {
-                let next = (r + dr, c + dc);
-                look.stays(next) && look.was(next) == glass
-            })
+        && exists([(1, 1), (-1, -1), (1, -1), (-1, 1)], |(dr, dc)| {
+            let next = (r + dr, c + dc);
+            look.stays(next) && look.was(next) == glass
+        })
 }
 
 fn thrown_aside(look: &Look) -> Option<bool> {
     let ray = look.one_added()?;
     Some(look.some_way(|look| {
         [false, true].into_iter().any(|mirrored| {
-            let flip = |(r, c): Place| {
-                if mirrored {
-                    (r, look.cols() - 1 - c)
-                } else {
-                    (r, c)
-                }
-            };
+            let flip = |(r, c): Place| (r, if mirrored { look.cols() - 1 - c } else { c });
             let mut image = look.input.clone();
             let mut rays = 0;
             for r in 0..look.rows() {
@@ -201,13 +185,7 @@ fn thrown_twice(look: &Look) -> Option<bool> {
     let ray = look.one_added()?;
     Some(look.some_way(|look| {
         exists([false, true], |mirrored| {
-            let flip = |(r, c): Place| {
-                if mirrored {
-                    (r, look.cols() - 1 - c)
-                } else {
-                    (r, c)
-                }
-            };
+            let flip = |(r, c): Place| (r, if mirrored { look.cols() - 1 - c } else { c });
             // A row from the left edge, a column down, a row to the right edge.
             let top = (0..look.rows())
                 .find(|&r| look.was(flip((r, 0))) == ray && look.was(flip((r, 2))) == ray)?;

@@ -1,14 +1,8 @@
-//! Refraction: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: bent_ray, bent_stick;
-    reads: bent_in_a_body, seems_broken;
-}
+concept!(draws: bent_ray, bent_stick; reads: bent_in_a_body, seems_broken);
 
-fn bent_ray(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn bent_ray(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (medium, light) = (s.colour(0), s.colour(1));
     let surface = s.between(4, s.rows - 7);
     let bottom = surface + s.between(4, s.rows - surface);
@@ -36,8 +30,7 @@ fn bent_ray(s: &mut Setting) -> Option<Pair> {
     (enter < s.cols - 1).then_some(p)
 }
 
-fn bent_stick(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn bent_stick(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (glass, water, stick) = (s.colour(0), s.colour(1), s.colour(2));
     let floor = s.rows - 1;
     let deep = s.between(3, 5);
@@ -141,15 +134,13 @@ fn seems_broken(look: &Look) -> Option<bool> {
     Some(exists([(x, y), (y, x)], |(stick, water)| {
         given(
             look.before_of(stick).len() == look.after_of(stick).len()
-                && !look
-                    .changed
-                    .iter()
-                    .any(|&p| look.was(p) != water || look.is(p) != stick),
+                && !exists(&look.changed, |&p| {
+                    look.was(p) != water || look.is(p) != stick
+                }),
         )?;
-        let fits = look
-            .before_of(stick)
-            .iter()
-            .all(|dry| !look.restless(dry) && flatter_below(look, dry, water).yes());
+        let fits = every(&look.before_of(stick), |dry| {
+            !look.restless(dry) && flatter_below(look, dry, water).yes()
+        });
         Some(fits)
     }))
 }

@@ -1,14 +1,8 @@
-//! Relativity: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: shorter, bent_space;
-    reads: shorter_along, bent_towards_it;
-}
+concept!(draws: shorter, bent_space; reads: shorter_along, bent_towards_it);
 
-fn shorter(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn shorter(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (hull, window, speed) = (s.colour(0), s.colour(1), s.colour(2));
     let long = 2 * s.between(3, 4);
     let tall = 3;
@@ -40,8 +34,7 @@ fn shorter(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn bent_space(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn bent_space(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (space, star) = (s.colour(0), s.colour(1));
     let deep = s.between(2, 4);
     let lines = s.between(2, 3);
@@ -56,8 +49,7 @@ fn bent_space(s: &mut Setting) -> Option<Pair> {
         }
     }
     let low = top + deep;
-    p.output
-        .fill((low - 3, middle - 1), (low - 1, middle + 1), star);
+    p.output.fill_box((low - 3, middle - 1), (3, 3), star);
     for (r, c) in [(low - 3, middle - 1), (low - 3, middle + 1)] {
         p.output.set(r, c, 0);
     }
@@ -83,19 +75,13 @@ fn pointed(part: &Part) -> bool {
     (tall == 5 && of(wide)) || (wide == 5 && of(tall))
 }
 
-fn shorter_along(look: &Look) -> bool {
-    let Some(speed) = look.one_fresh() else {
-        return false;
-    };
-    let [ship] = look.bodies_before() else {
-        return false;
-    };
+fn shorter_along(look: &Look) -> Option<bool> {
+    let speed = look.one_fresh()?;
+    let [ship] = exactly(look.bodies_before())?;
     let after = those(look.bodies_after().iter(), |b| {
         b.cells.iter().all(|&p| look.is(p) != speed)
     });
-    let [short] = after.as_slice() else {
-        return false;
-    };
+    let [short] = exactly(&after)?;
     let halved = (short.tall() == ship.tall()
         && 2 * short.wide() == ship.wide()
         && short.bounds[0] == ship.bounds[0])
@@ -112,13 +98,14 @@ fn shorter_along(look: &Look) -> bool {
             && p.wide() == ship.wide()
     });
     let streak = |p: &&Part| p.is_run() && p.len() >= 2;
-    halved
+    let fits = halved
         && look.after_of(speed).iter().all(streak)
         && pointed(ship)
         && pointed(short)
         && ship.len() >= 8
         && colours(&look.input, ship) == colours(&look.output, short)
-        && twin
+        && twin;
+    Some(fits)
 }
 
 fn bent_towards_it(look: &Look) -> Option<bool> {

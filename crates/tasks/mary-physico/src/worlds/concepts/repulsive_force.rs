@@ -1,14 +1,8 @@
-//! Repulsive force: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: like_poles, two_threads;
-    reads: driven_apart, threads_spread;
-}
+concept!(draws: like_poles, two_threads; reads: driven_apart, threads_spread);
 
-fn like_poles(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn like_poles(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (north, south) = (s.colour(0), s.colour(1));
     let half = if s.cols >= 16 { s.between(2, 3) } else { 2 };
     let tall = s.between(1, 2);
@@ -47,8 +41,7 @@ fn like_poles(s: &mut Setting) -> Option<Pair> {
     (mid + apart + 2 * half <= s.cols).then_some(p)
 }
 
-fn two_threads(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn two_threads(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (beam, thread, ball) = (s.colour(0), s.colour(1), s.colour(2));
     let top = s.between(0, 2);
     let long = s.between(5, s.rows - top - 4);
@@ -86,12 +79,9 @@ fn driven_apart(look: &Look) -> bool {
         })
 }
 
-fn threads_spread(look: &Look) -> bool {
-    let t = &look.touched;
-    let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
-        return false;
-    };
-    exists([(x, y), (y, x)], |(ball, thread)| {
+fn threads_spread(look: &Look) -> Option<bool> {
+    let [x, y] = *exactly(&look.touched)?;
+    Some(exists([(x, y), (y, x)], |(ball, thread)| {
         let all = look.moves_of(&[ball])?;
         let [a, b] = exactly(&all)?;
         let [l, r] = ordered([a, b], |m| m.from.bounds[1]);
@@ -110,9 +100,7 @@ fn threads_spread(look: &Look) -> bool {
             && hooks(&was) == hooks(&is)
             && hooks(&was).len() == 2
             && look.has_parts(thread, 2, 2)
-            && [l, r]
-                .iter()
-                .all(|m| m.from.touches(&was) && m.to.touches(&is));
+            && every(&[l, r], |m| m.from.touches(&was) && m.to.touches(&is));
         Some(fits)
-    })
+    }))
 }

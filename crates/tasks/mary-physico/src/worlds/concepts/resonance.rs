@@ -1,14 +1,8 @@
-//! Resonance: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: tuning_forks, same_pendulums;
-    reads: sounds_too, swings_too if single_bobs;
-}
+concept!(draws: tuning_forks, same_pendulums; reads: sounds_too, swings_too if single_bobs);
 
-fn tuning_forks(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn tuning_forks(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (table, fork, sound) = (s.colour(0), s.colour(1), s.colour(2));
     let ground = s.rows - 1;
     let many = s.cols / 4;
@@ -49,8 +43,7 @@ fn tuning_forks(s: &mut Setting) -> Option<Pair> {
     (many > twins + 1 && own <= s.rows - 6).then_some(p)
 }
 
-fn same_pendulums(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn same_pendulums(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (beam, thread, ball, driver) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     // A thread of the last one, swung out, still ends inside.
     let many = s.cols / 4;
@@ -152,10 +145,7 @@ fn swings_too(look: &Look) -> Option<bool> {
             && hung(look.before_of(thread))
             && hung(look.after_of(thread))
             && gone.iter().all(|p| p.0 - low <= 1)
-            && look
-                .before_of(ball)
-                .iter()
-                .all(|p| p.tall() == 2 && p.wide() == 1)
+            && every(&look.before_of(ball), |p| p.tall() == 2 && p.wide() == 1)
             && driver
             && others.iter().all(|p| p.bounds[0] != low);
         Some(fits)

@@ -1,14 +1,8 @@
-//! Rotation: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: quarter_turn, hand_of_a_clock;
-    reads: turned, turned_inside;
-}
+concept!(draws: quarter_turn, hand_of_a_clock; reads: turned, turned_inside);
 
-fn quarter_turn(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn quarter_turn(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let mut put = 0;
     for _ in 0..12 {
         let size = s.between(6, 9) as usize;
@@ -57,8 +51,7 @@ fn mirrored(form: &[Place]) -> bool {
     })
 }
 
-fn hand_of_a_clock(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn hand_of_a_clock(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (dial, hand, pin, dot) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let most = (s.rows.min(s.cols) - 1) / 2;
     let radius = s.between(4, most);

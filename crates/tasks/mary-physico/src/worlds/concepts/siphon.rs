@@ -1,11 +1,6 @@
-//! Siphon: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: from_high_to_low, over_the_wall;
-    reads: siphoned;
-}
+concept!(draws: from_high_to_low, over_the_wall; reads: siphoned);
 
 /// Liquid in a vessel's cells that are still free, from the floor up to so many cells.
 fn pour(g: &mut Grid, floor: i32, cols: (i32, i32), mut cells: i32, colour: u8) {
@@ -19,8 +14,7 @@ fn pour(g: &mut Grid, floor: i32, cols: (i32, i32), mut cells: i32, colour: u8) 
     }
 }
 
-fn from_high_to_low(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn from_high_to_low(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (glass, water, tube, stand) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let bottom = s.rows - 1;
     let wide = s.between(4, (s.cols - 4) / 2);
@@ -47,8 +41,7 @@ fn from_high_to_low(s: &mut Setting) -> Option<Pair> {
     (same && deep >= 2 && lower.0 > wide + 1).then_some(p)
 }
 
-fn over_the_wall(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn over_the_wall(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (glass, water, tube) = (s.colour(0), s.colour(1), s.colour(2));
     let floor = s.rows - 1;
     let mid = s.cols / 2 + s.between(-1, 0);
@@ -99,10 +92,7 @@ fn siphoned(look: &Look) -> Option<bool> {
         let middle = (l + r) / 2;
         let side = |cells: &[Place]| -> Option<i32> {
             let first = cells.first().map(|p| (p.1 > middle) as i32)?;
-            cells
-                .iter()
-                .all(|p| (p.1 > middle) as i32 == first)
-                .then_some(first)
+            every(cells, |p| (p.1 > middle) as i32 == first).then_some(first)
         };
         let (a, b) = (side(&gone)?, side(&came)?);
         let fits = a != b

@@ -1,11 +1,6 @@
-//! Splashing: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: crown, stone;
-    reads: splashed;
-}
+concept!(draws: crown, stone; reads: splashed);
 
 /// Places of droplets thrown up on both sides of a column, nearest first.
 fn spray(surface: i32, mid: i32) -> Vec<Place> {
@@ -24,8 +19,7 @@ fn spray(surface: i32, mid: i32) -> Vec<Place> {
     .collect()
 }
 
-fn crown(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn crown(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let water = s.colour(0);
     let surface = s.rows - s.between(4, 5);
     let mid = s.between(5, s.cols - 6);
@@ -61,8 +55,7 @@ fn crown(s: &mut Setting) -> Option<Pair> {
     (p.input.count(water) == p.output.count(water) && surface - top > 5).then_some(p)
 }
 
-fn stone(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn stone(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (water, rock) = (s.colour(0), s.colour(1));
     let surface = s.rows - s.between(5, 6);
     let mid = s.between(5, s.cols - 6);
@@ -70,11 +63,9 @@ fn stone(s: &mut Setting) -> Option<Pair> {
     let (tall, wide) = (s.between(1, 3), s.between(2, 3));
     let top = s.between(0, 1);
     let left = mid - wide / 2;
-    p.input
-        .fill((top, left), (top + tall - 1, left + wide - 1), rock);
+    p.input.fill_box((top, left), (tall, wide), rock);
     let under = surface + s.between(1, 2);
-    p.output
-        .fill((under, left), (under + tall - 1, left + wide - 1), rock);
+    p.output.fill_box((under, left), (tall, wide), rock);
     p.output
         .fill((surface, left), (under - 1, left + wide - 1), water);
     let flying = (tall * wide) as usize;
@@ -86,37 +77,25 @@ fn stone(s: &mut Setting) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn splashed(look: &Look) -> bool {
-    look.touched.iter().any(|&water| {
-        if !look.kept(water, 20) {
-            return false;
-        }
-        let Some(top) = surface(look, water) else {
-            return false;
-        };
+    exists(&look.touched, |&water| {
+        given(look.kept(water, 20))?;
+        let top = surface(look, water)?;
         let up = those(look.output.places_of(water), |p| p.0 < top);
         // What fell: a body that is under water now, or a drop of the liquid itself.
         let body = look.touched.iter().find(|c| **c != water);
         let struck: Vec<Place> = match body {
             Some(&c) => {
-                let fell = look
-                    .moves_of(&[c])
-                    .is_some_and(|m| m.len() == 1 && m.iter().all(|m| m.by.0 > 0 && m.by.1 == 0));
-                if !fell {
-                    return false;
-                }
+                let by = look.one_move(c)?.by;
+                given(by.0 > 0 && by.1 == 0)?;
                 look.output.places_of(c)
             }
             None => look.gone(water),
         };
         // Before it struck, nothing of the liquid was above but the drop.
         let above = those(look.input.places_of(water), |p| p.0 < top);
-        if above.is_empty() != body.is_some() || !connected(&above) {
-            return false;
-        }
+        given(above.is_empty() == body.is_some() && connected(&above))?;
         let pit: Vec<Place> = struck.iter().copied().filter(|p| p.0 >= top).collect();
-        let Some([_, l, _, r]) = bounds(&pit) else {
-            return false;
-        };
+        let [_, l, _, r] = bounds(&pit)?;
         let m = (l + r) / 2;
         let clumped = up.iter().any(|&(r, c)| {
             [(r, c + 1), (r + 1, c), (r + 1, c + 1)]
@@ -124,14 +103,13 @@ fn splashed(look: &Look) -> bool {
                 .all(|p| p.0 < top && look.is(*p) == water)
         });
         let sides = |ok: &dyn Fn(i32) -> bool| up.iter().any(|p| ok(p.1));
-        up.len() >= 2
+        let fits = up.len() >= 2
             && !clumped
             && r - l < 5
-            && up
-                .iter()
-                .all(|p| p.1 <= l.min(m - 1) || p.1 >= r.max(m + 1))
+            && every(&up, |p| p.1 <= l.min(m - 1) || p.1 >= r.max(m + 1))
             && sides(&|c| c < m)
             && sides(&|c| c > m)
-            && up.iter().all(|&p| look.was(p) != water || body.is_none())
+            && up.iter().all(|&p| look.was(p) != water || body.is_none());
+        Some(fits)
     })
 }

@@ -1,14 +1,8 @@
-//! Squeeze: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: soft_body, tube;
-    reads: squeezed, pressed_out;
-}
+concept!(draws: soft_body, tube; reads: squeezed, pressed_out);
 
-fn soft_body(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn soft_body(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (jaw, body) = (s.colour(0), s.colour(1));
     let (wide, tall, thin, long) = s.choose(&[
         (6, 2, 2, 6),
@@ -36,8 +30,7 @@ fn soft_body(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn tube(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn tube(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (skin, paste, jaw) = (s.colour(0), s.colour(1), s.colour(2));
     let long = s.between(5, 6);
     let pinch = s.between(1, ((s.cols - long - 2) / 2).min(3));

@@ -1,14 +1,8 @@
-//! Surface tension: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: round_drop, water_strider;
-    reads: rounded, dented;
-}
+concept!(draws: round_drop, water_strider; reads: rounded, dented);
 
-fn round_drop(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn round_drop(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let water = s.colour(0);
     let middles: &[Place] = if s.cols >= 15 {
         &[(0, -4), (0, 4)]
@@ -45,12 +39,8 @@ fn round_drop(s: &mut Setting) -> Option<Pair> {
                 }
             }
         }
-        given(
-            !(middles.len() == 2
-                && patch
-                    .iter()
-                    .any(|q| (q.1 - s.cols / 2).signum() == -dc.signum())),
-        )?;
+        let back = |q: &Place| (q.1 - s.cols / 2).signum() == -dc.signum();
+        given(middles.len() != 2 || !patch.iter().any(back))?;
         let colour = if i == 0 { water } else { s.colour(1) };
         given(p.input.clear(&patch) && p.output.clear(&drop))?;
         p.input.paint(patch, colour);
@@ -59,8 +49,7 @@ fn round_drop(s: &mut Setting) -> Option<Pair> {
     (p.changed() >= 10).then_some(p)
 }
 
-fn water_strider(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn water_strider(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (water, insect, skin) = (s.colour(0), s.colour(1), s.colour(2));
     let surface = s.rows - s.between(5, 6);
     p.both(|g| {
@@ -119,19 +108,12 @@ fn dented(look: &Look) -> bool {
     exists(&look.touched, |&insect| {
         let one = look.one_move(insect)?;
         let [_, _, foot, _] = one.to.bounds;
-        let feet: Vec<i32> = one
-            .to
-            .cells
-            .iter()
-            .filter(|p| p.0 == foot)
-            .map(|p| p.1)
-            .collect();
+        let feet = in_row(&one.to.cells, foot);
         let fits = one.by.1 == 0
             && one.by.0 > 0
-            && look
-                .touched
-                .iter()
-                .any(|&skin| skin != insect && dents_under(look, skin, &feet));
+            && exists(&look.touched, |&skin| {
+                skin != insect && dents_under(look, skin, &feet)
+            });
         Some(fits)
     })
 }
@@ -154,7 +136,5 @@ fn dents_under(look: &Look, skin: u8, feet: &[i32]) -> bool {
     was.iter().all(|r| *r == level)
         && is.windows(2).all(|w| (w[1] - w[0]).abs() <= 1)
         && (0..).zip(&is).all(|(c, r)| (*r > level) == bent(c))
-        && feet
-            .iter()
-            .all(|&f| is.get(f as usize) == Some(&(level + 2)))
+        && every(feet, |&f| is.get(f as usize) == Some(&(level + 2)))
 }

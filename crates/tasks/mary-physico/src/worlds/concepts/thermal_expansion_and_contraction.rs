@@ -1,14 +1,8 @@
-//! Thermal expansion and contraction: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: rods, thermometers;
-    reads: longer_and_shorter;
-}
+concept!(draws: rods, thermometers; reads: longer_and_shorter);
 
-fn rods(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn rods(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (rod, fire, ice, wall) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let by = s.between(2, 4);
     let long = s.between(by + 3, s.cols - by - 2);
@@ -27,8 +21,7 @@ fn rods(s: &mut Setting) -> Option<Pair> {
     (second + 4 < s.rows && first + 4 < second).then_some(p)
 }
 
-fn thermometers(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn thermometers(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (glass, liquid, fire, ice) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let floor = s.rows - s.between(4, 5);
     let top = s.between(0, 1);

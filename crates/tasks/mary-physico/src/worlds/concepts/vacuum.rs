@@ -1,14 +1,8 @@
-//! Vacuum: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: evacuated_box, bell_jar;
-    reads: emptied, pumped_out;
-}
+concept!(draws: evacuated_box, bell_jar; reads: emptied, pumped_out);
 
-fn evacuated_box(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn evacuated_box(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (wall, gas) = (s.colour(0), s.colour(1));
     let (tall, wide) = (s.between(6, s.rows - 3), s.between(6, s.cols - 3));
     let (top, left) = s.place((1, s.rows - tall - 1), (1, s.cols - wide - 1));
@@ -28,8 +22,7 @@ fn evacuated_box(s: &mut Setting) -> Option<Pair> {
     (within >= 6 && p.output.count(gas) >= 6).then_some(p)
 }
 
-fn bell_jar(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn bell_jar(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (glass, gas, skin) = (s.colour(0), s.colour(1), s.colour(2));
     let (tall, wide) = (s.between(9, s.rows - 1), s.between(9, s.cols - 1));
     let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));

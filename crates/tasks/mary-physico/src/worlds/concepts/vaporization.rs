@@ -1,11 +1,6 @@
-//! Vaporization: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: boiling_pot, drying_puddle;
-    reads: vaporized;
-}
+concept!(draws: boiling_pot, drying_puddle; reads: vaporized);
 
 /// Vapour: so many single cells in a box, no two side by side.
 fn vapour(s: &mut Setting, g: &mut Grid, from: Place, to: Place, cells: usize, colour: u8) -> bool {
@@ -19,8 +14,7 @@ fn vapour(s: &mut Setting, g: &mut Grid, from: Place, to: Place, cells: usize, c
     enough
 }
 
-fn boiling_pot(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn boiling_pot(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (pot, water, steam, fire) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let wide = s.between(5, s.cols - 4);
     let left = s.between(1, s.cols - wide - 3);
@@ -51,8 +45,7 @@ fn boiling_pot(s: &mut Setting) -> Option<Pair> {
     .then_some(p)
 }
 
-fn drying_puddle(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn drying_puddle(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (table, water, steam, light) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let floor = s.rows - s.between(1, 2);
     let mid = s.cols / 2;

@@ -1,5 +1,3 @@
-//! Vortex: how it is drawn and recognised.
-
 use super::*;
 
 concept! {
@@ -7,8 +5,7 @@ concept! {
     reads: spiralled, wound_up, bent_round, carried_round;
 }
 
-fn spiral(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn spiral(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (drain, stream) = (s.colour(0), s.colour(1));
     let (mr, mc) = (s.rows / 2 + s.between(-1, 0), s.cols / 2 + s.between(-1, 0));
     // A square spiral outwards, its arms two cells apart.
@@ -49,8 +46,7 @@ fn square_walk(radius: i32) -> Vec<Place> {
     walk
 }
 
-fn wound_arms(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn wound_arms(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (eye, one, two) = (s.colour(0), s.colour(1), s.colour(2));
     let radius = s.between(4, (s.rows.min(s.cols) - 1) / 2);
     let centre = s.place((radius, s.rows - 1 - radius), (radius, s.cols - 1 - radius));
@@ -77,8 +73,7 @@ fn wound_arms(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn pinwheel(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn pinwheel(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (hub, arm) = (s.colour(0), s.colour(1));
     let most = (s.rows.min(s.cols) - 1) / 2;
     let long = s.between(3, most);
@@ -100,8 +95,7 @@ fn pinwheel(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn dragged_rings(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn dragged_rings(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (hub, water) = (s.colour(0), s.colour(1));
     let most = (s.rows.min(s.cols) - 1) / 2;
     let rings = if most >= 6 { s.between(2, 3) } else { 2 };
@@ -134,13 +128,9 @@ fn dragged_rings(s: &mut Setting) -> Option<Pair> {
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn spiralled(look: &Look) -> bool {
-    let Some(stream) = look.one_added() else {
-        return false;
-    };
-    if look.had(stream) < 2 {
-        return false;
-    }
+fn spiralled(look: &Look) -> Option<bool> {
+    let stream = look.one_added()?;
+    given(look.had(stream) >= 2)?;
     let cells = look.output.places_of(stream);
     let links = |p: &Place| -> Vec<Place> {
         around(false)
@@ -149,9 +139,7 @@ fn spiralled(look: &Look) -> bool {
             .collect()
     };
     let tips = those(cells.iter().copied(), |p| links(p).len() == 1);
-    let [start, _] = *tips.as_slice() else {
-        return false;
-    };
+    let [start, _] = *exactly(&tips)?;
     let (mut at, mut before) = (start, start);
     let (mut walked, mut way, mut turns) = (1, None, Vec::new());
     while let Some(next) = links(&at).into_iter().find(|q| *q != before) {
@@ -165,45 +153,34 @@ fn spiralled(look: &Look) -> bool {
         before = at;
         at = next;
         walked += 1;
-        if walked > cells.len() {
-            return false;
-        }
+        given(walked <= cells.len())?;
     }
-    walked == cells.len() && turns.len() >= 4 && turns.iter().all(|t| Some(t) == turns.first())
+    let one_way = turns.iter().all(|t| Some(t) == turns.first());
+    Some(walked == cells.len() && turns.len() >= 4 && one_way)
 }
 
-fn wound_up(look: &Look) -> bool {
-    let [one, two] = *look.touched.as_slice() else {
-        return false;
-    };
-    let before = [look.before_of(one), look.before_of(two)];
-    let ([a], [b]) = (before[0].as_slice(), before[1].as_slice()) else {
-        return false;
-    };
-    if !a.is_run() || !b.is_run() || a.len() != b.len() || a.len() < 3 {
-        return false;
-    }
+fn wound_up(look: &Look) -> Option<bool> {
+    let [one, two] = *exactly(&look.touched)?;
+    let (ones, twos) = (look.before_of(one), look.before_of(two));
+    let ([a], [b]) = (exactly(&ones)?, exactly(&twos)?);
+    given(a.is_run() && b.is_run() && a.len() == b.len() && a.len() >= 3)?;
     let (m, n) = (a.middle(), b.middle());
     let (y, x) = ((m.0 + n.0) / 4, (m.1 + n.1) / 4);
     let opposite = (m.0 + n.0) % 4 == 0 && (m.1 + n.1) % 4 == 0 && look.stays((y, x));
     let arms = look.output.places_of(one);
     let twin = |p: &Place| look.is((2 * y - p.0, 2 * x - p.1)) == two;
-    let ring = |k: i32| {
-        arms.iter()
-            .any(|p| (p.0 - y).abs().max((p.1 - x).abs()) == k)
-    };
+    let ring = |k: i32| exists(&arms, |p| (p.0 - y).abs().max((p.1 - x).abs()) == k);
     let long = a.len() as i32;
     // Wound at least half round: the arm has cells on the far side of the point.
     let start = (m.0 - 2 * y, m.1 - 2 * x);
-    let beyond = arms
-        .iter()
-        .any(|p| (p.0 - y) * start.0 + (p.1 - x) * start.1 < 0);
-    opposite
+    let beyond = exists(&arms, |p| (p.0 - y) * start.0 + (p.1 - x) * start.1 < 0);
+    let fits = opposite
         && look.has(one) == look.has(two)
         && look.has(one) > a.len()
         && arms.iter().all(twin)
         && (1..=long).all(ring)
-        && beyond
+        && beyond;
+    Some(fits)
 }
 
 fn bent_round(look: &Look) -> Option<bool> {
@@ -264,9 +241,7 @@ fn carried_round(look: &Look) -> Option<bool> {
                 .filter_map(|k| Some((gap(&look.input, k)?, gap(&look.output, k)?)))
                 .collect();
             let turns: Vec<usize> = rings.iter().map(|(a, b)| (b + 4 - a) % 4).collect();
-            let start = rings
-                .iter()
-                .all(|r| Some(r.0) == rings.first().map(|f| f.0));
+            let start = every(&rings, |r| Some(r.0) == rings.first().map(|f| f.0));
             let n = turns.len();
             let further = |way: usize| {
                 turns

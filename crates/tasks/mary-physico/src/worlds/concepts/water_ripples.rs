@@ -1,14 +1,8 @@
-//! Water ripples: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: dropped_stone, growing_ring;
-    reads: rippled, ringed_again;
-}
+concept!(draws: dropped_stone, growing_ring; reads: rippled, ringed_again);
 
-fn dropped_stone(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn dropped_stone(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (pebble, water) = (s.colour(0), s.colour(1));
     let at = s.place((3, s.rows - 4), (3, s.cols - 4));
     let square = s.coin();
@@ -25,8 +19,7 @@ fn dropped_stone(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn growing_ring(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn growing_ring(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (pebble, water) = (s.colour(0), s.colour(1));
     let by = 2;
     let mut put: Vec<Place> = Vec::new();

@@ -1,5 +1,3 @@
-//! Wave: how it is drawn and recognised.
-
 use super::*;
 
 concept! {
@@ -7,8 +5,7 @@ concept! {
     reads: shaken, hump_ran, repeated, hilly;
 }
 
-fn shaken_rope(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn shaken_rope(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (rope, hand) = (s.colour(0), s.colour(1));
     let high = s.between(2, 3);
     let middle = s.between(high + 1, s.rows - high - 2);
@@ -23,8 +20,7 @@ fn shaken_rope(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn running_pulse(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn running_pulse(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (rope, post) = (s.colour(0), s.colour(1));
     let hump: Vec<i32> = s
         .choose(&[
@@ -53,8 +49,7 @@ fn tent(at: i32, high: i32) -> i32 {
     k.min(2 * high - k)
 }
 
-fn carried_on(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn carried_on(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let rope = s.colour(0);
     let high = s.between(2, 3);
     let lines = s.between(1, if s.rows > 2 * high + 4 { 2 } else { 1 });
@@ -75,8 +70,7 @@ fn carried_on(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn hills_and_valleys(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn hills_and_valleys(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let pillar = s.colour(0);
     let swing = s.between(2, 4);
     let mean = s.between(swing + 2, s.rows - swing - 1);
@@ -137,21 +131,15 @@ fn shaken(look: &Look) -> bool {
 fn hump_ran(look: &Look) -> Option<bool> {
     let [rope] = *exactly(&look.touched)?;
     Some(look.lying_or_upright(|look| {
-        let (Some((l, was)), Some((m, is))) =
-            (profile(&look.input, rope), profile(&look.output, rope))
-        else {
-            return false;
-        };
+        let (l, was) = profile(&look.input, rope)?;
+        let (m, is) = profile(&look.output, rope)?;
         let ((a, before), (b, after)) = (heights(&was), heights(&is));
         let (p, q) = (humps(&before), humps(&after));
-        match (p.as_slice(), q.as_slice()) {
-            ([(from, x)], [(to, y)]) => {
-                // At the far end the hump may already run into what holds the line.
-                let same = x == y || (x.starts_with(y) && x.len() == y.len() + 1);
-                l == m && was.len() == is.len() && a == b && from != to && same && x.len() >= 3
-            }
-            _ => false,
-        }
+        let ([(from, x)], [(to, y)]) = (exactly(&p)?, exactly(&q)?);
+        // At the far end the hump may already run into what holds the line.
+        let same = x == y || (x.starts_with(y) && x.len() == y.len() + 1);
+        let whole = l == m && was.len() == is.len() && a == b;
+        Some(whole && from != to && same && x.len() >= 3)
     }))
 }
 
@@ -214,10 +202,7 @@ fn hilly(look: &Look) -> Option<bool> {
         && mean >= 2
         && up >= 2
         && down >= 1
-        && look
-            .changed
-            .iter()
-            .all(|p| look.was((bottom, p.1)) == pillar)
+        && every(&look.changed, |p| look.was((bottom, p.1)) == pillar)
         && look.has(pillar) as i32 == is.iter().sum::<i32>() + loose(look, pillar)
         && is.windows(2).all(|w| (w[0] - w[1]).abs() <= 4);
     Some(fits)

@@ -1,5 +1,3 @@
-//! Wave interference: how it is drawn and recognised.
-
 use std::collections::BTreeSet;
 
 use super::*;
@@ -9,8 +7,7 @@ concept! {
     reads: rings_crossed, humps_met, added_at_crossings, where_both_are;
 }
 
-fn two_sources(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn two_sources(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (one, two, both) = (s.colour(0), s.colour(1), s.colour(2));
     let (lower, apart) = (s.between(2, 4), s.between(3, 5));
     let row = s.between(3, s.rows - lower - 4);
@@ -45,8 +42,7 @@ fn two_sources(s: &mut Setting) -> Option<Pair> {
     (p.output.count(both) >= 2 * radii.len()).then_some(p)
 }
 
-fn meeting_pulses(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn meeting_pulses(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let rope = s.colour(0);
     let form = [0, 1, 2, 1, 0];
     let sum_up = s.coin();
@@ -83,8 +79,7 @@ fn meeting_pulses(s: &mut Setting) -> Option<Pair> {
     (middle + 3 < s.rows).then_some(p)
 }
 
-fn crossing_trains(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn crossing_trains(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (one, two, strong) = (s.colour(0), s.colour(1), s.colour(2));
     let (dr, dc) = (s.between(2, 4), s.between(2, 4));
     let (r0, c0) = (s.between(0, dr - 1), s.between(0, dc - 1));
@@ -110,8 +105,7 @@ fn crossing_trains(s: &mut Setting) -> Option<Pair> {
     (rows.len() >= 2 && cols.len() >= 2).then_some(p)
 }
 
-fn beats(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn beats(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (one, two, sum) = (s.colour(0), s.colour(1), s.colour(2));
     let (a, b) = (s.between(1, 3), s.between(2, 4));
     given(a != b)?;
@@ -173,20 +167,13 @@ fn humps_met(look: &Look) -> bool {
 }
 
 fn met_along_a_row(look: &Look) -> bool {
-    look.touched.iter().any(|&rope| {
-        if look.had(rope) < 10 {
-            return false;
-        }
-        let (Some((l, was)), Some((m, is))) =
-            (profile(&look.input, rope), profile(&look.output, rope))
-        else {
-            return false;
-        };
+    exists(&look.touched, |&rope| {
+        given(look.had(rope) >= 10)?;
+        let (l, was) = profile(&look.input, rope)?;
+        let (m, is) = profile(&look.output, rope)?;
         let ((a, before), (b, after)) = (heights(&was), heights(&is));
         let (p, q) = (humps(&before), humps(&after));
-        let [(_, one), (_, two)] = p.as_slice() else {
-            return false;
-        };
+        let [(_, one), (_, two)] = exactly(&p)?;
         let peak = |h: &[i32]| h.iter().copied().max_by_key(|x| x.abs()).unwrap_or(0);
         let sum = peak(one) + peak(two);
         let added = match q.as_slice() {
@@ -199,11 +186,8 @@ fn met_along_a_row(look: &Look) -> bool {
             let along = look.moves_of(&[**c]);
             **c == rope || along.is_some_and(|all| all.iter().all(|m| m.by.0 == 0))
         };
-        l == m
-            && a == b
-            && one.len() == two.len()
-            && added
-            && look.touched.iter().all(|c| marks(&c))
+        let along = look.touched.iter().all(|c| marks(&c));
+        Some(l == m && a == b && one.len() == two.len() && added && along)
     })
 }
 
@@ -216,12 +200,8 @@ fn added_at_crossings(look: &Look) -> bool {
         let steps: Vec<i32> = all.windows(2).map(|w| w[1] - w[0]).collect();
         all.len() >= 2 && steps.iter().all(|s| *s >= 2 && Some(s) == steps.first())
     };
-    let whole_rows = rows
-        .iter()
-        .all(|&r| (0..look.cols()).all(|c| look.was((r, c)) != 0));
-    let whole_cols = cols
-        .iter()
-        .all(|&c| (0..look.rows()).all(|r| look.was((r, c)) != 0));
+    let whole_rows = every(&rows, |&r| (0..look.cols()).all(|c| look.was((r, c)) != 0));
+    let whole_cols = every(&cols, |&c| (0..look.rows()).all(|r| look.was((r, c)) != 0));
     lattice && apart(&rows) && apart(&cols) && whole_rows && whole_cols
 }
 

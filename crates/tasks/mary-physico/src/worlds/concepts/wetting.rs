@@ -1,14 +1,8 @@
-//! Wetting: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: soaking, spreading;
-    reads: soaked, became_a_film;
-}
+concept!(draws: soaking, spreading; reads: soaked, became_a_film);
 
-fn soaking(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn soaking(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (cloth, water, wet, basin) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let (ground, right) = (s.rows - 1, s.cols - 1);
     let surface = ground - s.between(2, 3);
@@ -38,8 +32,7 @@ fn soaking(s: &mut Setting) -> Option<Pair> {
     (2 + many * (wide + 2) - 2 < right && surface - 4 > 1).then_some(p)
 }
 
-fn spreading(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
+fn spreading(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (plate, water, wax) = (s.colour(0), s.colour(1), s.colour(2));
     let floor = s.rows - s.between(1, 3);
     let mid = s.cols / 2;
@@ -69,30 +62,24 @@ fn spreading(s: &mut Setting) -> Option<Pair> {
     // A film: one row as far as it goes, a second in its middle.
     let wide = (ball.len() as i32).min(mid);
     let left = (one - wide / 2).clamp(0, mid - wide);
-    p.output
-        .fill((floor - 1, left), (floor - 1, left + wide - 1), water);
+    p.output.fill_box((floor - 1, left), (1, wide), water);
     let over = ball.len() as i32 - wide;
     if over > 0 {
         let from = left + (wide - over) / 2;
-        p.output
-            .fill((floor - 2, from), (floor - 2, from + over - 1), water);
+        p.output.fill_box((floor - 2, from), (1, over), water);
     }
     (p.input.count(water) == p.output.count(water)).then_some(p)
 }
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn soaked(look: &Look) -> bool {
-    let (Some(wet), true, 2) = (look.one_fresh(), look.only_recoloured, look.touched.len()) else {
-        return false;
-    };
-    let cloth = look.touched.iter().find(|c| **c != wet).copied();
-    let Some(cloth) = cloth else { return false };
-    if look.has(cloth) == 0 || look.changed.len() < 4 {
-        return false;
-    }
+fn soaked(look: &Look) -> Option<bool> {
+    let wet = look.one_fresh()?;
+    given(look.only_recoloured && look.touched.len() == 2)?;
+    let &cloth = look.touched.iter().find(|c| **c != wet)?;
+    given(look.has(cloth) > 0 && look.changed.len() >= 4)?;
     let near = look.still_beside(&look.changed);
-    near.iter().filter(|c| **c != cloth).any(|&water| {
+    Some(near.iter().filter(|c| **c != cloth).any(|&water| {
         let sources = look.input.places_of(water);
         let front = look.changed.first().map_or(0, |p| p.0);
         // Whether each part touches the liquid, and whether it is as wet as it should be.
@@ -110,7 +97,7 @@ fn soaked(look: &Look) -> bool {
         both.iter().all(|(_, fits)| *fits)
             && both.iter().any(|(touches, _)| *touches)
             && both.iter().any(|(touches, _)| !touches)
-    })
+    }))
 }
 
 fn became_a_film(look: &Look) -> Option<bool> {

@@ -1,11 +1,6 @@
-//! Zoom in: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: larger, framed_part;
-    reads: enlarged, only_the_framed;
-}
+concept!(draws: larger, framed_part; reads: enlarged, only_the_framed);
 
 // Recognised by the cells alone, without the code that draws it.
 

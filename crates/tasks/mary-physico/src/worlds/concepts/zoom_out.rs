@@ -1,26 +1,13 @@
-//! Zoom out: how it is drawn and recognised.
-
 use super::*;
 
-concept! {
-    draws: smaller, wider_view;
-    reads: reduced, framed_now;
+concept!(draws: smaller, wider_view; reads: reduced, framed_now);
+
+fn smaller(s: &mut Setting, p: Pair) -> Option<Pair> {
+    larger(s, p).map(Pair::reversed)
 }
 
-fn smaller(s: &mut Setting) -> Option<Pair> {
-    let p = larger(s)?;
-    Some(Pair {
-        input: p.output,
-        output: p.input,
-    })
-}
-
-fn wider_view(s: &mut Setting) -> Option<Pair> {
-    let p = framed_part(s)?;
-    Some(Pair {
-        input: p.output,
-        output: p.input,
-    })
+fn wider_view(s: &mut Setting, p: Pair) -> Option<Pair> {
+    framed_part(s, p).map(Pair::reversed)
 }
 
 // Recognised by the cells alone, without the code that draws it.

@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 
 pub(crate) use super::part::Part;
 use super::part::hanging_together;
+use super::shared::{exactly, those};
 use crate::grid::{Grid, Pair, Place, around};
 
 /// The answer to a question about a pair. A question that takes the pair apart step by step with `?` may
@@ -208,40 +209,28 @@ impl Look {
 
     /// The only colour that is new, if there is one and only one.
     pub(crate) fn one_fresh(&self) -> Option<u8> {
-        match self.fresh.as_slice() {
-            [c] => Some(*c),
-            _ => None,
-        }
+        exactly(&self.fresh).map(|[c]| *c)
     }
 
     /// The only colour that is gone, if there is one and only one.
     pub(crate) fn one_lost(&self) -> Option<u8> {
-        match self.lost.as_slice() {
-            [c] => Some(*c),
-            _ => None,
-        }
+        exactly(&self.lost).map(|[c]| *c)
     }
 
     /// The only colour of all that was added, where nothing else changed.
     pub(crate) fn one_added(&self) -> Option<u8> {
-        match self.touched.as_slice() {
-            [c] if self.only_added => Some(*c),
-            _ => None,
-        }
+        let [colour] = exactly(&self.touched)?;
+        self.only_added.then_some(*colour)
     }
 
     /// The cells that have this colour now and had another.
     pub(crate) fn came(&self, colour: u8) -> Vec<Place> {
-        let mut cells = self.changed.clone();
-        cells.retain(|&p| self.is(p) == colour);
-        cells
+        those(self.changed.iter().copied(), |&p| self.is(p) == colour)
     }
 
     /// The cells that had this colour and have another now.
     pub(crate) fn gone(&self, colour: u8) -> Vec<Place> {
-        let mut cells = self.changed.clone();
-        cells.retain(|&p| self.was(p) == colour);
-        cells
+        those(self.changed.iter().copied(), |&p| self.was(p) == colour)
     }
 
     fn both_parts(&self) -> &[Vec<Part>; 2] {
@@ -336,11 +325,7 @@ impl Look {
 
     /// The parts that changed, each with what it became; `None` if not all simply went elsewhere.
     pub(crate) fn moves(&self) -> Option<Vec<Move<'_>>> {
-        if self.same_counts {
-            self.moves_but(&[])
-        } else {
-            None
-        }
+        self.same_counts.then(|| self.moves_but(&[]))?
     }
 
     /// How the colours that take part in the change did so.
@@ -367,21 +352,13 @@ impl Look {
 
     /// The move of the only part of this colour that changed.
     pub(crate) fn one_move(&self, colour: u8) -> Option<Move<'_>> {
-        match self.moves_of(&[colour])?.as_slice() {
-            [one] => Some(*one),
-            _ => None,
-        }
+        exactly(&self.moves_of(&[colour])?).map(|[one]| *one)
     }
 
     /// The only part of this colour, before and after.
     pub(crate) fn one_part(&self, colour: u8) -> Option<(&Part, &Part)> {
-        match (
-            self.before_of(colour).as_slice(),
-            self.after_of(colour).as_slice(),
-        ) {
-            ([before], [after]) => Some((before, after)),
-            _ => None,
-        }
+        let (before, after) = (self.before_of(colour), self.after_of(colour));
+        Some((exactly::<_, 1>(&before)?[0], exactly::<_, 1>(&after)?[0]))
     }
 
     /// What changed, as connected parts of one colour in the output; black cells left out.

@@ -1,5 +1,6 @@
 //! Connected cells: parts of one colour, and bodies of any colours.
 
+use super::shared::every;
 use crate::grid::{Grid, Place, around};
 
 /// Connected cells of one colour, sides or corners touching.
@@ -50,10 +51,7 @@ impl Part {
         self.tall() > 2
             && self.wide() > 2
             && self.len() as i32 == 2 * (self.tall() + self.wide()) - 4
-            && self
-                .cells
-                .iter()
-                .all(|&(y, x)| y == t || y == b || x == l || x == r)
+            && every(&self.cells, |&(y, x)| y == t || y == b || x == l || x == r)
     }
 
     pub(crate) fn has(&self, place: Place) -> bool {

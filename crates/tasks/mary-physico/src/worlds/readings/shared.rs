@@ -14,6 +14,13 @@ pub(crate) fn exists<T, A: Answer>(
     all.into_iter().any(|one| asked(one).yes())
 }
 
+pub(crate) fn every<T, A: Answer>(
+    all: impl IntoIterator<Item = T>,
+    mut asked: impl FnMut(T) -> A,
+) -> bool {
+    all.into_iter().all(|one| asked(one).yes())
+}
+
 /// Those of several that are wanted.
 pub(crate) fn those<T>(all: impl IntoIterator<Item = T>, wanted: impl FnMut(&T) -> bool) -> Vec<T> {
     all.into_iter().filter(wanted).collect()
@@ -42,11 +49,7 @@ pub(crate) fn halves(
     colour: (&dyn Fn(Place) -> u8, &dyn Fn(Place) -> u8),
 ) -> Option<i32> {
     let [a, b] = parts;
-    let (l, r) = if a.bounds[1] < b.bounds[1] {
-        (a, b)
-    } else {
-        (b, a)
-    };
+    let [l, r] = ordered([a, b], |p| p.bounds[1]);
     let apart = whole.bounds[1] - l.bounds[1];
     let fits = whole.is_box()
         && l.is_box()
@@ -134,16 +137,27 @@ pub(crate) fn view(wide: &Grid, near: &Grid, frame: u8) -> bool {
     let ring = 2 * (b - t + r - l) as usize;
     doubled
         && wide.count(frame) == ring
-        && near
-            .places_where(|c| c != 0)
-            .iter()
-            .all(|&(y, x)| y >= nt && y <= nb && x >= nl && x <= nr)
+        && every(&near.places_where(|c| c != 0), |&(y, x)| {
+            y >= nt && y <= nb && x >= nl && x <= nr
+        })
         && (t + 1..b).all(|y| {
             (l + 1..r).all(|x| {
                 let (py, px) = (nt + 1 + 2 * (y - t - 1), nl + 1 + 2 * (x - l - 1));
                 (0..4).all(|i| near.at(py + i / 2, px + i % 2) == wide.at(y, x))
             })
         })
+}
+
+/// The columns in which cells of this row lie.
+pub(crate) fn in_row(cells: &[Place], row: i32) -> Vec<i32> {
+    let here = cells.iter().filter(|p| p.0 == row);
+    here.map(|p| p.1).collect()
+}
+
+/// The rows in which cells of this column lie.
+pub(crate) fn in_column(cells: &[Place], col: i32) -> Vec<i32> {
+    let here = cells.iter().filter(|p| p.1 == col);
+    here.map(|p| p.0).collect()
 }
 
 /// Splits the colours that changed into one and the others, in every way.
@@ -165,14 +179,6 @@ pub(crate) fn beside(part: &Part, over: bool, colour: impl Fn(Place) -> bool) ->
 pub(crate) fn surface(look: &Look, liquid: u8) -> Option<i32> {
     let full = |r: i32| (0..look.cols()).all(|c| look.was((r, c)) == liquid);
     (0..look.rows() - 1).find(|&r| full(r) && full(r + 1))
-}
-
-/// The only part of a colour that went elsewhere.
-pub(crate) fn single(look: &Look, colour: u8) -> Option<(&Part, &Part, Place)> {
-    match look.moves_of(&[colour])?.as_slice() {
-        [m] => Some((m.from, m.to, m.by)),
-        _ => None,
-    }
 }
 
 pub(crate) fn sizes(bodies: &[Part]) -> Vec<usize> {
