@@ -19,7 +19,7 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-BUDGET = 191_000  # product lines
+BUDGET = 190_000  # product lines
 FILE, FUNCTION = 600, 100
 MISLEADING = ["Kind", "Source", "Shown", "Wanted", "Asked", "Found", "Trouble", "Seen"]
 REASON = re.compile(r"//.*\b(because|since|so that|otherwise|instead of|rather than|why|would)\b", re.I)
@@ -249,8 +249,16 @@ def main():
             print(f"\n{len(group)} files")
             for path in sorted(group):
                 print(f"    {path}")
-    if given.check and code.lines() > BUDGET:
-        print(f"\nproduct code has {code.lines():,} lines, the budget is {BUDGET:,}: delete something, or say why not", file=sys.stderr)
+    faults = []
+    if code.lines() > BUDGET:
+        faults.append(f"product code has {code.lines():,} lines, the budget is {BUDGET:,}: delete something")
+    # A file may be longer where its header says why ("Longer than others: ...").
+    faults += [f"{path}: {count} lines" for count, path in long_files
+               if not any("Longer than others" in line for line in code.product[path][:15])]
+    faults += [f"{path}: `{name}` has {count} lines" for count, path, name in functions if count > FUNCTION]
+    faults += [f"a circle of {len(c)} files: {', '.join(map(str, sorted(c)))}" for c in circles if len(c) > 3]
+    if given.check and faults:
+        print("\n" + "\n".join(faults), file=sys.stderr)
         return 1
     return 0
 
