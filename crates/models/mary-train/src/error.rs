@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 pub enum TrainError {
     #[error("{0}")]
     Settings(String),
-    /// Not enough memory for these settings.
     #[error(
         "training needs about {needed_mb} MB of memory and {limit_mb} MB are allowed; {remedy}"
     )]
@@ -21,22 +20,25 @@ pub enum TrainError {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// A file whose content is not what was expected.
     #[error("{path}: {problem}")]
     Content { path: PathBuf, problem: String },
     #[error("tokenizer: {0}")]
     Tokenizer(String),
-    /// The GPU could not be used, or stopped.
     #[error("{0}")]
     Gpu(#[from] mary_contract::ModelError),
     #[error("stopped after step {step} of {of}; the same command goes on from there")]
     Stopped { step: u64, of: u64 },
-    /// The loss stopped being a number.
     #[error("the loss is {loss} at step {step}; lower the learning rate or raise the warm-up")]
     Diverged { step: u64, loss: f64 },
 }
 
 impl TrainError {
+    pub(crate) fn no_size(name: &str) -> Self {
+        Self::Settings(format!(
+            "no size is called \"{name}\"; there are pico, nano and micro"
+        ))
+    }
+
     pub(crate) fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
         move |source| Self::File {
             path: path.to_owned(),

@@ -11,7 +11,7 @@ use crate::job::TrainingJob;
 #[cfg(feature = "cuda")]
 use crate::net::cuda::{Gpu, GpuTrainer, Multiply};
 use crate::net::{Frozen, Gradients, Net, Parameters, Work, Workspace};
-use crate::optimizer::{Moments, reduce, update};
+use crate::optimizer::{reduce, update};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Device {
@@ -118,6 +118,7 @@ pub(crate) struct CpuEngine {
 }
 
 pub(crate) struct Learner {
+    /// On a GPU, its numbers are as they were last fetched.
     pub(crate) job: TrainingJob,
     pub(crate) engine: Engine,
     pool: rayon::ThreadPool,
@@ -234,15 +235,6 @@ impl Learner {
         }
     }
 
-    pub(crate) fn net(&self) -> &Net {
-        &self.job.net
-    }
-
-    /// The numbers as they were last brought back.
-    pub(crate) fn job(&self) -> &TrainingJob {
-        &self.job
-    }
-
     pub(crate) fn replace_adapter(&mut self, new: Vec<f32>) -> Result<(), TrainError> {
         if let Some((_, values)) = &mut self.job.adapter {
             *values = new;
@@ -254,20 +246,6 @@ impl Learner {
             gpu.bring_back(values, &self.job.moments)?;
         }
         Ok(())
-    }
-
-    /// Goes on from an adapter and its moments as they were saved.
-    pub(crate) fn go_on_from(
-        &mut self,
-        values: Vec<f32>,
-        moments: Moments,
-    ) -> Result<(), TrainError> {
-        self.job.moments = moments;
-        self.replace_adapter(values)
-    }
-
-    pub(crate) fn into_job(self) -> TrainingJob {
-        self.job
     }
 
     /// One step over packs dealt out to slots; `weight` is that of all their targets. Returns the
@@ -329,7 +307,6 @@ impl Learner {
         self.transpose();
     }
 
-    /// The base with its matrices transposed, as it is now.
     fn transpose(&mut self) {
         if !self.turned && self.job.stored.is_none() {
             let (job, to) = (&self.job, &mut self.transposed);

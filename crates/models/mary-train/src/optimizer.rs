@@ -21,9 +21,7 @@ pub struct AdamW {
 
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Decline {
-    /// Along a cosine to the floor.
     Cosine,
-    /// Along a line to the floor.
     Linear,
     Constant,
 }

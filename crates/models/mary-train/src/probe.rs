@@ -37,7 +37,6 @@ pub struct VisionReport {
     pub step: u64,
     /// Share of right answers with the question's own picture.
     pub own: f64,
-    /// The same by kind of question.
     pub by_kind: BTreeMap<String, f64>,
     pub blank: f64,
     pub other: f64,

@@ -95,11 +95,6 @@ impl Provenance {
         })
     }
 
-    pub(crate) fn ended(mut self, ending: Ending) -> Self {
-        self.ending = Some(ending);
-        self
-    }
-
     /// Whether the adapter in a folder is the one this would make.
     pub fn reuse(&self, folder: &Path) -> Result<Reuse, TrainError> {
         let there = reuse(folder, &["adapter_config.json"], self)?;
@@ -115,10 +110,6 @@ impl Provenance {
 
     pub(crate) fn is_interrupted(&self) -> bool {
         self.ending.is_some_and(|e| e.end == End::Interrupted)
-    }
-
-    pub(crate) fn write(&self, folder: &Path) -> Result<(), TrainError> {
-        write(folder, self)
     }
 }
 
@@ -153,10 +144,6 @@ impl MergedProvenance {
     /// Whether the model in a folder is the one this would make.
     pub fn reuse(&self, folder: &Path) -> Result<Reuse, TrainError> {
         reuse(folder, &["config.json", MERGED_GGUF], self)
-    }
-
-    pub(crate) fn write(&self, folder: &Path) -> Result<(), TrainError> {
-        write(folder, self)
     }
 }
 
@@ -204,7 +191,7 @@ fn read<T: DeserializeOwned>(folder: &Path) -> Result<Option<T>, TrainError> {
     read.map_err(|e| TrainError::content(&path, e))
 }
 
-fn write(folder: &Path, what: &impl Serialize) -> Result<(), TrainError> {
+pub(crate) fn write(folder: &Path, what: &impl Serialize) -> Result<(), TrainError> {
     let path = folder.join(PROVENANCE);
     let text = serde_json::to_string_pretty(what).map_err(|e| TrainError::content(&path, e))?;
     write_whole(&path, format!("{text}\n").as_bytes())

@@ -124,7 +124,9 @@ impl TokenStream {
             Documents::Texts { seed, texts } => {
                 let (round, place) = (number / texts.len() as u64, number % texts.len() as u64);
                 if self.order.as_ref().is_none_or(|(of, _)| *of != round) {
-                    self.order = Some((round, shuffled(texts.len(), *seed, round)));
+                    let mut order: Vec<u32> = (0..texts.len() as u32).collect();
+                    shuffle(&mut order, *seed, round);
+                    self.order = Some((round, order));
                 }
                 let at = self
                     .order
@@ -136,13 +138,6 @@ impl TokenStream {
             }
         }
     }
-}
-
-/// The numbers below `count` in the order of one round.
-fn shuffled(count: usize, seed: u64, round: u64) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..count as u32).collect();
-    shuffle(&mut order, seed, round);
-    order
 }
 
 /// Shuffles by a seed and the number of a stream of its random numbers.
@@ -188,8 +183,13 @@ mod tests {
 
     #[test]
     fn a_round_over_files_meets_every_document_once() {
-        let mut order = shuffled(100, 1, 2);
-        assert_ne!(order, shuffled(100, 1, 3));
+        let shuffled = |stream| {
+            let mut order: Vec<u32> = (0..100).collect();
+            shuffle(&mut order, 1, stream);
+            order
+        };
+        let mut order = shuffled(2);
+        assert_ne!(order, shuffled(3));
         order.sort_unstable();
         assert_eq!(order, (0..100).collect::<Vec<u32>>());
     }

@@ -63,7 +63,7 @@ pub fn grow(settings: &GrowSettings, on_event: OnEvent<'_>) -> Result<GrowReport
     std::fs::create_dir_all(&course.out).map_err(TrainError::file(&course.out))?;
     let documents = Documents::open(&settings.source, course.seed)?;
     let (mut run, mut grower) = Grower::open(settings, &documents)?;
-    let total = grower.learner.net().layout.total;
+    let total = grower.learner.job.net.layout.total;
     let size = (total, course.batch * settings.size.context);
     let stopped = run.start(size, memory, grower.learner.describe(), on_event)?;
     let (tokenizer, position) = (grower.tokenizer.clone(), grower.position.clone());
@@ -142,7 +142,6 @@ impl Grown for Grower<'_> {
         self.position.clone()
     }
 
-    /// One step: every slot its sequences, one sum, one update.
     fn step(&mut self, at: (u64, f64)) -> Result<Option<Stepped>, TrainError> {
         let Some(Ok(batch)) = self.batches.as_ref().map(mpsc::Receiver::recv) else {
             return Ok(None);
@@ -174,7 +173,7 @@ impl Grown for Grower<'_> {
 
     fn numbers(&mut self) -> Result<(&[f32], &Moments), TrainError> {
         self.learner.fetch()?;
-        let job = self.learner.job();
+        let job = &self.learner.job;
         Ok((&job.base, &job.moments))
     }
 
@@ -186,8 +185,8 @@ impl Grown for Grower<'_> {
             tokenizer: &self.tokenizer,
             context: self.shape.context,
             others: &[],
-            entries: &self.learner.net().layout.entries,
-            parameters: &self.learner.job().base,
+            entries: &self.learner.job.net.layout.entries,
+            parameters: &self.learner.job.base,
             storage,
         }
         .write(folder)

@@ -19,17 +19,12 @@ pub struct Size {
 }
 
 impl Size {
-    /// A size by its name: `pico`, `nano` or `micro`.
     pub fn named(name: &str) -> Result<Self, TrainError> {
         let (width, layers, heads, context, vocabulary) = match name {
             "pico" => (64, 2, 2, 256, 768),
             "nano" => (128, 4, 4, 512, 1280),
             "micro" => (256, 6, 8, 512, 2048),
-            other => {
-                return Err(TrainError::Settings(format!(
-                    "no size is called \"{other}\"; there are pico, nano and micro"
-                )));
-            }
+            other => return Err(TrainError::no_size(other)),
         };
         Ok(Self {
             width,
@@ -54,7 +49,6 @@ impl Size {
 /// Everything about one growth. What decides the weights is written into `recipe.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GrowSettings {
-    /// Steps, rates and what is kept.
     pub course: Course,
     pub size: Size,
     pub source: TextSource,

@@ -37,7 +37,6 @@ pub struct Course {
 }
 
 impl Course {
-    /// The usual course; a kind of model changes what it learns better with.
     pub(crate) fn new(out: PathBuf, steps: u64) -> Self {
         Self {
             out,
@@ -73,7 +72,6 @@ impl Course {
         }
     }
 
-    /// Sums of gradients that are kept: no more than there are sequences.
     pub(crate) fn slots(&self) -> usize {
         self.slots.min(self.batch)
     }

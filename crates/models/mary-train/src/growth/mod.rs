@@ -47,11 +47,10 @@ pub enum GrowEvent {
         folder: PathBuf,
     },
     Probed(ProbeReport),
-    /// Questions about held-out pictures were asked.
     VisionProbed(VisionReport),
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct GrowReport {
     pub step: u64,
     pub finished: bool,
@@ -126,10 +125,7 @@ impl Run<'_> {
         let begun = Instant::now();
         let mut report = GrowReport {
             step: self.step,
-            finished: self.step >= course.steps,
-            losses: Vec::new(),
-            last_checkpoint: None,
-            tokens_per_second: 0.0,
+            ..GrowReport::default()
         };
         let log = course.out.join("losses.jsonl");
         let (mut stop, mut tokens) = (stopped, 0);

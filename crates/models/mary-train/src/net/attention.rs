@@ -97,7 +97,6 @@ pub(crate) struct AttentionSettings {
     pub(crate) scale: f32,
     pub(crate) cap: Option<f32>,
     pub(crate) window: Option<usize>,
-    /// A position sees nothing after itself.
     pub(crate) causal: bool,
     pub(crate) unit: Unit,
 }
@@ -116,7 +115,7 @@ impl AttentionSettings {
 /// Cosines and sines of every position, for the rotated part of a head.
 #[derive(Debug, Clone)]
 pub(crate) struct Rotary {
-    half: usize,
+    pub(crate) half: usize,
     table: Vec<(f32, f32)>,
 }
 
@@ -132,11 +131,6 @@ impl Rotary {
             }
         }
         Self { half, table }
-    }
-
-    #[cfg(feature = "cuda")]
-    pub(crate) fn half(&self) -> usize {
-        self.half
     }
 
     /// Cosine and sine of every position and pair, one after the other.
@@ -244,7 +238,6 @@ pub(crate) fn forward(
     }
 }
 
-/// What [`backward`] needs from the forward pass.
 pub(crate) struct Saved<'a> {
     pub(crate) qkv: &'a [f32],
     pub(crate) out: &'a [f32],

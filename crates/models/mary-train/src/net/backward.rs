@@ -53,7 +53,7 @@ impl Net {
                 }
             }
             size(&mut ws.chosen_gradient, rows * d);
-            let split = p.frozen.and_then(|f| f.head().backward());
+            let split = p.frozen.and_then(|f| f.head.backward());
             match p.stored.filter(|_| split.is_none()) {
                 Some(stored) => stored.head().product_back(
                     (&ws.logits, v, rows),
@@ -63,7 +63,7 @@ impl Net {
                 ),
                 None => {
                     let head = View::rows(&p.base[self.layout.head.clone()], d)
-                        .planes(p.frozen.map_or(3, |f| f.head().planes))
+                        .planes(p.frozen.map_or(3, |f| f.head.planes))
                         .split(split);
                     let back = View::rows(&ws.logits, v);
                     let product = p.unit().product((rows, v, d), back, head);

@@ -40,7 +40,6 @@ pub(super) fn scatter(
 }
 
 impl Net {
-    /// Runs everything, with the vectors of some tokens given.
     pub(super) fn forward(
         &self,
         p: &Parameters<'_>,
@@ -66,7 +65,7 @@ impl Net {
         let (d, embedding) = (self.architecture.hidden, &self.architecture.embedding);
         for (token, row) in packed.tokens.iter().zip(stream.chunks_mut(d)) {
             match p.stored {
-                Some(stored) => stored.embedding().rows(*token as usize, row),
+                Some(stored) => stored.embedding.rows(*token as usize, row),
                 None => {
                     let at = self.layout.embedding.start + *token as usize * d;
                     row.copy_from_slice(&p.base[at..at + d]);
@@ -177,7 +176,6 @@ impl Net {
         self.add_part(p, part, &s.active, to, low);
     }
 
-    /// Normalises rows and keeps their moments.
     fn norm(
         &self,
         p: &Parameters<'_>,

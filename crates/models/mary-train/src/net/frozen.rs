@@ -11,10 +11,10 @@ use std::ops::Range;
 /// A base in training is multiplied with vectors: the same seed grows the same model on processors with and
 /// without tiles.
 pub struct Frozen {
-    unit: Unit,
+    pub(super) unit: Unit,
     /// By the index of the linear layer.
     linears: Vec<Weight>,
-    head: Weight,
+    pub(super) head: Weight,
 }
 
 /// A matrix as the tile unit wants it.
@@ -80,7 +80,7 @@ impl Frozen {
         let mut linears: Vec<_> = layout.blocks.iter().flat_map(|b| b.linears()).collect();
         linears.sort_by_key(|linear| linear.index);
         let linears = linears.iter().map(|linear| {
-            let matrix = stored.and_then(|s| s.matrix(linear.index));
+            let matrix = stored.and_then(|s| s.matrices.get(linear.index));
             weight(matrix, &linear.weight, linear.inputs)
         });
         let width = layout.final_norm.weight.len();
@@ -96,15 +96,7 @@ impl Frozen {
         Unit::best() == Unit::Vectors
     }
 
-    pub(super) fn unit(&self) -> Unit {
-        self.unit
-    }
-
     pub(super) fn linear(&self, index: usize) -> &Weight {
         self.linears.get(index).unwrap_or(&Weight::UNKNOWN)
-    }
-
-    pub(super) fn head(&self) -> &Weight {
-        &self.head
     }
 }

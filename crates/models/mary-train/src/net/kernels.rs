@@ -234,7 +234,6 @@ pub(crate) fn norm(
     );
 }
 
-/// What [`norm_back`] needs from the forward pass.
 pub(crate) struct NormSaved<'a> {
     pub(crate) x: &'a [f32],
     pub(crate) moments: &'a [[f32; 2]],

@@ -68,7 +68,6 @@ impl Block {
     }
 }
 
-/// The table of all tensors of an architecture.
 #[derive(Debug, Clone, Default)]
 pub struct Layout {
     /// Every tensor, in the order of the flat slice.
@@ -179,59 +178,31 @@ impl<'a> Builder<'a> {
 
 /// Says by name what of an architecture cannot be learned.
 pub(crate) fn refuse(a: &Architecture) -> Result<(), TrainError> {
-    let reasons = [
-        (
-            !a.causal || !a.language_head,
-            "an encoder predicts no next token",
-        ),
-        (a.experts.is_some(), "experts"),
-        (
-            a.attention.alibi.is_some(),
-            "linear biases instead of positions (ALiBi)",
-        ),
-        (
-            a.attention.clip.is_some(),
-            "queries and keys that are cut off (`clip_qkv`)",
-        ),
-        (
-            a.attention.qk_norm == QkNorm::PerHead,
-            "norms of queries and keys with weights for each head",
-        ),
-        (
-            a.interleaved,
-            "rotary positions that turn neighbouring dimensions",
-        ),
-        (
-            a.residual_scale != 1.0 || a.logit_scale != 1.0,
-            "factors on the residual stream and the logits",
-        ),
-        (
-            matches!(a.block, config::Block::PostNorm),
-            "norms after the sum (post-norm blocks)",
-        ),
-        (
-            matches!(a.block, config::Block::OutputNorm),
-            "blocks whose outputs alone are normalised",
-        ),
-        (a.names.bare_norms, "norms without weights"),
-        (
-            a.names.project.is_some(),
-            "an embedding that is projected into the residual stream",
-        ),
-        (a.embedding.norm, "a norm after the embedding"),
-        (a.embedding.token_types, "segment vectors"),
-        (
-            a.names.final_norm.is_none(),
-            "a model without a norm after its last block",
-        ),
-    ];
-    match reasons.iter().find(|(found, _)| *found) {
-        None => Ok(()),
-        Some((_, what)) => Err(TrainError::Settings(format!(
-            "{} cannot be learned yet: {what}\nhint: learned are GPT-NeoX, GPT-2, LLaMA, Mistral, Qwen2, Qwen3, Gemma 2 and 3, Phi, Phi-3, OPT and Falcon",
-            a.family
-        ))),
-    }
+    let what = match a.block {
+        _ if !a.causal || !a.language_head => "an encoder predicts no next token",
+        _ if a.experts.is_some() => "experts",
+        _ if a.attention.alibi.is_some() => "linear biases instead of positions (ALiBi)",
+        _ if a.attention.clip.is_some() => "queries and keys that are cut off (`clip_qkv`)",
+        _ if a.attention.qk_norm == QkNorm::PerHead => {
+            "norms of queries and keys with weights for each head"
+        }
+        _ if a.interleaved => "rotary positions that turn neighbouring dimensions",
+        _ if a.residual_scale != 1.0 || a.logit_scale != 1.0 => {
+            "factors on the residual stream and the logits"
+        }
+        config::Block::PostNorm => "norms after the sum (post-norm blocks)",
+        config::Block::OutputNorm => "blocks whose outputs alone are normalised",
+        _ if a.names.bare_norms => "norms without weights",
+        _ if a.names.project.is_some() => "an embedding that is projected into the residual stream",
+        _ if a.embedding.norm => "a norm after the embedding",
+        _ if a.embedding.token_types => "segment vectors",
+        _ if a.names.final_norm.is_none() => "a model without a norm after its last block",
+        _ => return Ok(()),
+    };
+    Err(TrainError::Settings(format!(
+        "{} cannot be learned yet: {what}\nhint: learned are GPT-NeoX, GPT-2, LLaMA, Mistral, Qwen2, Qwen3, Gemma 2 and 3, Phi, Phi-3, OPT and Falcon",
+        a.family
+    )))
 }
 
 impl Layout {

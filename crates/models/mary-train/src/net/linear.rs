@@ -69,7 +69,7 @@ pub(super) fn apply(
         }
     }
     let split = frozen.and_then(Weight::forward);
-    let stored = p.stored.and_then(|s| s.matrix(linear.index));
+    let stored = p.stored.and_then(|s| s.matrices.get(linear.index));
     if let (Some(matrix), None) = (stored, split) {
         matrix.product(x, (y, y_step), write, (unit, &mut low.room));
     } else {
@@ -122,7 +122,6 @@ impl<'a> Adapted<'a> {
         })
     }
 
-    /// The input with what is dropped of it at zero.
     fn dropped<'b>(&self, x: &'b [f32], room: &'b mut Vec<f32>) -> &'b [f32] {
         let Some((share, seed)) = self.dropout else {
             return x;
@@ -145,7 +144,7 @@ pub(super) fn apply_back(
     let rows = x.len() / inputs;
     let (unit, frozen) = (p.unit(), p.frozen.map(|f| f.linear(linear.index)));
     let split = frozen.and_then(Weight::backward);
-    let stored = p.stored.and_then(|s| s.matrix(linear.index));
+    let stored = p.stored.and_then(|s| s.matrices.get(linear.index));
     if let (Some(matrix), None) = (stored, split) {
         matrix.product_back((dy, dy_step, rows), dx, write, (unit, &mut low.room));
     } else {

@@ -91,7 +91,6 @@ pub(crate) fn transpose(from: &[f32], row_step: usize, columns: usize, to: &mut 
     }
 }
 
-/// What happens to the destination's old content.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Write {
     Replace,
@@ -114,19 +113,7 @@ impl Unit {
             false => Self::Vectors,
         }
     }
-}
 
-/// `scale · a (m × k) · b (k × n)`, to be written somewhere.
-#[derive(Clone, Copy)]
-pub(crate) struct Product<'a> {
-    unit: Unit,
-    size: (usize, usize, usize),
-    a: View<'a>,
-    b: View<'a>,
-    scale: f32,
-}
-
-impl Unit {
     /// The product of an m × k and a k × n matrix; the size is (m, k, n).
     pub(crate) fn product<'a>(
         self,
@@ -142,6 +129,16 @@ impl Unit {
             scale: 1.0,
         }
     }
+}
+
+/// `scale · a (m × k) · b (k × n)`, to be written somewhere.
+#[derive(Clone, Copy)]
+pub(crate) struct Product<'a> {
+    unit: Unit,
+    size: (usize, usize, usize),
+    a: View<'a>,
+    b: View<'a>,
+    scale: f32,
 }
 
 impl Product<'_> {

@@ -12,7 +12,7 @@ use super::linear::LowRank;
 use super::matmul::{Unit, View, Write, transpose};
 use super::parameters::{Gradients, Packed, Parameters, size};
 use super::shape::Shape;
-use super::stored::{Stored, UnpackBuffer};
+use super::stored::UnpackBuffer;
 use crate::TrainError;
 use mary_weights::architecture::Architecture;
 use mary_weights::architecture::config;
@@ -55,6 +55,7 @@ pub struct Workspace {
     pub(super) chosen: Vec<f32>,
     pub(super) chosen_gradient: Vec<f32>,
     pub(super) logits: Vec<f32>,
+    /// After a backward pass, the gradient of the loss at the vector of every token.
     pub(super) gradient: Vec<f32>,
     pub(super) gradient_middle: Vec<f32>,
     pub(super) gradient_narrow: Vec<f32>,
@@ -79,13 +80,6 @@ pub struct Net {
 
 /// The weights of a norm as they multiply, and its bias.
 pub(super) type NormWeights<'a> = (std::borrow::Cow<'a, [f32]>, Option<&'a [f32]>);
-
-impl Workspace {
-    /// The gradient of the loss at the vector of every token, after a backward pass.
-    pub fn input_gradient(&self) -> &[f32] {
-        &self.gradient
-    }
-}
 
 impl Net {
     pub fn new(shape: Shape) -> Result<Self, TrainError> {
@@ -168,15 +162,14 @@ impl Net {
             });
     }
 
-    /// The output matrix, ready to be the right factor.
     pub(super) fn head<'a>(&self, p: &Parameters<'a>) -> View<'a> {
         let place = self.layout.head.clone();
         match p.transposed {
             Some(values) => View::rows(&values[place], self.architecture.vocab),
             None => View::transposed(&p.base[place], self.architecture.hidden),
         }
-        .planes(p.frozen.map_or(3, |f| f.head().planes))
-        .split(p.frozen.and_then(|f| f.head().forward()))
+        .planes(p.frozen.map_or(3, |f| f.head.planes))
+        .split(p.frozen.and_then(|f| f.head.forward()))
     }
 
     pub(super) fn norm_kind(&self) -> NormKind {
@@ -199,7 +192,7 @@ impl Net {
             ));
         }
         let count = self.layout.linear_count;
-        let found = p.stored.map_or(count, Stored::count);
+        let found = p.stored.map_or(count, |stored| stored.matrices.len());
         if found != count {
             return fail(format!("expected {count} stored matrices, found {found}"));
         }
@@ -256,7 +249,7 @@ impl Net {
         self.loss_and_gradient_given(p, (packed, Given::default()), scale, g, ws)
     }
 
-    /// As [`Net::loss_and_gradient`], with some vectors given; [`Workspace::input_gradient`] has their gradients.
+    /// As [`Net::loss_and_gradient`], with some vectors given; the workspace has their gradients then.
     pub fn loss_and_gradient_given(
         &self,
         p: &Parameters<'_>,
@@ -373,7 +366,7 @@ impl Net {
             kernels::fill_rows(out, v, &p.base[bias.clone()]);
             write = Write::Add;
         }
-        let split = p.frozen.is_some_and(|f| f.head().forward().is_some());
+        let split = p.frozen.is_some_and(|f| f.head.forward().is_some());
         match p.stored.filter(|_| !split) {
             Some(stored) => stored.head().product(x, (out, v), write, (p.unit(), room)),
             None => {

@@ -59,7 +59,7 @@ pub struct Parameters<'a> {
 
 impl Parameters<'_> {
     pub(super) fn unit(&self) -> Unit {
-        self.frozen.map_or(Unit::Vectors, Frozen::unit)
+        self.frozen.map_or(Unit::Vectors, |frozen| frozen.unit)
     }
 
     /// Rows of logits computed at a time. Vectors take about a million numbers; sixteen where the head is

@@ -13,7 +13,6 @@ pub enum Family {
     Llama,
 }
 
-/// What the feed-forward part does between its matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Activation {
     Gelu,
@@ -24,7 +23,6 @@ pub enum Activation {
 
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Shape {
-    /// The family: names of tensors, norms, residual order.
     pub family: Family,
     pub vocabulary: usize,
     pub width: usize,

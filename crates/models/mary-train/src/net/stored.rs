@@ -43,6 +43,7 @@ pub struct Stored {
     /// By the index of the linear layer.
     pub(super) matrices: Vec<Matrix>,
     pub(super) embedding: Matrix,
+    /// The output matrix, where it is not the embedding.
     pub(super) head: Option<Matrix>,
 }
 
@@ -289,26 +290,8 @@ impl Stored {
         first.map_or(String::new(), |m| format!("{:?}", m.numbers))
     }
 
-    pub(crate) fn matrix(&self, index: usize) -> Option<&Matrix> {
-        self.matrices.get(index)
-    }
-
-    pub(crate) fn embedding(&self) -> &Matrix {
-        &self.embedding
-    }
-
     pub(crate) fn head(&self) -> &Matrix {
         self.head.as_ref().unwrap_or(&self.embedding)
-    }
-
-    /// The output matrix, where it is not the embedding.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn own_head(&self) -> Option<&Matrix> {
-        self.head.as_ref()
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.matrices.len()
     }
 }
 

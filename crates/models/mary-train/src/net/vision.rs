@@ -22,7 +22,7 @@ const PROJECTOR: &str = "multi_modal_projector.";
 pub struct VisionEncoder {
     pub image: usize,
     pub patch: usize,
-    net: Net,
+    pub(super) net: Net,
     embedding: Linear,
     positions: Range<usize>,
     first: Linear,
@@ -45,6 +45,18 @@ impl VisionWorkspace {
     /// The rows of the pictures, in the width of the language model.
     pub fn rows(&self) -> &[f32] {
         &self.rows
+    }
+
+    /// One segment for each picture: pictures do not see one another.
+    fn place(&mut self, pictures: usize, rows: usize) {
+        let n = pictures * rows;
+        self.packed.tokens.resize(n, 0);
+        self.packed.segments.clear();
+        let segment = |i: usize| Segment {
+            start: i * rows,
+            length: rows,
+        };
+        self.packed.segments.extend((0..pictures).map(segment));
     }
 }
 
@@ -121,11 +133,6 @@ impl VisionEncoder {
 
     pub fn layout(&self) -> &Layout {
         &self.net.layout
-    }
-
-    /// The blocks, for [`Net::transposed`].
-    pub(super) fn net(&self) -> &Net {
-        &self.net
     }
 
     /// Rows that one picture becomes.
@@ -225,20 +232,6 @@ impl VisionEncoder {
         if let Some(bias) = &self.embedding.bias {
             kernels::add_column_sums(&t.gradient, d, &mut base[bias.clone()]);
         }
-    }
-}
-
-impl VisionWorkspace {
-    /// One segment for each picture: pictures do not see one another.
-    fn place(&mut self, pictures: usize, rows: usize) {
-        let n = pictures * rows;
-        self.packed.tokens.resize(n, 0);
-        self.packed.segments.clear();
-        let segment = |i: usize| Segment {
-            start: i * rows,
-            length: rows,
-        };
-        self.packed.segments.extend((0..pictures).map(segment));
     }
 }
 

@@ -75,7 +75,7 @@ impl VisionLanguageNet {
     /// Writes the numbers with their matrices transposed, which every pass needs.
     pub fn transposed(&self, base: &[f32], out: &mut Vec<f32>) {
         let (encoder, text) = base.split_at(self.encoder.layout().total);
-        self.encoder.net().transposed(encoder, out);
+        self.encoder.net.transposed(encoder, out);
         let mut rest = Vec::new();
         self.text.transposed(text, &mut rest);
         out.extend(rest);
@@ -137,7 +137,7 @@ impl VisionLanguageNet {
         let d = self.text.architecture.hidden;
         ws.gradient.clear();
         for place in &pack.places {
-            let row = &ws.text.input_gradient()[place * d..(place + 1) * d];
+            let row = &ws.text.gradient[place * d..(place + 1) * d];
             ws.gradient.extend_from_slice(row);
         }
         let mut g = Gradients {

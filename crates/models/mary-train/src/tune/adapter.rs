@@ -72,11 +72,6 @@ pub(super) fn rank_and_alpha(config: &Value) -> Result<(usize, f64), String> {
     Ok((rank as usize, alpha))
 }
 
-/// Before an adapter is replaced: the folder holds none.
-pub(super) fn forget(folder: &Path) -> Result<(), TrainError> {
-    crate::hf::remove(&folder.join(CONFIG))
-}
-
 /// A number as it was written, without the digits that widening adds.
 fn plain(number: f32) -> f64 {
     number.to_string().parse().unwrap_or(f64::from(number))

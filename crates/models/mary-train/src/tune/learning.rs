@@ -32,17 +32,8 @@ pub struct LearningStep {
     pub held_out: Option<usize>,
 }
 
-impl LearningStep {
-    fn evaluated(&mut self, found: &Evaluation, count: usize) {
-        self.held_out_loss = Some(found.loss);
-        self.held_out_exact = Some(found.exact);
-        self.held_out = Some(count);
-    }
-}
-
 /// The curve of a report: every step with its loss, and what was kept back before, while and after.
 pub(super) fn steps(report: &TuneReport, rate: impl Fn(u64) -> f64) -> Vec<LearningStep> {
-    let count = report.before.len();
     let mut curve = report.curve.clone();
     let last = report.losses.len() as u64;
     let add = |curve: &mut Vec<Evaluation>, step: u64, scores: &[AnswerScore]| {
@@ -55,25 +46,20 @@ pub(super) fn steps(report: &TuneReport, rate: impl Fn(u64) -> f64) -> Vec<Learn
     if report.best_step.is_none() {
         add(&mut curve, last, &report.after);
     }
-    let numbered = (0..=last).map(|step| LearningStep {
-        step,
-        loss: step
-            .checked_sub(1)
-            .and_then(|i| report.losses.get(i as usize).copied()),
-        rate: (step > 0).then(|| rate(step)),
-        held_out_loss: None,
-        held_out_exact: None,
-        held_out: None,
+    let numbered = (0..=last).map(|step| {
+        let earlier = step.checked_sub(1);
+        let scored = curve.iter().find(|e| e.step == step);
+        LearningStep {
+            step,
+            loss: earlier.and_then(|i| report.losses.get(i as usize).copied()),
+            rate: (step > 0).then(|| rate(step)),
+            held_out_loss: scored.map(|e| e.loss),
+            held_out_exact: scored.map(|e| e.exact),
+            held_out: scored.map(|_| report.before.len()),
+        }
     });
-    numbered
-        .map(|mut line| {
-            if let Some(found) = curve.iter().find(|e| e.step == line.step) {
-                line.evaluated(found, count);
-            }
-            line
-        })
-        .filter(|line| line.step > 0 || line.held_out.is_some())
-        .collect()
+    let told = numbered.filter(|line| line.step > 0 || line.held_out.is_some());
+    told.collect()
 }
 
 pub(super) fn write(folder: &Path, steps: &[LearningStep]) -> Result<(), TrainError> {

@@ -15,7 +15,7 @@ use super::learning::LOG;
 use crate::TrainError;
 use crate::hf::{Storage, Writer, read_json, read_tensor, remove, write_whole};
 use crate::net::matmul::{Unit, View};
-use crate::provenance::{MERGED_GGUF, MergedProvenance, forget};
+use crate::provenance::{self, MERGED_GGUF, MergedProvenance};
 
 /// The file that shows a model in Hugging Face's layout.
 const CONFIG_JSON: &str = "config.json";
@@ -138,7 +138,7 @@ pub fn merge(model: &Path, adapter: &Path, out: &Path, storage: Storage) -> Resu
     let checkpoint = Checkpoint::open(model).map_err(fail)?;
     // Before its files are hashed: what is no adapter is not read to its end.
     let changes = Changes::read(&checkpoint, model, adapter)?;
-    let provenance = MergedProvenance::planned(model, adapter, storage)?;
+    let planned = MergedProvenance::planned(model, adapter, storage)?;
     let same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
     if same(model, out)
         || model
@@ -155,16 +155,16 @@ pub fn merge(model: &Path, adapter: &Path, out: &Path, storage: Storage) -> Resu
     for sign in [CONFIG_JSON, MERGED_GGUF] {
         remove(&out.join(sign))?;
     }
-    forget(out)?;
+    provenance::forget(out)?;
     std::fs::create_dir_all(out).map_err(TrainError::file(out))?;
     carry_curve(adapter, out)?;
     if checkpoint.is_gguf() {
-        provenance.write(out)?;
+        provenance::write(out, &planned)?;
         let file = out.join(MERGED_GGUF);
         return checkpoint.rewrite_gguf(&file, &changes).map_err(fail);
     }
     write_weights((&checkpoint, model), &changes, out, storage)?;
-    provenance.write(out)?;
+    provenance::write(out, &planned)?;
     let mut config = read_json(&model.join(CONFIG_JSON))?;
     for key in ["torch_dtype", "dtype"] {
         if let Some(value) = config.get_mut(key) {

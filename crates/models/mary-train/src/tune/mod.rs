@@ -16,12 +16,13 @@ pub use merge::{merge, merged_model};
 pub use settings::{TuneSettings, TuningRecipe};
 
 use crate::TrainError;
+use crate::hf::remove;
 use crate::job::TrainingJob;
 use crate::learner::{ComputeSettings, Device, Learner};
 use crate::memory::Estimate;
 use crate::net::{AdapterLayout, Frozen, Packed, Work};
 use crate::optimizer::{Moments, Schedule};
-use crate::provenance::{End, Ending, Provenance, forget};
+use crate::provenance::{self, End, Ending, Provenance};
 use crate::stream::shuffle;
 use adapter::Adapter;
 pub(crate) use base::Base;
@@ -36,9 +37,7 @@ use std::time::Instant;
 #[derive(Debug, Clone)]
 pub enum TuneEvent {
     Started {
-        /// Parameters of the base, which stay as they are.
         base_parameters: usize,
-        /// Parameters of the adapters, which are trained.
         trained_parameters: usize,
         conversations: (usize, usize),
         steps: u64,
@@ -83,7 +82,6 @@ pub struct TuneReport {
     pub before: Vec<AnswerScore>,
     /// The same answers after tuning; empty where the callback stopped it.
     pub after: Vec<AnswerScore>,
-    /// What was kept back, while learning.
     pub curve: Vec<Evaluation>,
     /// The step whose adapter was kept, where the best one is: with patience.
     pub best_step: Option<u64>,
@@ -127,7 +125,7 @@ pub fn tune(
         settings.recipe.dropout,
         &targets,
     )?;
-    let provenance = Provenance::planned(settings)?;
+    let mut provenance = Provenance::planned(settings)?;
     let checkpoint = &base.checkpoint;
     let form = settings.recipe.form.unwrap_or(match checkpoint.template() {
         Some(_) => PromptForm::Chat,
@@ -184,14 +182,15 @@ pub fn tune(
     tuner.learner.fetch()?;
     let rate = |step| settings.recipe.optimizer.rate * tuner.schedule.share(step);
     let curve = learning::steps(&report, rate);
-    if let Some((table, values)) = tuner.learner.into_job().adapter {
+    if let Some((table, values)) = tuner.learner.job.adapter {
         let done = Adapter {
             layout: table,
             values,
             alpha: settings.recipe.alpha,
             targets,
         };
-        write_down(settings, &done, &curve, &provenance.ended(ending(&report)))?;
+        provenance.ending = Some(ending(&report));
+        write_down(settings, &done, &curve, &provenance)?;
     }
     Ok(report)
 }
@@ -220,14 +219,14 @@ fn write_down(
     provenance: &Provenance,
 ) -> Result<(), TrainError> {
     let out = &settings.out;
-    adapter::forget(out)?;
-    forget(out)?;
+    remove(&out.join(adapter::CONFIG))?;
+    provenance::forget(out)?;
     adapter.save_weights(out)?;
     learning::write(out, curve)?;
-    provenance.write(out)?;
+    provenance::write(out, provenance)?;
     // An adapter that was stopped half-way is gone on with from its state.
     if !provenance.is_interrupted() {
-        progress::forget(out)?;
+        remove(&out.join(progress::STATE))?;
     }
     adapter.save_config(out, &settings.model)
 }
@@ -408,7 +407,7 @@ impl<'a> Tuner<'a> {
         if let Some(patience) = self.settings.recipe.patience {
             if evaluation.loss < lowest {
                 self.learner.fetch()?;
-                let adapter = self.learner.job().adapter.as_ref();
+                let adapter = self.learner.job.adapter.as_ref();
                 self.progress.best = adapter.map(|(_, values)| values.clone());
             }
             self.progress.over = self.progress.waited() >= patience;

@@ -1,7 +1,7 @@
 //! How far a tuning has come: what it resumes from after it was stopped or killed, bit for bit on the
 //! processor.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::TrainError;
 use crate::state::{self, State};
 
 /// The file a tuning resumes from, beside the adapter.
-const STATE: &str = "state.safetensors";
+pub(super) const STATE: &str = "state.safetensors";
 
 #[derive(Debug, Default)]
 pub(super) struct Progress {
@@ -32,7 +32,6 @@ struct Journal {
     over: bool,
 }
 
-/// The mean loss and the share of exact answers.
 pub(super) fn evaluation(step: u64, scores: &[AnswerScore]) -> Evaluation {
     let tokens: usize = scores.iter().map(|s| s.tokens).sum();
     let total: f64 = scores.iter().map(|s| s.log_probability).sum();
@@ -105,10 +104,6 @@ impl Progress {
     }
 }
 
-pub(super) fn forget(folder: &Path) -> Result<(), TrainError> {
-    crate::hf::remove(&folder.join(STATE))
-}
-
 impl Tuner<'_> {
     fn state(&self) -> PathBuf {
         self.settings.out.join(STATE)
@@ -118,7 +113,7 @@ impl Tuner<'_> {
         self.learner.fetch()?;
         let out = &self.settings.out;
         std::fs::create_dir_all(out).map_err(TrainError::file(out))?;
-        let job = self.learner.job();
+        let job = &self.learner.job;
         let Some((_, values)) = &job.adapter else {
             return Ok(());
         };
@@ -141,11 +136,12 @@ impl Tuner<'_> {
         let Ok(Some(mut state)) = State::<Journal>::load(&path, &self.recipe) else {
             return Ok(());
         };
-        let count = self.learner.job().moments.first.len();
+        let count = self.learner.job.moments.first.len();
         let values = state.take(&path, "parameters", count)?;
         let moments = state.moments(&path, count)?;
         let best = state.optional("best");
-        self.learner.go_on_from(values, moments)?;
+        self.learner.job.moments = moments;
+        self.learner.replace_adapter(values)?;
         self.progress = Progress::from_journal(state.position, state.step, best);
         Ok(())
     }

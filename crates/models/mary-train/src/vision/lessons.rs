@@ -30,7 +30,6 @@ pub(super) fn train_tokenizer(vocabulary: usize) -> Result<Tokenizer, TrainError
     Ok(tokenizer)
 }
 
-/// Reads words and pictures as the model will.
 #[derive(Debug, Clone)]
 pub(super) struct LessonEncoder {
     pub(super) tokenizer: Tokenizer,

@@ -100,7 +100,6 @@ impl Grown for VisionGrower<'_> {
         self.step
     }
 
-    /// One step: every slot its lessons, one sum, one update.
     fn step(&mut self, (step, rate): (u64, f64)) -> Result<Option<Stepped>, TrainError> {
         let course = &self.settings.course;
         let (batch, count) = (course.batch as u64, self.slots.count() as u64);

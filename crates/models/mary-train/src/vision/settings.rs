@@ -7,7 +7,6 @@ use crate::net::{Activation, Family, Shape};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// The measures of a model that sees.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct VisionSize {
     pub image: usize,
@@ -23,17 +22,12 @@ pub struct VisionSize {
 }
 
 impl VisionSize {
-    /// A size by its name: `pico`, `nano` or `micro`.
     pub fn named(name: &str) -> Result<Self, TrainError> {
         let (width, tower_layers, layers, heads) = match name {
             "pico" => (48, 2, 3, 3),
             "nano" => (64, 3, 4, 4),
             "micro" => (128, 4, 6, 4),
-            other => {
-                return Err(TrainError::Settings(format!(
-                    "no size is called \"{other}\"; there are pico, nano and micro"
-                )));
-            }
+            other => return Err(TrainError::no_size(other)),
         };
         Ok(Self {
             image: 48,
@@ -105,7 +99,6 @@ impl VisionSize {
 /// Everything about one growth. What decides the weights is written into `recipe.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VisionSettings {
-    /// Steps, rates and what is kept.
     pub course: Course,
     pub size: VisionSize,
 }

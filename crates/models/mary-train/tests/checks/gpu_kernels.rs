@@ -472,7 +472,7 @@ impl Bench {
         let positions: Vec<i32> = lengths.iter().flat_map(|l| (0..*l).map(int)).collect();
         let (positions, angles) = (self.ints(&positions)?, self.single(&rotary.numbers())?);
         let at = self.put(&plain)?;
-        let turning = (angles.at(), rotary.half());
+        let turning = (angles.at(), rotary.half);
         let gpu = &self.gpu;
         gpu.rotate(at.at(), &attention, positions.at(), turning, false)?;
         let name = |what: &str| format!("{what}, {heads}/{kv_heads} heads of {width}");

@@ -193,7 +193,7 @@ impl Trial {
     /// What was trained.
     pub fn trained(&mut self) -> Result<Vec<f32>, TrainError> {
         self.learner.fetch()?;
-        let job = self.learner.job();
+        let job = &self.learner.job;
         Ok(match &job.adapter {
             Some((_, values)) => values.clone(),
             None => job.base.clone(),
@@ -202,7 +202,7 @@ impl Trial {
 
     /// The tensors of a gradient or of what was trained, by name.
     pub fn tensors<'a>(&self, numbers: &'a [f32]) -> Vec<(String, &'a [f32])> {
-        let job = self.learner.job();
+        let job = &self.learner.job;
         match &job.adapter {
             None => (job.net.layout.entries.iter())
                 .map(|e| (e.name.clone(), &numbers[e.place.clone()]))

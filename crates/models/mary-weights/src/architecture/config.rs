@@ -21,6 +21,7 @@ mod rope;
 mod sparse;
 
 use mary_contract::ModelError;
+use serde::{Deserialize, Deserializer};
 
 use fields::refused;
 
@@ -182,7 +183,8 @@ pub enum Activation {
     Relu,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum QkvNames {
     Separate(&'static str, &'static str, &'static str),
     /// One tensor with rows in this order.
@@ -190,7 +192,8 @@ pub enum QkvNames {
 }
 
 /// The order of the rows of a fused tensor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum QkvLayout {
     /// All queries, all keys, all values.
     Stacked,
@@ -199,7 +202,8 @@ pub enum QkvLayout {
     Grouped,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum UpNames {
     /// One tensor, not gated.
     Plain(&'static str),
@@ -221,9 +225,11 @@ pub struct ExpertNames {
 }
 
 /// What tensors are called, each without `.weight` and `.bias`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Names {
     /// Prefixes of the body and of the head that occur in the wild, tried in order.
+    #[serde(deserialize_with = "pairs")]
     pub prefixes: &'static [(&'static str, &'static str)],
     pub embed: &'static str,
     pub positions: &'static str,
@@ -244,16 +250,25 @@ pub struct Names {
     pub qk_norms: (&'static str, &'static str),
     pub up: UpNames,
     pub down: &'static str,
+    #[serde(skip)]
     pub experts: Option<ExpertNames>,
     /// Norm after the last block, where there is one.
     pub final_norm: Option<&'static str>,
     pub head: &'static str,
     /// What GGUF files call a tensor within a block, and what they call it in most architectures.
+    #[serde(deserialize_with = "pairs")]
     pub gguf: &'static [(&'static str, &'static str)],
     /// Weights are stored as `[in, out]` (GPT-2).
     pub transposed: bool,
     /// Norms have no weights (OLMo).
     pub bare_norms: bool,
+}
+
+/// They are read once for the whole process.
+fn pairs<'de: 'static, D: Deserializer<'de>>(
+    from: D,
+) -> Result<&'static [(&'static str, &'static str)], D::Error> {
+    Ok(Vec::deserialize(from)?.leak())
 }
 
 /// More experts than any model has: what a file may make this program name and look for.

@@ -89,7 +89,6 @@ impl Call {
         self
     }
 
-    /// Says that the left factor is that of the next call, or of the one before.
     pub(super) fn sharing(mut self, shared: Shared) -> Self {
         self.shared = Some(shared);
         self

@@ -10,7 +10,6 @@ use super::Gpu;
 use crate::net::layout::Linear;
 use crate::net::stored::{Matrix, Stored};
 
-/// The base's numbers in 16 bits.
 pub(super) struct Matrices {
     /// By the index of the linear layer.
     linears: Vec<Memory>,
@@ -35,11 +34,10 @@ impl Matrices {
             })?;
             Ok(memory)
         };
-        let linears = (0..stored.count()).filter_map(|i| stored.matrix(i));
         let all = Self {
-            linears: linears.map(send).collect::<Result<_, _>>()?,
-            embedding: send(stored.embedding())?,
-            head: stored.own_head().map(send).transpose()?,
+            linears: stored.matrices.iter().map(send).collect::<Result<_, _>>()?,
+            embedding: send(&stored.embedding)?,
+            head: stored.head.as_ref().map(send).transpose()?,
             vectors: gpu.device.alloc(2 * count)?,
         };
         gpu.round(vectors, all.vectors.at(), count)?;
@@ -59,7 +57,6 @@ impl Matrices {
         self.head.as_ref().unwrap_or(&self.embedding).at()
     }
 
-    /// A vector in 16 bits.
     pub(super) fn vector(&self, place: &Range<usize>) -> u64 {
         self.vectors.at() + place.start as u64 * 2
     }

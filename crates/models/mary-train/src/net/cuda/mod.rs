@@ -46,7 +46,6 @@ const TRAIN: &str = "train";
 const ATTENTION: &str = "attention";
 const ATTENTION16: &str = "attention16";
 
-/// A GPU, how it multiplies, and what its copies need.
 pub(crate) struct Gpu {
     device: Arc<Device>,
     blas: Option<Blas>,
@@ -119,45 +118,23 @@ impl super::Net {
         let window = |w: Option<usize>| w.is_some_and(|w| w < self.longest);
         let scale = (a.head_dim as f32).sqrt().recip();
         let first = a.kinds.first().and_then(|k| k.rope);
-        let lacks = [
-            (
-                !matches!(a.block, Block::Sequential | Block::Parallel { .. }),
-                "norms of what is added",
-            ),
-            (
-                a.norm.unit_offset,
-                "norms stored as their distance from one",
-            ),
-            (
-                a.attention.qk_norm != QkNorm::None,
-                "norms of queries and keys",
-            ),
-            (
-                a.attention.soft_cap.is_some() || a.logit_cap.is_some(),
-                "squashed scores",
-            ),
-            (a.attention.scale != scale, "other factors on the scores"),
-            (
-                a.kinds.iter().any(|k| window(k.window)),
-                "windows of attention",
-            ),
-            (
-                first.is_none() || a.kinds.iter().any(|k| k.rope != first),
-                "other positions than one rotary embedding",
-            ),
-            (a.embedding.position_offset.is_some(), "learned positions"),
-            (a.embedding.scale != 1.0, "scaled embeddings"),
-            (self.layout.head_bias.is_some(), "bias of the head"),
-            (
-                self.joint.grouped && self.joint.group() > 1,
-                "shared keys among fused rows",
-            ),
-            (!known || fused, "such a feed-forward part"),
-        ];
-        lacks
-            .iter()
-            .find(|(found, _)| *found)
-            .map(|(_, what)| *what)
+        Some(match a.block {
+            Block::PostNorm | Block::Sandwich | Block::OutputNorm => "norms of what is added",
+            _ if a.norm.unit_offset => "norms stored as their distance from one",
+            _ if a.attention.qk_norm != QkNorm::None => "norms of queries and keys",
+            _ if a.attention.soft_cap.is_some() || a.logit_cap.is_some() => "squashed scores",
+            _ if a.attention.scale != scale => "other factors on the scores",
+            _ if a.kinds.iter().any(|k| window(k.window)) => "windows of attention",
+            _ if first.is_none() || a.kinds.iter().any(|k| k.rope != first) => {
+                "other positions than one rotary embedding"
+            }
+            _ if a.embedding.position_offset.is_some() => "learned positions",
+            _ if a.embedding.scale != 1.0 => "scaled embeddings",
+            _ if self.layout.head_bias.is_some() => "bias of the head",
+            _ if self.joint.grouped && self.joint.group() > 1 => "shared keys among fused rows",
+            _ if !known || fused => "such a feed-forward part",
+            _ => return None,
+        })
     }
 }
 

@@ -14,7 +14,6 @@ use super::linear::{Layer, Numbers, To};
 use super::rows::{NormAt, Threads};
 use super::{Gpu, int};
 use crate::net::Net;
-use crate::net::attention::Rotary;
 use crate::net::layout::{Block, Linear, Norm};
 use mary_weights::architecture::config::Activation;
 
@@ -107,7 +106,7 @@ impl Pass<'_> {
     }
 
     fn turn(&self, qkv: u64, back: bool) -> Done {
-        let half = self.net.rotaries.first().map_or(0, Rotary::half);
+        let half = self.net.rotaries.first().map_or(0, |rotary| rotary.half);
         let (attention, positions) = (&self.batch.attention, self.batch.positions());
         let angles = (self.angles, half);
         self.gpu.rotate(qkv, attention, positions, angles, back)

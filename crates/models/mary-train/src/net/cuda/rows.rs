@@ -45,9 +45,7 @@ kernels! {
     embed(table: u64, tokens: u64, width: i32, out: u64);
     /// Adds gradients to the rows of their tokens, group by group.
     embed_back(gradient: u64, order: u64, starts: u64, which: u64, width: i32, table: u64);
-    /// Copies the rows of a list side by side.
     gather_rows(from: u64, list: u64, width: i32, to: u64);
-    /// Copies rows to the places of a list.
     scatter_rows(from: u64, list: u64, width: i32, to: u64);
     norm_rows(x: u64, weight: u64, bias: u64, width: i32, centred: i32, eps: f32, y: u64, moments: u64);
     norm_rows_back(x: u64, moments: u64, weight: u64, dy: u64, width: i32, centred: i32, base: u64, dx: u64, copy: u64);
@@ -59,14 +57,12 @@ kernels! {
     gelu_tanh(x: u64, y: u64, count: u64);
     /// `silu(gate) · up`; both become their derivatives.
     gated_silu(gate: u64, up: u64, y: u64, count: u64);
-    /// `out = a · b`, number by number.
     multiply(a: u64, b: u64, out: u64, count: u64);
     drop(x: u64, packs: u64, places: u64, seeds: u64, salt: u64, limit: u64, keep: f32, width: i32, add: i32, out: u64);
     /// Gradients of the logits, in their place or another; every row's loss is kept.
     cross_entropy(logits: u64, vocabulary: i32, targets: u64, weights: u64, scale: f32, losses: u64, gradients: u64);
     /// Log-probability of every row's target, and whether it is the argmax.
     answers(logits: u64, vocabulary: i32, targets: u64, out: u64);
-    /// Adds the weighted losses to a total.
     add_losses(losses: u64, weights: u64, count: i32, total: u64);
     shorten(from: u64, to: u64, count: u64);
     /// Sums of squares, chunk by chunk.
@@ -115,7 +111,6 @@ impl Gpu {
         self.device.launch((TRAIN, &name), grid, block, 0, words)
     }
 
-    /// Normalises rows and keeps their moments.
     pub(super) fn norm(
         &self,
         x: u64,

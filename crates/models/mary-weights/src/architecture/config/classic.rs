@@ -1,12 +1,15 @@
 //! The decoders that came before LLaMA's recipe settled: GPT-NeoX (Pythia), GPT-2, OPT and Phi.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use mary_contract::ModelError;
 use serde_json::{Value, json};
 
 use super::family::{Conversion, Family, GgufForm, Rotation};
 use super::{
     Activation, Architecture, Attention, Block, Embedding, Fields, LayerKind, Mlp, Names, Norm,
-    QkNorm, QkvLayout, QkvNames, Rope, UpNames,
+    QkNorm, QkvNames, Rope, UpNames,
 };
 use crate::gguf::source::GgufSource;
 
@@ -115,34 +118,19 @@ pub(super) const NO_NAMES: Names = Names {
     bare_norms: false,
 };
 
-/// What GPT-2, GPT-J, GPT-Neo and the first Qwen have in common.
-pub(super) const GPT2_NAMES: Names = Names {
-    prefixes: &[("transformer.", ""), ("", "")],
-    embed: "wte",
-    layer: "h.{}.",
-    attn_out: "attn.c_proj",
-    attn_norm: "ln_1",
-    mlp_norm: "ln_2",
-    up: UpNames::Plain("mlp.c_fc"),
-    down: "mlp.c_proj",
-    final_norm: Some("ln_f"),
-    ..NO_NAMES
-};
+impl Default for Names {
+    fn default() -> Self {
+        NO_NAMES
+    }
+}
 
-/// What BLOOM and Falcon have in common.
-pub(super) const BLOOM_NAMES: Names = Names {
-    prefixes: &[("transformer.", ""), ("", "")],
-    embed: "word_embeddings",
-    layer: "h.{}.",
-    qkv: QkvNames::Fused("self_attention.query_key_value", QkvLayout::Grouped),
-    attn_out: "self_attention.dense",
-    attn_norm: "input_layernorm",
-    mlp_norm: "post_attention_layernorm",
-    up: UpNames::Plain("mlp.dense_h_to_4h"),
-    down: "mlp.dense_4h_to_h",
-    final_norm: Some("ln_f"),
-    ..NO_NAMES
-};
+/// What `names.json` says of a family, beside what is as in [`NO_NAMES`].
+pub(super) fn names(family: &str) -> Names {
+    // A test reads the file, so that no program can be shipped with a broken one.
+    static TABLE: LazyLock<HashMap<&str, Names>> =
+        LazyLock::new(|| serde_json::from_str(include_str!("names.json")).unwrap_or_default());
+    TABLE.get(family).cloned().unwrap_or_default()
+}
 
 pub(super) static GPT_NEOX: Family = Family {
     types: &["gpt_neox"],
@@ -156,21 +144,7 @@ pub(super) static GPT_NEOX: Family = Family {
 };
 
 fn gpt_neox(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let names = Names {
-        prefixes: &[("gpt_neox.", ""), ("", "")],
-        embed: "embed_in",
-        layer: "layers.{}.",
-        qkv: QkvNames::Fused("attention.query_key_value", QkvLayout::Grouped),
-        attn_out: "attention.dense",
-        attn_norm: "input_layernorm",
-        mlp_norm: "post_attention_layernorm",
-        up: UpNames::Plain("mlp.dense_h_to_4h"),
-        down: "mlp.dense_4h_to_h",
-        final_norm: Some("final_layer_norm"),
-        head: "embed_out",
-        ..NO_NAMES
-    };
-    let mut a = decoder("GPT-NeoX", f, USUAL, names)?;
+    let mut a = decoder("GPT-NeoX", f, USUAL, names("gpt_neox"))?;
     a.intermediate = f.need("intermediate_size")?;
     a.norm.eps = f.float("layer_norm_eps", 1e-5);
     a.mlp.activation = f.activation("hidden_act", "gelu")?;
@@ -210,13 +184,7 @@ pub(super) static GPT2: Family = Family {
 pub(super) const OF_GPT2: [&str; 5] = ["n_embd", "n_layer", "n_head", "vocab_size", "n_positions"];
 
 fn gpt2(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let names = Names {
-        positions: "wpe",
-        qkv: QkvNames::Fused("attn.c_attn", QkvLayout::Stacked),
-        transposed: true,
-        ..GPT2_NAMES
-    };
-    let mut a = decoder("GPT-2", f, OF_GPT2, names)?;
+    let mut a = decoder("GPT-2", f, OF_GPT2, names("gpt2"))?;
     a.intermediate = f.count("n_inner").unwrap_or(4 * a.hidden);
     a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
     a.mlp.activation = f.activation("activation_function", "gelu_new")?;
@@ -247,20 +215,9 @@ fn opt(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let width = f.count("word_embed_proj_dim").unwrap_or(hidden);
     let before = f.flag("do_layer_norm_before", true);
     let final_norm = before && !f.flag("_remove_final_layer_norm", false);
-    let names = Names {
-        prefixes: &[("model.decoder.", ""), ("decoder.", "")],
-        embed: "embed_tokens",
-        positions: "embed_positions",
-        project: (width != hidden).then_some(("project_in", "project_out")),
-        layer: "layers.{}.",
-        attn_out: "self_attn.out_proj",
-        attn_norm: "self_attn_layer_norm",
-        mlp_norm: "final_layer_norm",
-        up: UpNames::Plain("fc1"),
-        down: "fc2",
-        final_norm: final_norm.then_some("final_layer_norm"),
-        ..NO_NAMES
-    };
+    let mut names = names("opt");
+    names.project = (width != hidden).then_some(("project_in", "project_out"));
+    names.final_norm = names.final_norm.filter(|_| final_norm);
     let mut a = decoder("OPT", f, USUAL, names)?;
     a.intermediate = f.need("ffn_dim")?;
     a.mlp.activation = f.activation("activation_function", "relu")?;
@@ -285,19 +242,7 @@ pub(super) static PHI: Family = Family {
 };
 
 fn phi(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let names = Names {
-        prefixes: &[("model.", ""), ("", "")],
-        embed: "embed_tokens",
-        layer: "layers.{}.",
-        attn_out: "self_attn.dense",
-        attn_norm: "input_layernorm",
-        up: UpNames::Plain("mlp.fc1"),
-        down: "mlp.fc2",
-        qk_norms: ("self_attn.q_layernorm", "self_attn.k_layernorm"),
-        final_norm: Some("final_layernorm"),
-        ..NO_NAMES
-    };
-    let mut a = decoder("Phi", f, USUAL, names)?;
+    let mut a = decoder("Phi", f, USUAL, names("phi"))?;
     if f.flag("qk_layernorm", false) {
         a.attention.qk_norm = QkNorm::PerHead;
     }

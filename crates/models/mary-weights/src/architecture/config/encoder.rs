@@ -4,9 +4,9 @@
 use mary_contract::ModelError;
 use serde_json::{Value, json};
 
-use super::classic::{NO_NAMES, USUAL, decoder};
+use super::classic::{USUAL, decoder, names};
 use super::family::{Family, GgufForm, Rotation};
-use super::{Architecture, Block, Fields, Names, QkvNames, UpNames};
+use super::{Architecture, Block, Fields};
 use crate::gguf::source::GgufSource;
 
 pub(super) static BERT: Family = Family {
@@ -19,39 +19,11 @@ pub(super) static BERT: Family = Family {
 };
 
 fn bert(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let names = Names {
-        prefixes: &[
-            ("", ""),
-            ("bert.", ""),
-            ("roberta.", ""),
-            ("visual_bert.", ""),
-        ],
-        embed: "embeddings.word_embeddings",
-        positions: "embeddings.position_embeddings",
-        token_types: "embeddings.token_type_embeddings",
-        embed_norm: "embeddings.LayerNorm",
-        layer: "encoder.layer.{}.",
-        qkv: QkvNames::Separate(
-            "attention.self.query",
-            "attention.self.key",
-            "attention.self.value",
-        ),
-        attn_out: "attention.output.dense",
-        attn_norm: "attention.output.LayerNorm",
-        mlp_norm: "output.LayerNorm",
-        up: UpNames::Plain("intermediate.dense"),
-        down: "output.dense",
-        gguf: &[
-            ("attn_output_norm", "attn_norm"),
-            ("layer_output_norm", "ffn_norm"),
-        ],
-        ..NO_NAMES
-    };
     let family = match f.text("model_type") {
         Some("visual_bert") => "VisualBERT (text path)",
         _ => "BERT",
     };
-    let mut a = decoder(family, f, USUAL, names)?;
+    let mut a = decoder(family, f, USUAL, names("bert"))?;
     a.intermediate = f.need("intermediate_size")?;
     a.causal = false;
     a.language_head = false;
@@ -93,20 +65,7 @@ fn roberta(f: &Fields<'_>) -> Result<Architecture, ModelError> {
 pub(super) static CLIP_TEXT: Family = Family::in_folders(&["clip_text_model"], clip_text);
 
 fn clip_text(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let names = Names {
-        prefixes: &[("text_model.", ""), ("", "")],
-        embed: "embeddings.token_embedding",
-        positions: "embeddings.position_embedding",
-        layer: "encoder.layers.{}.",
-        attn_out: "self_attn.out_proj",
-        attn_norm: "layer_norm1",
-        mlp_norm: "layer_norm2",
-        up: UpNames::Plain("mlp.fc1"),
-        down: "mlp.fc2",
-        final_norm: Some("final_layer_norm"),
-        ..NO_NAMES
-    };
-    let mut a = decoder("CLIP (text tower)", f, USUAL, names)?;
+    let mut a = decoder("CLIP (text tower)", f, USUAL, names("clip_text"))?;
     a.intermediate = f.need("intermediate_size")?;
     a.language_head = false;
     a.norm.eps = f.float("layer_norm_eps", 1e-5);

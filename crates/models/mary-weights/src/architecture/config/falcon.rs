@@ -4,7 +4,7 @@
 use mary_contract::ModelError;
 use serde_json::{Value, json};
 
-use super::classic::{BLOOM_NAMES, decoder, rotate};
+use super::classic::{decoder, names, rotate};
 use super::family::{Conversion, Family, GgufForm};
 use super::{Alibi, Architecture, Block, Fields};
 use crate::gguf::source::GgufSource;
@@ -30,7 +30,7 @@ const SIZES: [&str; 5] = [
 fn falcon(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let new = f.flag("new_decoder_architecture", false);
     let two_norms = new && f.count("num_ln_in_parallel_attn").unwrap_or(2) == 2;
-    let mut names = BLOOM_NAMES;
+    let mut names = names("falcon");
     if two_norms {
         (names.attn_norm, names.mlp_norm) = ("ln_attn", "ln_mlp");
         names.gguf = &[("attn_norm_2", "attn_norm"), ("attn_norm", "ffn_norm")];

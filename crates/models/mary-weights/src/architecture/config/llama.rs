@@ -4,33 +4,13 @@
 use mary_contract::ModelError;
 use serde_json::{Value, json};
 
-use super::classic::{NO_NAMES, USUAL, decoder, rotate};
+use super::classic::{USUAL, decoder, names, rotate};
 use super::family::{Conversion, Family, GgufForm, Rotation};
-use super::{Architecture, Block, Fields, Mlp, Names, QkNorm, QkvLayout, QkvNames, Rope, UpNames};
+use super::{Architecture, Block, Fields, Mlp, QkNorm, QkvLayout, QkvNames, Rope, UpNames};
 use crate::gguf::source::GgufSource;
 
-const NAMES: Names = Names {
-    prefixes: &[
-        ("model.", ""),
-        ("language_model.model.", "language_model."),
-        ("model.language_model.", ""),
-        ("model.text_model.", ""),
-        ("", ""),
-    ],
-    embed: "embed_tokens",
-    layer: "layers.{}.",
-    attn_out: "self_attn.o_proj",
-    attn_norm: "input_layernorm",
-    mlp_norm: "post_attention_layernorm",
-    qk_norms: ("self_attn.q_norm", "self_attn.k_norm"),
-    up: UpNames::Separate("mlp.gate_proj", "mlp.up_proj"),
-    down: "mlp.down_proj",
-    final_norm: Some("norm"),
-    ..NO_NAMES
-};
-
 pub(super) fn base(family: &'static str, f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let mut a = decoder(family, f, USUAL, NAMES)?;
+    let mut a = decoder(family, f, USUAL, names("llama"))?;
     a.intermediate = f.need("intermediate_size")?;
     a.kv_heads = f.count("num_key_value_heads").unwrap_or(a.heads);
     a.head_dim = f.count("head_dim").unwrap_or(a.head_dim);

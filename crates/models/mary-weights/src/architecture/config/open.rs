@@ -4,14 +4,11 @@
 use mary_contract::ModelError;
 use serde_json::{Value, json};
 
-use super::classic::{BLOOM_NAMES, GPT2_NAMES, OF_GPT2, decoder, rotate, rotate_all};
+use super::classic::{OF_GPT2, decoder, names, rotate, rotate_all};
 use super::family::{Conversion, Family, GgufForm, Rotation};
 use super::fields::refused;
 use super::llama;
-use super::{
-    Activation, Alibi, Architecture, Block, Fields, Mlp, Names, QkNorm, QkvLayout, QkvNames, Rope,
-    UpNames,
-};
+use super::{Activation, Alibi, Architecture, Block, Fields, Mlp, QkNorm, Rope};
 use crate::gguf::source::GgufSource;
 
 pub(super) static QWEN: Family = Family {
@@ -34,12 +31,7 @@ const OF_QWEN: [&str; 5] = [
 /// The first Qwen (and Qwen-VL's text side): LLaMA's recipe under GPT-2's names. Its files state twice
 /// the width of the feed-forward block.
 fn qwen(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let names = Names {
-        qkv: QkvNames::Fused("attn.c_attn", QkvLayout::Stacked),
-        up: UpNames::Separate("mlp.w2", "mlp.w1"),
-        ..GPT2_NAMES
-    };
-    let mut a = decoder("Qwen", f, OF_QWEN, names)?;
+    let mut a = decoder("Qwen", f, OF_QWEN, names("qwen"))?;
     a.intermediate = f.need("intermediate_size")? / 2;
     a.head_dim = f.count("kv_channels").unwrap_or(a.head_dim);
     a.attention.scale = (a.head_dim as f32).sqrt().recip();
@@ -74,15 +66,7 @@ pub(super) static GPTJ: Family = Family::in_folders(&["gptj"], gptj);
 
 /// GPT-J: one norm feeds attention and feed-forward, and neighbouring dimensions turn together.
 fn gptj(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let names = Names {
-        qkv: QkvNames::Separate("attn.q_proj", "attn.k_proj", "attn.v_proj"),
-        attn_out: "attn.out_proj",
-        mlp_norm: "",
-        up: UpNames::Plain("mlp.fc_in"),
-        down: "mlp.fc_out",
-        ..GPT2_NAMES
-    };
-    let mut a = decoder("GPT-J", f, OF_GPT2, names)?;
+    let mut a = decoder("GPT-J", f, OF_GPT2, names("gptj"))?;
     a.intermediate = f.count("n_inner").unwrap_or(4 * a.hidden);
     a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
     a.mlp.activation = f.activation("activation_function", "gelu_new")?;
@@ -106,17 +90,7 @@ const OF_GPT_NEO: [&str; 5] = [
 
 /// GPT-Neo: learned positions, scores that are not scaled, every other layer with a window.
 fn gpt_neo(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let names = Names {
-        positions: "wpe",
-        qkv: QkvNames::Separate(
-            "attn.attention.q_proj",
-            "attn.attention.k_proj",
-            "attn.attention.v_proj",
-        ),
-        attn_out: "attn.attention.out_proj",
-        ..GPT2_NAMES
-    };
-    let mut a = decoder("GPT-Neo", f, OF_GPT_NEO, names)?;
+    let mut a = decoder("GPT-Neo", f, OF_GPT_NEO, names("gpt_neo"))?;
     a.intermediate = f.count("intermediate_size").unwrap_or(4 * a.hidden);
     a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
     a.mlp.activation = f.activation("activation_function", "gelu_new")?;
@@ -170,15 +144,11 @@ const OF_BLOOM: [&str; 5] = [
 
 /// BLOOM: linear biases in full precision, a norm after the embedding.
 fn bloom(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let names = Names {
-        embed_norm: "word_embeddings_layernorm",
-        ..BLOOM_NAMES
-    };
     if f.flag("apply_residual_connection_post_layernorm", false) {
         let what = "BLOOM with `apply_residual_connection_post_layernorm` is not known";
         return Err(refused(what).hint("no published BLOOM uses it"));
     }
-    let mut a = decoder("BLOOM", f, OF_BLOOM, names)?;
+    let mut a = decoder("BLOOM", f, OF_BLOOM, names("bloom"))?;
     a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
     a.mlp.activation = Activation::GeluTanh;
     a.embedding.norm = true;

@@ -1,5 +1,5 @@
 //! The architectures that are known. A new one is a [`Family`] beside the function that reads it, and one line in
-//! [`FAMILIES`]. Its tensors are named once, in [`super::Names`]; what they are called in GGUF files follows from that
+//! [`FAMILIES`]. Its tensors are named once, in `names.json`; what they are called in GGUF files follows from that
 //! (`gguf/names.rs`).
 
 use mary_contract::ModelError;

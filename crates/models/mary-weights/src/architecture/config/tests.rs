@@ -60,3 +60,15 @@ fn numbers_that_are_none_are_refused() {
         assert!(message.contains(said), "{message}");
     }
 }
+
+#[test]
+fn the_table_of_names_is_whole() {
+    let text = include_str!("names.json");
+    let table: std::collections::HashMap<&str, Names> = serde_json::from_str(text).unwrap();
+    assert!(table.len() > 10);
+    assert!(
+        table
+            .values()
+            .all(|names| names.layer.contains("{}") && !names.embed.is_empty())
+    );
+}

@@ -1,5 +1,4 @@
-//! The projectors that are known: what each file says of its tower, how pictures are prepared for it, and what
-//! its tensors are called.
+//! The projectors that are known: what each file says of its tower, and how pictures are prepared for it.
 
 use serde_json::{Value, json};
 
@@ -7,8 +6,6 @@ use super::source::ProjectorSource;
 
 /// The row at the end of each line of tiles (LLaVA 1.6).
 pub(super) const NEWLINE: &str = "model.image_newline";
-
-type Pairs = &'static [(&'static str, &'static str)];
 
 /// A projector, by the name that llama.cpp gives it.
 pub(super) struct ProjectorKind {
@@ -24,54 +21,12 @@ pub(super) struct ProjectorKind {
     pub config: fn(&ProjectorSource<'_>) -> Result<Value, String>,
     /// As in `preprocessor_config.json`; the second argument is the side of a picture.
     processor: fn(&ProjectorSource<'_>, i64) -> Result<Value, String>,
-    /// The beginning of a block's names.
-    pub block: &'static str,
-    /// Names of tensors with a weight and a bias, in a block and outside: GGUF's, Hugging Face's.
-    pub inner: Pairs,
-    pub outer: &'static [Pairs],
-    /// Names that are no layer with a weight and a bias.
-    pub whole: Pairs,
+    /// Its entry in `names.json`.
+    pub names: &'static str,
 }
 
 pub(super) const KNOWN: &str = "mlp (LLaVA 1.5 and 1.6), idefics3 (Idefics3, SmolVLM), gemma3, qwen2vl_merger, \
      qwen2.5vl_merger";
-
-const PLAIN_BLOCK: &str = "vision_tower.vision_model.encoder.layers";
-
-const PLAIN_INNER: Pairs = &[
-    ("attn_q", "self_attn.q_proj"),
-    ("attn_k", "self_attn.k_proj"),
-    ("attn_v", "self_attn.v_proj"),
-    ("attn_out", "self_attn.out_proj"),
-    ("ln1", "layer_norm1"),
-    ("ln2", "layer_norm2"),
-    ("ffn_up", "mlp.fc1"),
-    ("ffn_down", "mlp.fc2"),
-];
-
-const PLAIN_OUTER: Pairs = &[
-    (
-        "v.patch_embd",
-        "vision_tower.vision_model.embeddings.patch_embedding",
-    ),
-    (
-        "v.position_embd",
-        "vision_tower.vision_model.embeddings.position_embedding",
-    ),
-    // Misspelt in every CLIP.
-    ("v.pre_ln", "vision_tower.vision_model.pre_layrnorm"),
-    ("v.post_ln", "vision_tower.vision_model.post_layernorm"),
-];
-
-const LLAVA_OUTER: Pairs = &[
-    ("mm.0", "multi_modal_projector.linear_1"),
-    ("mm.2", "multi_modal_projector.linear_2"),
-];
-
-const CLASS: (&str, &str) = (
-    "v.class_embd",
-    "vision_tower.vision_model.embeddings.class_embedding",
-);
 
 pub(super) static LLAVA: ProjectorKind = ProjectorKind {
     name: "mlp",
@@ -88,10 +43,7 @@ pub(super) static LLAVA: ProjectorKind = ProjectorKind {
             "crop_size": {"height": side, "width": side},
         }))
     },
-    block: PLAIN_BLOCK,
-    inner: PLAIN_INNER,
-    outer: &[PLAIN_OUTER, LLAVA_OUTER],
-    whole: &[CLASS],
+    names: "llava",
 };
 
 /// The same name in files; tiles and a row at the end of each line tell it apart.
@@ -105,7 +57,7 @@ static LLAVA_NEXT: ProjectorKind = ProjectorKind {
             "image_grid_pinpoints": pinpoints(source)?,
         }))
     },
-    whole: &[CLASS, (NEWLINE, "image_newline")],
+    names: "llava_next",
     ..LLAVA
 };
 
@@ -129,11 +81,7 @@ pub(super) static IDEFICS3: ProjectorKind = ProjectorKind {
             "max_image_size": {"longest_edge": side},
         }))
     },
-    outer: &[PLAIN_OUTER],
-    whole: &[(
-        "mm.model.fc.weight",
-        "connector.modality_projection.proj.weight",
-    )],
+    names: "idefics3",
     ..LLAVA
 };
 
@@ -149,14 +97,7 @@ pub(super) static GEMMA3: ProjectorKind = ProjectorKind {
             "size": {"height": side, "width": side},
         }))
     },
-    outer: &[PLAIN_OUTER],
-    whole: &[
-        (
-            "mm.input_projection.weight",
-            "multi_modal_projector.mm_input_projection_weight",
-        ),
-        (GEMMA_NORM, "multi_modal_projector.mm_soft_emb_norm.weight"),
-    ],
+    names: "gemma3",
     ..LLAVA
 };
 
@@ -180,27 +121,7 @@ pub(super) static QWEN2: ProjectorKind = ProjectorKind {
             "max_pixels": source.optional("image_max_pixels")?.unwrap_or(28 * 28 * 16_384),
         }))
     },
-    block: "visual.blocks",
-    // Queries, keys and values are one tensor in Hugging Face's files, three in most of llama.cpp's.
-    inner: &[
-        ("attn_qkv", "attn.qkv"),
-        ("attn_q", "attn.q"),
-        ("attn_k", "attn.k"),
-        ("attn_v", "attn.v"),
-        ("attn_out", "attn.proj"),
-        ("ln1", "norm1"),
-        ("ln2", "norm2"),
-        ("ffn_up", "mlp.fc1"),
-        ("ffn_down", "mlp.fc2"),
-    ],
-    outer: &[&[
-        ("v.patch_embd", "visual.patch_embed.proj"),
-        ("v.post_ln", "visual.merger.ln_q"),
-        ("mm.0", "visual.merger.mlp.0"),
-        ("mm.2", "visual.merger.mlp.2"),
-    ]],
-    // The second frame of a patch.
-    whole: &[("v.patch_embd.weight.1", "visual.patch_embed.proj.weight.1")],
+    names: "qwen2",
 };
 
 pub(super) static QWEN25: ProjectorKind = ProjectorKind {
@@ -216,18 +137,7 @@ pub(super) static QWEN25: ProjectorKind = ProjectorKind {
         vision["window_size"] = json!(source.optional("window_size")?.unwrap_or(112));
         Ok(config)
     },
-    inner: &[
-        ("attn_qkv", "attn.qkv"),
-        ("attn_q", "attn.q"),
-        ("attn_k", "attn.k"),
-        ("attn_v", "attn.v"),
-        ("attn_out", "attn.proj"),
-        ("ln1", "norm1"),
-        ("ln2", "norm2"),
-        ("ffn_gate", "mlp.gate_proj"),
-        ("ffn_up", "mlp.up_proj"),
-        ("ffn_down", "mlp.down_proj"),
-    ],
+    names: "qwen25",
     ..QWEN2
 };
 
@@ -309,7 +219,7 @@ fn siglip(source: &ProjectorSource<'_>) -> Result<Value, String> {
 /// run, unless it names a layer.
 fn llava(source: &ProjectorSource<'_>, (model_type, class): (&str, &str)) -> Result<Value, String> {
     let mut vision = tower(source)?;
-    vision["model_type"] = json!(match source.tensors.contains_key(CLASS.0) {
+    vision["model_type"] = json!(match source.tensors.contains_key("v.class_embd") {
         true => "clip_vision_model",
         false => "siglip_vision_model",
     });

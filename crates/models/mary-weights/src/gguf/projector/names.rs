@@ -1,11 +1,33 @@
 //! From the names of llama.cpp's `clip` files to Hugging Face's. A tensor without a place is refused by
 //! name: leaving a weight out would be another model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 
 use super::kinds::{GEMMA_NORM, ProjectorKind};
 use super::source::swapped;
 use crate::stored::{Layout, Stored};
+
+type Names = HashMap<&'static str, &'static str>;
+
+/// GGUF's names with Hugging Face's.
+#[derive(Deserialize)]
+struct TensorNames {
+    /// The beginning of a block's names.
+    block: &'static str,
+    /// Layers with a weight and a bias in a block. In Qwen's, queries, keys and values are one tensor in Hugging
+    /// Face's files and three in most of llama.cpp's.
+    inner: Names,
+    /// The same outside the blocks. One is misspelt in every CLIP.
+    outer: Names,
+    /// Names that are no layer with a weight and a bias.
+    whole: Names,
+}
+
+static TABLE: LazyLock<HashMap<&str, TensorNames>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("names.json")).unwrap_or_default());
 
 pub(super) fn translate(
     kind: &ProjectorKind,
@@ -27,19 +49,16 @@ pub(super) fn translate(
 }
 
 fn hf_name(kind: &ProjectorKind, name: &str, swapped: bool) -> Option<String> {
-    let find = |pairs: &[(&str, &'static str)], name: &str| {
-        let found = pairs.iter().find(|(gguf, _)| *gguf == name);
-        found.map(|(_, hf)| *hf)
-    };
-    if let Some(whole) = find(kind.whole, name) {
-        return Some(whole.to_owned());
+    let names = TABLE.get(kind.names)?;
+    if let Some(whole) = names.whole.get(name) {
+        return Some((*whole).to_owned());
     }
     let (stem, suffix) = name.rsplit_once('.')?;
     if !matches!(suffix, "weight" | "bias") {
         return None;
     }
     let Some(rest) = stem.strip_prefix("v.blk.") else {
-        let hf = kind.outer.iter().find_map(|pairs| find(pairs, stem))?;
+        let hf = names.outer.get(stem)?;
         return Some(format!("{hf}.{suffix}"));
     };
     let (layer, part) = rest.split_once('.')?;
@@ -49,8 +68,8 @@ fn hf_name(kind: &ProjectorKind, name: &str, swapped: bool) -> Option<String> {
         ("ffn_down", true) => "ffn_up",
         (part, _) => part,
     };
-    let part = find(kind.inner, part)?;
-    Some(format!("{}.{layer}.{part}.{suffix}", kind.block))
+    let part = names.inner.get(part)?;
+    Some(format!("{}.{layer}.{part}.{suffix}", names.block))
 }
 
 #[cfg(test)]
