@@ -13,9 +13,7 @@ use serde::Deserialize;
 #[derive(Default, Deserialize)]
 struct Cards {
     citations: BTreeMap<String, (String, String)>,
-    /// Those that several tasks have.
     params: BTreeMap<String, ParamEntry>,
-    /// What several tasks state.
     conventions: BTreeMap<String, BTreeMap<String, Convention>>,
     tasks: BTreeMap<String, Entry>,
 }
@@ -44,7 +42,7 @@ enum OwnOrShared {
     Own(ParamEntry),
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 struct ParamEntry {
     name: String,
     default: String,
@@ -78,30 +76,21 @@ pub(crate) fn card(id: &'static str) -> TaskCard {
         OwnOrShared::Own(own) => Some(own),
         OwnOrShared::Shared(name) => CARDS.params.get(name),
     });
-    let param = |entry: ParamEntry| Param {
-        name: entry.name.into(),
-        default: entry.default.into(),
-        values: entry.values.into(),
-        about: entry.about.into(),
-        changes: entry.changes,
+    let param = |p: &'static ParamEntry| {
+        Param::new(&p.name, &p.default, &p.values, &p.about).changing(p.changes)
     };
-    let (text, link) = CARDS
-        .citations
-        .get(&entry.citation)
-        .cloned()
-        .unwrap_or_default();
+    let citation = CARDS.citations.get(&entry.citation);
     TaskCard {
         chance: entry.chance,
-        human: entry.human.clone().map(|(value, source)| Reference {
-            value,
-            source: source.into(),
-        }),
-        params: params.cloned().map(param).collect(),
+        human: entry
+            .human
+            .as_ref()
+            .map(|(v, source)| Reference::new(*v, source)),
+        params: params.map(param).collect(),
         dataset: entry.dataset.clone().map(Into::into),
-        citation: Citation {
-            text: text.into(),
-            link: link.into(),
-        },
+        citation: citation.map_or(Citation::new("", ""), |(text, link)| {
+            Citation::new(text, link)
+        }),
         starter: entry.starter,
         ..TaskCard::new(id, entry.title.clone(), entry.about.clone())
     }

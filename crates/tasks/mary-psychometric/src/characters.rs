@@ -12,22 +12,20 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, DataError, DataSource, Finish, ForPeople, Generate, Generated, Item, Items, Judgement,
-    Needs, Prompt, PromptForm, Reply, Request, Response, Sampling, Score, Start, Target, Task,
-    TaskCard, TaskError, TaskSettings, UnscoredReason,
+    Ask, DataSource, ForPeople, Generate, Item, Items, Judgement, Needs, Prompt, PromptForm, Reply,
+    Request, Response, Sampling, Target, Task, TaskCard, TaskError, TaskSettings,
 };
 use mary_generators::{Stream, below, shuffle, stream};
 
 use crate::cards::{card, conventions};
 use crate::choice::{self, By, failed};
 use crate::settings::{choose, no_shots, number};
+use crate::tables;
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/characters"));
 
 #[derive(Debug, Clone, Copy)]
 pub struct Characters;
-
-pub static CHARACTERS: Characters = Characters;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CharacterTask {
@@ -110,7 +108,6 @@ fn spaced(letters: &[char]) -> String {
     letters.join(" ")
 }
 
-/// A letter that does not stand in the word.
 fn absent(rng: &mut Stream, word: &[char]) -> char {
     let free: Vec<char> = ('a'..='z').filter(|c| !word.contains(c)).collect();
     free.get(below(rng, free.len())).copied().unwrap_or('z')
@@ -238,7 +235,6 @@ fn random_word(rng: &mut Stream) -> Vec<char> {
         .collect()
 }
 
-/// How many worked examples stand before a question.
 const EXAMPLES: usize = 4;
 
 fn line(problem: &Problem) -> String {
@@ -290,12 +286,7 @@ fn fresh(
 
 /// One published file: the examples before its questions are its own first lines.
 fn published(path: &Path, kind: CharacterTask) -> Result<(String, Vec<Problem>), TaskError> {
-    let whole = mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA).map_err(|e| {
-        DataError::Damaged {
-            path: path.to_owned(),
-            message: format!("expected a file of CUTE: {e}"),
-        }
-    })?;
+    let whole = tables::text(path, "a file of CUTE")?;
     let mut all = Vec::new();
     for (index, row) in whole.lines().enumerate().skip(1) {
         let cells: Vec<&str> = row.trim_end_matches('\r').split('\t').collect();
@@ -303,15 +294,12 @@ fn published(path: &Path, kind: CharacterTask) -> Result<(String, Vec<Problem>),
             .split_last()
             .and_then(|(label, given)| Some((label, kind.question(given)?)));
         let Some((label, question)) = asked else {
-            return Err(TaskError::Record {
-                file: path.display().to_string(),
-                line: index + 1,
-                message: format!(
-                    "expected the inputs of `{}` and a label, found {} columns",
-                    kind.file(),
-                    cells.len()
-                ),
-            });
+            let message = format!(
+                "expected the inputs of `{}` and a label, found {} columns",
+                kind.file(),
+                cells.len()
+            );
+            return Err(tables::record(path, index + 1, message));
         };
         all.push(Problem {
             question,
@@ -372,17 +360,7 @@ fn item(
     let mut options = problem.wrong.clone();
     options.insert(place.min(options.len()), problem.answer.clone());
     let (ask, target) = if setup.scored {
-        let before = match form {
-            PromptForm::Plain => " ",
-            PromptForm::Chat => "",
-        };
-        let continuations = options.iter().map(|o| format!("{before}\"{o}\""));
-        let ask = Request::Score(Score {
-            prefix: Prompt::single(form, question),
-            continuations: continuations.collect(),
-            start: Start::Model,
-            details: Default::default(),
-        });
+        let ask = choice::score_answers(form, question, options.iter().map(|o| format!("\"{o}\"")));
         let target = Target::Choice {
             question: problem.question.clone(),
             correct: place,
@@ -390,16 +368,16 @@ fn item(
         };
         (ask, target)
     } else {
-        let ask = Request::Generate(Generate {
+        let ask = Ask::subject(Request::Generate(Generate {
             prompt: Prompt::single(form, question),
             sampling: Sampling {
                 stop: vec!["\n".into()],
                 ..Sampling::greedy(48)
             },
-        });
+        }));
         (ask, Target::Text(problem.answer.clone()))
     };
-    Item::new(id, target, vec![Ask::subject(ask)])
+    Item::new(id, target, vec![ask])
         .in_stratum(kind.name())
         .tagged("kind", kind.name())
         .tagged("string", if random { "random" } else { "word" })
@@ -466,7 +444,12 @@ impl Task for Characters {
                     options, correct, ..
                 },
             ) => choice::judge(options, *correct, scored, By::Sum),
-            (Response::Generated(words), Target::Text(answer)) => judge_words(answer, words),
+            (Response::Generated(words), Target::Text(answer)) => {
+                choice::judge_words(words, |text| {
+                    let said = quoted(text)?;
+                    Some((said.to_owned(), said == answer))
+                })
+            }
             _ => failed("expected scores of four answers, or one answer in words"),
         }
     }
@@ -488,24 +471,6 @@ fn quoted(text: &str) -> Option<&str> {
     };
     let inside = inside.trim();
     (!inside.is_empty()).then_some(inside)
-}
-
-fn judge_words(answer: &str, words: &Generated) -> Judgement {
-    let unread = |reason| Judgement::unscored(reason).measured("accuracy", 0.0);
-    match words.finish {
-        Finish::Refusal => return unread(UnscoredReason::Refused),
-        Finish::ContentFilter => return unread(UnscoredReason::Filtered),
-        _ => {}
-    }
-    match quoted(&words.text) {
-        None => unread(UnscoredReason::Unparsed),
-        Some(said) => {
-            let score = f64::from(u8::from(said == answer));
-            Judgement::scored(score)
-                .read_as(said)
-                .measured("accuracy", score)
-        }
-    }
 }
 
 #[cfg(test)]
@@ -565,7 +530,7 @@ mod tests {
     fn places_and_kinds_are_balanced_and_a_seed_repeats() {
         let settings = TaskSettings::default();
         let all = |settings: &TaskSettings| -> Vec<Item> {
-            let items = CHARACTERS.items(settings, &NoData).unwrap();
+            let items = Characters.items(settings, &NoData).unwrap();
             items.map(Result::unwrap).collect()
         };
         let items = all(&settings);

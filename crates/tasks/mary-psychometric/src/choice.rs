@@ -1,7 +1,10 @@
 //! The best of several candidates by log-probability: ties shared, NaN refused, sum and mean side by
 //! side.
 
-use mary_contract::{ErrorKind, FLOOR, Judgement, OVER_FLOOR, Scored};
+use mary_contract::{
+    Ask, ErrorKind, FLOOR, Finish, Generated, Judgement, OVER_FLOOR, Prompt, PromptForm, Request,
+    Score, Scored, Start, UnscoredReason,
+};
 use mary_generators::best;
 use serde_json::json;
 
@@ -10,15 +13,12 @@ use serde_json::json;
 pub(crate) enum By {
     /// Log-probability of the whole sequence (the beginning is the same for all candidates).
     Sum,
-    /// Mean log-probability per token of the candidate.
     Mean,
 }
 
-/// Names of the verdicts under both conventions.
 pub(crate) const SUM: &str = "sum_logprob";
 pub(crate) const MEAN: &str = "mean_logprob";
 
-/// Judges scored candidates under both conventions.
 pub(crate) fn judge(options: &[String], correct: usize, scored: &Scored, by: By) -> Judgement {
     if scored.continuations.len() != options.len() {
         return failed(&format!(
@@ -28,12 +28,7 @@ pub(crate) fn judge(options: &[String], correct: usize, scored: &Scored, by: By)
         ));
     }
     let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();
-    let means: Vec<f64> = scored
-        .continuations
-        .iter()
-        .map(|c| c.mean().unwrap_or(f64::NAN))
-        .collect();
-    let (Some(by_sum), Some(by_mean)) = (best(&sums, correct), best(&means, correct)) else {
+    let (Some(by_sum), Some(by_mean)) = (best(&sums, correct), best_mean(scored, correct)) else {
         return Judgement::failed(
             ErrorKind::NotFinite,
             "a candidate's log-probability is not a number",
@@ -65,7 +60,57 @@ pub(crate) fn judge(options: &[String], correct: usize, scored: &Scored, by: By)
     judgement
 }
 
-/// A fault of ours, in words.
+/// The best candidate by its mean log-probability per token.
+pub(crate) fn best_mean(scored: &Scored, correct: usize) -> Option<(usize, f64)> {
+    let of = scored.continuations.iter();
+    let means: Vec<f64> = of.map(|c| c.mean().unwrap_or(f64::NAN)).collect();
+    best(&means, correct)
+}
+
+/// Asks how probable each of these is after a prompt.
+pub(crate) fn score(prefix: Prompt, continuations: Vec<String>) -> Request {
+    Request::Score(Score {
+        prefix,
+        continuations,
+        start: Start::Model,
+        details: Default::default(),
+    })
+}
+
+/// The same of answers, which follow plain text after a blank and a chat without one.
+pub(crate) fn score_answers(
+    form: PromptForm,
+    question: impl Into<String>,
+    answers: impl IntoIterator<Item = impl std::fmt::Display>,
+) -> Ask {
+    let before = match form {
+        PromptForm::Plain => " ",
+        PromptForm::Chat => "",
+    };
+    let answers = answers.into_iter().map(|a| format!("{before}{a}"));
+    Ask::subject(score(Prompt::single(form, question), answers.collect()))
+}
+
+/// Judges an answer in words by what `read` takes it for and whether that is right. One that was held back or
+/// cannot be read has no score, and is wrong in `accuracy`.
+pub(crate) fn judge_words(
+    answer: &Generated,
+    read: impl FnOnce(&str) -> Option<(String, bool)>,
+) -> Judgement {
+    let unread = |reason| Judgement::unscored(reason).measured("accuracy", 0.0);
+    match (&answer.finish, read(&answer.text)) {
+        (Finish::Refusal, _) => unread(UnscoredReason::Refused),
+        (Finish::ContentFilter, _) => unread(UnscoredReason::Filtered),
+        (_, None) => unread(UnscoredReason::Unparsed),
+        (_, Some((said, right))) => {
+            let score = f64::from(u8::from(right));
+            Judgement::scored(score)
+                .read_as(said)
+                .measured("accuracy", score)
+        }
+    }
+}
+
 pub(crate) fn failed(message: &str) -> Judgement {
     Judgement::failed(ErrorKind::Internal, message)
 }

@@ -30,22 +30,22 @@ pub struct Psychometric;
 pub static PSYCHOMETRIC: Psychometric = Psychometric;
 
 static TASKS: &[&dyn Task] = &[
-    &numbers::NUMBERS,
+    &numbers::Numbers,
     &grammar::BLIMP,
     &grammar::GRAMMAR,
     &grammar::GRAMMAR_SMALL,
-    &typicality::TYPICALITY_VECTORS,
-    &typicality::TYPICALITY_SURPRISAL,
-    &typicality::TYPICALITY_PROMPTING,
-    &matrices::MATRICES,
+    &typicality::Vectors,
+    &typicality::Surprisal,
+    &typicality::Prompting,
+    &matrices::Matrices,
     &matrices::DIGIT_MATRICES,
     &matrices::LETTER_STRINGS,
-    &analogies::ANALOGIES_VECTORS,
-    &analogies::ANALOGIES_SURPRISAL,
-    &analogies::ANALOGIES_PROMPTING,
-    &characters::CHARACTERS,
-    &potemkin::DEFINE_USE,
-    &word_age::WORD_AGE,
+    &analogies::AnalogiesVectors,
+    &analogies::AnalogiesSurprisal,
+    &analogies::AnalogiesPrompting,
+    &characters::Characters,
+    &potemkin::DefineUse,
+    &word_age::WordAge,
 ];
 
 impl Family for Psychometric {

@@ -1,6 +1,11 @@
 //! Pooled vectors on their way into a statistic: one table of vectors for each layer.
 
-use mary_contract::{Ask, Layers, Observe, Observed, Pool, Reply, Request, Response};
+use mary_contract::{
+    Ask, Layers, Observe, Observed, Pool, Reply, Request, Response, TaskCard, TaskError,
+    TaskSettings,
+};
+
+use crate::settings::{choose, no_shots};
 
 /// How the tokens of a text become one vector, as the setting `pooling` names it.
 pub(crate) const POOLINGS: [(&str, Pool); 3] = [
@@ -9,7 +14,18 @@ pub(crate) const POOLINGS: [(&str, Pool); 3] = [
     ("first", Pool::First),
 ];
 
-/// One text read alone.
+/// The settings `pooling` and `layers` of a task without shots.
+pub(crate) fn pooling(
+    card: &TaskCard,
+    settings: &TaskSettings,
+) -> Result<(Pool, Layers), TaskError> {
+    settings.check(card)?;
+    no_shots(card, settings)?;
+    let pool = choose(card, settings, "pooling", &POOLINGS)?;
+    let all = choose(card, settings, "layers", &[("last", false), ("all", true)])?;
+    Ok((pool, if all { Layers::All } else { Layers::Last }))
+}
+
 pub(crate) fn look(text: &str, pooling: Pool, layers: Layers) -> Ask {
     Ask::subject(Request::Observe(Observe {
         picture: None,

@@ -5,7 +5,6 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-/// Everything the paper prints in Tables 3 to 10.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Published {
     pub citation: String,
@@ -15,13 +14,11 @@ pub struct Published {
     pub table_5: Vec<PublishedRow>,
     /// Typicality by prompting, by category; the last row is the average.
     pub table_6: Vec<PublishedCategory>,
-    /// Typicality by three methods.
     pub table_7: Vec<PublishedRow>,
     /// Typicality by prompting: fifty runs of each category, three models.
     pub tables_8_to_10: Vec<PublishedRuns>,
 }
 
-/// What fifty runs of one category gave.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedRuns {
     /// As Table 6 names it.
@@ -37,16 +34,13 @@ pub struct PublishedRuns {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedRow {
     pub model: String,
-    /// Column to value.
     #[serde(flatten)]
     pub values: BTreeMap<String, f64>,
 }
 
-/// One category's correlations by model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedCategory {
     pub category: String,
-    /// Model to Spearman's correlation.
     #[serde(flatten)]
     pub models: BTreeMap<String, f64>,
 }

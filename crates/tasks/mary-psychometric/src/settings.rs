@@ -43,7 +43,6 @@ pub(crate) fn not_allowed(card: &TaskCard, name: &str, said: &str) -> TaskError 
     ))
 }
 
-/// Refuses shots where a task has none.
 pub(crate) fn no_shots(card: &TaskCard, settings: &TaskSettings) -> Result<(), TaskError> {
     match settings.shots {
         None | Some(0) => Ok(()),

@@ -33,12 +33,23 @@ pub(crate) fn wrong(path: &Path, near: usize, error: &csv::Error) -> TaskError {
     record(path, line, error.to_string())
 }
 
-fn record(path: &Path, line: usize, message: String) -> TaskError {
+/// A line of a user's file that is not what it should be.
+pub(crate) fn record(path: &Path, line: usize, message: impl Into<String>) -> TaskError {
     TaskError::Record {
         file: path.display().to_string(),
         line,
-        message,
+        message: message.into(),
     }
+}
+
+/// The text of a file; `what` it is expected to be.
+pub(crate) fn text(path: &Path, what: &str) -> Result<String, TaskError> {
+    mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA).map_err(|e| {
+        TaskError::Data(DataError::Damaged {
+            path: path.to_owned(),
+            message: format!("expected {what}: {e}"),
+        })
+    })
 }
 
 #[cfg(test)]

@@ -19,7 +19,6 @@ pub struct Stage {
     /// The model without its step: `hf/EleutherAI/pythia-70m`.
     pub size: String,
     pub step: u64,
-    /// Tokens seen by then, where known.
     pub tokens: Option<f64>,
 }
 
@@ -49,19 +48,14 @@ pub fn stage(model: &str, card: Option<&ModelCard>) -> Option<Stage> {
     })
 }
 
-/// What is followed through training.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ability {
-    /// `family/task`.
     pub task: String,
-    /// Which of the task's numbers.
     pub part: Part,
 }
 
-/// The tag that names an item's paradigm.
 pub const PARADIGM: &str = "set";
 
-/// One of a task's numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     Score,
@@ -107,10 +101,7 @@ impl Ability {
             Part::Measure(name) => format!("-{name}"),
             Part::Tag(tag, value) => format!("-{tag}-{value}"),
         };
-        let text = format!("{}{part}", self.task);
-        text.chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-            .collect()
+        slug(&format!("{}{part}", self.task))
     }
 
     fn value_in(&self, row: &SummaryRow) -> Option<Estimate> {
@@ -129,6 +120,12 @@ impl Ability {
     }
 }
 
+/// A name as part of an id or of a file's name.
+pub fn slug(text: &str) -> String {
+    let clean = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    text.chars().map(clean).collect()
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Milestone {
     /// The model as it was run.
@@ -141,17 +138,13 @@ pub struct Milestone {
     pub doubt: Option<String>,
 }
 
-/// One ability of one size through training.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trajectory {
     pub ability: Ability,
-    /// Whose: the model without its step.
     pub size: String,
-    /// Short name of the size.
     pub name: String,
     /// The same with the variant, where there are several.
     pub label: String,
-    /// What was asked and how it was judged.
     pub conditions: Conditions,
     /// The settings that tell this curve from others of the same size and task; empty when it is the
     /// only one.
@@ -159,12 +152,10 @@ pub struct Trajectory {
     /// Whether `x` is tokens; otherwise it is steps.
     pub in_tokens: bool,
     pub chance: Option<f64>,
-    /// In the order of training.
     pub milestones: Vec<Milestone>,
 }
 
 impl Trajectory {
-    /// The ability, with the variant where there are several.
     pub fn title(&self) -> String {
         if self.variant.is_empty() {
             return self.ability.title();
@@ -186,7 +177,6 @@ struct Entry<'a> {
     fingerprint: &'a str,
 }
 
-/// Checkpoints of one size on one task, by what was asked.
 type Groups<'a> = BTreeMap<(String, String), BTreeMap<Conditions, Vec<Entry<'a>>>>;
 
 /// Checkpoints below which there is no curve.
@@ -224,7 +214,6 @@ fn groups(runs: &[RunSummary]) -> Groups<'_> {
     groups
 }
 
-/// What a row's score rests on.
 pub fn conditions(run: &RunSummary, row: &SummaryRow) -> Conditions {
     run.manifest.conditions(&row.task).unwrap_or_else(|| {
         let unknown = TaskRun {
@@ -296,11 +285,8 @@ fn curves(
 /// Checkpoints that are on no curve because they were asked otherwise than the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Short name of the size.
     pub size: String,
-    /// `family/task`.
     pub task: String,
-    /// The settings that tell them from the others.
     pub variant: String,
     pub steps: Vec<u64>,
 }
@@ -334,7 +320,6 @@ pub fn left_out(runs: &[RunSummary]) -> Vec<LeftOut> {
     found
 }
 
-/// The abilities of all values of a tag.
 fn tagged(task: &str, tag: &str, entries: &[Entry<'_>]) -> Vec<Ability> {
     let values: BTreeSet<&String> = entries
         .iter()
@@ -359,11 +344,10 @@ fn part_abilities(task: &str, entries: &[Entry<'_>]) -> Vec<Ability> {
                 .flat_map(|e| e.row.measures.iter().map(|m| &m.name))
                 .filter(|name| name.starts_with("distance.layer_"))
                 .collect();
-            let ability = |name: &String| Ability {
-                task: task.to_owned(),
-                part: Part::Measure(name.clone()),
-            };
-            layers.into_iter().map(ability).collect()
+            layers
+                .into_iter()
+                .map(|name| measured(task, name))
+                .collect()
         }
         _ => vec![],
     }
@@ -373,31 +357,23 @@ fn part_abilities(task: &str, entries: &[Entry<'_>]) -> Vec<Ability> {
 /// semantics.
 fn abilities(task: &str, entries: &[Entry<'_>]) -> Vec<Ability> {
     let mut all = vec![Ability::score(task)];
-    let mut add = |part| {
-        all.push(Ability {
-            task: task.to_owned(),
-            part,
-        })
-    };
     match task {
         "psychometric/blimp" | "psychometric/grammar" | "psychometric/grammar-small" => {
-            let values: BTreeSet<&String> = entries
-                .iter()
-                .flat_map(|e| e.row.breakdowns.iter().filter(|b| b.tag == "field"))
-                .flat_map(|b| b.values.keys())
-                .collect();
-            for value in values {
-                add(Part::Tag("field".to_owned(), value.clone()));
-            }
+            all.extend(tagged(task, "field", entries));
         }
         "psychometric/numbers" => {
-            for measure in ["ratio", "size", "mds_correlation", "max"] {
-                add(Part::Measure(measure.to_owned()));
-            }
+            all.extend(["ratio", "size", "mds_correlation", "max"].map(|m| measured(task, m)));
         }
         _ => {}
     }
     all
+}
+
+fn measured(task: &str, name: &str) -> Ability {
+    Ability {
+        task: task.to_owned(),
+        part: Part::Measure(name.to_owned()),
+    }
 }
 
 fn follow(ability: Ability, size: &str, entries: &[Entry<'_>]) -> Option<Trajectory> {

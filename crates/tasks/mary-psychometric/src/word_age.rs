@@ -10,15 +10,14 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, DataError, DataSource, Details, ErrorKind, Item, ItemSource, Items, Judgement, Metric,
-    Needs, Prompt, Reply, Request, Response, Score, Scoring, Start, Target, Task, TaskCard,
-    TaskError, TaskSettings,
+    Ask, DataSource, ErrorKind, Item, ItemSource, Items, Judgement, Metric, Needs, Prompt, Reply,
+    Response, Scoring, Target, Task, TaskCard, TaskError, TaskSettings,
 };
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::cards::{card, conventions};
-use crate::choice::failed;
+use crate::choice::{self, failed};
 use crate::settings::{no_shots, number};
 use crate::tables;
 
@@ -32,8 +31,6 @@ static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/word-age")
 #[derive(Debug, Clone, Copy)]
 pub struct WordAge;
 
-pub static WORD_AGE: WordAge = WordAge;
-
 /// What stands before a word where no sentences are given.
 const CARRIERS: [&str; 6] = [
     "Look at the",
@@ -44,7 +41,6 @@ const CARRIERS: [&str; 6] = [
     "This is the",
 ];
 
-/// A word and when children know it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Norm {
     pub word: String,
@@ -53,7 +49,6 @@ pub struct Norm {
 }
 
 impl Norm {
-    /// As the tag writes it.
     fn tag(&self) -> String {
         match self.age {
             Some(age) => format!("{}{AGE}{age}", self.word),
@@ -84,26 +79,11 @@ struct Record {
     age: f64,
 }
 
-fn read(path: &Path, what: &str) -> Result<String, TaskError> {
-    let text = mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA).map_err(|e| {
-        DataError::Damaged {
-            path: path.to_owned(),
-            message: format!("expected {what}: {e}"),
-        }
-    })?;
-    Ok(text.trim_start_matches('\u{feff}').to_owned())
-}
-
-/// The words of a file of norms.
 fn norms(path: &Path) -> Result<Vec<Norm>, TaskError> {
     let mut reader = tables::open(path, "a CSV file with the columns word,age")?;
     let mut found: Vec<Norm> = Vec::new();
     for (index, record) in reader.deserialize().enumerate() {
-        let wrong = |message: String| TaskError::Record {
-            file: path.display().to_string(),
-            line: index + 2,
-            message,
-        };
+        let wrong = |message: String| tables::record(path, index + 2, message);
         let Record { word, age } = record.map_err(|e| tables::wrong(path, index + 2, &e))?;
         if word.is_empty() || !age.is_finite() || age <= 0.0 {
             return Err(wrong(format!(
@@ -119,11 +99,7 @@ fn norms(path: &Path) -> Result<Vec<Norm>, TaskError> {
         });
     }
     if found.is_empty() {
-        return Err(TaskError::Record {
-            file: path.display().to_string(),
-            line: 1,
-            message: "no word found".into(),
-        });
+        return Err(tables::record(path, 1, "no word found"));
     }
     Ok(found)
 }
@@ -163,12 +139,8 @@ fn items_of(norm: &Norm, prefixes: &[&str]) -> Vec<Item> {
         .iter()
         .enumerate()
         .map(|(number, prefix)| {
-            let ask = Ask::subject(Request::Score(Score {
-                prefix: Prompt::plain((*prefix).to_owned()),
-                continuations: vec![format!(" {}", norm.word)],
-                start: Start::Model,
-                details: Details::default(),
-            }));
+            let prefix = Prompt::plain((*prefix).to_owned());
+            let ask = Ask::subject(choice::score(prefix, vec![format!(" {}", norm.word)]));
             let target = Target::Data(json!({"word": norm.word, "age": norm.age}));
             let mut item = Item::new(format!("{}-{number}", norm.word), target, vec![ask])
                 .tagged(WORD, norm.tag());
@@ -207,9 +179,11 @@ impl Task for WordAge {
         };
         let text = match settings.param(&CARD, "contexts_file") {
             "" => None,
-            path => Some(read(Path::new(path), "sentences, one a line")?),
+            path => Some(tables::text(Path::new(path), "sentences, one a line")?),
         };
-        let sentences: Vec<&str> = text.as_deref().map_or(vec![], |t| t.lines().collect());
+        let sentences: Vec<&str> = text.as_deref().map_or(vec![], |t| {
+            t.trim_start_matches('\u{feff}').lines().collect()
+        });
         let (mut items, mut without) = (Vec::new(), Vec::new());
         for norm in &words {
             let prefixes = match text {
@@ -266,7 +240,7 @@ impl Task for WordAge {
 
 #[cfg(test)]
 mod tests {
-    use mary_contract::NoData;
+    use mary_contract::{NoData, Request};
 
     use super::*;
 
@@ -284,7 +258,7 @@ mod tests {
                 .collect(),
             ..TaskSettings::default()
         };
-        WORD_AGE.items(&settings, &NoData)?.collect()
+        WordAge.items(&settings, &NoData)?.collect()
     }
 
     #[test]

@@ -10,7 +10,6 @@ pub struct Quad<'a> {
     pub d: &'a [f64],
 }
 
-/// `cos(D, C − A + B)`.
 pub fn cos_add(q: &Quad<'_>) -> Option<f64> {
     let sum: Vec<f64> =
         q.c.iter()
@@ -21,7 +20,6 @@ pub fn cos_add(q: &Quad<'_>) -> Option<f64> {
     cosine(q.d, &sum)
 }
 
-/// The small number that keeps 3-cos-mul from dividing by nothing.
 const EPSILON: f64 = 1e-3;
 
 /// `cos(D,B) · cos(D,C) / (cos(D,A) + e)`, as the paper writes it.
@@ -41,7 +39,6 @@ fn multiplied(q: &Quad<'_>, scale: impl Fn(f64) -> f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// `cos([A ‖ B], [C ‖ D])`.
 pub fn concat_cos(q: &Quad<'_>) -> Option<f64> {
     cosine(&[q.a, q.b].concat(), &[q.c, q.d].concat())
 }

@@ -10,14 +10,13 @@ use std::path::Path;
 
 use mary_contract::{ItemSource, Target, TaskCard, TaskError, TaskSettings};
 
-pub use prompting::{ANALOGIES_PROMPTING, AnalogiesPrompting};
+pub use prompting::AnalogiesPrompting;
 pub use sat::{Question, WordPair};
-pub use surprisal::{ANALOGIES_SURPRISAL, AnalogiesSurprisal};
-pub use vectors::{ANALOGIES_VECTORS, AnalogiesVectors};
+pub use surprisal::AnalogiesSurprisal;
+pub use vectors::AnalogiesVectors;
 
 use crate::settings::choose;
 
-/// What people are asked about a pair and five others.
 const TO_PEOPLE: &str =
     "The two words are related in some way. Choose the pair that is related in the same way.";
 
@@ -38,7 +37,6 @@ fn questions(card: &TaskCard, settings: &TaskSettings) -> Result<Vec<Question>, 
     }
 }
 
-/// Our own questions, or those of a file.
 fn item_source(card: &TaskCard, settings: &TaskSettings) -> ItemSource {
     match settings.param(card, "questions") {
         "own" => ItemSource::Fresh,

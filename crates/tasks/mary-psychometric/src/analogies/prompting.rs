@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, DataSource, Finish, ForPeople, Generate, Generated, InForce, Item, ItemSource, Items,
-    Judgement, Needs, Prompt, Reply, Request, Response, Sampling, Scoring, Target, Task, TaskCard,
-    TaskError, TaskSettings, UnscoredReason,
+    Ask, DataSource, ForPeople, Generate, InForce, Item, ItemSource, Items, Judgement, Needs,
+    Prompt, Reply, Request, Response, Sampling, Scoring, Target, Task, TaskCard, TaskError,
+    TaskSettings,
 };
 
 use super::{Question, id, item_source, questions, target, written};
 use crate::cards::{card, conventions};
-use crate::choice::failed;
+use crate::choice::{self, failed};
 use crate::settings::{no_shots, number};
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/analogies-prompting"));
@@ -21,8 +21,6 @@ const LETTERS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 
 #[derive(Debug, Clone, Copy)]
 pub struct AnalogiesPrompting;
-
-pub static ANALOGIES_PROMPTING: AnalogiesPrompting = AnalogiesPrompting;
 
 fn read(settings: &TaskSettings) -> Result<f64, TaskError> {
     settings.check(&CARD)?;
@@ -97,7 +95,10 @@ impl Task for AnalogiesPrompting {
                         ..
                     },
                 ],
-            ) => judge_words(options, *correct, answer),
+            ) => choice::judge_words(answer, |text| {
+                let said = read_choice(text, options)?;
+                Some((options.get(said).cloned()?, said == *correct))
+            }),
             _ => failed("expected one answer in words"),
         }
     }
@@ -115,25 +116,6 @@ impl Task for AnalogiesPrompting {
             return BTreeMap::new();
         };
         conventions(&CARD, settings, &[("temperature", temperature.to_string())])
-    }
-}
-
-fn judge_words(options: &[String], correct: usize, answer: &Generated) -> Judgement {
-    let unread = |reason| Judgement::unscored(reason).measured("accuracy", 0.0);
-    match answer.finish {
-        Finish::Refusal => return unread(UnscoredReason::Refused),
-        Finish::ContentFilter => return unread(UnscoredReason::Filtered),
-        _ => {}
-    }
-    match read_choice(&answer.text, options) {
-        None => unread(UnscoredReason::Unparsed),
-        Some(said) => {
-            let score = if said == correct { 1.0 } else { 0.0 };
-            let shown = options.get(said).cloned().unwrap_or_default();
-            Judgement::scored(score)
-                .read_as(shown)
-                .measured("accuracy", score)
-        }
     }
 }
 

@@ -7,14 +7,14 @@
 
 use std::path::Path;
 
-use mary_contract::{DataError, TaskError};
+use mary_contract::TaskError;
 
-/// Two words that belong together somehow.
+use crate::tables;
+
 pub type WordPair = [String; 2];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// Where it is from, as the file says.
     pub source: String,
     pub stem: WordPair,
     pub choices: Vec<WordPair>,
@@ -25,14 +25,8 @@ pub fn own() -> Result<Vec<Question>, TaskError> {
     parse(include_str!("questions.txt"), "questions.txt")
 }
 
-/// The questions of a file in the SAT layout.
 pub fn read(path: &Path) -> Result<Vec<Question>, TaskError> {
-    let text = mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA).map_err(|e| {
-        DataError::Damaged {
-            path: path.to_owned(),
-            message: format!("expected analogy questions in the SAT layout: {e}"),
-        }
-    })?;
+    let text = tables::text(path, "analogy questions in the SAT layout")?;
     parse(&text, &path.display().to_string())
 }
 

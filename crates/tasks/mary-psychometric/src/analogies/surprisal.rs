@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, DataSource, ForPeople, InForce, Item, ItemSource, Items, Judgement, Needs, Prompt, Reply,
-    Request, Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings,
-    Ties,
+    DataSource, ForPeople, InForce, Item, ItemSource, Items, Judgement, Needs, PromptForm, Reply,
+    Response, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
 };
 
 use super::{id, item_source, questions, target};
@@ -18,8 +17,6 @@ static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/analogies-
 
 #[derive(Debug, Clone, Copy)]
 pub struct AnalogiesSurprisal;
-
-pub static ANALOGIES_SURPRISAL: AnalogiesSurprisal = AnalogiesSurprisal;
 
 fn check(settings: &TaskSettings) -> Result<(), TaskError> {
     settings.check(&CARD)?;
@@ -52,16 +49,12 @@ impl Task for AnalogiesSurprisal {
         Ok(Box::new(questions.into_iter().enumerate().map(
             |(index, question)| {
                 let [a, b] = &question.stem;
-                let ask = Ask::subject(Request::Score(Score {
-                    prefix: Prompt::plain(format!("{a} is to {b} as")),
-                    continuations: question
-                        .choices
-                        .iter()
-                        .map(|[c, d]| format!(" {c} is to {d}"))
-                        .collect(),
-                    start: Start::Model,
-                    details: Default::default(),
-                }));
+                let choices = question.choices.iter();
+                let ask = choice::score_answers(
+                    PromptForm::Plain,
+                    format!("{a} is to {b} as"),
+                    choices.map(|[c, d]| format!("{c} is to {d}")),
+                );
                 Ok(Item::new(id(index), target(&question), vec![ask]))
             },
         )))

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    DataSource, InForce, Item, ItemSource, Items, Judgement, Layers, Needs, Pool, Reply, Scoring,
-    Target, Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason,
+    DataSource, InForce, Item, ItemSource, Items, Judgement, Needs, Reply, Scoring, Target, Task,
+    TaskCard, TaskError, TaskSettings, Ties, UnscoredReason,
 };
 use mary_generators::best;
 
@@ -13,24 +13,12 @@ use super::formulas::{FORMULAS, Formula, Quad};
 use super::{id, item_source, questions, target};
 use crate::cards::{card, conventions};
 use crate::choice::failed;
-use crate::observed::{Layer, POOLINGS, layers, look, mean};
-use crate::settings::{choose, no_shots};
+use crate::observed::{Layer, layers, look, mean, pooling};
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/analogies-vectors"));
 
 #[derive(Debug, Clone, Copy)]
 pub struct AnalogiesVectors;
-
-pub static ANALOGIES_VECTORS: AnalogiesVectors = AnalogiesVectors;
-
-fn read(settings: &TaskSettings) -> Result<(Pool, bool), TaskError> {
-    settings.check(&CARD)?;
-    no_shots(&CARD, settings)?;
-    Ok((
-        choose(&CARD, settings, "pooling", &POOLINGS)?,
-        choose(&CARD, settings, "layers", &[("last", false), ("all", true)])?,
-    ))
-}
 
 impl Task for AnalogiesVectors {
     fn card(&self) -> &TaskCard {
@@ -49,16 +37,15 @@ impl Task for AnalogiesVectors {
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
-        let (pooling, all) = read(settings)?;
+        let (pooling, read_layers) = pooling(&CARD, settings)?;
         let questions = questions(&CARD, settings)?;
         Ok(Box::new(questions.into_iter().enumerate().map(
             move |(index, question)| {
-                let layers = || if all { Layers::All } else { Layers::Last };
                 let asks = question
                     .stem
                     .iter()
                     .chain(question.choices.iter().flatten())
-                    .map(|word| look(word, pooling, layers()))
+                    .map(|word| look(word, pooling, read_layers.clone()))
                     .collect();
                 Ok(Item::new(id(index), target(&question), asks))
             },
@@ -87,7 +74,7 @@ impl Task for AnalogiesVectors {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(_) = read(settings) else {
+        let Ok(_) = pooling(&CARD, settings) else {
             return BTreeMap::new();
         };
         conventions(&CARD, settings, &[])

@@ -13,6 +13,7 @@ use mary_stats::{difference, score_interval};
 
 use super::{DECLARED, TaskResult, printed, told_apart};
 use crate::grammar::reference;
+use crate::observed::mean;
 use crate::published::published;
 
 /// The paper's columns and the fields of BLiMP that each is made of.
@@ -26,7 +27,6 @@ pub(crate) const COLUMNS: [(&str, &[&str]); 4] = [
     ("morphology", &["morphology"]),
 ];
 
-/// The sets of a run that belong to these fields.
 fn sets<'a>(row: &'a SummaryRow, fields: &[&str]) -> Vec<&'a Estimate> {
     let known: BTreeMap<&str, &str> = reference::published()
         .sets
@@ -43,11 +43,6 @@ fn sets<'a>(row: &'a SummaryRow, fields: &[&str]) -> Vec<&'a Estimate> {
         })
         .map(|(_, estimate)| estimate)
         .collect()
-}
-
-fn mean(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
-    let n = values.clone().count();
-    (n > 0).then(|| values.sum::<f64>() / n as f64)
 }
 
 /// A column's mean over its sets, with an interval over sets from five on.

@@ -8,7 +8,6 @@ use super::{DECLARED, TaskResult, in_brackets, told_apart};
 use crate::published::published;
 use crate::trajectories::stage;
 
-/// All figures that the results can fill.
 pub(super) fn figures(all: &[TaskResult<'_>], end: &[TaskResult<'_>]) -> Vec<Figure> {
     let mut figures: Vec<Figure> = [maximum_through_training(all), kinds_through_training(all)]
         .into_iter()
@@ -48,7 +47,6 @@ const KINDS: [(&str, &str); 3] = [
     ("word_word", "word, word"),
 ];
 
-/// Tokens seen (or the step), the result and its estimate.
 type AtStage<'a> = (f64, &'a TaskResult<'a>, &'a Estimate);
 
 /// Values of a measure at each checkpoint, by size and by what was asked: tokens seen (or the step) and
@@ -104,7 +102,6 @@ fn by_number(f: &TaskResult<'_>, beginning: &str) -> Vec<Point> {
     points
 }
 
-/// The same for every result on numbers, where there are two points or more.
 fn lines_by_number(end: &[TaskResult<'_>], beginning: &str) -> Vec<Series> {
     let all = named(end).map(|(f, name)| Series::measured(name, by_number(f, beginning)));
     all.filter(|line| line.points.len() > 1).collect()
@@ -224,7 +221,6 @@ fn effects_by_layer(end: &[TaskResult<'_>]) -> Vec<Figure> {
     each.collect()
 }
 
-/// Models of which the kinds of pairs are drawn by layer, at most.
 const MOST_MODELS: usize = 4;
 
 /// Figure 6's kinds of pairs over layers, a figure for each model.
@@ -250,14 +246,12 @@ fn kinds_by_layer(end: &[TaskResult<'_>]) -> Vec<Figure> {
     figures
 }
 
-/// Figure 1A: similarity by distance.
 fn cosine_by_distance(end: &[TaskResult<'_>]) -> Option<Figure> {
     let lines = lines_by_number(end, "cosine_at_distance_");
     let figure = DECLARED.figure("psychometric-numbers-distance");
     figure.with_series(lines).if_measured()
 }
 
-/// Where scaling puts the numbers.
 fn number_line(end: &[TaskResult<'_>]) -> Option<Figure> {
     let lines = lines_by_number(end, "place_of_");
     let logs: Vec<f64> = (1..=9).map(|n| f64::from(n).ln()).collect();
@@ -270,7 +264,6 @@ fn number_line(end: &[TaskResult<'_>]) -> Option<Figure> {
     Some(figure.with_series([Series::measured("logarithms of 1 to 9 (the ideal)", ideal)]))
 }
 
-/// Spearman's correlation by category, with intervals.
 fn typicality_by_category(end: &[TaskResult<'_>]) -> Option<Figure> {
     let mut bars = Vec::new();
     for f in end.iter().filter(|f| f.task().starts_with("typicality-")) {
@@ -314,7 +307,6 @@ fn typicality_by_category(end: &[TaskResult<'_>]) -> Option<Figure> {
     Some(figure.with_series(bars))
 }
 
-/// Accuracy on matrices by the rule of each attribute.
 fn matrices_by_rule(end: &[TaskResult<'_>]) -> Option<Figure> {
     let mut bars = Vec::new();
     let of: Vec<&TaskResult<'_>> = end.iter().filter(|f| f.task() == "matrices").collect();

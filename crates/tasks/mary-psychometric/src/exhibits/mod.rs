@@ -18,11 +18,9 @@ use mary_contract::{
 use crate::published::PublishedRow;
 use crate::trajectories::stage;
 
-/// Titles, captions, heads and axes.
 pub(crate) static DECLARED: LazyLock<Declarations> =
     LazyLock::new(|| Declarations::read(include_str!("../exhibits.json")));
 
-/// One model on one task as it was run.
 #[derive(Clone, Copy)]
 struct TaskResult<'a> {
     row: &'a SummaryRow,
@@ -60,7 +58,6 @@ impl<'a> TaskResult<'a> {
             .collect()
     }
 
-    /// What was asked and how it was judged.
     fn conditions(&self) -> Conditions {
         self.ran.conditions()
     }
@@ -74,7 +71,6 @@ impl<'a> TaskResult<'a> {
     }
 }
 
-/// Everything the runs hold of this family.
 fn found(runs: &[RunSummary]) -> Vec<TaskResult<'_>> {
     let mut all = Vec::new();
     for run in runs {
@@ -126,7 +122,6 @@ fn told_apart(of: &[&TaskResult<'_>]) -> Vec<String> {
     in_brackets(&keys.zip(&conditions).collect::<Vec<_>>())
 }
 
-/// What tells results with the same key apart, as it stands behind a name.
 pub(crate) fn in_brackets<K: PartialEq>(results: &[(K, &Conditions)]) -> Vec<String> {
     let variants = mary_contract::told_apart(results).into_iter();
     let bracketed = variants.map(|variant| match variant.as_str() {
@@ -217,7 +212,6 @@ fn figure(estimate: Option<&Estimate>) -> Cell {
     text.map(Cell::figure).into()
 }
 
-/// What the paper prints of a model, a dash where it prints nothing.
 fn printed(row: &PublishedRow, names: &[&str]) -> Vec<String> {
     names
         .iter()

@@ -5,7 +5,6 @@ use mary_contract::{ANISOTROPIC, Table};
 
 use super::{DECLARED, TaskResult, cell, figure};
 
-/// Figure and its name in the table.
 const SHOWN: [(&str, &str); 5] = [
     ("distance", "R², distance"),
     ("ratio", "R², ratio"),

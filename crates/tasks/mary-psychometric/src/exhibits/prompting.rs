@@ -5,7 +5,6 @@ use mary_contract::{Cell, Table};
 use super::{DECLARED, TaskResult, cell, figure};
 use crate::published::published;
 
-/// The tables of ours and, below, the paper's three models.
 pub(super) fn table(all: &[TaskResult<'_>]) -> Option<Table> {
     let of: Vec<_> = all
         .iter()

@@ -7,7 +7,6 @@ use mary_contract::{Cell, Table};
 use super::{Column, DECLARED, TaskResult, cell, left_out_of, printed, told_apart};
 use crate::published::published;
 
-/// All tables that the results can fill.
 pub(super) fn tables(all: &[TaskResult<'_>]) -> Vec<Table> {
     [
         overview(all),
@@ -26,7 +25,6 @@ pub(super) fn tables(all: &[TaskResult<'_>]) -> Vec<Table> {
     .collect()
 }
 
-/// Models in the order in which they were run.
 fn models<'a>(of: impl Iterator<Item = TaskResult<'a>>) -> Vec<&'a str> {
     let mut seen = BTreeSet::new();
     of.map(|f| f.model()).filter(|m| seen.insert(*m)).collect()
@@ -257,7 +255,6 @@ fn typicality(all: &[TaskResult<'_>]) -> Option<Table> {
         .if_measured()
 }
 
-/// Every category with its own interval.
 fn categories(all: &[TaskResult<'_>]) -> Option<Table> {
     let of: Vec<_> = all
         .iter()
@@ -331,7 +328,6 @@ fn matrices(all: &[TaskResult<'_>]) -> Option<Table> {
         .if_measured()
 }
 
-/// Analogies by three formulas, surprisal and prompting.
 fn analogies(all: &[TaskResult<'_>]) -> Option<Table> {
     let of = || {
         all.iter()

@@ -20,7 +20,6 @@ const TASKS: [(&str, &str); 3] = [
     ("psychometric/grammar-small", "small world"),
 ];
 
-/// A model on one of the tasks.
 struct Result<'a> {
     row: &'a SummaryRow,
     conditions: Conditions,
@@ -70,7 +69,6 @@ fn variants(all: &[Result<'_>]) -> Vec<String> {
     in_brackets(&keyed.collect::<Vec<_>>())
 }
 
-/// A measured share, with its pairs and its interval.
 fn measured(estimate: Option<&Estimate>) -> Cell {
     estimate.map_or_else(Cell::default, |e| Cell::percent(e, 1))
 }

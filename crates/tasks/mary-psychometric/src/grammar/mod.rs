@@ -43,7 +43,6 @@ pub enum Phenomenon {
 }
 
 impl Phenomenon {
-    /// All twelve, in the order of Warstadt et al.'s tables.
     pub const ALL: [Self; 12] = [
         Self::AnaphorAgreement,
         Self::ArgumentStructure,
@@ -77,7 +76,6 @@ impl Phenomenon {
         }
     }
 
-    /// As it stands in tags and tables.
     pub fn name(self) -> &'static str {
         self.words()[0]
     }
@@ -103,7 +101,6 @@ impl Phenomenon {
         }
     }
 
-    /// The small world's name of it.
     fn of_small_world(name: &str) -> Option<Self> {
         match name {
             "control and raising" => Some(Self::ControlRaising),

@@ -18,10 +18,8 @@ use crate::settings::choose;
 /// The tag that says which paradigm a pair is of: paradigms are what was sampled.
 pub const FAMILY: &str = "set";
 
-/// What people are asked about the two sentences.
 pub const TO_PEOPLE: &str = "Which of the two sentences is acceptable English?";
 
-/// The start token of runs in which nobody chose one.
 pub fn default_start(
     card: &TaskCard,
     settings: &TaskSettings,
@@ -54,7 +52,6 @@ impl Manner {
         })
     }
 
-    /// The convention in the words that a run states.
     pub(super) fn start_words(&self) -> String {
         match self.starts.as_slice() {
             // As earlier programs said it, so that their runs are found again.

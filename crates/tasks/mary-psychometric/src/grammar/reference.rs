@@ -12,7 +12,6 @@ use super::Phenomenon;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedSet {
     pub set: String,
-    /// Upstream's `linguistics_term`.
     pub term: String,
     pub field: String,
     /// Share of forced choices of people that agree with the authors.
@@ -54,10 +53,8 @@ pub fn published() -> &'static Published {
     &FIGURES
 }
 
-/// A published answerer: its name and its accuracy on a set.
 pub type Answerer = (&'static str, fn(&PublishedSet) -> Option<f64>);
 
-/// People and models of Warstadt et al. 2020.
 pub const ANSWERERS: [Answerer; 5] = [
     ("people", |s| s.people),
     ("5-gram", |s| Some(s.ngram)),

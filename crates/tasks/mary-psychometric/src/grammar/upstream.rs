@@ -14,7 +14,6 @@ use super::pair::Pair;
 pub const DATASET: &str = "blimp";
 const ARCHIVE: &str = "BLiMP.zip";
 
-/// The fields of a record that we read.
 #[derive(Debug, Deserialize)]
 struct Record {
     sentence_good: String,
@@ -27,7 +26,6 @@ struct Record {
     pair_id: String,
 }
 
-/// The field as one of four words.
 fn field(written: &str) -> Option<&'static str> {
     Some(match written {
         "morphology" => "morphology",

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use mary_contract::{
     Ask, DataSource, Finish, ForPeople, Generate, Generated, Item, Items, Judgement, Needs, Prompt,
-    PromptForm, Reply, Request, Response, Sampling, Score, Scoring, Start, Target, Task, TaskCard,
-    TaskError, TaskSettings, Ties, UnscoredReason,
+    PromptForm, Reply, Request, Response, Sampling, Scoring, Target, Task, TaskCard, TaskError,
+    TaskSettings, Ties, UnscoredReason,
 };
 
 use super::digit_problem::{DigitProblem, fresh_digits, upstream_digits};
@@ -17,11 +17,9 @@ use crate::cards::{card, conventions};
 use crate::choice::{self, By, failed};
 use crate::settings::{choose, no_shots, number};
 
-/// A task whose answers stand in brackets.
 #[derive(Debug)]
 pub struct Bracketed {
     card: &'static LazyLock<TaskCard>,
-    /// Most fresh problems of a run.
     most: usize,
     to_people: &'static str,
     family: &'static str,
@@ -68,7 +66,6 @@ struct BracketSettings {
 enum ProblemSource {
     Digits,
     PublishedDigits,
-    /// With this many generalisations.
     Letters(usize),
 }
 
@@ -97,7 +94,6 @@ impl Bracketed {
     }
 }
 
-/// Things in brackets, blanks between them.
 fn bracketed<T: ToString>(things: &[T]) -> String {
     let words: Vec<String> = things.iter().map(ToString::to_string).collect();
     format!("[{}]", words.join(" "))
@@ -106,27 +102,16 @@ fn bracketed<T: ToString>(things: &[T]) -> String {
 impl BracketSettings {
     /// Asks for what follows `prefix`, which ends with a closed bracket.
     fn ask(self, prefix: &str, candidates: &[String]) -> Ask {
-        Ask::subject(match self.mode {
-            Mode::Score => {
-                let before = match self.form {
-                    PromptForm::Plain => " ",
-                    PromptForm::Chat => "",
-                };
-                Request::Score(Score {
-                    prefix: Prompt::single(self.form, prefix),
-                    continuations: candidates.iter().map(|c| format!("{before}{c}")).collect(),
-                    start: Start::Model,
-                    details: Default::default(),
-                })
-            }
-            Mode::Generate => Request::Generate(Generate {
+        match self.mode {
+            Mode::Score => choice::score_answers(self.form, prefix, candidates),
+            Mode::Generate => Ask::subject(Request::Generate(Generate {
                 prompt: Prompt::single(self.form, format!("{prefix} [")),
                 sampling: Sampling {
                     stop: vec!["]".into()],
                     ..Sampling::greedy(64)
                 },
-            }),
-        })
+            })),
+        }
     }
 
     /// Two rows and what is seen of the third.

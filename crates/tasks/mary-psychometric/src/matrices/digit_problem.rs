@@ -24,7 +24,6 @@ pub type Cell = Vec<u8>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DigitProblem {
     pub id: String,
-    /// For example `two-rule` or `union`.
     pub kind: String,
     /// The eight cells shown, row by row.
     pub context: Vec<Cell>,
@@ -98,7 +97,6 @@ fn others(rng: &mut Stream, digit: u8, n: usize) -> Vec<u8> {
     rest
 }
 
-/// Context and candidates, the right one first.
 type Drawn = (Vec<Cell>, Vec<Cell>);
 
 fn by_rules(rng: &mut Stream, rules: &[usize]) -> Option<Drawn> {
@@ -257,7 +255,6 @@ struct UpstreamKind {
     perm_invariant: bool,
 }
 
-/// The released problems of experiment 1.
 pub fn upstream_digits(data: &dyn DataSource) -> Result<Vec<DigitProblem>, TaskError> {
     let path = data.folder(DATASET)?.join(PROBLEMS);
     let damaged = |message: String| DataError::Damaged {

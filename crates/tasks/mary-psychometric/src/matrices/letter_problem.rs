@@ -42,7 +42,6 @@ impl Transformation {
         }
     }
 
-    /// Whether the string has a fault that is mended.
     fn mends(self) -> bool {
         matches!(self, Self::RemoveRedundant | Self::FixAlphabet | Self::Sort)
     }
@@ -87,9 +86,7 @@ impl Generalisation {
 pub struct LetterProblem {
     pub id: String,
     pub transformation: Transformation,
-    /// How the second line differs from the first.
     pub generalisations: Vec<Generalisation>,
-    /// The first string, before and after.
     pub source: [Vec<String>; 2],
     pub target: Vec<String>,
     pub candidates: Vec<Vec<String>>,
@@ -140,7 +137,6 @@ struct Fault {
     foreign: i32,
 }
 
-/// The string before, and after.
 fn transform(kind: Transformation, length: usize, fault: &Fault) -> Option<(Places, Places)> {
     let run: Places = (0..length as i32).collect();
     let mut before = run.clone();

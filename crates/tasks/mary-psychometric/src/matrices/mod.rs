@@ -14,8 +14,7 @@ use std::sync::LazyLock;
 
 use mary_contract::{
     Ask, DataSource, ForPeople, Item, ItemSource, Items, Judgement, Needs, Prompt, PromptForm,
-    Reply, Request, Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError,
-    TaskSettings, Ties,
+    Reply, Response, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
 };
 
 pub use bracket::{Bracketed, DIGIT_MATRICES, LETTER_STRINGS};
@@ -34,8 +33,6 @@ static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/matrices")
 
 #[derive(Debug, Clone, Copy)]
 pub struct Matrices;
-
-pub static MATRICES: Matrices = Matrices;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MatrixSource {
@@ -105,21 +102,15 @@ fn scoring(card: &TaskCard, settings: &TaskSettings) -> Result<By, TaskError> {
 
 fn item(setup: &MatrixSettings, matrix: &Matrix, instruction: usize) -> Item {
     let candidates = matrix.candidates.iter();
-    let ask = Ask::subject(Request::Score(Score {
-        prefix: Prompt::single(
-            setup.form,
-            prompt::prefix(matrix, setup.layout, instruction),
-        ),
-        continuations: candidates
-            .clone()
-            .map(|c| match setup.form {
-                PromptForm::Chat => prompt::panel(c),
-                PromptForm::Plain => prompt::continuation(c, setup.layout),
-            })
-            .collect(),
-        start: Start::Model,
-        details: Default::default(),
-    }));
+    let prefix = prompt::prefix(matrix, setup.layout, instruction);
+    let continuations = candidates.clone().map(|c| match setup.form {
+        PromptForm::Chat => prompt::panel(c),
+        PromptForm::Plain => prompt::continuation(c, setup.layout),
+    });
+    let ask = Ask::subject(choice::score(
+        Prompt::single(setup.form, prefix),
+        continuations.collect(),
+    ));
     let target = Target::Choice {
         question: prompt::question(matrix),
         options: candidates.map(prompt::panel).collect(),
@@ -237,7 +228,6 @@ impl Task for Matrices {
     }
 }
 
-/// [`context_blind`] on candidates as they are shown.
 fn blind(options: &[String], correct: usize) -> f64 {
     let parts: Vec<Vec<&str>> = options
         .iter()

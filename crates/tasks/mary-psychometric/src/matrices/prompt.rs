@@ -47,7 +47,6 @@ fn row(panels: &[Panel]) -> String {
     panels.iter().map(panel).collect::<Vec<_>>().join(", ")
 }
 
-/// The matrix without its last panel: the question alone.
 pub fn question(matrix: &Matrix) -> String {
     let rows: Vec<String> = matrix
         .context
@@ -80,7 +79,6 @@ pub fn prefix(matrix: &Matrix, layout: Layout, instruction: usize) -> String {
     }
 }
 
-/// A candidate as it follows the prefix.
 pub fn continuation(candidate: &Panel, layout: Layout) -> String {
     let before = if layout == Layout::Choices { "\n" } else { " " };
     format!("{before}{}", panel(candidate))

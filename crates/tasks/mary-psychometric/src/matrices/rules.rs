@@ -6,7 +6,6 @@ use mary_generators::{Stream, below, coin, shuffle};
 /// A rule that holds along every row of a matrix, for one attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
-    /// The same value along a row.
     Constant,
     /// Steps of -2, -1, 1 or 2.
     Progression,

@@ -8,6 +8,7 @@ use mary_generators::{shuffle, stream};
 use serde::Deserialize;
 
 use super::matrix::{Matrix, Panel};
+use crate::tables;
 
 pub const DATASET: &str = "raven";
 /// Problems with RAVEN's answer sets, which give the answer away.
@@ -47,12 +48,7 @@ impl Symbol {
 /// fixed for each problem.
 pub fn problems(data: &dyn DataSource, file: &str) -> Result<Vec<Matrix>, TaskError> {
     let path = data.folder(DATASET)?.join(file);
-    let text = mary_platform::read_plain_text(&path, mary_platform::LARGEST_DATA).map_err(|e| {
-        DataError::Damaged {
-            path: path.clone(),
-            message: format!("expected RAVEN's matrices in symbolic form: {e}"),
-        }
-    })?;
+    let text = tables::text(&path, "RAVEN's matrices in symbolic form")?;
     let records: BTreeMap<String, Record> =
         serde_json::from_str(&text).map_err(|e| DataError::Damaged {
             path: path.clone(),
@@ -65,11 +61,8 @@ pub fn problems(data: &dyn DataSource, file: &str) -> Result<Vec<Matrix>, TaskEr
 }
 
 fn problem(path: &Path, index: usize, id: &str, record: &Record) -> Result<Matrix, TaskError> {
-    let wrong = |message: String| TaskError::Record {
-        file: path.display().to_string(),
-        line: index + 1,
-        message: format!("problem {id}: {message}"),
-    };
+    let wrong =
+        |message: String| tables::record(path, index + 1, format!("problem {id}: {message}"));
     let panels: Vec<Panel> = record
         .rpm
         .iter()

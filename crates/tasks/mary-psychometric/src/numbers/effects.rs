@@ -41,9 +41,7 @@ pub struct Effects {
     /// Places on the line, scaled to unit variance and turned so that larger numbers lie to the right.
     pub positions: Vec<f64>,
     pub range: f64,
-    /// Largest cosine of two numbers.
     pub max: f64,
-    /// Smallest cosine of two numbers. Where it is close to one, all vectors point the same way and
     /// what tells numbers apart lies in the last digits.
     pub min: f64,
     pub by_distance: Vec<(f64, f64)>,

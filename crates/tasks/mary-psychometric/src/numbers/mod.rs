@@ -33,8 +33,6 @@ static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/numbers"))
 #[derive(Debug, Clone, Copy)]
 pub struct Numbers;
 
-pub static NUMBERS: Numbers = Numbers;
-
 #[derive(Debug, Clone, Copy)]
 struct NumberSettings {
     range: Range,

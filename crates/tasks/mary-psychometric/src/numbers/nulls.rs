@@ -36,11 +36,9 @@ const FEW: usize = 16;
 /// Cosines of longer random vectors are distributed the same up to their scale, which R² does not see.
 const LONGEST: usize = 256;
 
-/// One layer, as far as the null needs it.
 pub(super) struct LayerShape {
     pub(super) number: usize,
     pub(super) cosines: Cosines,
-    /// Places on the line, in the order of the numbers.
     pub(super) positions: Vec<f64>,
 }
 
@@ -85,7 +83,6 @@ fn values(
     ])
 }
 
-/// The nulls of every layer and of the mean over layers.
 pub(super) fn by_labels(
     numbers: &[u64],
     layers: &[LayerShape],
@@ -128,7 +125,6 @@ pub(super) fn by_labels(
         .collect())
 }
 
-/// The mean of each effect (and of the stress) by name.
 pub(super) type Levels = BTreeMap<&'static str, f64>;
 
 /// The levels over random vectors. They depend on no model, so that each is computed once.
@@ -179,7 +175,6 @@ fn drawn(numbers: &[u64], dimensions: usize, range: Range, pairs: Pairs) -> Leve
         .collect()
 }
 
-/// The p-values of a format, for the log.
 pub(super) fn note(nulls: &[LayerNulls]) -> Value {
     let of = |nulls: &LayerNulls| -> Value {
         let cells = nulls.effects.iter().map(|(name, null)| (*name, null.p));

@@ -142,7 +142,7 @@ fn replies(vectors: &[Vec<f64>], layers: usize) -> Vec<Reply> {
 #[test]
 fn every_layer_of_every_format_is_judged_from_one_pass() {
     let settings = TaskSettings::default();
-    let items: Vec<Item> = NUMBERS
+    let items: Vec<Item> = Numbers
         .items(&settings, &NoData)
         .unwrap()
         .collect::<Result<_, _>>()
@@ -161,7 +161,7 @@ fn every_layer_of_every_format_is_judged_from_one_pass() {
     assert_eq!((texts[0], texts[8], texts[9]), ("One", "Nine", "River"));
     let mut vectors = compressed();
     vectors.extend(random(&mut stream(1, "words"), 6, 9));
-    let verdict = NUMBERS.judge(&settings, &items[1], &replies(&vectors, 3));
+    let verdict = Numbers.judge(&settings, &items[1], &replies(&vectors, 3));
     let Outcome::Scored(score) = verdict.outcome else {
         panic!("{verdict:?}")
     };
@@ -213,7 +213,7 @@ fn settings_that_make_no_sense_are_refused() {
         params: [("range".to_owned(), "1-10".to_owned())].into(),
         ..TaskSettings::default()
     };
-    let error = NUMBERS.items(&settings, &NoData).err().unwrap().to_string();
+    let error = Numbers.items(&settings, &NoData).err().unwrap().to_string();
     assert!(
         error.contains("`range=1-10` is not one of: 1-9, 10-99, magnitudes"),
         "{error}"

@@ -12,7 +12,6 @@ pub enum Range {
 }
 
 impl Range {
-    /// The numbers, ascending.
     pub fn numbers(self) -> Vec<u64> {
         match self {
             Self::Units => (1..=9).collect(),
@@ -33,10 +32,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// The three formats of the paper.
     pub const ALL: [Self; 3] = [Self::Lowercase, Self::MixedCase, Self::Digits];
 
-    /// For ids, tags and tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lowercase => "lowercase",

@@ -7,7 +7,6 @@ use mary_generators::{Stream, below, shuffle};
 /// both.
 type Pair = fn(&mut Stream) -> Option<(String, String)>;
 
-/// A concept: its name with its article, its definition.
 pub(super) struct Concept {
     pub(super) name: &'static str,
     pub(super) definition: &'static str,

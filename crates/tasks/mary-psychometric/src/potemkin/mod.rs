@@ -16,27 +16,25 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, DataError, DataSource, Item, Items, Judgement, Needs, Prompt, PromptForm, Reply, Request,
-    Response, Score, Scored, Start, Target, Task, TaskCard, TaskError, TaskSettings,
+    DataSource, Item, Items, Judgement, Needs, PromptForm, Reply, Response, Scored, Target, Task,
+    TaskCard, TaskError, TaskSettings,
 };
-use mary_generators::{best, shuffle, stream};
+use mary_generators::{shuffle, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use concepts::concepts;
 
 use crate::cards::{card, conventions};
-use crate::choice::failed;
+use crate::choice::{best_mean, failed, score_answers};
 use crate::settings::{choose, no_shots, number};
+use crate::tables;
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/define-use"));
 
 #[derive(Debug, Clone, Copy)]
 pub struct DefineUse;
 
-pub static DEFINE_USE: DefineUse = DefineUse;
-
-/// One item before it is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Problem {
     concept: String,
@@ -84,22 +82,13 @@ fn fresh(seed: u64, n: usize) -> Result<Vec<Problem>, TaskError> {
 }
 
 fn from_file(path: &Path) -> Result<Vec<Problem>, TaskError> {
-    let whole = mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA).map_err(|e| {
-        DataError::Damaged {
-            path: path.to_owned(),
-            message: format!("expected a file of concepts: {e}"),
-        }
-    })?;
+    let whole = tables::text(path, "a file of concepts")?;
     let mut all = Vec::new();
     for (index, row) in whole.lines().enumerate() {
         if row.trim().is_empty() {
             continue;
         }
-        let record_error = |message: String| TaskError::Record {
-            file: path.display().to_string(),
-            line: index + 1,
-            message,
-        };
+        let record_error = |message: String| tables::record(path, index + 1, message);
         let problem: Problem =
             serde_json::from_str(row).map_err(|e| record_error(e.to_string()))?;
         if problem.definitions.len() < 2 {
@@ -151,19 +140,6 @@ fn read(settings: &TaskSettings) -> Result<(ConceptSource, usize), TaskError> {
     Ok((source, n))
 }
 
-fn scored(form: PromptForm, prefix: String, options: &[&str]) -> Ask {
-    let before = match form {
-        PromptForm::Plain => " ",
-        PromptForm::Chat => "",
-    };
-    Ask::subject(Request::Score(Score {
-        prefix: Prompt::single(form, prefix),
-        continuations: options.iter().map(|o| format!("{before}{o}")).collect(),
-        start: Start::Model,
-        details: Default::default(),
-    }))
-}
-
 fn item(index: usize, form: PromptForm, problem: &Problem) -> Item {
     let Problem {
         concept,
@@ -181,14 +157,9 @@ fn item(index: usize, form: PromptForm, problem: &Problem) -> Item {
         "One of these is {concept}: {} / {}. Which is {concept}?",
         options[0], options[1]
     );
-    let shown: Vec<&str> = definitions.iter().map(String::as_str).collect();
     let asks = vec![
-        scored(form, format!("By definition, {concept} is"), &shown),
-        scored(
-            form,
-            format!("{question} Answer:"),
-            &options.map(String::as_str),
-        ),
+        score_answers(form, format!("By definition, {concept} is"), definitions),
+        score_answers(form, format!("{question} Answer:"), options),
     ];
     let target = Target::Choice {
         question,
@@ -278,12 +249,8 @@ fn judge_both(
     definition: &Scored,
     usage: &Scored,
 ) -> Judgement {
-    let means = |scored: &Scored| -> Vec<f64> {
-        let of = scored.continuations.iter();
-        of.map(|c| c.mean().unwrap_or(f64::NAN)).collect()
-    };
     let (Some((_, defined)), Some((said, used))) =
-        (best(&means(definition), 0), best(&means(usage), correct))
+        (best_mean(definition, 0), best_mean(usage, correct))
     else {
         return Judgement::failed(
             mary_contract::ErrorKind::NotFinite,
@@ -408,7 +375,7 @@ mod tests {
     #[test]
     fn items_are_balanced_and_files_are_read() {
         let settings = TaskSettings::default();
-        let items: Vec<Item> = DEFINE_USE
+        let items: Vec<Item> = DefineUse
             .items(&settings, &NoData)
             .unwrap()
             .map(Result::unwrap)

@@ -8,13 +8,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use mary_contract::{
-    Ask, DataError, Item, Judgement, Prompt, PromptForm, Request, Score, Scored, Start, Target,
-    TaskError,
-};
-use mary_generators::best;
+use mary_contract::{DataError, Item, Judgement, PromptForm, Scored, Target, TaskError};
 use serde::Deserialize;
 
+use crate::choice::{best_mean, score_answers};
 use crate::tables;
 
 /// A row; columns about the authors' models are left aside.
@@ -28,7 +25,6 @@ struct Row {
     label: String,
 }
 
-/// An example of a concept, and whether it is one.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Example {
     concept: String,
@@ -77,11 +73,7 @@ fn read_file(
     let mut record = csv::StringRecord::new();
     loop {
         let line = reader.position().line() as usize;
-        let record_error = |message: String| TaskError::Record {
-            file: path.display().to_string(),
-            line,
-            message,
-        };
+        let record_error = |message: String| tables::record(path, line, message);
         if !reader
             .read_record(&mut record)
             .map_err(|e| tables::wrong(path, line, &e))?
@@ -130,17 +122,12 @@ pub(super) fn item(index: usize, form: PromptForm, example: &Example) -> Item {
         "Is the following example a true instance of the concept {concept}? Answer with one word: 'yes' or \
          'no'.\n\n{text}"
     );
-    let (prefix, before) = match form {
-        PromptForm::Plain => (format!("{question}\n\nAnswer:"), " "),
-        PromptForm::Chat => (question.clone(), ""),
+    let prefix = match form {
+        PromptForm::Plain => format!("{question}\n\nAnswer:"),
+        PromptForm::Chat => question.clone(),
     };
     let words = ["yes", "no"];
-    let ask = Ask::subject(Request::Score(Score {
-        prefix: Prompt::single(form, prefix),
-        continuations: words.iter().map(|w| format!("{before}{w}")).collect(),
-        start: Start::Model,
-        details: Default::default(),
-    }));
+    let ask = score_answers(form, prefix, words);
     let target = Target::Choice {
         question,
         options: words.map(str::to_owned).to_vec(),
@@ -153,12 +140,7 @@ pub(super) fn item(index: usize, form: PromptForm, example: &Example) -> Item {
 
 /// One word each: the sum and the mean differ only where a tokenizer splits a word.
 pub(super) fn judge(options: &[String], correct: usize, scored: &Scored) -> Judgement {
-    let means: Vec<f64> = scored
-        .continuations
-        .iter()
-        .map(|c| c.mean().unwrap_or(f64::NAN))
-        .collect();
-    let Some((said, score)) = best(&means, correct) else {
+    let Some((said, score)) = best_mean(scored, correct) else {
         return Judgement::failed(
             mary_contract::ErrorKind::NotFinite,
             "an answer's log-probability is not a number",

@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 pub use norms::{Category, Member};
-pub use prompting::{Prompting, TYPICALITY_PROMPTING, read_ranking};
-pub use surprisal::{Surprisal, TYPICALITY_SURPRISAL};
-pub use vectors::{TYPICALITY_VECTORS, Vectors};
+pub use prompting::{Prompting, read_ranking};
+pub use surprisal::Surprisal;
+pub use vectors::Vectors;
 
 use crate::settings::choose;
 
@@ -83,7 +83,6 @@ fn categories(
     }
 }
 
-/// The norms decide which words are asked.
 fn item_source(card: &TaskCard, settings: &TaskSettings) -> ItemSource {
     match source(card, settings) {
         Ok(NormSource::Rosch) => ItemSource::Published,
@@ -101,7 +100,6 @@ fn exemplar_convention(shots: usize, typical: bool, where_: &str) -> String {
     }
 }
 
-/// What the judge needs of a category.
 #[derive(Debug, Serialize, Deserialize)]
 struct ShownCategory {
     category: String,
@@ -133,12 +131,10 @@ impl ShownCategory {
     }
 }
 
-/// Spearman's correlation of typicality with what a model says, where there is one.
 fn agreement(typicality: &[f64], said: &[f64]) -> Option<Correlation> {
     spearman(typicality, said).ok()
 }
 
-/// What the summary needs of a category's correlation.
 fn note(category: &str, found: &Correlation, left_out: &[String]) -> serde_json::Value {
     let mut note = json!({
         "category": category,
@@ -169,21 +165,15 @@ fn by_category(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
             (name, number("spearman"), number("low"), number("high"))
         {
             let n = notes.get("members").and_then(serde_json::Value::as_u64);
-            found.entry(measure_of(name)).or_insert(Estimate {
-                value,
-                low,
-                high,
-                n: n.unwrap_or(0) as usize,
-                method: "fisher-z (Bonett & Wright)".into(),
-            });
+            let (n, method) = (n.unwrap_or(0) as usize, "fisher-z (Bonett & Wright)");
+            let estimate = Estimate::new(value, (low, high), n, method);
+            found.entry(measure_of(name)).or_insert(estimate);
         }
     }
-    let mut measures: Vec<Measure> = found
-        .into_iter()
+    let found = found.into_iter();
+    found
         .map(|(name, estimate)| Measure { name, estimate })
-        .collect();
-    measures.sort_by(|a, b| a.name.cmp(&b.name));
-    measures
+        .collect()
 }
 
 /// Most exemplars, as in the paper.
@@ -191,7 +181,6 @@ const MOST_SHOTS: usize = 3;
 /// A rank correlation needs this many members beside the exemplars.
 const FEWEST: usize = 4;
 
-/// The number of exemplars asked for, 0 to 3.
 fn shots(card: &TaskCard, settings: &TaskSettings) -> Result<usize, TaskError> {
     let shots = settings.shots.unwrap_or(0);
     if shots > MOST_SHOTS {
@@ -234,7 +223,6 @@ fn exemplars(
     Ok(order)
 }
 
-/// `a` or `an`.
 fn article(word: &str) -> &'static str {
     let first = word.chars().next().map(|c| c.to_ascii_lowercase());
     if matches!(first, Some('a' | 'e' | 'i' | 'o' | 'u')) {

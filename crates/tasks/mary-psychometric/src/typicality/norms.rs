@@ -12,7 +12,6 @@ use crate::tables;
 pub const DATASET: &str = "rosch-typicality";
 const RATINGS: &str = "data/rosch1975/rosch1975_ratings.csv";
 
-/// A member and how typical it is; larger is more typical.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
     pub name: String,
@@ -23,7 +22,6 @@ pub struct Member {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Category {
     pub name: String,
-    /// Its members, as the norms list them.
     pub members: Vec<Member>,
 }
 
@@ -79,11 +77,7 @@ fn read<R: for<'de> Deserialize<'de>>(
     let mut reader = tables::open(path, "a file of typicality norms")?;
     let mut categories: Vec<Category> = Vec::new();
     for (index, record) in reader.deserialize().enumerate() {
-        let record_error = |message: String| TaskError::Record {
-            file: path.display().to_string(),
-            line: index + 2,
-            message,
-        };
+        let record_error = |message: String| tables::record(path, index + 2, message);
         let (category, name, typicality) =
             parts(record.map_err(|e| tables::wrong(path, index + 2, &e))?);
         if !typicality.is_finite() || name.is_empty() || category.is_empty() {
@@ -91,19 +85,15 @@ fn read<R: for<'de> Deserialize<'de>>(
                 "expected a category, an item and a finite number".into(),
             ));
         }
-        let at = match categories.iter().position(|c| c.name == category) {
-            Some(at) => at,
-            None => {
-                categories.push(Category {
-                    name: category.clone(),
-                    members: vec![],
-                });
-                categories.len() - 1
-            }
-        };
-        let Some(found) = categories.get_mut(at) else {
-            continue;
-        };
+        let known = categories.iter().position(|c| c.name == category);
+        let at = known.unwrap_or_else(|| {
+            categories.push(Category {
+                name: category.clone(),
+                members: vec![],
+            });
+            categories.len() - 1
+        });
+        let found = &mut categories[at];
         if found.members.iter().any(|m| m.name == name) {
             return Err(record_error(format!(
                 "`{name}` stands twice in `{category}`"
@@ -112,22 +102,15 @@ fn read<R: for<'de> Deserialize<'de>>(
         found.members.push(Member { name, typicality });
     }
     if let Some(small) = categories.iter().find(|c| c.members.len() < 4) {
-        return Err(TaskError::Record {
-            file: path.display().to_string(),
-            line: 1,
-            message: format!(
-                "category `{}` has {} members; a rank correlation needs at least 4",
-                small.name,
-                small.members.len()
-            ),
-        });
+        let message = format!(
+            "category `{}` has {} members; a rank correlation needs at least 4",
+            small.name,
+            small.members.len()
+        );
+        return Err(tables::record(path, 1, message));
     }
     if categories.is_empty() {
-        return Err(TaskError::Record {
-            file: path.display().to_string(),
-            line: 1,
-            message: "no category found".into(),
-        });
+        return Err(tables::record(path, 1, "no category found"));
     }
     Ok(categories)
 }

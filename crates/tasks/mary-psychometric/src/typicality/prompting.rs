@@ -26,8 +26,6 @@ static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/typicality
 #[derive(Debug, Clone, Copy)]
 pub struct Prompting;
 
-pub static TYPICALITY_PROMPTING: Prompting = Prompting;
-
 /// The guidelines of Shah et al. 2024, Appendix B.3.1, byte for byte: published numbers rest on them.
 const GUIDELINES: &str = include_str!("guidelines.txt");
 
@@ -256,13 +254,7 @@ fn by_runs(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
         // Verdicts come in any order; sums must not depend on it.
         values.sort_by(f64::total_cmp);
         let name = measure_of(category);
-        let plain = |value: f64| Estimate {
-            value,
-            low: value,
-            high: value,
-            n: values.len(),
-            method: "none".into(),
-        };
+        let plain = |value: f64| Estimate::new(value, (value, value), values.len(), "none");
         let Some(average) = mean(values.iter().copied()) else {
             continue;
         };
@@ -293,12 +285,6 @@ fn by_runs(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
 }
 
 fn over(values: &[f64]) -> Option<Estimate> {
-    let found = mean_t(values, LEVEL).ok()?;
-    Some(Estimate {
-        value: found.value,
-        low: found.low,
-        high: found.high,
-        n: found.n,
-        method: found.method.to_owned(),
-    })
+    let i = mean_t(values, LEVEL).ok()?;
+    Some(Estimate::new(i.value, (i.low, i.high), i.n, i.method))
 }

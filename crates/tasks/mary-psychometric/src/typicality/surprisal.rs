@@ -22,8 +22,6 @@ static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/typicality
 #[derive(Debug, Clone, Copy)]
 pub struct Surprisal;
 
-pub static TYPICALITY_SURPRISAL: Surprisal = Surprisal;
-
 #[derive(Debug, Clone)]
 struct SurprisalSettings {
     seed: u64,

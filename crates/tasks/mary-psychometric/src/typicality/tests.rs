@@ -33,18 +33,18 @@ fn at(angle: f32) -> Reply {
 #[test]
 fn closeness_in_the_order_of_typicality_is_one_and_unknown_words_are_left_out() {
     let settings = TaskSettings::default();
-    let item = &items(&TYPICALITY_VECTORS, &settings)[0];
+    let item = &items(&Vectors, &settings)[0];
     assert_eq!(item.id, "bird");
     let mut answers: Vec<Reply> = (0..item.asks.len()).map(|i| at(0.1 * i as f32)).collect();
-    let verdict = TYPICALITY_VECTORS.judge(&settings, item, &answers);
+    let verdict = Vectors.judge(&settings, item, &answers);
     assert_eq!(verdict.outcome, Outcome::Scored(1.0));
     answers[3] = seen(None);
-    let verdict = TYPICALITY_VECTORS.judge(&settings, item, &answers);
+    let verdict = Vectors.judge(&settings, item, &answers);
     assert_eq!(verdict.outcome, Outcome::Scored(1.0));
     assert_eq!(verdict.measures["members_left_out"], 1.0);
     assert_eq!(verdict.notes["left out"][0], "pigeon");
     answers[0] = seen(None);
-    let verdict = TYPICALITY_VECTORS.judge(&settings, item, &answers);
+    let verdict = Vectors.judge(&settings, item, &answers);
     assert!(matches!(
         verdict.outcome,
         Outcome::Unscored(UnscoredReason::NotApplicable(_))
@@ -65,7 +65,7 @@ fn score(tokens: &[(&str, f32)]) -> ContinuationScore {
 #[test]
 fn surprisal_by_sentence_and_by_its_last_words() {
     let settings = TaskSettings::default();
-    let item = &items(&TYPICALITY_SURPRISAL, &settings)[0];
+    let item = &items(&Surprisal, &settings)[0];
     let Request::Score(asked) = &item.asks[0].request else {
         panic!("scores")
     };
@@ -86,7 +86,7 @@ fn surprisal_by_sentence_and_by_its_last_words() {
         })
         .collect();
     let reply = Reply::bare(Response::Scored(Scored { continuations }));
-    let verdict = TYPICALITY_SURPRISAL.judge(&settings, item, &[reply]);
+    let verdict = Surprisal.judge(&settings, item, &[reply]);
     assert_eq!(verdict.outcome, Outcome::Scored(1.0));
     assert_eq!(verdict.measures["category_given_member"], -1.0);
 }
@@ -98,8 +98,8 @@ fn exemplars_stand_before_and_are_left_out() {
         seed: 5,
         ..TaskSettings::default()
     };
-    let all = items(&TYPICALITY_SURPRISAL, &TaskSettings::default());
-    let few = items(&TYPICALITY_SURPRISAL, &settings);
+    let all = items(&Surprisal, &TaskSettings::default());
+    let few = items(&Surprisal, &settings);
     let (Request::Score(zero), Request::Score(two)) =
         (&all[0].asks[0].request, &few[0].asks[0].request)
     else {
@@ -116,7 +116,7 @@ fn exemplars_stand_before_and_are_left_out() {
         shots: Some(4),
         ..TaskSettings::default()
     };
-    assert!(TYPICALITY_SURPRISAL.items(&settings, &NoData).is_err());
+    assert!(Surprisal.items(&settings, &NoData).is_err());
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_ranking_is_read_and_an_incomplete_one_is_discarded() {
         params: [("runs".to_owned(), "3".to_owned())].into(),
         ..TaskSettings::default()
     };
-    let runs = items(&TYPICALITY_PROMPTING, &settings);
+    let runs = items(&Prompting, &settings);
     assert_eq!(runs.len(), 3 * norms::small_world().len());
     let item = &runs[0];
     assert_eq!(item.id, "bird/run-01");
@@ -158,7 +158,7 @@ fn a_ranking_is_read_and_an_incomplete_one_is_discarded() {
             reasoning: None,
         }))
     };
-    let verdict = |n| TYPICALITY_PROMPTING.judge(&settings, item, &[words(n)]);
+    let verdict = |n| Prompting.judge(&settings, item, &[words(n)]);
     assert_eq!(verdict(order.len()).outcome, Outcome::Scored(1.0));
     let short = verdict(order.len() - 1);
     assert_eq!(short.outcome, Outcome::Unscored(UnscoredReason::Unparsed));
@@ -171,7 +171,7 @@ fn the_prompt_in_full() {
         params: [("runs".to_owned(), "1".to_owned())].into(),
         ..TaskSettings::default()
     };
-    let item = &items(&TYPICALITY_PROMPTING, &settings)[0];
+    let item = &items(&Prompting, &settings)[0];
     let Request::Generate(asked) = &item.asks[0].request else {
         panic!("words")
     };

@@ -4,31 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    DataSource, InForce, Item, ItemSource, Items, Judgement, Layers, Measure, Metric, Needs, Pool,
-    Reply, Sample, Scoring, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
+    DataSource, InForce, Item, ItemSource, Items, Judgement, Measure, Metric, Needs, Reply, Sample,
+    Scoring, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 
 use super::{ShownCategory, agreement, by_category, categories, note};
 use crate::cards::{card, conventions};
 use crate::choice::failed;
-use crate::observed::{Layer, POOLINGS, cosine, layers, look, mean};
-use crate::settings::{choose, no_shots};
+use crate::observed::{Layer, cosine, layers, look, mean, pooling};
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/typicality-vectors"));
 
 #[derive(Debug, Clone, Copy)]
 pub struct Vectors;
-
-pub static TYPICALITY_VECTORS: Vectors = Vectors;
-
-fn read(settings: &TaskSettings) -> Result<(Pool, bool), TaskError> {
-    settings.check(&CARD)?;
-    no_shots(&CARD, settings)?;
-    Ok((
-        choose(&CARD, settings, "pooling", &POOLINGS)?,
-        choose(&CARD, settings, "layers", &[("last", false), ("all", true)])?,
-    ))
-}
 
 impl Task for Vectors {
     fn card(&self) -> &TaskCard {
@@ -55,14 +43,13 @@ impl Task for Vectors {
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
-        let (pooling, all) = read(settings)?;
+        let (pooling, read_layers) = pooling(&CARD, settings)?;
         let categories = categories(&CARD, settings, data)?;
         Ok(Box::new(categories.into_iter().map(move |category| {
             let shown = ShownCategory::new(&category.name, category.members.iter());
-            let layers = || if all { Layers::All } else { Layers::Last };
             let asks = std::iter::once(&shown.category)
                 .chain(&shown.members)
-                .map(|text| look(text, pooling, layers()))
+                .map(|text| look(text, pooling, read_layers.clone()))
                 .collect();
             Ok(Item::new(category.name.clone(), shown.target(), asks)
                 .tagged("category", category.name))
@@ -93,7 +80,7 @@ impl Task for Vectors {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(_) = read(settings) else {
+        let Ok(_) = pooling(&CARD, settings) else {
             return BTreeMap::new();
         };
         conventions(&CARD, settings, &[])

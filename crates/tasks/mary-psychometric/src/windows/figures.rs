@@ -8,10 +8,9 @@ use super::{GrowthCurve, PAPER_WINDOWS, method};
 use crate::exhibits::DECLARED;
 use crate::grammar::Phenomenon;
 use crate::grammar::reference::published;
-use crate::trajectories::{Ability, Milestone, Part, Trajectory, conditions};
+use crate::trajectories::{Ability, Milestone, Part, Trajectory, conditions, slug};
 
-/// What the horizontal axis counts.
-fn counted(found: &[&GrowthCurve]) -> &'static str {
+pub(super) fn counted(found: &[&GrowthCurve]) -> &'static str {
     match found.iter().all(|f| f.trajectory.in_tokens) {
         true => "tokens seen",
         false => "training steps",
@@ -47,7 +46,6 @@ fn curves(name: &str, trajectory: &Trajectory) -> Vec<Series> {
     curves
 }
 
-/// Which of the paper's windows an ability belongs to.
 fn paper_window(ability: &Ability) -> Option<(&'static str, f64, f64)> {
     let which = match ability.task.as_str() {
         "psychometric/blimp" | "psychometric/grammar" | "psychometric/grammar-small" => 0,
@@ -135,7 +133,6 @@ fn published_blimp(own: &[&GrowthCurve]) -> Vec<Series> {
         .collect()
 }
 
-/// All abilities of each size in one picture.
 pub(super) fn overview(found: &[GrowthCurve]) -> Vec<Figure> {
     let mut sizes: Vec<&str> = Vec::new();
     for size in found.iter().map(|f| f.trajectory.size.as_str()) {
@@ -158,18 +155,12 @@ pub(super) fn overview(found: &[GrowthCurve]) -> Vec<Figure> {
             .flat_map(|f| curves(&f.trajectory.title(), &f.trajectory));
         let figure = DECLARED
             .figure("psychometric-development-of-{id}")
-            .saying("id", file_name(label))
+            .saying("id", slug(label))
             .saying("label", label)
             .saying("counted", counted(&own));
         figures.push(figure.with_series(series));
     }
     figures
-}
-
-fn file_name(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect()
 }
 
 /// The form of the paper's Figure 7: grammar by field.
@@ -238,7 +229,7 @@ pub(super) fn phenomena(
         let figure = DECLARED
             .figure("psychometric-development-phenomena-{id}-{size}")
             .saying("id", ability.id())
-            .saying("size", file_name(&trajectory.label))
+            .saying("size", slug(&trajectory.label))
             .saying("ability", ability.title())
             .saying("label", &trajectory.label)
             .with_series(rows.filter(|row| !row.points.is_empty()));

@@ -19,7 +19,6 @@ use mary_stats::segmented::{Growth, Search, Window, growth};
 
 use crate::trajectories::{Ability, Part, Trajectory, left_out, trajectories};
 
-/// Checkpoints below which no window is looked for.
 pub const FEWEST: usize = 8;
 
 /// The paper's windows, in tokens: what, from, to.
@@ -27,7 +26,6 @@ pub const PAPER_WINDOWS: [(&str, f64, f64); 2] =
     [("language", 0.25e9, 7e9), ("fluid reasoning", 1e9, 20e9)];
 const PAPER: &str = "Shah et al. 2024, section 5";
 
-/// An ability of a size with what was found.
 #[derive(Debug, Clone)]
 pub struct GrowthCurve {
     pub trajectory: Trajectory,

@@ -11,9 +11,10 @@ use mary_stats::correlation::spearman;
 use mary_stats::multiple::holm;
 use mary_stats::segmented::Search;
 
+use super::figures::counted;
 use super::{ALPHA, GrowthCurve, decide};
 use crate::exhibits::DECLARED;
-use crate::trajectories::{Part, parts};
+use crate::trajectories::{Part, parts, slug};
 use crate::windows::amount;
 
 /// Parts with a window in two models below which their orders are not compared.
@@ -31,7 +32,6 @@ fn search(curves: usize) -> Search {
     }
 }
 
-/// Everything about the parts that these runs show.
 pub(super) fn exhibits(runs: &[RunSummary]) -> Exhibits {
     let curves = parts(runs);
     if curves.is_empty() {
@@ -94,10 +94,6 @@ fn heatmaps(task: &str, own: &[&GrowthCurve]) -> Vec<Figure> {
                     .map(|m| Point::measured(amount(m.x), &m.value).at(m.x));
                 Series::measured(part_name(&trajectory.ability.part), points)
             });
-            let counted = match rows.iter().all(|f| f.trajectory.in_tokens) {
-                true => "tokens seen",
-                false => "training steps",
-            };
             DECLARED
                 .figure("psychometric-parts-{task_id}-{size_id}")
                 .saying("task_id", id_of(task))
@@ -105,15 +101,10 @@ fn heatmaps(task: &str, own: &[&GrowthCurve]) -> Vec<Figure> {
                 .saying("task", task)
                 .saying("size", size)
                 .saying("method", method())
-                .saying("counted", counted)
+                .saying("counted", counted(&rows))
                 .with_series(series)
         })
         .collect()
-}
-
-fn slug(text: &str) -> String {
-    let clean = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    text.chars().map(clean).collect()
 }
 
 /// The onset, or infinity without a window.

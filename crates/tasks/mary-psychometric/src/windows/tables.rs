@@ -26,7 +26,6 @@ pub fn amount(value: f64) -> String {
     format!("{scaled:.digits$}{unit}")
 }
 
-/// Onset and end of every ability and size.
 pub(super) fn onsets(found: &[GrowthCurve]) -> Table {
     let mut rows = Vec::new();
     for GrowthCurve { trajectory, growth } in found {
@@ -160,7 +159,6 @@ pub(super) fn order_table(found: &[GrowthCurve]) -> Option<Table> {
     )
 }
 
-/// Checkpoints that were asked otherwise than those of a curve.
 pub(super) fn left_out(all: &[LeftOut]) -> Option<Table> {
     let row = |one: &LeftOut| {
         let steps: Vec<String> = one.steps.iter().map(u64::to_string).collect();

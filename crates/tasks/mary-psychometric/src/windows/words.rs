@@ -90,7 +90,6 @@ fn learnt(trajectory: &Trajectory) -> Option<Learnt> {
     })
 }
 
-/// Everything about ages of acquisition that these runs show.
 pub(super) fn exhibits(runs: &[RunSummary]) -> Exhibits {
     let curves = by_tag(runs, ID, WORD);
     let words: Vec<Learnt> = curves.iter().filter_map(learnt).collect();

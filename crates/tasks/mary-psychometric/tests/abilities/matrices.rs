@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use mary_contract::{Item, NoData, Request, Target, Task, TaskSettings};
 use mary_psychometric::matrices::{
-    DIGIT_MATRICES, LETTER_STRINGS, MATRICES, Matrix, context_blind, fresh, fresh_digits,
+    DIGIT_MATRICES, LETTER_STRINGS, Matrices, Matrix, context_blind, fresh, fresh_digits,
     fresh_letters,
 };
 
@@ -207,11 +207,11 @@ fn what_is_asked_in_full() {
     type Settings = &'static [(&'static str, &'static str)];
     let mut text = String::new();
     for (name, task, params) in [
-        ("paper", &MATRICES as &dyn Task, &[] as Settings),
-        ("lm-raven", &MATRICES, &[("layout", "lm-raven")]),
+        ("paper", &Matrices as &dyn Task, &[] as Settings),
+        ("lm-raven", &Matrices, &[("layout", "lm-raven")]),
         (
             "choices",
-            &MATRICES,
+            &Matrices,
             &[("layout", "choices"), ("instruction", "8")],
         ),
         ("digits", &DIGIT_MATRICES, &[]),
@@ -232,7 +232,7 @@ fn all_eight_instructions_ask_every_matrix_eight_times() {
             .into(),
         ..TaskSettings::default()
     };
-    let items: Vec<Item> = MATRICES
+    let items: Vec<Item> = Matrices
         .items(&settings, &NoData)
         .unwrap()
         .map(Result::unwrap)

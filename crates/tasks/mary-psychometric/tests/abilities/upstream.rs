@@ -6,7 +6,7 @@ use mary_contract::{DataError, DataSource, Request, Task, TaskSettings};
 use mary_psychometric::matrices::{
     DIGIT_MATRICES, IRAVEN, RAVEN, context_blind, problems, upstream_digits,
 };
-use mary_psychometric::typicality::{TYPICALITY_SURPRISAL, norms};
+use mary_psychometric::typicality::{Surprisal, norms};
 
 use super::solver;
 
@@ -142,7 +142,7 @@ fn roschs_norms_make_sentences() {
         shots: Some(1),
         ..TaskSettings::default()
     };
-    let items: Vec<_> = TYPICALITY_SURPRISAL
+    let items: Vec<_> = Surprisal
         .items(&settings, &data)
         .unwrap()
         .map(Result::unwrap)

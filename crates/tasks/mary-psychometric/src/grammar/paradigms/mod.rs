@@ -12,11 +12,9 @@ use mary_generators::{Stream, below, coin};
 use super::Phenomenon as P;
 use super::lexicon::{Gender, LEXICON, Noun, Verb};
 
-/// The good sentence and the bad one, without capital and full stop.
 pub(crate) struct Draft {
     pub good: String,
     pub bad: String,
-    /// `.` or `?`.
     pub mark: char,
 }
 
@@ -49,7 +47,6 @@ impl Draft {
 /// A paradigm: its phenomenon, its name within that, and how a pair of it is written.
 pub(crate) type Paradigm = (P, &'static str, fn(&mut Pen<'_>) -> Draft);
 
-/// All of them, phenomenon by phenomenon.
 pub(crate) const PARADIGMS: &[Paradigm] = &[
     (P::AnaphorAgreement, "gender", agreement::anaphor_gender),
     (P::AnaphorAgreement, "number", agreement::anaphor_number),
@@ -213,7 +210,6 @@ impl<'a> Pen<'a> {
         (a.0, b.0)
     }
 
-    /// Two names of different gender.
     fn opposite_names(&mut self) -> ((&'static str, Gender), (&'static str, Gender)) {
         loop {
             let (a, b) = self.two(&LEXICON.names);
@@ -231,7 +227,6 @@ impl<'a> Pen<'a> {
         self.two(&LEXICON.nouns["people"])
     }
 
-    /// A person whose gender the word fixes.
     fn gendered(&mut self) -> &'static Noun {
         loop {
             let person = self.person();
@@ -255,7 +250,6 @@ impl<'a> Pen<'a> {
     }
 }
 
-/// `himself` or `herself`.
 fn reflexive(gender: Gender) -> &'static str {
     if gender == Gender::Female {
         "herself"
@@ -264,7 +258,6 @@ fn reflexive(gender: Gender) -> &'static str {
     }
 }
 
-/// The same for the other gender.
 fn other_reflexive(gender: Gender) -> &'static str {
     if gender == Gender::Female {
         "himself"
