@@ -21,7 +21,6 @@ use minijinja_contrib::pycompat::unknown_method_callback;
 const MOST_OPERAND: usize = 1 << 20;
 /// Largest value that is stored or made by a filter.
 const MOST_VALUE: usize = 16 << 20;
-/// Operators that join, in one tag.
 const MOST_JOINS: usize = 64;
 /// Bytes that a template may write of its values, wherever they go.
 const MOST_WRITTEN: usize = 128 << 20;
@@ -40,7 +39,6 @@ const MOST_SOURCE: usize = 1 << 20;
 /// number, so that both limits together bound what all multiplications make.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
-    /// Multiplications in a template.
     pub products: usize,
     /// Largest number in one: a list times a number is not made but remembered, and takes its time,
     /// unwatched, when it is written out.
@@ -48,12 +46,10 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// For chat templates, which rarely multiply.
     pub const CHAT: Self = Self {
         products: 3,
         times: 262_144.0,
     };
-    /// For prompts of task files, which may count.
     pub const PROMPT: Self = Self {
         products: 16,
         times: 49_152.0,
@@ -228,7 +224,6 @@ fn limited(value: Value, most: usize) -> Result<Value, Error> {
     Ok(value)
 }
 
-/// One side of a multiplication.
 fn factor(value: Value, times: f64) -> Result<Value, Error> {
     if let ValueKind::Number = value.kind() {
         let small = f64::try_from(value.clone()).is_ok_and(|n| n.abs() <= times);

@@ -15,16 +15,13 @@ fn provider() {
     });
 }
 
-/// The name that servers see.
 const AGENT: &str = concat!("mary/", env!("CARGO_PKG_VERSION"));
 
-/// A builder of asynchronous clients.
 pub fn asynchronous() -> reqwest::ClientBuilder {
     provider();
     reqwest::Client::builder().user_agent(AGENT)
 }
 
-/// A builder of blocking clients.
 pub fn blocking() -> reqwest::blocking::ClientBuilder {
     provider();
     reqwest::blocking::Client::builder().user_agent(AGENT)

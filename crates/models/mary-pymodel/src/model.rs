@@ -11,7 +11,6 @@ pub enum Together {
     Answers(Vec<Result<Reply, ModelError>>),
     /// Nothing that could be told apart: each is to be asked alone, so that one fault costs one item.
     Apart,
-    /// The run ends before there was an answer.
     Stopping,
 }
 
@@ -28,20 +27,17 @@ pub trait Answers: Send + Sync {
         1
     }
 
-    /// Several requests of one kind in one call.
     fn ask_together(&self, _requests: &[Request], _stopping: &mut dyn FnMut() -> bool) -> Together {
         Together::Apart
     }
 }
 
-/// A model that asks a Python object.
 pub struct Answering<T> {
     card: ModelCard,
     object: T,
 }
 
 impl<T: Answers> Answering<T> {
-    /// The model with this card, fingerprint included.
     pub fn new(card: ModelCard, object: T) -> Self {
         Self { card, object }
     }
@@ -104,7 +100,6 @@ impl<T: Answers> Answering<T> {
     }
 }
 
-/// The answer to the kind of question that was asked.
 fn of_kind<A>(
     answer: Result<Reply, ModelError>,
     unwrap: &impl Fn(Response) -> Option<A>,

@@ -27,20 +27,15 @@ const KEPT: usize = 12;
 pub(crate) struct Served {
     pub python: String,
     pub file: String,
-    /// The name in it.
     pub name: String,
     /// Settings for whatever makes the object, as JSON.
     pub settings: String,
-    /// How long an answer may take.
     pub timeout: Duration,
-    /// How long loading may take.
     pub loading: Duration,
 }
 
-/// Why there is no answer.
 pub(crate) enum NoAnswer {
     Died(String),
-    /// It did not answer in time.
     Late(Duration),
     /// It was not even asked.
     Refused(ModelError),

@@ -99,7 +99,6 @@ fn key(model: &ModelRef, settings: &ModelSettings) -> String {
     )
 }
 
-/// The card of a Python object, from what it says about itself.
 pub fn card_of(model: &ModelRef, said: &Value) -> ModelCard {
     let able = |name: &str| said["capabilities"][name].as_bool().unwrap_or(false);
     let capabilities = Capabilities {
@@ -136,7 +135,6 @@ pub fn most_together(said: &Value) -> BTreeMap<RequestKind, usize> {
     .collect()
 }
 
-/// What is to be served, from the model's name and its settings.
 fn served(model: &ModelRef, settings: &ModelSettings) -> Result<Served, ModelError> {
     // A file's name may hold the sign behind which other models have their revision.
     let whole = match &model.revision {
@@ -232,7 +230,6 @@ fn fingerprint(served: &Served, own: &str) -> Result<String, ModelError> {
     Ok(format!("python:{}", hasher.finalize().to_hex()))
 }
 
-/// An object in a child process.
 struct ChildObject {
     served: Served,
     together: BTreeMap<RequestKind, usize>,

@@ -6,7 +6,6 @@ use mary_contract::{
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What the Python side says to a request.
 #[derive(Deserialize)]
 struct Said {
     #[serde(default)]
@@ -15,7 +14,6 @@ struct Said {
     error: Option<Value>,
 }
 
-/// Reads the answer to a request from JSON.
 pub fn read_answer(request: &Request, text: &str) -> Result<Reply, ModelError> {
     let said: Said = serde_json::from_str(text).map_err(|error| {
         let beginning: String = text.chars().take(120).collect();

@@ -10,7 +10,6 @@ use crate::options::OMITTABLE;
 use crate::secret::shortened;
 use crate::wire::text;
 
-/// What an error answer means for the one who asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosis {
     /// The error, if this was the last attempt.
@@ -18,7 +17,6 @@ pub struct Diagnosis {
     pub remedy: Remedy,
 }
 
-/// What can be done about it without the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remedy {
     GiveUp,
@@ -32,7 +30,6 @@ pub enum Remedy {
     RenameMaxTokens,
 }
 
-/// Who was asked, for the remedy's words.
 #[derive(Debug, Clone, Copy)]
 pub struct AskedService<'a> {
     pub title: &'a str,
@@ -43,13 +40,11 @@ pub struct AskedService<'a> {
     pub model: &'a str,
 }
 
-/// What an error body says, in whatever shape.
 #[derive(Default)]
 struct Complaint {
     message: String,
     /// Every code, type or status in it, lower case, joined by spaces.
     codes: String,
-    /// The parameter it is about.
     param: Option<String>,
 }
 
@@ -104,7 +99,6 @@ fn first_words(text: &str) -> String {
     }
 }
 
-/// A request of a batch that the provider refused, in its words.
 pub(crate) fn refused_in_batch(body: &Value) -> ModelError {
     let complaint = complaint(body.to_string().as_bytes());
     let message = complaint.message;
@@ -158,7 +152,6 @@ impl FinalError {
     }
 }
 
-/// What the status and the body together mean.
 pub fn diagnose(service: &AskedService<'_>, status: u16, body: &[u8]) -> Diagnosis {
     let complaint = complaint(body);
     let lower = complaint.message.to_lowercase();
@@ -192,7 +185,6 @@ pub fn diagnose(service: &AskedService<'_>, status: u16, body: &[u8]) -> Diagnos
     }
 }
 
-/// What a complaint about a parameter teaches.
 fn learn(complaint: &Complaint) -> Remedy {
     let lower = complaint.message.to_lowercase();
     let about_support = WORDINGS.unsupported.iter().any(|w| lower.contains(w))

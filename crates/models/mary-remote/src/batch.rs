@@ -27,31 +27,26 @@ const MOST_REQUESTS: usize = 20_000;
 /// Most bytes in one batch; both providers take more.
 const MOST_BYTES: usize = 100 << 20;
 
-/// A question taken from the queue.
 struct Taken {
     ticket: Ticket,
     generate: Generate,
     name: String,
 }
 
-/// What is submitted as one batch.
 #[derive(Default)]
 struct Submission {
     requests: Vec<(String, Value)>,
-    /// About how large it is.
     bytes: usize,
     /// Dollars it may cost.
     estimate: f64,
 }
 
-/// Serves a queue by batches.
 pub(crate) struct BatchQueue<'a> {
     remote: &'a Remote,
     api: BatchApi<'a>,
     path: &'a Path,
 }
 
-/// What a look at the batches brought.
 struct Visit {
     state: BatchState,
     results: Results,
@@ -107,7 +102,6 @@ impl<'a> BatchQueue<'a> {
         format!("m{}", hash.get(..40).unwrap_or_default())
     }
 
-    /// Answers everything that was taken, one way or another.
     fn round(
         &self,
         queue: &mut dyn WorkQueue<Generate, Generated>,
@@ -170,7 +164,6 @@ impl<'a> BatchQueue<'a> {
         Ok(self.remote.reply(generate, read, usage, raw, 0))
     }
 
-    /// Submits what is new, waits as long as the user allows and fetches what is there.
     fn settle(
         &self,
         taken: &[Taken],
@@ -362,7 +355,6 @@ fn come_back(under_way: &[Progress]) -> ModelError {
     .hint("come back with `mary resume`; nothing is submitted or paid twice")
 }
 
-/// The provider's answers are fewer than it counted: they are not all there yet.
 fn not_final(id: &str, found: u64, expected: u64) -> ModelError {
     ModelError::new(
         ErrorKind::Interrupted,
@@ -371,7 +363,6 @@ fn not_final(id: &str, found: u64, expected: u64) -> ModelError {
     .hint("the file is not complete yet; come back with `mary resume`, nothing is submitted or paid twice")
 }
 
-/// A batch ended without an answer to a request.
 fn no_answer(progress: &Progress) -> ModelError {
     ModelError::new(
         ErrorKind::Transport,

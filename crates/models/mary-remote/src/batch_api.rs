@@ -25,7 +25,6 @@ pub(crate) enum Listed {
     Often(usize),
 }
 
-/// What came of the creation of a batch.
 pub(crate) enum Creation {
     /// The provider's name for it.
     Done(String),
@@ -107,7 +106,6 @@ impl BatchApi<'_> {
         Ok(all)
     }
 
-    /// Looks for a batch that may have been created.
     pub(crate) fn find(&self, part: &BatchPart) -> Result<Listed, ModelError> {
         let listed = self.list()?;
         let ours = listed.iter().filter(|b| self.format.is_part(b, part));
@@ -119,7 +117,6 @@ impl BatchApi<'_> {
         })
     }
 
-    /// How far a batch is.
     pub(crate) fn look(&self, id: &str) -> Result<Progress, ModelError> {
         let path = format!("{}/{}", self.format.path(), checked(id)?);
         self.ask(Question::get(&path, &|raw| {

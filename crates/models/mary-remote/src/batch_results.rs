@@ -17,7 +17,6 @@ use crate::bounds;
 /// No honest line is longer.
 const LONGEST_LINE: u64 = 64 << 20;
 
-/// Answers on disk, by the names of their requests.
 #[derive(Debug, Default)]
 pub(crate) struct Results {
     files: Vec<PathBuf>,
@@ -67,13 +66,11 @@ impl Results {
         }
     }
 
-    /// How many of these requests have an answer.
     pub(crate) fn count(&self, names: &[String]) -> u64 {
         let answered = names.iter().filter(|n| self.places.contains_key(*n));
         answered.count() as u64
     }
 
-    /// The line of a request.
     pub(crate) fn line(&self, name: &str) -> Result<Option<Value>, ModelError> {
         let Some(place) = self.places.get(name) else {
             return Ok(None);
@@ -92,7 +89,6 @@ impl Results {
             .map_err(|e| file_error(path, &e))
     }
 
-    /// Deletes the files: everything in them is answered.
     pub(crate) fn delete(self) {
         for file in self.files {
             // A file that stays is only room lost.

@@ -14,11 +14,9 @@ pub struct BatchState {
     pub schema: u32,
     /// The model's fingerprint; another model's batches are not mistaken for this one's.
     pub fingerprint: String,
-    /// One for each batch.
     pub parts: Vec<BatchPart>,
 }
 
-/// One batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BatchPart {
     /// Our name for it, told to the provider where it keeps one.
@@ -31,7 +29,6 @@ pub struct BatchPart {
     /// The provider's names for the batches it had before, where it keeps no name of ours.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<String>,
-    /// Names of the requests in it.
     pub requests: Vec<String>,
     /// Dollars it may cost, at most; they stay set aside until its answers are fetched.
     #[serde(default)]
@@ -42,7 +39,6 @@ pub struct BatchPart {
 }
 
 impl BatchState {
-    /// Dollars that batches under way may cost.
     pub fn outstanding(&self) -> f64 {
         let open = self.parts.iter().filter(|p| !p.fetched);
         open.map(|p| p.estimate).sum()
@@ -72,7 +68,7 @@ impl BatchState {
         Ok(state)
     }
 
-    /// Writes the state file so that it is whole whenever the process dies.
+    /// Whole whenever the process dies.
     pub fn save(&self, path: &Path) -> Result<(), ModelError> {
         let write = || -> std::io::Result<()> {
             let text = serde_json::to_string_pretty(self)?;

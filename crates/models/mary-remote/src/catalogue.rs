@@ -11,7 +11,6 @@ use crate::formats::FORMATS;
 use crate::options::Logprobs;
 use crate::wire::{Extensions, RequestShape};
 
-/// Whether a model takes pictures.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pictures {
@@ -30,9 +29,7 @@ pub enum Pictures {
 pub enum Introduction {
     #[default]
     None,
-    /// It is asked for the model by name.
     Name,
-    /// It lists the models it serves.
     List,
     /// By the llama.cpp server's own endpoints.
     LlamaCpp,
@@ -54,15 +51,12 @@ pub struct ModelRule {
     omit: Vec<&'static str>,
 }
 
-/// One service.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CatalogueEntry {
     /// The word before the slash.
     pub name: &'static str,
-    /// As users know it.
     pub title: &'static str,
-    /// One line for `mary models`.
     pub about: &'static str,
     /// Its format for chat prompts, where it takes them.
     #[serde(deserialize_with = "format_of_name")]
@@ -78,7 +72,6 @@ pub struct CatalogueEntry {
     #[serde(borrow)]
     pub keys: Vec<&'static str>,
     pub needs_key: bool,
-    /// Where keys and credit are looked after.
     pub console: &'static str,
     /// How it gives log-probabilities, where it does.
     pub logprobs: Logprobs,
@@ -102,7 +95,6 @@ pub struct CatalogueEntry {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Catalogue {
-    /// Rules for models that many services have.
     everywhere: Vec<ModelRule>,
     /// Words in the names of models that take pictures.
     #[serde(borrow)]
@@ -129,7 +121,6 @@ fn format_of_name<'de, D: Deserializer<'de>>(
 }
 
 impl CatalogueEntry {
-    /// The format that says how the service is talked to.
     pub fn main_format(&self) -> Option<&'static dyn WireFormat> {
         self.chat.or(self.plain)
     }
@@ -149,7 +140,6 @@ impl CatalogueEntry {
         }
     }
 
-    /// What a model of this name is known not to accept.
     pub fn shape(&self, model: &str) -> RequestShape {
         let bare = bare_name(model);
         let mut shape = RequestShape {
@@ -167,7 +157,6 @@ impl CatalogueEntry {
         shape
     }
 
-    /// What a model of this name can do, as far as its name tells.
     pub fn capabilities(
         &self,
         model: &str,

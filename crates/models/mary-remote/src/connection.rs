@@ -23,7 +23,6 @@ use crate::retry::{RetryPolicy, retry_after};
 use crate::stream::{self, Teller};
 use crate::wire::{ReadError, RequestShape};
 
-/// Everything needed to ask one model.
 pub(crate) struct Connection {
     pub(crate) http: Http,
     pub(crate) flow: Flow,
@@ -31,15 +30,12 @@ pub(crate) struct Connection {
     /// What the model does not accept, as known so far.
     pub(crate) shape: Mutex<RequestShape>,
     pub(crate) entry: &'static CatalogueEntry,
-    /// Name of the variable that holds the key.
     pub(crate) key_env: String,
-    /// The provider's name for the model.
     pub(crate) model: String,
 }
 
 type ReadWith<'a, T> = &'a (dyn Fn(&Value) -> Result<T, ReadError> + Sync);
 
-/// One question on the connection.
 pub(crate) struct Question<'a, T> {
     pub(crate) path: &'a str,
     pub(crate) body: Body<'a>,
@@ -52,7 +48,6 @@ pub(crate) struct Question<'a, T> {
     pub(crate) file: Option<&'a Path>,
     /// About how many tokens it takes, for rate limits.
     pub(crate) tokens: f64,
-    /// The money set aside for it.
     pub(crate) promise: Option<&'a Promise>,
     /// Somebody who is told the words as they come.
     pub(crate) teller: Option<&'a Teller<'a>>,
@@ -64,12 +59,10 @@ pub(crate) enum Body<'a> {
     Empty,
     /// JSON, which may depend on what was learnt.
     Json(&'a (dyn Fn(&RequestShape) -> Value + Sync)),
-    /// Something else, with its type.
     Raw(&'a str, &'a [u8]),
 }
 
 impl<'a, T> Question<'a, T> {
-    /// A question that is repeated until it is answered.
     pub(crate) fn new(path: &'a str, body: Body<'a>, read: ReadWith<'a, T>) -> Self {
         Self {
             path,
@@ -95,7 +88,6 @@ impl<'a, T> Question<'a, T> {
         Self::new(path, Body::Empty, read)
     }
 
-    /// With its size and the money set aside for it.
     #[must_use]
     pub(crate) fn costing(mut self, tokens: f64, promise: &'a Promise) -> Self {
         self.tokens = tokens;
@@ -141,7 +133,6 @@ impl<'a, T> Question<'a, T> {
     }
 }
 
-/// An answer as read and as it came.
 pub(crate) struct Received<T> {
     pub(crate) answer: T,
     /// As it came, without keys.
@@ -150,7 +141,6 @@ pub(crate) struct Received<T> {
     pub(crate) retries: u32,
 }
 
-/// How one attempt is to be followed.
 enum Next<T> {
     Done(T, Value),
     Stop(ModelError),
@@ -165,7 +155,6 @@ enum Next<T> {
 }
 
 impl Connection {
-    /// What the model does not accept, as known now.
     pub(crate) fn shape(&self) -> RequestShape {
         let shape = self.shape.lock().unwrap_or_else(PoisonError::into_inner);
         shape.clone()
@@ -179,7 +168,6 @@ impl Connection {
         Ok(received.answer)
     }
 
-    /// Asks until there is an answer, or a reason to give up.
     pub(crate) async fn ask<T>(
         &self,
         mut question: Question<'_, T>,
@@ -306,7 +294,6 @@ impl Connection {
         next
     }
 
-    /// What an attempt means, and whether it may have been paid for in vain.
     fn judge<T>(&self, question: &Question<'_, T>, attempt: Attempt) -> (Next<T>, bool) {
         match attempt {
             Err(broken) => {

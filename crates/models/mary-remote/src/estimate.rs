@@ -10,7 +10,6 @@ use crate::catalogue::CatalogueEntry;
 use crate::options::{Logprobs, Options};
 use crate::prices::{Price, Prices};
 
-/// Estimates requests to one model by the prices that are known.
 #[derive(Debug, Clone)]
 pub(crate) struct PriceEstimator {
     price: Option<Price>,

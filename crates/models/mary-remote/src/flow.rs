@@ -21,18 +21,13 @@ const CROWDED: f64 = 0.2;
 /// Below this share the window grows.
 const CALM: f64 = 0.1;
 
-/// How the flow is limited from the start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FlowSettings {
-    /// The window never grows beyond this.
     pub max_in_flight: usize,
-    /// Requests per minute, where the user set it.
     pub requests_per_minute: Option<f64>,
-    /// Tokens per minute, where the user set it.
     pub tokens_per_minute: Option<f64>,
     /// No wait is longer; what asks for more ends the run in a state from which it goes on.
     pub longest_wait: Duration,
-    /// As users know the service, for what is said about waits.
     pub title: &'static str,
 }
 
@@ -64,16 +59,13 @@ const NOTABLE: Duration = Duration::from_secs(10);
 /// Looking again now and then lets a newer header shorten a wait.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// The gate of one model.
 pub struct Flow {
     /// Held by the one who is next; the mutex queues fairly.
     gate: tokio::sync::Mutex<()>,
     state: Mutex<State>,
     freed: Notify,
-    /// True while the run is stopping: nothing more leaves.
     stopping: watch::Sender<bool>,
     settings: FlowSettings,
-    /// When a wait was last said.
     told: Mutex<Option<Instant>>,
 }
 
@@ -97,7 +89,6 @@ struct State {
 }
 
 impl Flow {
-    /// A gate with a small window.
     pub fn new(settings: FlowSettings) -> Self {
         let now = Instant::now();
         let bucket = |limit: Option<f64>| limit.map(|l| Bucket::per_minute(l, now));
@@ -142,7 +133,6 @@ impl Flow {
         )
     }
 
-    /// The error of a wait that is too long to be waited for.
     pub fn too_long(&self, wait: Duration) -> ModelError {
         ModelError::new(
             ErrorKind::Overloaded,
@@ -350,7 +340,6 @@ impl State {
     }
 }
 
-/// A length of time as people say it.
 fn in_words(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..=119 => format!("{seconds} s"),
@@ -360,7 +349,6 @@ fn in_words(time: Duration) -> String {
     }
 }
 
-/// When and in what company a request left.
 #[derive(Clone, Copy)]
 struct Sent {
     at: Instant,

@@ -17,15 +17,12 @@ use crate::wire::{Read, ReadError, WireRequest};
 
 /// One way of asking for words over HTTP.
 pub trait WireFormat: Debug + Send + Sync {
-    /// By which services in the catalogue name it.
     fn name(&self) -> &'static str;
 
-    /// Where requests for a model go, below the base address.
     fn path(&self, model: &str) -> String;
 
     fn body(&self, request: &WireRequest<'_>) -> Value;
 
-    /// Reads the words out of an answer.
     fn read(&self, raw: &Value) -> Result<Read<Generated>, ReadError>;
 
     /// The header that shows the key to the service, and what stands in it before the key.
@@ -33,7 +30,6 @@ pub trait WireFormat: Debug + Send + Sync {
         ("authorization", "Bearer ")
     }
 
-    /// Headers that every request has.
     fn headers(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
@@ -53,7 +49,6 @@ pub trait WireFormat: Debug + Send + Sync {
         None
     }
 
-    /// How answers come piece by piece.
     fn stream(&self) -> Option<&'static dyn StreamFormat> {
         None
     }
@@ -63,7 +58,6 @@ pub trait WireFormat: Debug + Send + Sync {
         None
     }
 
-    /// How given text is echoed with its log-probabilities.
     fn echo(&self) -> Option<&'static dyn EchoFormat> {
         None
     }
@@ -75,32 +69,26 @@ pub trait WireFormat: Debug + Send + Sync {
     }
 }
 
-/// Scores of single-token continuations, from the list of the most probable first tokens.
 pub trait TopTokens: Send + Sync {
     fn body(&self, request: &WireRequest<'_>) -> Value;
 
     fn read(&self, raw: &Value, continuations: &[String]) -> Result<Read<Scored>, ReadError>;
 }
 
-/// Scores of given text, echoed by the service.
 pub trait EchoFormat: Send + Sync {
     /// The body, or why the server cannot be asked this.
     fn body(&self, echo: &Echo<'_>) -> Result<Value, ModelError>;
 
-    /// Reads the continuation's log-probabilities out of the echo.
     fn read(&self, raw: &Value, echo: &Echo<'_>) -> Result<Read<Scored>, ReadError>;
 }
 
-/// One text whose log-probabilities are wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct Echo<'a> {
-    /// The provider's name for the model.
     pub model: &'a str,
     pub prefix: &'a str,
     pub continuation: &'a str,
     /// What stands before the first token.
     pub start: &'a Start,
-    /// The start token's text, where the user gave it.
     pub bos: Option<&'a str>,
     /// The server understands `add_special_tokens`.
     pub special_tokens_switch: bool,
@@ -114,7 +102,6 @@ pub trait BatchFormat: Send + Sync {
     /// The parameter that asks for what is listed after a batch.
     fn after(&self) -> &'static str;
 
-    /// The file of requests, where one is handed over before the batch is created.
     fn upload(&self, _requests: &[(String, Value)]) -> Option<Upload> {
         None
     }
@@ -129,35 +116,28 @@ pub trait BatchFormat: Send + Sync {
     /// Whether a batch in the service's list is this one. No clock is asked.
     fn is_part(&self, batch: &Value, part: &BatchPart) -> bool;
 
-    /// Reads how far a batch is.
     fn progress(&self, id: &str, raw: &Value) -> Option<Progress>;
 
-    /// Where the answers in one of [`Progress::files`] are.
     fn file_path(&self, file: &str) -> String;
 
-    /// The answer in a line of the results.
     fn outcome(&self, line: &Value) -> Result<Value, ModelError>;
 }
 
-/// A file that is handed over.
 pub struct Upload {
     pub path: &'static str,
     pub content_type: &'static str,
     pub bytes: Vec<u8>,
 }
 
-/// How far a batch is.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Progress {
     pub id: String,
     pub ended: bool,
-    /// In the provider's words.
     pub said: String,
     pub done: u64,
     pub total: u64,
     /// Every request has been seen to, one way or another; a batch that ended otherwise (expired,
     /// cancelled) may lack some.
     pub complete: bool,
-    /// Names of what holds the answers.
     pub files: Vec<String>,
 }

@@ -9,7 +9,6 @@ use crate::connection::Connection;
 use crate::llamacpp::{LlamaServer, Token, tokenize};
 use crate::wire::{count, text};
 
-/// What a server tells about itself.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Identity {
     /// Goes into the fingerprint: two weights under one name are two models.
@@ -58,7 +57,6 @@ async fn by_name(connection: &Connection, usual_address: bool) -> Result<Identit
     }
 }
 
-/// Asks a server of the user's for its list of models.
 async fn by_list(connection: &Connection) -> Result<Identity, ModelError> {
     let told = match connection.fetch("models").await {
         Ok(told) => told,

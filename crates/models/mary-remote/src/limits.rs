@@ -13,17 +13,14 @@ use crate::retry::{moment, span};
 /// No limit is larger; the arithmetic stays finite.
 const MOST: f64 = 1e12;
 
-/// One limit as a provider describes it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quota {
     pub limit: f64,
-    /// What is left of it.
     pub remaining: f64,
     /// When it will be full again.
     pub reset: Duration,
 }
 
-/// What the headers of one answer say.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Advice {
     pub requests: Option<Quota>,

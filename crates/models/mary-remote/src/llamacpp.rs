@@ -26,7 +26,6 @@ const FIELDS: &[&str] = &[
     "model",
 ];
 
-/// What the server tells about itself and scoring needs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct LlamaServer {
     pub(crate) vocabulary: u64,
@@ -39,7 +38,6 @@ pub(crate) struct LlamaServer {
     pub(crate) text_start: Option<String>,
 }
 
-/// A token as the server's tokenizer gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) id: u64,
@@ -136,10 +134,8 @@ fn read_token(raw: &Value) -> Option<Token> {
     Some(Token { id, bytes, whole })
 }
 
-/// A text cut into tokens, with the place where the continuation begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cut {
-    /// All tokens, start token included.
     tokens: Vec<Token>,
     /// The first token to be scored.
     first: usize,
@@ -209,7 +205,6 @@ pub(crate) struct Stretch {
 }
 
 impl Cut {
-    /// The questions that together cover all tokens to be scored.
     pub(crate) fn stretches(&self) -> Vec<Stretch> {
         let mut stretches: Vec<Stretch> = Vec::new();
         for (at, token) in self.tokens.iter().enumerate().skip(self.first) {
@@ -252,7 +247,6 @@ impl Cut {
         body
     }
 
-    /// Reads the log-probabilities out of the answer to one question.
     pub(crate) fn read(&self, stretch: Stretch, raw: &Value) -> Result<Read<Vec<f64>>, ReadError> {
         let steps = list_at(raw, "/completion_probabilities")
             .ok_or_else(|| ReadError::missing("completion_probabilities"))?;
@@ -290,7 +284,6 @@ impl Cut {
         })
     }
 
-    /// The score, once all questions are answered.
     pub(crate) fn score(&self, logprobs: Vec<f64>) -> Result<ContinuationScore, ReadError> {
         let scored = self.tokens.get(self.first..).unwrap_or_default();
         let tokens = scored

@@ -30,7 +30,6 @@ struct State {
     watcher: Option<Watcher>,
 }
 
-/// Counts dollars as spent without an answer.
 fn lose(balance: &mut Balance, dollars: f64) {
     balance.spent += dollars;
     balance.lost += dollars;
@@ -46,7 +45,6 @@ impl State {
 }
 
 impl Ledger {
-    /// An empty ledger without a limit.
     pub fn new() -> Self {
         Self::default()
     }
@@ -58,7 +56,6 @@ impl Ledger {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the limit in dollars. Several models of one run give the same.
     pub fn limit(&self, dollars: f64) {
         self.state().limit = Some(dollars);
     }
@@ -68,7 +65,6 @@ impl Ledger {
         self.state().balance.spent
     }
 
-    /// Sets the likely cost of a request aside, or refuses.
     pub async fn promise(&self, dollars: f64) -> Result<Promise, ModelError> {
         loop {
             let settled = self.shared.settled.notified();
@@ -168,7 +164,6 @@ impl Promise {
         }
     }
 
-    /// The request is answered and cost this much.
     pub fn settle(self, dollars: f64) {
         self.is_back();
         // Spent, and given back by the drop below, in one step for whoever watches.

@@ -38,14 +38,11 @@ const ARGUMENTS: &[(&str, &str)] = &[
     ("batch_again", "false"),
 ];
 
-/// How log-probabilities are asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Logprobs {
-    /// Not at all.
     #[default]
     None,
-    /// The most probable next tokens.
     Top,
     /// Of the prompt, by echoing it.
     Echo,
@@ -56,13 +53,10 @@ pub enum Logprobs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Timeouts {
     pub(crate) connect: Duration,
-    /// Until an answer begins.
     pub(crate) first_byte: Duration,
-    /// Until an answer is complete.
     pub(crate) total: Duration,
 }
 
-/// The arguments of a remote model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// `minimal`, `low`, `medium`, `high`: passed to reasoning models.
@@ -79,18 +73,14 @@ pub struct Options {
     /// How long a stop (Ctrl-C, an error that ends the run) waits for answers under way.
     pub(crate) stop_wait: Duration,
     pub(crate) timeouts: Timeouts,
-    /// Explicit cache marks.
     pub(crate) cache: bool,
     /// Whether the model takes pictures, where we cannot know.
     pub(crate) images: Option<bool>,
     pub(crate) logprobs: Option<Logprobs>,
     /// Text of the start token, where scoring needs one and the server adds none.
     pub(crate) bos: Option<String>,
-    /// Parameters that are not sent.
     pub(crate) omit: BTreeSet<String>,
-    /// A price file that comes before ours.
     pub(crate) prices: Option<PathBuf>,
-    /// The variable that holds the key.
     pub(crate) key_env: Option<String>,
     /// Ask the provider for the model before anything is spent.
     pub(crate) check: bool,

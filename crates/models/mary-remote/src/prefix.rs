@@ -12,7 +12,6 @@ const SHORTEST: usize = 4096;
 const REMEMBERED: usize = 4;
 const KNOWN: usize = 32;
 
-/// The beginnings seen so far.
 #[derive(Debug, Default)]
 pub struct PrefixBook {
     recent: VecDeque<String>,

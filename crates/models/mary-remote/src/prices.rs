@@ -9,13 +9,10 @@ use crate::options::Options;
 
 const OURS: &str = include_str!("../data/prices.json");
 
-/// A price list with its date and source.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PriceList {
     pub updated: String,
-    /// Where they are from.
     pub source: String,
-    /// One for each model or family of models.
     pub models: Vec<Price>,
 }
 
@@ -23,7 +20,6 @@ pub struct PriceList {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// The provider's name here (`openai`).
     pub provider: String,
     /// The model, or the beginning of its name up to a dash, dot, colon or at sign.
     pub model: String,
@@ -56,7 +52,6 @@ impl Price {
     }
 }
 
-/// The prices we know, the user's first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prices {
     lists: Vec<PriceList>,

@@ -24,12 +24,10 @@ use crate::remote::Remote;
 use crate::secret::{self, Secret};
 use crate::wire::RequestShape;
 
-/// All remote providers, sharing one budget.
 pub fn providers() -> Vec<Box<dyn Provider>> {
     providers_with(&Ledger::new())
 }
 
-/// All remote providers, sharing the given budget.
 pub fn providers_with(ledger: &Ledger) -> Vec<Box<dyn Provider>> {
     all(ledger, false)
 }
@@ -49,15 +47,12 @@ fn all(ledger: &Ledger, watched: bool) -> Vec<Box<dyn Provider>> {
     services().iter().map(boxed).collect()
 }
 
-/// Opens models of one service.
 pub struct RemoteProvider {
     entry: &'static CatalogueEntry,
     ledger: Ledger,
-    /// Somebody looks on while answers are written.
     watched: bool,
 }
 
-/// What is known before anything is sent.
 struct Plan {
     options: Options,
     /// The first names the model in fingerprints; the others are taken to serve the same.
@@ -65,7 +60,6 @@ struct Plan {
     usual_address: bool,
     logprobs: Logprobs,
     shape: RequestShape,
-    /// The provider's name for the model.
     name: String,
     card: ModelCard,
 }
@@ -285,7 +279,6 @@ fn place(base: &reqwest::Url) -> String {
     format!("{}{port}{path}", base.host_str().unwrap_or_default())
 }
 
-/// What a reader must know to compare.
 fn describe(
     card: &mut ModelCard,
     entry: &CatalogueEntry,

@@ -51,7 +51,6 @@ fn lost() -> ModelError {
     )
 }
 
-/// What comes back from a question.
 enum Said<A> {
     Words(String),
     Answer(Result<Reply<A>, ModelError>),
@@ -83,10 +82,8 @@ impl<A> Drop for Slip<A> {
 /// How often a queue is asked whether the run is stopping while answers are awaited.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What serving needs to know of the model.
 pub(crate) struct Serving<'a> {
     pub(crate) flow: &'a Flow,
-    /// Somebody looks on while answers are written.
     pub(crate) watched: bool,
     /// How long answers under way are waited for when the run stops.
     pub(crate) stop_wait: Duration,

@@ -18,7 +18,6 @@ use crate::prefix::PrefixBook;
 use crate::stream::{Listener, Teller};
 use crate::wire::{Read, RequestShape, WireRequest, cut_at_stop};
 
-/// Everything about one remote model that its requests need.
 pub(crate) struct Remote {
     pub(crate) entry: &'static CatalogueEntry,
     pub(crate) card: ModelCard,
@@ -29,7 +28,6 @@ pub(crate) struct Remote {
     pub(crate) ledger: Ledger,
     pub(crate) identity: Identity,
     pub(crate) prefixes: Mutex<PrefixBook>,
-    /// Somebody looks on while answers are written.
     pub(crate) watched: bool,
 }
 
@@ -50,7 +48,6 @@ impl Remote {
         }
     }
 
-    /// The wire format of a generation, or why it cannot be asked.
     pub(crate) fn format(
         &self,
         generate: &Generate,
@@ -96,7 +93,6 @@ impl Remote {
         }
     }
 
-    /// Answers one generation.
     pub(crate) async fn generate_one(
         &self,
         generate: Generate,
@@ -131,7 +127,6 @@ impl Remote {
         Ok(self.reply(&generate, read, usage, received.raw, received.retries))
     }
 
-    /// Puts a reply together from what was read.
     pub(crate) fn reply(
         &self,
         generate: &Generate,

@@ -5,7 +5,6 @@ use std::time::{Duration, SystemTime};
 
 use rand::RngExt as _;
 
-/// How long and how often a request is tried again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RetryPolicy {
     /// Attempts beyond the first.

@@ -15,9 +15,7 @@ use crate::options::{Logprobs, bad};
 use crate::remote::Remote;
 use crate::wire::{Read, words};
 
-/// What several requests for one answer add up to.
 struct Sum {
-    /// The money set aside for them.
     promise: Promise,
     usage: Usage,
     /// One of them was not counted by the service.
@@ -44,7 +42,6 @@ impl Sum {
 }
 
 impl Remote {
-    /// Answers one scoring request.
     pub(crate) async fn score_one(&self, score: Score) -> Result<Reply<Scored>, ModelError> {
         if score.continuations.is_empty() {
             return Ok(Reply::bare(Scored {

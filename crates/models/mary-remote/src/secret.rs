@@ -99,7 +99,6 @@ fn dotenv_line(line: &str) -> Option<(&str, String)> {
     Some((name.trim(), value.to_owned()))
 }
 
-/// The error for a key that is nowhere.
 pub(crate) fn missing(provider: &str, names: &[&str]) -> ModelError {
     let name = names.first().copied().unwrap_or("the key");
     ModelError::new(
@@ -111,7 +110,6 @@ pub(crate) fn missing(provider: &str, names: &[&str]) -> ModelError {
     ))
 }
 
-/// Takes keys out of text.
 #[derive(Clone, Default)]
 pub struct Scrubber {
     secrets: Vec<Secret>,
@@ -132,12 +130,10 @@ impl Scrubber {
         Self { secrets }
     }
 
-    /// Whether there is a key to look for.
     pub fn is_idle(&self) -> bool {
         self.secrets.is_empty()
     }
 
-    /// The text without keys, and without pieces of keys.
     pub fn text(&self, text: &str) -> String {
         let mut out = text.to_owned();
         for secret in &self.secrets {
@@ -201,7 +197,6 @@ impl Scrubber {
     }
 }
 
-/// Cuts a text that somebody else made long.
 pub(crate) fn shortened(text: String) -> String {
     match text.char_indices().nth(LONGEST_MESSAGE) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

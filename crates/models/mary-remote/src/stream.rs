@@ -9,7 +9,6 @@ use serde_json::Value;
 use crate::bounds;
 use crate::secret::Scrubber;
 
-/// How a format asks for pieces and puts them together.
 pub trait StreamFormat: Send + Sync {
     /// Where such a request goes, from where one for the whole answer does.
     fn path(&self, path: &str) -> String {
@@ -31,7 +30,6 @@ pub trait StreamFormat: Send + Sync {
 pub struct Listener(Arc<dyn Fn(String) + Send + Sync>);
 
 impl Listener {
-    /// Words go to this function.
     pub fn new(hear: impl Fn(String) + Send + Sync + 'static) -> Self {
         Self(Arc::new(hear))
     }
@@ -75,7 +73,6 @@ impl Events {
     }
 }
 
-/// The whole answer from the body of a stream.
 pub fn whole(format: &dyn StreamFormat, body: &[u8]) -> Result<Value, String> {
     let mut answer = Value::Null;
     let mut wrong = None;
@@ -120,14 +117,12 @@ pub struct Teller<'a> {
 struct Telling {
     events: Events,
     answer: Value,
-    /// The words of this attempt.
     words: String,
     /// What was told, over all attempts.
     told: String,
 }
 
 impl<'a> Teller<'a> {
-    /// A teller for one question.
     pub fn new(format: &'a dyn StreamFormat, listener: Listener, scrubber: &Scrubber) -> Self {
         Self {
             format,
@@ -137,7 +132,6 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// The format of the stream.
     pub fn format(&self) -> &'a dyn StreamFormat {
         self.format
     }
@@ -151,7 +145,6 @@ impl<'a> Teller<'a> {
         };
     }
 
-    /// Takes bytes of the body.
     pub fn take(&self, bytes: &[u8]) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Telling {

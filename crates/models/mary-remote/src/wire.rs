@@ -15,9 +15,7 @@ use crate::options::Options;
 /// What a model is known not to accept. Starts from its name and grows when the provider says so.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestShape {
-    /// Parameters that are left out.
     pub omit: BTreeSet<String>,
-    /// `max_completion_tokens` in place of `max_tokens`.
     pub max_completion_tokens: bool,
     /// Thinks before it answers, out of the same token limit.
     pub reasoning: bool,
@@ -29,16 +27,12 @@ impl RequestShape {
     }
 }
 
-/// A request on its way into a body.
 #[derive(Debug, Clone, Copy)]
 pub struct WireRequest<'a> {
-    /// The provider's name for the model.
     pub model: &'a str,
     pub generate: &'a Generate,
-    /// What the model does not accept.
     pub shape: &'a RequestShape,
     pub options: &'a Options,
-    /// What the service takes beyond the usual.
     pub extensions: Extensions,
     /// Bytes of the first turn's text that other requests share, where a cache mark makes sense.
     pub shared_prefix: usize,
@@ -117,7 +111,6 @@ fn small_seed(seed: u64) -> u64 {
     (seed ^ (seed >> 32)) & 0x7fff_ffff
 }
 
-/// What was read out of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Read<A> {
     pub answer: A,
@@ -127,11 +120,9 @@ pub struct Read<A> {
     pub usage_told: bool,
     /// Of the prompt tokens, those written into the provider's cache.
     pub cache_writes: u64,
-    /// The version a provider says it used.
     pub model_version: Option<String>,
 }
 
-/// What reading an answer can end in.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReadError {
     /// Not what was promised; worth asking again.
@@ -171,7 +162,6 @@ pub fn cut_at_stop(generated: &mut Generated, stops: &[String]) {
     }
 }
 
-/// The image as a `data:` address.
 pub fn data_url(image: &Image) -> String {
     format!("data:{};base64,{}", image.media_type, base64_of(image))
 }

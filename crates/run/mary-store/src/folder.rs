@@ -20,7 +20,6 @@ use crate::read::{Samples, Seeker, Verdicts};
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const SAMPLES: &str = "samples.jsonl";
 const SUMMARY: &str = "summary.json";
-/// No manifest and no summary is larger.
 const LARGEST_JSON: u64 = 1 << 30;
 
 /// What was cut from the end of a torn log when it was opened for writing.
@@ -30,7 +29,6 @@ pub struct Healed {
     pub kept_in: PathBuf,
 }
 
-/// A run folder, open for reading, or for reading and appending.
 pub struct RunFolder {
     path: PathBuf,
     manifest: RunManifest,
@@ -115,7 +113,6 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Opens an existing folder for appending, under the manifest it has.
     pub fn resume(path: &Path) -> Result<Self, StoreError> {
         let manifest = read_manifest(path)?;
         let lock = Lock::take(path)?;
@@ -166,12 +163,10 @@ impl RunFolder {
         Ok(())
     }
 
-    /// What was decided before the first question.
     pub fn manifest(&self) -> &RunManifest {
         &self.manifest
     }
 
-    /// Whether opening it had to cut a torn end off the log.
     pub fn healed(&self) -> Option<&Healed> {
         self.healed.as_ref()
     }
@@ -230,7 +225,6 @@ impl RunFolder {
         Ok(self.index()?.finished)
     }
 
-    /// How many samples are there, failures included.
     pub fn count(&self) -> Result<usize, StoreError> {
         match self.in_order()? {
             Some(ascending) => Ok(ascending.samples),
@@ -248,12 +242,10 @@ impl RunFolder {
         Verdicts::open(&self.path.join(SAMPLES), &self.reading()?)
     }
 
-    /// The sample whose line begins at this byte (see [`crate::Verdict::offset`]).
     pub fn sample_at(&self, offset: u64) -> Result<Sample, StoreError> {
         self.seeker()?.sample(offset)
     }
 
-    /// Samples by place, for many of them.
     pub fn seeker(&self) -> Result<Seeker, StoreError> {
         Seeker::open(&self.path.join(SAMPLES))
     }
@@ -280,7 +272,6 @@ impl RunFolder {
         Ok((!ascending.broken).then(|| ascending.clone()))
     }
 
-    /// The index, brought up to date with the file.
     fn index(&self) -> Result<Index, StoreError> {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         index.extend(&self.path.join(SAMPLES))?;

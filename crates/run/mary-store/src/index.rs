@@ -24,7 +24,6 @@ pub enum State {
     Failed,
 }
 
-/// Where a sample stands in the log, and how far it came.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     offset: u64,
@@ -82,7 +81,6 @@ impl FinishedIds {
         }
     }
 
-    /// Where the line of this id begins (see [`crate::RunFolder::sample_at`]).
     pub fn offset(&self, id: &SampleId) -> Result<Option<u64>, StoreError> {
         let entry = self.entry(id).map_err(temporary)?;
         Ok(entry.map(|e| e.offset))
@@ -102,12 +100,10 @@ impl FinishedIds {
     }
 }
 
-/// A temporary file of ids cannot be read.
 fn temporary(source: io::Error) -> StoreError {
     io_at(&std::env::temp_dir())(source)
 }
 
-/// The index of a log up to `end`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Index {
     pub(crate) finished: FinishedIds,
@@ -119,7 +115,6 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Of a log in which nothing was replaced.
     pub(crate) fn upto(end: u64) -> Self {
         Self {
             end,

@@ -20,7 +20,6 @@ pub enum ItemsForm {
     Jsonl,
     Csv,
     Parquet,
-    /// A task file of lm-evaluation-harness and its data.
     LmEval,
     Inspect,
 }
@@ -34,10 +33,8 @@ pub struct ItemsOf {
 
 #[derive(Debug, Error)]
 pub enum ItemsError {
-    /// The task could not make one.
     #[error(transparent)]
     Task(#[from] TaskError),
-    /// A file could not be written.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The other tool has no form for what is asked.
@@ -82,7 +79,6 @@ impl<'a> Plain<'a> {
         self.prompt.map(Prompt::text).unwrap_or_default()
     }
 
-    /// Its pictures as addresses that hold them.
     fn images(&self) -> Vec<String> {
         let turns = self.prompt.iter().flat_map(|p| &p.turns);
         let images = turns.flat_map(|t| &t.parts).filter_map(|part| match part {
@@ -198,7 +194,6 @@ impl<'a> Plain<'a> {
     }
 }
 
-/// A prompt as the messages of a chat.
 fn messages(prompt: &Prompt) -> Value {
     let system = prompt.system.iter();
     let mut all: Vec<Value> = system

@@ -28,7 +28,6 @@ struct Written<'a> {
     exchanges: &'a [Exchange],
 }
 
-/// Appends the line of a sample, newline included.
 pub(crate) fn write(sample: &Sample, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     let start = out.len();
     let mut usage = Usage::default();
@@ -80,7 +79,6 @@ fn checksum(run: &str, body: &[u8]) -> String {
     hex
 }
 
-/// Appends the line of a sample with the checksum that it has in this run.
 pub(crate) fn write_sealed(
     sample: &Sample,
     run: &str,
@@ -106,7 +104,6 @@ pub(crate) fn seal(run: &str, start: usize, out: &mut Vec<u8>) {
 pub(crate) enum Seal {
     /// The line is what this run wrote.
     Sound,
-    /// It was changed, or another run wrote it.
     Broken,
     /// It has none: an earlier version wrote it.
     Absent,
@@ -151,11 +148,8 @@ fn is_another(asked: &str, named: &str) -> bool {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ItemHead {
-    /// As [`Item::stratum`].
     pub stratum: String,
-    /// As [`Item::cluster`].
     pub cluster: Option<String>,
-    /// As [`Item::tags`].
     pub tags: BTreeMap<String, String>,
 }
 
@@ -163,7 +157,6 @@ pub struct ItemHead {
 pub struct Verdict {
     pub id: SampleId,
     pub judgement: Judgement,
-    /// Tokens and money of all its questions.
     pub usage: Usage,
     /// Names that replies gave themselves, where they were not that of the model that was asked.
     pub answered_by: Vec<String>,
@@ -221,7 +214,6 @@ impl BorrowedId<'_> {
     }
 }
 
-/// A sample's name in a message.
 pub(crate) fn describe(model: &str, task: &str, item: &str, trial: u32) -> String {
     format!("{model} | {task} | {item} | trial {trial}")
 }

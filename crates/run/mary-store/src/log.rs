@@ -40,7 +40,6 @@ impl Medium for File {
 /// Appends samples. Whatever happens, the file ends with a whole line after every call.
 pub(crate) struct LogWriter {
     path: PathBuf,
-    /// The run's name, which is part of every line's checksum.
     run: String,
     medium: Box<dyn Medium>,
     /// Whole lines that are not in the file yet.

@@ -8,7 +8,6 @@ use mary_contract::{
 use serde::Serialize;
 use serde_json::Value;
 
-/// Version of the run folder's form that this crate writes.
 pub const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]

@@ -129,7 +129,6 @@ impl PaidAnswers {
         Ok(())
     }
 
-    /// Dollars that this run has spent on answers which are kept.
     pub fn dollars(&self) -> f64 {
         self.dollars
     }
@@ -213,7 +212,6 @@ impl PaidAnswers {
         Ok(())
     }
 
-    /// Leaves whole lines only.
     fn cut(&mut self) -> Result<(), StoreError> {
         let file = OpenOptions::new().write(true).open(&self.path);
         file.and_then(|f| f.set_len(self.len))

@@ -18,7 +18,6 @@ use parquet::schema::parser::parse_message_type;
 
 use crate::fault::io_at;
 
-/// A value on its way into a column.
 pub(crate) enum Cell {
     Text(Option<String>),
     Number(Option<f64>),
@@ -33,7 +32,6 @@ pub(crate) struct GroupLimits {
     pub(crate) bytes: usize,
 }
 
-/// What a file says about itself.
 pub(crate) struct FileNotes {
     pub(crate) created_by: Option<String>,
     pub(crate) metadata: Vec<(&'static str, String)>,
@@ -94,7 +92,6 @@ impl TableWriter {
         })
     }
 
-    /// Takes a row, whose cells are in the order of the schema.
     pub(crate) fn push(&mut self, cells: Vec<Cell>) -> Result<(), StoreError> {
         if self.columns.is_empty() {
             self.columns = cells.iter().map(Column::fitting).collect();
@@ -114,7 +111,6 @@ impl TableWriter {
         written.map(drop).map_err(said(&self.path))
     }
 
-    /// Writes the group, if there is anything in it, and starts the next.
     fn write_group(&mut self) -> Result<()> {
         (self.rows, self.bytes) = (0, 0);
         let columns = std::mem::take(&mut self.columns);

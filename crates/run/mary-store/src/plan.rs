@@ -53,7 +53,6 @@ struct End {
 
 type Ids = BTreeMap<(String, String), BTreeSet<String>>;
 
-/// The plan of a shard, for asking whether a sample is in it.
 pub(crate) struct Plan {
     head: Head,
     ids: DigestMap,

@@ -21,7 +21,6 @@ use crate::{ResponseCache, RunFolder, network_file_system, plan};
 /// Where parts lie in a run or sweep folder.
 pub const SHARDS: &str = "shards";
 const STATUS: &str = "shard.json";
-/// A shard's own cache of answers, once it has stopped.
 pub const SHARD_CACHE: &str = "answers.sqlite";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,13 +39,10 @@ pub struct ShardStatus {
     pub of: usize,
     /// Samples, or checkpoints of a sweep.
     pub planned: usize,
-    /// Samples, or checkpoints, of the whole.
     pub whole: usize,
     /// How many were there when it was started last.
     pub already: usize,
-    /// Its share of the estimated cost.
     pub share: f64,
-    /// Who is or was at it.
     pub process: Holder,
     /// The engine's name for the job, where one started it: `slurm 17_3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,13 +75,11 @@ pub struct ShardPlace {
 }
 
 impl ShardPlace {
-    /// The place of a part in a run or sweep folder.
     pub fn new(run: &Path, index: usize, of: usize) -> Self {
         let path = run.join(SHARDS).join(format!("{index:03}-of-{of:03}"));
         Self { index, of, path }
     }
 
-    /// Every part in a run or sweep folder, in order.
     pub fn all(run: &Path) -> Vec<Self> {
         let entries = fs::read_dir(run.join(SHARDS)).into_iter().flatten();
         let mut places: Vec<Self> = entries
@@ -177,7 +171,6 @@ impl ShardPlace {
     }
 }
 
-/// A shard that is held by this process until this is dropped.
 pub struct ShardLock {
     _lock: lease::Lock,
 }

@@ -21,7 +21,6 @@ const CHUNK: usize = 48 << 20;
 /// Sorted files that are merged at once; more are merged in rounds.
 const FAN_IN: usize = 128;
 
-/// One line on its way through the sort.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// Model, task, item and trial, in an order that is that of the ids.
@@ -54,7 +53,6 @@ impl PartialOrd for Entry {
     }
 }
 
-/// Merges sorted files until few enough are left.
 pub(crate) fn fold(runs: &mut Vec<PathBuf>, scratch: &Scratch) -> Result<(), StoreError> {
     while runs.len() > FAN_IN {
         let rest = runs.split_off(FAN_IN);
@@ -116,7 +114,6 @@ impl Sorter {
     }
 }
 
-/// Hands over the entries of sorted files in order.
 pub(crate) fn merge_runs(
     runs: &[PathBuf],
     mut take: impl FnMut(Entry) -> Result<(), StoreError>,

@@ -12,7 +12,6 @@ use mary_stats::raters::{Level, RaterAgreement, fleiss_kappa};
 use mary_stats::{Interval, LEVEL, intervals};
 use serde::Serialize;
 
-/// Seed of the resampling behind alpha's interval.
 const SEED: u64 = 0;
 /// Parts into which the trials of a person are cut for the learning curve.
 const PARTS: usize = 10;
@@ -128,7 +127,6 @@ fn five_numbers(mut values: Vec<f64>) -> Option<[f64; 5]> {
     (!values.is_empty()).then(|| [at(0.0), at(0.25), at(0.5), at(0.75), at(1.0)])
 }
 
-/// Alpha with its interval, where it has one.
 pub(crate) fn alpha(of: &RaterAgreement) -> Option<Interval> {
     let (low, high) = of.bounds?;
     Some(Interval {
@@ -150,7 +148,6 @@ pub(crate) fn alpha_in_words(of: &RaterAgreement) -> String {
     }
 }
 
-/// Cohen's kappa of two people, Fleiss' of equally many on each item, Krippendorff's alpha of any.
 fn agreement(
     labels: &BTreeMap<&str, BTreeMap<u32, &str>>,
     people: usize,
@@ -200,7 +197,6 @@ pub(crate) fn parts<'a>(samples: &[&'a Sample]) -> Vec<Vec<&'a Sample>> {
     cut
 }
 
-/// Mean score by part of the way through the study.
 fn learning(samples: &[&Sample]) -> Vec<(usize, f64)> {
     let scored = |part: Vec<&Sample>| -> Vec<f64> {
         let score = |s: &&Sample| match s.judgement.outcome {

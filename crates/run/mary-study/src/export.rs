@@ -15,13 +15,11 @@ use crate::results::Results;
 use crate::session::{Participation, Session};
 use crate::store::{self, CopyKind};
 
-/// The columns, in order, with what they mean.
 fn columns() -> impl Iterator<Item = (&'static str, &'static str)> {
     let lines = include_str!("columns.tsv").lines();
     lines.filter_map(|line| line.split_once('\t'))
 }
 
-/// The rows of a study, as jsPsych's columns and our own.
 pub fn rows(
     session: &Session,
     results: &Results,
@@ -68,7 +66,6 @@ pub fn rows(
         .collect()
 }
 
-/// jsPsych's name for the kind of trial.
 fn kind(session: &Session, item: usize) -> &'static str {
     use crate::question::AnswerForm as Form;
     match session.study.questions.get(item).map(|q| &q.answer) {

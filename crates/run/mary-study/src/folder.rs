@@ -25,9 +25,7 @@ const LARGEST: u64 = 1 << 30;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secrets {
-    /// In the link that people are given.
     pub entry: String,
-    /// The password of the admin pages.
     pub admin: String,
     /// Keys of single steps are made with it.
     pub steps: String,

@@ -40,9 +40,7 @@ pub struct Line {
     pub of: Judged,
     /// Which part of it, where a form has several lines for an answer.
     pub part: String,
-    /// What is shown: heading and text.
     pub shown: Vec<(String, String)>,
-    /// The verdict, where there is one.
     pub mark: Option<f64>,
 }
 
@@ -50,12 +48,10 @@ pub struct Line {
 pub struct Form {
     pub no: String,
     pub yes: String,
-    /// What the verdicts become in the run.
     pub measure: String,
     pub lines: Vec<Line>,
 }
 
-/// Reads a form; `name` is said where something is wrong.
 pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
     let wrong =
         |line: usize, message: String| StudyError::Refused(format!("{name}:{line}: {message}"));
@@ -141,7 +137,6 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
     })
 }
 
-/// The run that a form was written from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormOrigin {
     pub run: String,
@@ -149,7 +144,6 @@ pub struct FormOrigin {
     pub task: String,
 }
 
-/// What a page shows, and the part of an answer that it asks about.
 type Page<'a> = (&'a [(String, String)], &'a str);
 
 /// A form as items of a study. Texts of different models are spread evenly over the lists. At most `limit`

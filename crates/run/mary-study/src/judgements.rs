@@ -38,7 +38,6 @@ pub struct Mark {
 #[derive(Debug, Clone, Serialize)]
 pub struct OfModel {
     pub model: String,
-    /// Share of verdicts 1.
     pub correct: Interval,
     pub descriptions: usize,
     pub judges: usize,
@@ -50,7 +49,6 @@ pub struct OfModel {
     pub agreement: Option<RaterAgreement>,
 }
 
-/// The verdicts in filled-in forms, one for each judge.
 pub fn of_forms(forms: &[(String, Form)]) -> Vec<Mark> {
     let mut marks = Vec::new();
     for (judge, form) in forms {
@@ -150,7 +148,6 @@ fn of_model(model: &str, marks: &BTreeMap<(&str, &str), f64>) -> Result<OfModel,
     })
 }
 
-/// As lines to print; `measure` is what the verdicts become in the run.
 pub fn table(judged: &[OfModel], measure: &str) -> String {
     let mut text = String::new();
     for one in judged {
@@ -190,14 +187,12 @@ pub fn table(judged: &[OfModel], measure: &str) -> String {
     text
 }
 
-/// How judgements are named and joined with a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Joining<'a> {
     /// Name of the judged run: `judged-NAME-RUN`.
     pub name: &'a str,
     /// Whose answers they are; without it, answers are found by model, item and trial alone.
     pub task: Option<&'a str>,
-    /// What the verdicts become in the run.
     pub measure: &'a str,
 }
 
@@ -314,7 +309,6 @@ pub fn write_run(
     Ok((place, summary))
 }
 
-/// Verdicts beside the judgement of the run.
 fn put(sample: &mut Sample, marks: &[&Mark], joining: &Joining<'_>) {
     // Every part counts alike, however many judged it.
     let mut parts: BTreeMap<&str, (f64, f64)> = BTreeMap::new();

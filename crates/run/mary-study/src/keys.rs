@@ -9,7 +9,6 @@ use crate::question::Question;
 /// The measure under which people's verdicts stand beside a run's own, unless the form names another.
 pub const MEASURE: &str = "judged_by_people";
 
-/// An answer of a stored run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Judged {
     pub model: String,
@@ -23,7 +22,6 @@ pub struct Judging {
     pub run: String,
     pub path: String,
     pub task: String,
-    /// What the verdicts become in the run.
     #[serde(default = "judged_by_people")]
     pub measure: String,
     /// For each item of the study, the answers of the run that it stands for.
@@ -37,16 +35,13 @@ pub(crate) fn judged_by_people() -> String {
     MEASURE.to_owned()
 }
 
-/// Everything that judging needs and nobody may see.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Keys {
     /// The command that drew the items; it names the files of tasks of one's own.
     #[serde(default)]
     pub command: Vec<String>,
     pub tasks: Vec<TaskRun>,
-    /// The items, in the order of the questions.
     pub items: Vec<KeyedItem>,
-    /// Where people judge what models wrote: which answers of which run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judging: Option<Judging>,
 }
@@ -60,7 +55,6 @@ pub struct KeyedItem {
     pub said: Vec<String>,
 }
 
-/// What is shown and what is right, in one order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frozen {
     pub questions: Vec<Question>,
@@ -94,7 +88,6 @@ impl Frozen {
     }
 }
 
-/// The values at these places, in this order.
 pub(crate) fn taken<T>(order: &[usize], values: Vec<T>) -> Vec<T> {
     let mut slots: Vec<Option<T>> = values.into_iter().map(Some).collect();
     let at = |place: &usize| slots.get_mut(*place).and_then(Option::take);

@@ -39,7 +39,6 @@ impl Session {
         Ok(self.people()?.iter().filter(inside).count())
     }
 
-    /// Lets nobody new in; whoever is inside may finish.
     pub fn stop_admission(&self) -> Result<(), StudyError> {
         self.store.wait(store::stop_admission)
     }
@@ -148,7 +147,6 @@ impl Session {
         Ok(Some((path, summary, results)))
     }
 
-    /// What people said of what models wrote, in a study of judgements.
     pub fn verdicts(&self, keys: &Keys, samples: &[Sample]) -> Vec<Mark> {
         let ids: Vec<String> = keys.items.iter().map(|k| k.item.id.clone()).collect();
         let judging = keys.judging.as_ref();

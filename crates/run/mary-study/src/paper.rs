@@ -322,7 +322,6 @@ fn take_sheet(session: &Session, place: usize, given: &[Marked]) -> Result<(), (
     Ok(())
 }
 
-/// The values of a form that stand for a mark on paper.
 fn marked(form: &AnswerForm, text: &str) -> Option<Vec<String>> {
     let text = text.trim();
     let place = |c: char| {

@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 pub struct Question {
     #[serde(default)]
     pub instruction: String,
-    /// Labelled examples of a rule.
     #[serde(default)]
     pub examples: Vec<LabelledExample>,
     pub parts: Vec<Part>,
@@ -45,9 +44,7 @@ pub enum AnswerForm {
     Choice {
         /// In the task's order.
         options: Vec<String>,
-        /// Whether they are always shown in it.
         ordered: bool,
-        /// Whether "none fits" may be chosen.
         none_fits: bool,
     },
     Several {
@@ -70,7 +67,6 @@ pub enum Answer {
     Choice(usize),
     NoneFits,
     Several(Vec<usize>),
-    /// Words or a transcription.
     Text(String),
     /// A number, as it was written.
     Number(String),
@@ -113,7 +109,6 @@ impl AnswerForm {
         }
     }
 
-    /// The order in which options are shown, given the one that was drawn.
     pub fn shown_order(&self, drawn: Vec<usize>) -> Vec<usize> {
         match self {
             Self::Choice { ordered: true, .. } => (0..self.options().len()).collect(),

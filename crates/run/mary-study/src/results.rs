@@ -26,12 +26,10 @@ use crate::store::{PersonState, StoredAnswer};
 pub const PEOPLE: &str = "people";
 
 pub struct Results {
-    /// One for each answer of everybody who counts.
     pub samples: Vec<Sample>,
     /// The same with those whom the rules exclude.
     pub with_excluded: Vec<Sample>,
     pub finished: usize,
-    /// Of those, excluded by the rules.
     pub excluded: usize,
     /// Those who did not finish: nothing of theirs is judged.
     pub unfinished: Unfinished,
@@ -185,7 +183,6 @@ fn sample(
     })
 }
 
-/// What is known of the answer beside the verdict. No id of a platform, no address.
 fn note(judgement: &mut Judgement, one: &Participation, given: &StoredAnswer) {
     let about = json!({
         "person": one.person.pseudonym,
@@ -200,7 +197,6 @@ fn note(judgement: &mut Judgement, one: &Participation, given: &StoredAnswer) {
     put_note(judgement, "study", about);
 }
 
-/// Adds to the notes of a judgement what stands there under a name.
 pub(crate) fn put_note(judgement: &mut Judgement, name: &str, value: Value) {
     match &mut judgement.notes {
         Value::Object(notes) => {
@@ -272,7 +268,6 @@ fn manifest(study: &Study, keys: &Keys, results: &Results) -> Result<RunManifest
     Ok(manifest)
 }
 
-/// The name of a study's run, whoever takes part.
 pub(crate) fn run_id(study: &Study, keys: &Keys) -> Result<String, StudyError> {
     let nobody = Results {
         samples: Vec::new(),
@@ -284,7 +279,6 @@ pub(crate) fn run_id(study: &Study, keys: &Keys) -> Result<String, StudyError> {
     Ok(manifest(study, keys, &nobody)?.id)
 }
 
-/// The folder of a run below `root`, empty.
 pub(crate) fn made_anew(
     root: &Path,
     manifest: &RunManifest,

@@ -63,7 +63,6 @@ impl Session {
         self.clock.now()
     }
 
-    /// Gives somebody a place; with it the token of their link.
     pub fn joining(
         &self,
         platform: Option<PlatformIds>,
@@ -104,7 +103,6 @@ impl Session {
         format!("{token}.{seal}")
     }
 
-    /// The token of a ticket that this study made.
     pub fn ticket_token(&self, ticket: &str) -> Option<String> {
         let (token, seal) = ticket.split_once('.')?;
         let own = store::step_key(&self.study, 0, token);
@@ -187,7 +185,6 @@ impl Session {
         })
     }
 
-    /// Everybody with their answers and the number of attention checks they failed.
     pub fn gathering(&self) -> Work<Vec<Participation>> {
         let attention = self.study.attention_checks();
         Box::new(move |db| {

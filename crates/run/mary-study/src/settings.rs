@@ -26,16 +26,12 @@ const LARGEST: u64 = 16 << 20;
 pub struct Settings {
     /// Names the study: letters, digits, `-`. Results stand under `people/NAME`.
     pub name: String,
-    /// The heading of every page.
     pub title: String,
     /// Language of the pages: `en` or `zh`.
     pub language: Language,
-    /// Places: how many people answer.
     pub people: usize,
-    /// Items that each of them answers.
     pub per_person: usize,
     pub lists: Lists,
-    /// Seed of draws, lists and orders.
     pub seed: u64,
     /// Minutes without a sign of life after which a place is given to another person.
     pub minutes: u32,
@@ -80,17 +76,12 @@ pub struct Consent {
     pub text: String,
 }
 
-/// Where people come from, and how they go back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Platform {
-    /// `none`, `prolific` or `mturk`.
     pub kind: PlatformKind,
-    /// Shown to who has finished.
     pub finished: String,
-    /// Shown to who did not understand the instructions.
     pub screened_out: String,
-    /// Shown to who does not agree.
     pub no_consent: String,
     /// Address to which people go back, `{code}` standing for the code; empty where they type it in.
     pub return_to: String,
@@ -118,7 +109,6 @@ impl PlatformKind {
     }
 }
 
-/// Rules that hold for everybody, stated beforehand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rules {
@@ -128,11 +118,8 @@ pub struct Rules {
     pub comprehension_tries: u32,
     /// Seconds for one question; 0 is no limit.
     pub seconds: u32,
-    /// Characters of a written answer, at most.
     pub characters: usize,
-    /// People who may begin within a minute, at most.
     pub joins_per_minute: u32,
-    /// Requests of one person within a minute, at most.
     pub requests_per_minute: u32,
     /// Unfinished places that one address may hold at once; 0 is a quarter of all places. A class or a
     /// laboratory behind one address needs as many as there are people in it.
@@ -177,7 +164,6 @@ pub enum CheckKind {
 pub struct Check {
     pub kind: CheckKind,
     pub question: String,
-    /// The options, in this order.
     pub options: Vec<String>,
     /// The right one, from 1. It never leaves the server.
     pub answer: usize,
@@ -200,7 +186,6 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Whether it makes sense; what does not, in words.
     pub fn check(&self) -> Result<(), String> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
         if self.name.is_empty() || !self.name.chars().all(plain) {
@@ -306,7 +291,6 @@ impl Settings {
         toml::to_string_pretty(self).map_err(|e| StudyError::refused(e.to_string()))
     }
 
-    /// The hash by which the text of a consent is known.
     pub fn consent_hash(&self) -> String {
         let hash = blake3::hash(self.consent.text.as_bytes()).to_hex();
         hash.as_str().chars().take(16).collect()

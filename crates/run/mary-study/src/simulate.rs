@@ -22,16 +22,13 @@ use crate::store::{Step, Submission};
 
 #[derive(Debug, Clone)]
 pub enum Behaviour {
-    /// Any option, each as likely as the next.
     Random,
     /// Right with a probability that depends on the person's ability and the item's difficulty, both drawn
     /// from normal distributions on the logit scale.
     Ability {
         /// Logit of being right, on average.
         mean: f64,
-        /// Standard deviation of ability between people.
         sd_people: f64,
-        /// Standard deviation of difficulty between items.
         sd_items: f64,
     },
     /// As a model did, item by item: task and item id → the option it chose (in the task's order), or what
@@ -155,7 +152,6 @@ impl Simulation {
         }
     }
 
-    /// The probability with which the person of a place is right on an item.
     pub fn probability(&self, place: usize, item: usize) -> f64 {
         match &self.behaviour {
             Behaviour::Ability {

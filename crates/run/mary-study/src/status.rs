@@ -6,7 +6,6 @@ use crate::folder::Study;
 use crate::session::Participation;
 use crate::store::{Admission, PersonState};
 
-/// States in the order of a table.
 const STATES: [PersonState; 4] = [
     PersonState::Finished,
     PersonState::Running,

@@ -38,7 +38,6 @@ pub(crate) struct AskSettings {
 }
 
 impl AskSettings {
-    /// Reads `--set`; what is not set is as the file says.
     pub fn read(plan: &Plan, settings: &TaskSettings) -> Result<Self, TaskError> {
         let given = |name: &str| settings.params.get(name).map(|text| text.trim());
         let wrong = |name: &str, text: &str, expected: &str| {
@@ -196,7 +195,6 @@ impl<'a> RowView<'a> {
         })
     }
 
-    /// An option as it follows the prompt.
     fn continuation(&self, at: usize, choice: &str) -> Result<String, TaskError> {
         if !self.plan.templates.has("continuation") {
             let follows = if self.plan.templates.has("prompt") {
@@ -232,7 +230,6 @@ impl<'a> RowView<'a> {
         })
     }
 
-    /// The row as a shot: a question with its answer.
     pub fn shot(&self) -> Result<String, TaskError> {
         let generate = self.plan.kind() == RequestKind::Generate;
         let answer = if self.choices.is_empty() {

@@ -43,10 +43,8 @@ pub(crate) struct Twin {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum TwinShown {
-    /// A picture with the bare question.
     #[default]
     Picture,
-    /// The words and the picture.
     Both,
 }
 
@@ -67,7 +65,6 @@ pub(crate) struct Data {
     pub filter: Option<Placed>,
     /// Whether `"` encloses fields.
     pub quotes: Option<bool>,
-    /// Which files of a folder of Parquet.
     pub split: Option<String>,
 }
 
@@ -179,16 +176,13 @@ pub(crate) struct Request {
     pub prompt: Option<Placed>,
     /// Messages of a chat, in place of a prompt.
     pub turns: Option<Placed>,
-    /// Pictures that stand before the prompt.
     #[serde(default)]
     pub pictures: Vec<Placed>,
     pub choices: Option<Spanned<Choices>>,
     /// How an option (`choice`) or the scored text follows the prompt.
     pub continuation: Option<Placed>,
-    /// The acceptable text of a minimal pair.
     pub good: Option<Placed>,
     pub bad: Option<Placed>,
-    /// Texts that are read for their vectors.
     #[serde(default)]
     pub texts: Vec<Placed>,
     #[serde(default)]
@@ -260,7 +254,6 @@ pub(crate) struct Judge {
     pub take: Option<Take>,
     #[serde(default)]
     pub tolerance: f64,
-    /// Tolerance as a share of the right answer.
     #[serde(default)]
     pub relative: f64,
     pub ignore: Option<Vec<Ignore>>,
@@ -287,10 +280,8 @@ pub(crate) enum Order {
 pub(crate) struct Shots {
     #[serde(default)]
     pub count: usize,
-    /// Other data than the task's own.
     pub path: Option<Placed>,
     pub format: Option<Format>,
-    /// Which files of a folder of Parquet.
     pub split: Option<String>,
     #[serde(rename = "where")]
     pub filter: Option<Placed>,

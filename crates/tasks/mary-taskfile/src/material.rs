@@ -8,7 +8,6 @@ use mary_platform::open_plain;
 
 use crate::rows::{Format, Row, Rows, Table, format_of};
 
-/// A file of rows, known by its hash.
 #[derive(Debug, Clone)]
 pub struct Material(Table);
 

@@ -41,7 +41,6 @@ pub(crate) struct PartReader {
     budget: Arc<AtomicUsize>,
 }
 
-/// The rows of a part, by how they are written.
 enum PartRows {
     Lines {
         reader: BufReader<Separated<Bounded>>,

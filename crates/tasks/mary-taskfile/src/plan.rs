@@ -18,7 +18,6 @@ const PATTERN_SIZE: usize = 1 << 20;
 const LARGEST_MIB: u64 = 4;
 
 pub(crate) struct Plan {
-    /// `family/task`.
     pub id: String,
     pub path: PathBuf,
     pub form: Form,
@@ -44,7 +43,6 @@ impl Plan {
         Reading { path, source }.plan()
     }
 
-    /// An error that a row gave a template.
     pub fn unrendered(&self, row: &Row, error: &Unrendered) -> TaskError {
         let place = format!("`{}` ({}:{})", error.name, self.path.display(), error.line);
         row.wrong(error.explain(&place, &row.columns))
@@ -69,7 +67,6 @@ impl Plan {
         }
     }
 
-    /// Whether a row is one of ours.
     pub fn keeps(&self, filter: &str, row: &Row) -> Result<bool, TaskError> {
         if !self.templates.has(filter) {
             return Ok(true);
@@ -164,7 +161,6 @@ fn source_of(path: &Path) -> Result<String, TaskFileError> {
     })
 }
 
-/// A task file on its way to a plan.
 struct Reading<'a> {
     path: &'a Path,
     source: &'a str,
@@ -447,7 +443,6 @@ impl Reading<'_> {
         }
     }
 
-    /// Whether request and judge fit and have what they need.
     fn complete(&self, form: &Form) -> Result<(), TaskFileError> {
         self.fitting(form)?;
         let (request, judge) = (&form.request, &form.judge);

@@ -21,7 +21,6 @@ pub struct Table {
     /// The file, or the folder of Parquet.
     pub path: PathBuf,
     pub format: Format,
-    /// Whether `"` encloses fields.
     pub quotes: bool,
     /// blake3 of its bytes, as hex.
     pub hash: String,
@@ -70,7 +69,6 @@ impl Table {
         Self::of_files(path, files, format, quotes)
     }
 
-    /// The same of files that are known.
     pub fn of_files(
         path: PathBuf,
         files: Vec<PathBuf>,

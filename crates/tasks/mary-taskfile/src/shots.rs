@@ -24,7 +24,6 @@ struct Shot {
     text: String,
 }
 
-/// Rows that shots are taken from, by their right answer.
 pub(crate) struct Pool {
     groups: Vec<Vec<Shot>>,
     count: usize,

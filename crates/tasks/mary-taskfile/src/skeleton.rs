@@ -3,14 +3,11 @@
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Skeleton {
-    /// Two texts, of which the first should be the more probable.
     Pairs,
     Choice,
     Answer,
     Number,
-    /// Answers that another model reads.
     Judge,
-    /// Vectors of two texts against a number.
     Vectors,
 }
 

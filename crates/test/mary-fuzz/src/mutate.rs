@@ -34,7 +34,6 @@ impl Dice {
     }
 }
 
-/// Numbers at which arithmetic breaks.
 pub const EXTREMES: [u64; 14] = [
     0,
     1,
@@ -59,7 +58,6 @@ pub fn blinded(bytes: &[u8], dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-/// Damages bytes without knowing what they are.
 pub fn blind(bytes: &mut Vec<u8>, dice: &mut Dice) {
     for _ in 0..=dice.roll(3) {
         if bytes.is_empty() {
@@ -98,7 +96,6 @@ pub fn extreme(bytes: &mut [u8], at: usize, dice: &mut Dice) {
     overwrite(bytes, at, number.get(..width).unwrap_or_default());
 }
 
-/// Writes bytes over others, as far as they reach.
 pub fn overwrite(bytes: &mut [u8], at: usize, with: &[u8]) {
     for (old, new) in bytes.iter_mut().skip(at).zip(with) {
         *old = *new;

@@ -53,7 +53,6 @@ impl Target {
         ))
     }
 
-    /// A file of a checkpoint's folder.
     fn of_checkpoint(
         name: &'static str,
         folder: TempDir,
@@ -84,7 +83,6 @@ pub fn all(golden: &Path) -> Result<Vec<Target>, SetupError> {
     Ok(targets)
 }
 
-/// Those of models, adapters, run folders, archives and imports, which need no server.
 pub fn files(golden: &Path) -> Result<Vec<Target>, SetupError> {
     let mut targets = Vec::new();
     for (name, from) in [
@@ -137,7 +135,6 @@ fn copied(golden: &Path, from: &[&str], without: &str) -> Result<TempDir, SetupE
     Ok(folder)
 }
 
-/// Opens a checkpoint and uses everything in it.
 fn use_everything(path: &Path) -> bool {
     let Ok(checkpoint) = Checkpoint::open(path) else {
         return false;

@@ -21,13 +21,10 @@ use shapes::{housekeeping, reply};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
-    /// 429.
     TooMany,
     /// 429 with `Retry-After: 1`.
     TooManyRetryAfter,
-    /// 500.
     ServerError,
-    /// 503.
     Unavailable,
     /// Half an answer, then a reset.
     ResetMidBody,
@@ -95,7 +92,6 @@ pub struct Script {
     pub faults: Vec<Fault>,
     pub seed: u64,
     pub rate_limit: Option<RateLimit>,
-    /// Time before an answer.
     pub latency: Duration,
     /// The key it wants; others are refused with a message that repeats the key they gave.
     pub key: Option<String>,
@@ -145,9 +141,7 @@ pub struct Account {
 #[derive(Debug, Clone, Default)]
 pub struct Books {
     pub accounts: HashMap<String, Account>,
-    /// How often each fault was played.
     pub faults: HashMap<Fault, u32>,
-    /// Refused by the rate limit.
     pub limited: u32,
     /// Bodies that came, the last few.
     pub bodies: Vec<Value>,
@@ -169,7 +163,6 @@ struct Stored {
     name: Value,
 }
 
-/// A running server. It stops when dropped.
 pub struct FaultyServer {
     address: SocketAddr,
     state: Arc<State>,

@@ -22,7 +22,6 @@ use crate::raw_server::{Heard, read};
 pub enum HubFault {
     /// 429 with `Retry-After` in seconds.
     TooMany(u64),
-    /// 503.
     Unavailable,
     /// The connection closes after so many bytes of the content.
     CutAfter(usize),
@@ -40,7 +39,6 @@ pub enum HubFault {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HubRequest {
-    /// `GET` or `HEAD`.
     pub method: String,
     /// Path and query; of the storage `/store/HASH?…`.
     pub path: String,
@@ -71,7 +69,6 @@ struct State {
     storage: String,
 }
 
-/// A running hub. It stops when dropped.
 pub struct HubServer {
     state: Arc<Mutex<State>>,
     addresses: [SocketAddr; 2],
@@ -83,7 +80,6 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl HubServer {
-    /// Starts hub and storage on free ports.
     pub fn start() -> std::io::Result<Self> {
         let hub = TcpListener::bind("127.0.0.1:0")?;
         let storage = TcpListener::bind("127.0.0.1:0")?;
@@ -138,7 +134,6 @@ impl HubServer {
         });
     }
 
-    /// Forgets what was planned and has not happened.
     pub fn calm(&self) {
         lock(&self.state).planned.clear();
     }
@@ -147,7 +142,6 @@ impl HubServer {
         lock(&self.state).requests.clone()
     }
 
-    /// Bytes of content that the storage sent.
     pub fn stored_bytes_sent(&self) -> u64 {
         let state = lock(&self.state);
         state

@@ -23,7 +23,6 @@ pub enum Lacking {
     /// A part of the processor: tiles, wide vectors.
     Processor,
     Compiler,
-    /// Leave to download.
     Network,
     /// The program `script`, which runs another on a terminal.
     Terminal,

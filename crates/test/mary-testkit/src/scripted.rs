@@ -55,7 +55,6 @@ impl Scripted {
         Self::new(answer, move |_| Ok(answer.to_owned()))
     }
 
-    /// Sets how many requests are taken before any is answered.
     #[must_use]
     pub fn window(mut self, window: usize) -> Self {
         self.window = window.max(1);

@@ -5,10 +5,8 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-/// A file of a repository on GitHub at a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upstream {
-    /// `owner/name`.
     pub repository: String,
     pub commit: String,
     pub path: String,
@@ -17,7 +15,6 @@ pub struct Upstream {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileOrigin {
-    /// As it is upstream.
     Raw(Upstream),
     /// Kept here gzipped; hash and size are of the plain file.
     Gzipped(Upstream),
@@ -45,22 +42,18 @@ pub struct FolderCard {
     pub files: usize,
     pub bytes: u64,
     pub sha256: String,
-    /// `owner/name` on GitHub.
     pub repository: String,
     pub commit: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Citation {
-    /// As in a reference list, short.
     pub text: String,
-    /// DOI or arXiv id.
     pub link: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatasetCard {
-    /// Its name and the name of its folder.
     pub id: String,
     pub title: String,
     /// As far as upstream states one.
@@ -70,7 +63,6 @@ pub struct DatasetCard {
     pub files: Vec<FileCard>,
     pub folders: Vec<FolderCard>,
     pub tasks: Vec<String>,
-    /// What a user must know before fetching or using it.
     pub note: String,
 }
 
@@ -80,7 +72,6 @@ impl DatasetCard {
         files.chain(self.folders.iter().map(|f| f.bytes)).sum()
     }
 
-    /// Whether anything of it can be fetched.
     pub fn is_published(&self) -> bool {
         let published = |f: &FileCard| f.source != FileOrigin::Derived;
         !self.folders.is_empty() || self.files.iter().any(published)

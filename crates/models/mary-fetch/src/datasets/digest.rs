@@ -9,7 +9,6 @@ use sha2::Sha256;
 
 use crate::transfer::hash;
 
-/// Size and hash of some content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Content {
     pub(crate) bytes: u64,

@@ -60,7 +60,6 @@ pub(crate) struct Download<'a> {
     pub(crate) content: Option<Content>,
     /// Never take more than this.
     pub(crate) at_most: u64,
-    /// What to tell a user for whom this fails.
     pub(crate) hint: &'a str,
 }
 
@@ -100,7 +99,6 @@ pub(crate) fn fetch(
     mary_platform::move_into_place(&part, target).map_err(io_at(target))
 }
 
-/// The same path with one more extension.
 pub(crate) fn beside(path: &Path, extension: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");

@@ -17,7 +17,6 @@ pub enum PullError {
         why: String,
         hint: String,
     },
-    /// The host could not be reached, or broke off, after all retries.
     #[error("{url}: {cause}\nhint: {hint}")]
     Unreachable {
         url: String,
@@ -33,9 +32,7 @@ pub enum PullError {
     #[error("{url}: expected {expected}, found {found}\nhint: {hint}")]
     WrongContent {
         url: String,
-        /// Size and hash as catalogued.
         expected: String,
-        /// Size and hash of what came.
         found: String,
         hint: String,
     },

@@ -29,14 +29,12 @@ impl LocalData {
         }
     }
 
-    /// Fetches from other servers than GitHub's.
     #[must_use]
     pub fn with_hosts(mut self, hosts: Hosts) -> Self {
         self.hosts = hosts;
         self
     }
 
-    /// Every dataset, and where it is if it is here.
     pub fn list(&self) -> Vec<(&'static DatasetCard, Option<PathBuf>)> {
         catalogue()
             .iter()
@@ -71,7 +69,6 @@ impl LocalData {
         .pull(progress)
     }
 
-    /// Checks every file of a dataset, wherever it was found.
     pub fn verify(&self, id: &str) -> Result<Report, DataError> {
         let folder = self.folder(id)?;
         let card = card(id).ok_or_else(|| missing(id, unknown(id)))?;

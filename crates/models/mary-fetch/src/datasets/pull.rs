@@ -21,7 +21,6 @@ const LARGEST_ARCHIVE: u64 = 512 << 20;
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
     pub file: &'a str,
-    /// Bytes of the dataset that are here.
     pub done: u64,
     /// Bytes of the dataset that can be fetched. An archive may bring more.
     pub total: u64,
@@ -29,7 +28,6 @@ pub struct Progress<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pulled {
-    /// Where the dataset is now.
     pub folder: PathBuf,
     /// Whether it was there already, whole.
     pub already: bool,

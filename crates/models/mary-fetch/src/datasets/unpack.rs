@@ -8,7 +8,6 @@ use std::path::{Component, Path, PathBuf};
 use flate2::read::GzDecoder;
 use thiserror::Error;
 
-/// How much an archive may unpack to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Entries, wanted or not.
@@ -57,10 +56,8 @@ pub enum UnpackError {
         "the archive is hostile: entry `{0}` leads out of its folder\nhint: do not use this file"
     )]
     Escape(String),
-    /// An entry is a link or a device.
     #[error("the archive is hostile: entry `{0}` is not a plain file\nhint: do not use this file")]
     NotAFile(String),
-    /// It unpacks to more than was agreed.
     #[error("the archive unpacks to more than {0}\nhint: do not use this file")]
     TooLarge(String),
     #[error("{path}: {source}")]

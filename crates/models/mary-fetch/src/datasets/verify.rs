@@ -24,7 +24,6 @@ impl Report {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileReport {
-    /// Path within the dataset.
     pub path: String,
     pub state: FileState,
 }

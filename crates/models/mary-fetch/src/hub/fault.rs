@@ -9,10 +9,8 @@ use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub enum HubError {
-    /// No such repository, or none that this token may see.
     #[error("the hub has no model `{id}`")]
     NoRepository { id: String },
-    /// The repository has no such branch, tag or commit.
     #[error("the hub has no `{id}` at revision `{revision}`")]
     NoRevision { id: String, revision: String },
     #[error("`{id}` at revision `{revision}` has no file `{path}`")]
@@ -33,14 +31,12 @@ pub enum HubError {
         id: String,
         revision: Option<String>,
     },
-    /// The hub, or the storage it points to, cannot be reached or keeps breaking off.
     #[error("`{id}`: the hub at {endpoint} cannot be reached: {cause}")]
     Unreachable {
         id: String,
         endpoint: String,
         cause: String,
     },
-    /// The hub limits the rate, after all waiting.
     #[error(
         "`{id}`: the hub limits the rate of requests, after {attempts} attempts{}",
         waiting(*asked)
@@ -56,9 +52,7 @@ pub enum HubError {
     WrongContent {
         id: String,
         path: String,
-        /// Size or hash as the hub gives it.
         expected: String,
-        /// Size or hash of what came.
         found: String,
     },
     #[error("`{id}`: the hub's answer makes no sense: {what}")]
@@ -87,7 +81,6 @@ fn waiting(asked: Option<Duration>) -> String {
     })
 }
 
-/// A wait as people say it.
 pub(super) fn in_words(wait: Duration) -> String {
     match wait.as_secs() {
         seconds @ 0..=120 => format!("{seconds} s"),

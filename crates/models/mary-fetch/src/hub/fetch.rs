@@ -22,7 +22,6 @@ const TOGETHER: usize = 4;
 /// Most that is taken of a file whose size the hub does not tell.
 const UNDECLARED: u64 = 1 << 30;
 
-/// What the hub says about a file before it is fetched.
 struct Told {
     commit: String,
     etag: String,
@@ -71,7 +70,6 @@ pub(super) fn all(
 }
 
 impl Hub {
-    /// Fetches a file of a revision: its path in the snapshot.
     pub(super) fn fetch(
         &self,
         repository: &Repository,
@@ -98,7 +96,6 @@ impl Hub {
         Ok(file)
     }
 
-    /// Asks what a file is: its commit, its ETag, its size.
     fn tell(&self, repository: &Repository, revision: &str, path: &str) -> Result<Told, HubError> {
         let url = self.url(repository, &resolve(repository, revision, path))?;
         let mut tries = Tries::new(self, repository);
@@ -255,7 +252,6 @@ impl Hub {
     }
 }
 
-/// What came of asking for the rest of a part.
 enum Continued {
     Whole,
     Broken { total: u64, cause: Retryable },

@@ -34,7 +34,6 @@ impl Repository {
     }
 }
 
-/// A file of a repository, as the hub lists it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Entry {
     #[serde(rename = "rfilename")]
@@ -51,7 +50,6 @@ pub struct Listing {
     pub files: Vec<Entry>,
 }
 
-/// Branches and tags of a repository, as the hub lists them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
     pub branches: Vec<String>,
@@ -165,13 +163,11 @@ impl Hub {
         self
     }
 
-    /// Never asking the hub.
     pub fn offline(mut self) -> Self {
         self.offline = true;
         self
     }
 
-    /// Whether the hub may be asked at all.
     pub fn is_offline(&self) -> bool {
         self.offline
     }
@@ -195,7 +191,6 @@ impl Hub {
         Ok(listing)
     }
 
-    /// The branches and tags of a repository; asks the hub.
     pub fn names(&self, id: &str) -> Result<Names, HubError> {
         #[derive(Deserialize)]
         struct Refs {

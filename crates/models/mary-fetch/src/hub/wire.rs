@@ -11,7 +11,6 @@ use super::fault::in_words;
 use super::{Hub, HubError, Repository};
 use crate::client::{blocking, chain, retry_after};
 
-/// Redirects followed for one request.
 const REDIRECTS: usize = 5;
 /// Attempts for a hub to which no connection can be made: a missing network does not come back.
 const CONNECTS: u32 = 2;
@@ -34,18 +33,14 @@ pub(super) fn escaped(text: &str, slashes: bool) -> String {
 }
 
 pub(super) enum Attempt {
-    /// An answer that is worth looking at.
     Answer(Response),
     /// Somewhere else: what the hub says about the content, and where it lies.
     Elsewhere(HeaderMap, Url),
-    /// Trying again may help.
     Broken(Retryable),
 }
 
-/// Why trying again may help.
 pub(super) enum Retryable {
     Connect(String),
-    /// The connection or the server broke.
     Passing(String),
     /// 429; and how long to wait, if it says.
     Busy(Option<Duration>),
@@ -184,7 +179,6 @@ impl Hub {
         ))))
     }
 
-    /// What an answer that is not the wanted one means.
     pub(super) fn refusal(
         &self,
         repository: &Repository,

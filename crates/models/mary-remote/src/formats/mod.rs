@@ -7,7 +7,6 @@ pub mod google;
 pub mod openai_chat;
 pub mod openai_completions;
 
-/// All formats.
 pub static FORMATS: &[&dyn WireFormat] = &[
     &openai_chat::OpenAiChat,
     &openai_completions::OpenAiCompletions,

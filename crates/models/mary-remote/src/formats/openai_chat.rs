@@ -119,7 +119,6 @@ impl TopTokens for OpenAiChat {
     }
 }
 
-/// The name of the token limit.
 fn limit(request: &WireRequest<'_>) -> &'static str {
     if request.shape.max_completion_tokens {
         "max_completion_tokens"
@@ -164,7 +163,6 @@ pub(super) fn only_choice(raw: &Value) -> Result<&Value, ReadError> {
     }
 }
 
-/// Why it ended, in the contract's words.
 pub(super) fn finish(choice: &Value) -> Finish {
     match str_at(choice, "/finish_reason") {
         Some("stop" | "eos" | "end_turn" | "stop_sequence") => Finish::Stop,
@@ -236,7 +234,6 @@ pub(super) fn take_choice<'e>(whole: &mut Value, event: &'e Value) -> Option<&'e
     Some(choice)
 }
 
-/// Whether a reason was given why the answer ended.
 pub(super) fn has_ended(whole: &Value) -> bool {
     whole
         .pointer("/choices/0/finish_reason")

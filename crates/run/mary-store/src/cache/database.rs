@@ -121,7 +121,7 @@ pub(super) fn add_missing(connection: &Connection, rows: &[RawRow]) -> rusqlite:
     Ok(added)
 }
 
-/// The key as bytes: half the room of its hexadecimal digits.
+/// Half the room of hexadecimal digits.
 pub(super) enum Blob<'k> {
     Hash([u8; 32]),
     /// Not a hash of ours; its own bytes name it just as well.
@@ -203,7 +203,6 @@ pub(super) enum Unpacked {
     Answer(Box<Reply>),
     /// An answer in a form that this version does not read.
     Unknown,
-    /// Not what was written: its checksum is another.
     Damaged,
 }
 
@@ -231,7 +230,6 @@ fn inflated(packed: &[u8]) -> Option<Vec<u8>> {
     Some(json)
 }
 
-/// What an error of SQLite means to a user.
 pub(super) fn said(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
     move |error| {
         let full = |kind: io::ErrorKind| StoreError::Io {

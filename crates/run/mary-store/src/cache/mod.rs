@@ -59,9 +59,7 @@ pub struct ResponseCache {
 pub struct CacheStats {
     pub path: PathBuf,
     pub rows: u64,
-    /// Bytes of answers as stored.
     pub bytes: u64,
-    /// Bytes of the file.
     pub file_bytes: u64,
     /// By model, largest first.
     pub models: Vec<ModelShare>,
@@ -69,10 +67,8 @@ pub struct CacheStats {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelShare {
-    /// The model, as the user named it.
     pub model: String,
     pub rows: u64,
-    /// Their bytes as stored.
     pub bytes: u64,
 }
 
@@ -89,7 +85,6 @@ pub struct Prune {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pruned {
     pub rows: u64,
-    /// Their bytes as stored.
     pub bytes: u64,
 }
 
@@ -126,8 +121,6 @@ impl ResponseCache {
         })
     }
 
-    /// A handle that says which model and task new rows belong to; see
-    /// [`crate::Recorder::labelling`].
     pub fn label(&self) -> Label {
         self.label.clone()
     }
@@ -203,7 +196,6 @@ impl ResponseCache {
         })
     }
 
-    /// Throws answers away and gives the room back to the disk.
     pub fn prune(&mut self, what: &Prune) -> Result<Pruned, StoreError> {
         if *what == Prune::default() {
             return Ok(Pruned::default());

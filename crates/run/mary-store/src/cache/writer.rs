@@ -32,7 +32,6 @@ struct Shared {
     /// Batches committed so far: a reader's view older than the last one lacks rows that are no
     /// longer waiting.
     commits: u64,
-    /// Rows being committed just now.
     in_hand: usize,
     flush: bool,
     stop: bool,
@@ -43,9 +42,7 @@ struct Shared {
 
 struct Post {
     shared: Mutex<Shared>,
-    /// Something for the thread to do.
     work: Condvar,
-    /// The thread has done something.
     done: Condvar,
 }
 
@@ -55,12 +52,12 @@ impl Post {
     }
 }
 
-/// Where an answer is that may not be committed yet.
 pub(super) enum Pending {
-    /// Here, in its stored form.
     Waiting(Arc<[u8]>),
     /// Not here; the database has it if it was among this many commits.
-    NotHere { commits: u64 },
+    NotHere {
+        commits: u64,
+    },
 }
 
 pub(super) struct Writer {
@@ -88,7 +85,6 @@ impl Writer {
         })
     }
 
-    /// The stored form of an answer that is not committed yet.
     pub(super) fn pending(&self, key: &Key) -> Pending {
         let shared = self.post.lock();
         match shared.waiting.get(key) {
@@ -214,7 +210,6 @@ fn serve(post: &Post, path: &Path, mut connection: Connection) {
     }
 }
 
-/// Forgets rows that are now in the database.
 fn settle(shared: &mut Shared, rows: &[Row]) {
     shared.commits += 1;
     for row in rows {

@@ -8,7 +8,6 @@ use crate::RunFolder;
 /// Options that get a column of their own, at most; what lies beyond is still in the margin.
 const MOST: usize = 32;
 
-/// A sample as a choice; everything is absent where it is none.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Choice {
     pub options: Option<usize>,
@@ -25,7 +24,6 @@ pub(super) struct Choice {
     pub logprobs: Vec<f64>,
 }
 
-/// How many columns of log-probabilities the samples of a run need.
 pub(super) fn columns(run: &RunFolder) -> Result<usize, StoreError> {
     let mut most = 0;
     for sample in run.samples()? {

@@ -20,15 +20,11 @@ use crate::fault::io_at;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportForm {
-    /// Inspect's log as one JSON file for each model and task.
     InspectJson,
-    /// Inspect's `.eval` archive for each model and task.
     InspectEval,
     /// lm-evaluation-harness: `results_*.json` and `samples_*.jsonl` in a folder for each model.
     LmEval,
-    /// One comma-separated table of all samples.
     Csv,
-    /// The same table with types, as a Parquet file.
     Parquet,
 }
 
@@ -58,7 +54,6 @@ fn create(path: &Path) -> Result<fs::File, StoreError> {
     fs::File::create(path).map_err(io_at(path))
 }
 
-/// One model on one task: where its samples are and what they come to.
 #[derive(Default)]
 struct Group {
     model: String,
@@ -175,13 +170,11 @@ fn file_name_of_task(name: &str) -> String {
     name.replace(|c: char| !c.is_alphanumeric(), "_")
 }
 
-/// The run's time in a form that file names can hold.
 fn time_in_names(run: &RunFolder) -> String {
     let created = &run.manifest().created;
     created.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-")
 }
 
-/// What came of a sample, in a word.
 fn outcome(sample: &Sample) -> &str {
     match &sample.judgement.outcome {
         Outcome::Scored(_) => "scored",
@@ -190,7 +183,6 @@ fn outcome(sample: &Sample) -> &str {
     }
 }
 
-/// A picture as an address that holds it.
 pub(crate) fn picture(image: &Image) -> String {
     // The contract writes the bytes of a picture as base64; borrow that form.
     let value = serde_json::to_value(image).unwrap_or_default();

@@ -26,10 +26,8 @@ const HINT: &str = "write the log again with `inspect log dump` or `inspect log 
 /// No honest archive unpacks to more than this many times its own size, beside what is small anyway.
 const RATIO: u64 = 100;
 const SMALL: u64 = 16 << 20;
-/// More scorers than any log has.
 const MOST_SCORERS: usize = 10_000;
 
-/// No archive unpacks to more.
 const LARGEST: u64 = 4 << 30;
 
 /// What takes one sample after the other, with about how much memory each takes.
@@ -71,7 +69,6 @@ impl Log for Json<'_> {
     }
 }
 
-/// The object that a log is.
 struct Whole<'a, 'b> {
     take: &'a mut Take<'b>,
     stopped: &'a mut Option<StoreError>,
@@ -101,7 +98,6 @@ impl<'de> Visitor<'de> for Whole<'_, '_> {
     }
 }
 
-/// Its samples: a list, or nothing.
 struct Samples<'a, 'b> {
     take: &'a mut Take<'b>,
     stopped: &'a mut Option<StoreError>,
@@ -163,7 +159,6 @@ fn broken(path: &Path) -> impl Fn(zip::result::ZipError) -> StoreError {
 struct Archive<'a> {
     path: &'a Path,
     zip: zip::ZipArchive<BufReader<File>>,
-    /// Bytes that all members together may unpack to.
     most: u64,
 }
 
@@ -386,7 +381,6 @@ fn target(sample: &Value) -> Target {
     Target::Text(target)
 }
 
-/// The conversation up to the answer, and the answer.
 fn asked(sample: &Value) -> Option<Exchange> {
     let prompt = match sample.get("input") {
         Some(Value::Array(messages)) => Prompt {
@@ -430,7 +424,6 @@ fn word<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
     value.get(field)?.as_str()
 }
 
-/// Words of a content that may be text or a list of parts.
 fn text_of(content: Option<&Value>) -> String {
     match content {
         Some(Value::String(text)) => text.clone(),

@@ -14,7 +14,6 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(Value, u64), serde_json::Error> {
     })
 }
 
-/// One value and nothing behind it.
 pub(super) fn whole<'de, R: serde_json::de::Read<'de>>(
     from: &mut Deserializer<R>,
 ) -> Result<(Value, u64), serde_json::Error> {
@@ -44,7 +43,6 @@ pub(super) fn number(value: &Value) -> Option<f64> {
     n.is_finite().then_some(n)
 }
 
-/// An id as text: other tools use numbers and strings.
 pub(super) fn id(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

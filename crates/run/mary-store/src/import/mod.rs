@@ -21,7 +21,6 @@ use crate::fault::corrupt;
 use crate::manifest::SCHEMA;
 use crate::{RunFolder, line};
 
-/// What to import and how to read it; the empty default reads what the file itself says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImportOptions {
     /// The model, where the file does not name it (lm-eval samples do not).
@@ -46,7 +45,6 @@ pub fn import(file: &Path, options: &ImportOptions, root: &Path) -> Result<Impor
     keep(file, read_foreign(file, options)?, root)
 }
 
-/// Reads a file of another tool, and keeps nothing yet.
 pub fn read_foreign(file: &Path, options: &ImportOptions) -> Result<Foreign, StoreError> {
     if !file.exists() {
         return Err(StoreError::Io {
@@ -103,7 +101,6 @@ impl<'a> Room<'a> {
         }
     }
 
-    /// Takes room for a sample made from a record of this size.
     fn take(&mut self, record: u64) -> Result<(), StoreError> {
         let left = self.left.checked_sub(record.saturating_add(SAMPLE));
         self.left = left.ok_or_else(|| {
@@ -120,7 +117,6 @@ impl<'a> Room<'a> {
 
 #[derive(Debug)]
 pub struct Foreign {
-    /// Which tool, for the manifest.
     tool: &'static str,
     model: String,
     task: String,
@@ -187,7 +183,6 @@ impl Foreign {
     }
 }
 
-/// Keeps what was read as a run folder under `root`.
 pub fn keep(file: &Path, foreign: Foreign, root: &Path) -> Result<Imported, StoreError> {
     if foreign.samples.is_empty() {
         return Err(corrupt(

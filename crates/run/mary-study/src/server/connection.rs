@@ -19,7 +19,6 @@ use tokio::time::{Instant, Sleep};
 /// for the pause before the next request.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A listener whose connections have a time limit.
 pub(super) struct Connections {
     pub listener: TcpListener,
     pub patience: Duration,
@@ -45,12 +44,10 @@ impl Listener for Connections {
     }
 }
 
-/// A connection with the moment at which it is closed.
 pub(super) struct Watched {
     stream: TcpStream,
     patience: Duration,
     end: Pin<Box<Sleep>>,
-    /// No request is under way.
     between: bool,
 }
 
@@ -134,7 +131,6 @@ impl AsyncWrite for Watched {
     }
 }
 
-/// The other end of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Peer(SocketAddr);
 

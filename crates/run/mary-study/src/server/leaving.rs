@@ -8,7 +8,6 @@ use super::render::{Buttons, Message};
 use super::{Pairs, Shared};
 use crate::store::{self, Step};
 
-/// Asks once more before everything is deleted.
 pub(super) async fn ask(State(server): Shared, Path(token): Path<String>) -> Response {
     let view = match server.view(&token).await {
         Ok(view) => view,
@@ -37,7 +36,7 @@ pub(super) async fn ask(State(server): Shared, Path(token): Path<String>) -> Res
     server.say(StatusCode::OK, &said)
 }
 
-/// Deletes everything; only what was erased is called deleted.
+/// Only what was erased is called deleted.
 pub(super) async fn withdraw(
     State(server): Shared,
     Path(token): Path<String>,

@@ -34,7 +34,6 @@ impl Bucket {
         }
     }
 
-    /// Whether one more is allowed at this rate.
     fn take(&mut self, per_minute: u32, now: Instant) -> bool {
         let size = f64::from(per_minute.max(1));
         let gained = now.duration_since(self.at).as_secs_f64() * size / 60.0;
@@ -47,7 +46,6 @@ impl Bucket {
         allowed
     }
 
-    /// Whether one more would be allowed.
     fn allows(mut self, per_minute: u32, now: Instant) -> bool {
         self.take(per_minute, now)
     }
@@ -134,7 +132,6 @@ impl Limits {
         });
     }
 
-    /// Somebody came with a token that nobody has.
     pub fn stranger(&self, now: Instant) -> bool {
         self.with(|counts| counts.strangers.take(STRANGERS, now))
     }
@@ -144,12 +141,10 @@ impl Limits {
         self.with(|counts| !counts.strangers.allows(STRANGERS, now))
     }
 
-    /// Whether this person was seen before.
     pub fn knows(&self, token: &[u8; 32]) -> bool {
         self.with(|counts| counts.people.contains_key(token))
     }
 
-    /// Somebody with a place asks for something.
     pub fn person(&self, token: [u8; 32], now: Instant) -> bool {
         self.with(|counts| {
             if counts.people.len() >= MOST {

@@ -42,7 +42,6 @@ use words::{Words, words};
 const LARGEST: usize = 64 * 1024;
 /// Characters of a platform's parameter, at most.
 const LONGEST_ID: usize = 200;
-/// How often deleting is tried again.
 const DELETE_EVERY: Duration = Duration::from_secs(5);
 /// Remembers who took part in this browser, for the link of the study alone.
 const COOKIE: &str = "mary_study";
@@ -55,7 +54,6 @@ struct Server {
 type Shared = State<Arc<Server>>;
 type Pairs = Vec<(String, String)>;
 
-/// Serves a study on a listener until `stop` is done.
 pub async fn serve_on(
     session: Session,
     listener: tokio::net::TcpListener,
@@ -178,7 +176,6 @@ impl Server {
         self.plain(StatusCode::INTERNAL_SERVER_ERROR, self.words().busy)
     }
 
-    /// Whether a token may ask now.
     fn may(&self, token: &str) -> bool {
         let now = Instant::now();
         let hash = token_hash(token);
@@ -211,7 +208,6 @@ impl Server {
         }
     }
 
-    /// The page of the step at which a person is.
     fn page(&self, token: &str, view: &View, notice: &str, status: StatusCode) -> Response {
         let study = &self.session.study;
         let (settings, w) = (&study.settings, self.words());

@@ -43,7 +43,6 @@ fn render(name: &str, context: Value) -> String {
     made.unwrap_or_else(|e| format!("<!doctype html><title>error</title><p>internal error: {e}"))
 }
 
-/// A form with buttons and nothing else.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Buttons {
     pub action: String,
@@ -103,7 +102,6 @@ struct ShownOption {
     text: String,
 }
 
-/// A question of a study or one of its checks.
 pub(super) struct StepPage<'a> {
     pub token: &'a str,
     pub view: &'a View,

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::settings::Language;
 
-/// Everything a page says by itself.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Words {

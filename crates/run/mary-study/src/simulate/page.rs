@@ -33,11 +33,9 @@ pub fn served(session: Session) -> io::Result<SocketAddr> {
 pub struct Report {
     pub finished: usize,
     pub turned_away: usize,
-    /// Token, step and values of every form that the server acknowledged.
     pub acknowledged: Vec<(String, String, Vec<String>)>,
     /// Seconds that each post of an answer took.
     pub latencies: Vec<f64>,
-    /// Times that a connection broke and was taken up again.
     pub broken: usize,
     pub seconds: f64,
 }
@@ -48,7 +46,6 @@ struct Page {
     body: String,
 }
 
-/// One connection, opened again when it breaks.
 struct Client<'a> {
     address: &'a dyn Fn() -> SocketAddr,
     stream: Option<BufReader<TcpStream>>,
@@ -208,7 +205,6 @@ pub fn through_page(
     report
 }
 
-/// One person from the link to the last page.
 fn one(
     client: &mut Client<'_>,
     session: &Session,

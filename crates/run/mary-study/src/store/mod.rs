@@ -40,10 +40,8 @@ enum Order {
     Erase(oneshot::Sender<rusqlite::Result<bool>>),
 }
 
-/// Jobs that share a transaction, at most.
 const BATCH: usize = 128;
 
-/// The store. Clones share one thread; it ends with the last of them.
 #[derive(Clone)]
 pub struct Store {
     jobs: mpsc::Sender<Order>,
@@ -106,7 +104,6 @@ impl Store {
         self.told(self.send(work).await)
     }
 
-    /// The same outside of a server.
     pub fn wait<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -144,7 +141,6 @@ fn exists(db: &Connection, sql: &str, params: impl Params) -> rusqlite::Result<b
     db.prepare_cached(sql)?.exists(params)
 }
 
-/// The first column of the first row, if there is one.
 fn value<T: FromSql>(
     db: &Connection,
     sql: &str,
@@ -218,7 +214,6 @@ fn batch(connection: &Connection, first: Job, queue: &mpsc::Receiver<Order>) -> 
     other
 }
 
-/// The same error for everybody in a batch.
 fn again(error: &rusqlite::Error) -> rusqlite::Error {
     let code = match error {
         rusqlite::Error::SqliteFailure(code, _) => *code,

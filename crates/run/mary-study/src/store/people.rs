@@ -15,12 +15,10 @@ pub enum PersonState {
     Finished,
     /// Was away for long, and the place was given to another.
     TimedOut,
-    /// Did not understand the instructions.
     ScreenedOut,
 }
 
 impl PersonState {
-    /// As it is kept and shown.
     pub fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -39,9 +37,7 @@ impl PersonState {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
-    /// Within the database.
     pub id: i64,
-    /// The name in results.
     pub pseudonym: String,
     pub place: usize,
     pub state: PersonState,
@@ -50,12 +46,10 @@ pub struct Person {
     /// Milliseconds since 1970.
     pub began: i64,
     pub seen: i64,
-    /// When everything was answered.
     pub ended: Option<i64>,
     pub told: bool,
 }
 
-/// What a platform says about who it sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlatformIds {
     pub pid: String,
@@ -97,7 +91,6 @@ pub enum NoPlace {
     Full,
     Closed,
     Again,
-    /// As many as may are taking part from the same address.
     Crowded,
 }
 
@@ -120,7 +113,6 @@ fn person(row: &Row<'_>) -> rusqlite::Result<Person> {
     })
 }
 
-/// Gives a place to somebody who agrees to take part.
 pub(crate) fn join(db: &Connection, who: &Joining) -> rusqlite::Result<Result<Joined, NoPlace>> {
     // A form that is sent again, because its answer was lost on the way.
     let sql = "SELECT 1 FROM people WHERE token = ?1";
@@ -209,7 +201,6 @@ pub(crate) fn seat(db: &Connection, who: &Joining, place: usize) -> rusqlite::Re
     Ok(free)
 }
 
-/// A new person in a free place.
 fn sit(db: &Connection, who: &Joining, place: i64) -> rusqlite::Result<i64> {
     db.prepare_cached(
         "INSERT INTO people (token, pseudonym, place, state, consent_version, consent_hash, began, seen) \
@@ -239,7 +230,6 @@ fn take_place(db: &Connection, place: i64, person: i64) -> rusqlite::Result<bool
 /// away from others for long.
 const BEFORE_AN_ANSWER: i64 = 10 * 60_000;
 
-/// Takes the places of who was away for too long.
 fn release(db: &Connection, now: i64, patience: i64) -> rusqlite::Result<()> {
     const AWAY: &str = "state = 'running' AND (seen < ?1 OR seen < ?2 AND NOT EXISTS \
                         (SELECT 1 FROM answers WHERE answers.person = people.id))";
@@ -295,7 +285,6 @@ pub enum Admission {
     Open,
     /// Nobody new; whoever has a place may finish.
     LettingFinish,
-    /// Nobody: the study is over.
     Closed,
 }
 
@@ -311,13 +300,11 @@ pub(crate) fn is_closed(db: &Connection) -> rusqlite::Result<bool> {
     Ok(admission(db)? == Admission::Closed)
 }
 
-/// Nobody is let in any more, and no answer taken.
 pub(crate) fn close_study(db: &Connection) -> rusqlite::Result<()> {
     db.execute("UPDATE state SET closed = ?1", [CLOSED])?;
     Ok(())
 }
 
-/// Nobody is let in any more; whoever has a place may finish.
 pub(crate) fn stop_admission(db: &Connection) -> rusqlite::Result<()> {
     let sql = "UPDATE state SET closed = ?1 WHERE closed = ?2";
     execute(db, sql, [NO_ADMISSION, OPEN])?;
@@ -341,7 +328,6 @@ pub(crate) fn welcome_back(db: &Connection, now: i64) -> rusqlite::Result<Vec<[u
     select.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Everybody, in the order of their places.
 pub(crate) fn all(db: &Connection) -> rusqlite::Result<Vec<Person>> {
     let sql = format!("SELECT {COLUMNS} FROM people ORDER BY place, id");
     db.prepare(&sql)?.query_map([], person)?.collect()
@@ -359,7 +345,6 @@ pub struct StoredAnswer {
     pub rt: Option<f64>,
     /// Milliseconds since the page was opened.
     pub elapsed: Option<f64>,
-    /// How often the window lost the focus.
     pub blurs: Option<i64>,
     pub window: Option<(i64, i64)>,
     /// `key`, `mouse` or `touch`.
@@ -416,13 +401,11 @@ pub(crate) fn failures(db: &Connection, id: i64, attention: &[usize]) -> rusqlit
     Ok(u32::try_from(failed.iter().filter(counted).count()).unwrap_or(u32::MAX))
 }
 
-/// The pseudonym of who a platform calls so.
 pub fn find_by_platform(db: &Connection, pid: &str) -> rusqlite::Result<Option<String>> {
     let sql = "SELECT pseudonym FROM platform JOIN people ON id = person WHERE pid = ?1";
     value(db, sql, [pid])
 }
 
-/// How many ids of platforms are kept.
 pub(crate) fn platform_kept(db: &Connection) -> rusqlite::Result<usize> {
     let n: i64 = db.query_row("SELECT count(*) FROM platform", [], |row| row.get(0))?;
     Ok(usize::try_from(n).unwrap_or(0))

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use rusqlite::{Connection, params};
 
-/// How long a statement waits for another process.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 const FORM: i32 = 2;

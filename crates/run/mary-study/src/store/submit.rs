@@ -24,11 +24,9 @@ pub enum Step {
         item: usize,
     },
     Finished,
-    /// Did not understand the instructions.
     ScreenedOut,
     /// Was away, and the place was given to another.
     TimedOut,
-    /// The study was closed meanwhile.
     Closed {
         begun: bool,
     },
@@ -59,7 +57,6 @@ pub struct Submission {
     pub rt: Option<f64>,
     /// Milliseconds since the page was opened.
     pub elapsed: Option<f64>,
-    /// How often the window lost the focus.
     pub blurs: Option<i64>,
     pub window: Option<(i64, i64)>,
     /// `key`, `mouse` or `touch`.

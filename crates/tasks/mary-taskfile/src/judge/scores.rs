@@ -9,7 +9,6 @@ use super::{Verdict, fault, not_finite};
 use crate::asking::{AskSettings, letter};
 use crate::form::Normalisation;
 
-/// Name of a verdict by another normalisation.
 fn measure(normalisation: Normalisation) -> &'static str {
     match normalisation {
         Normalisation::None => "by_sum",

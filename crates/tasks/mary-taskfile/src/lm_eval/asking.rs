@@ -12,7 +12,6 @@ use crate::lm_eval::metrics::Metric;
 use crate::lm_eval::python::{is_space, str_of_json};
 use crate::lm_eval::render::Doc;
 
-/// A row as an item.
 pub(crate) struct Asking<'a> {
     pub config: &'a Config,
     pub settings: &'a TaskSettings,

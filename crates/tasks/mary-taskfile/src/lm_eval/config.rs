@@ -14,17 +14,13 @@ use crate::lm_eval::{HarnessError, Refusal};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputType {
-    /// The most probable of several continuations.
     MultipleChoice,
-    /// The probability of one continuation.
     Loglikelihood,
-    /// The probability of a whole text.
     Rolling,
     GenerateUntil,
 }
 
 impl OutputType {
-    /// As the harness calls it.
     pub fn name(self) -> &'static str {
         match self {
             Self::MultipleChoice => "multiple_choice",
@@ -35,7 +31,6 @@ impl OutputType {
     }
 }
 
-/// What `doc_to_text`, `doc_to_target` and `doc_to_choice` say.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Field {
     /// A column's name, or a template.
@@ -64,7 +59,6 @@ pub enum Sampler {
 
 #[derive(Debug, Clone)]
 pub struct Shots {
-    /// How many, unless the user says so.
     pub count: usize,
     pub sampler: Sampler,
     pub samples: Option<Vec<BTreeMap<String, Json>>>,
@@ -84,7 +78,6 @@ pub struct RowTemplate {
     pub fewshot_delimiter: String,
 }
 
-/// The splits of a dataset by purpose.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Splits {
     pub training: Option<String>,
@@ -93,12 +86,10 @@ pub struct Splits {
 }
 
 impl Splits {
-    /// The split whose rows are asked.
     pub fn evaluated(&self) -> Option<&str> {
         self.test.as_deref().or(self.validation.as_deref())
     }
 
-    /// The split that shots are from where none is named.
     pub fn shots(&self) -> Option<&str> {
         let named = self.training.as_deref().or(self.validation.as_deref());
         named.or(self.test.as_deref())
@@ -566,7 +557,6 @@ impl Reading<'_> {
         Ok((known, left_out))
     }
 
-    /// The dataset's name and its files, where the task file names them.
     #[allow(clippy::type_complexity)]
     fn dataset(
         &self,

@@ -33,14 +33,12 @@ pub enum Question {
     Pairs {
         /// Contexts and continuations, one for each option (or the one).
         pairs: Vec<(String, String)>,
-        /// The same without a question, where it is wanted.
         unconditional: Vec<(String, String)>,
     },
     Text(String),
     Answer(String),
 }
 
-/// A row as the harness understands it.
 #[derive(Debug, Clone)]
 pub struct Made {
     /// The pieces of the prompt; of several contexts, the shared beginning.
@@ -70,7 +68,6 @@ impl From<&str> for RowError {
 }
 
 impl Maker {
-    /// Looks at the first row, as the harness does.
     pub fn new(
         config: Arc<Config>,
         templates: Arc<Templates>,
@@ -114,7 +111,6 @@ impl Maker {
         Ok(Json::String(text))
     }
 
-    /// `doc_to_text`.
     pub fn text(&self, field: &Field, doc: &Doc) -> Result<Json, RowError> {
         match field {
             Field::Int(n) => Ok(Json::from(*n)),
@@ -125,7 +121,6 @@ impl Maker {
         }
     }
 
-    /// `doc_to_target`.
     pub fn target(&self, field: &Field, doc: &Doc) -> Result<Json, RowError> {
         match field {
             Field::Int(n) => Ok(Json::from(*n)),
@@ -147,7 +142,6 @@ impl Maker {
         }
     }
 
-    /// `doc_to_choice`.
     pub fn choices(&self, field: &Field, doc: &Doc) -> Result<Vec<String>, RowError> {
         let value = match field {
             Field::List(values) => Json::Array(values.clone()),
@@ -364,7 +358,6 @@ fn no_space_between(before: &str, after: &str) -> bool {
     !(before.ends_with(is_space) || after.starts_with(is_space))
 }
 
-/// A question and, of a shot, its answer.
 fn turn(
     messages: &mut Vec<Message>,
     question: &str,

@@ -13,7 +13,6 @@ use crate::lm_eval::HarnessError;
 use crate::lm_eval::config::Config;
 use crate::lm_eval::render::Doc;
 
-/// Endings of files that hold rows.
 const ENDINGS: [&str; 6] = ["parquet", "jsonl", "json", "csv", "tsv", "ndjson"];
 
 /// Words that stand for nothing in a CSV, as pandas reads them.

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Why a task file of the harness cannot be used.
 #[derive(Debug, Error)]
 pub enum HarnessError {
     /// The file, one that it includes, or data is not there.
@@ -41,12 +40,10 @@ pub enum HarnessError {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// `!function` or `class`: Python code.
     Python {
         key: String,
         name: String,
     },
-    /// None of the task's metrics is computed here.
     Metrics(Vec<String>),
     Filter(String),
     Pattern(String),
@@ -98,7 +95,6 @@ impl Refusal {
 }
 
 impl HarnessError {
-    /// Whether something is not there, in contrast to being wrong.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Unreadable { .. } | Self::NoData { .. })
     }

@@ -55,7 +55,6 @@ struct Ignored {
 /// Why a filter is refused or wrong, with its line.
 type Fault = (usize, Result<Refusal, String>);
 
-/// Reads one entry of `filter_list`.
 pub fn read(node: &Node) -> Result<Pipeline, Fault> {
     let name = node.get("name").and_then(Node::text);
     let name = name.ok_or((
@@ -152,7 +151,7 @@ impl Pipeline {
         }
     }
 
-    /// What is read from an answer. `options` is the row's column `choices`, which one filter looks at.
+    /// `options` is the row's column `choices`, which one filter looks at.
     pub fn read(&self, answer: &str, options: &[String]) -> String {
         let mut text = answer.to_owned();
         for step in &self.steps {

@@ -115,7 +115,6 @@ impl Members {
         Ok(())
     }
 
-    /// A member that is written out in the group's file.
     fn inline(
         &mut self,
         member: &Node,
@@ -192,7 +191,6 @@ fn folder_of(file: &Path) -> &Path {
     named.unwrap_or(Path::new("."))
 }
 
-/// Names, groups and tags of the files below a folder.
 #[derive(Default)]
 struct Index {
     folders: BTreeMap<PathBuf, Names>,

@@ -21,7 +21,6 @@ pub struct Merged {
     entries: Vec<Entry>,
 }
 
-/// A key with its value and where it was read.
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub name: String,

@@ -5,7 +5,6 @@ use crate::lm_eval::config::{Config, Sampler};
 use crate::lm_eval::random::Random;
 use crate::lm_eval::render::Doc;
 
-/// Rows that shots are taken from.
 pub struct Pool {
     docs: Vec<Doc>,
     sampler: Sampler,
@@ -16,7 +15,6 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool of rows. `split` is where they are from.
     pub fn new(config: &Config, docs: Vec<Doc>, count: usize, seed: u64) -> Self {
         Self {
             docs,

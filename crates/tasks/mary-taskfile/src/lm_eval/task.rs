@@ -189,7 +189,6 @@ fn shots_wanted(config: &Config, settings: &TaskSettings) -> Result<usize, TaskE
     }
 }
 
-/// Rows with their shots, one after the other.
 pub struct MadeRows {
     inner: Arc<Inner>,
     docs: Docs,

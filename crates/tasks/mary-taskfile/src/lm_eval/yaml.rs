@@ -70,12 +70,10 @@ impl Node {
         }
     }
 
-    /// Whether a key is set to true.
     pub fn is_on(&self, name: &str) -> bool {
         self.get(name).is_some_and(|n| n.data == Data::Bool(true))
     }
 
-    /// The first Python function in it.
     pub fn function(&self) -> Option<(&str, usize)> {
         match &self.data {
             Data::Function(name) => Some((name, self.line)),

@@ -168,7 +168,6 @@ fn vocabulary(good: &[u8], dice: &mut Dice) -> Vec<u8> {
 const SETTINGS: &str = "adapter_config.json";
 const WEIGHTS: &str = "adapter_model.safetensors";
 
-/// A LoRA adapter for the small llama, and the two together.
 struct Lora {
     base: PathBuf,
     adapter: PathBuf,
@@ -281,7 +280,6 @@ fn kinds(golden: &Path) -> Result<Target, SetupError> {
     Ok(Target::new("adapter and import kinds", make, read))
 }
 
-/// Documents that are small on the disk and large in memory.
 fn documents() -> Result<Target, SetupError> {
     let folder = tempfile::tempdir()?;
     let read = move |bytes: &[u8]| {

@@ -186,7 +186,6 @@ fn use_task(task: &dyn Task) -> bool {
     items.take(20).all(|item| item.is_ok())
 }
 
-/// Rows of a user's file in each of the formats.
 fn material(
     name: &'static str,
     file: &str,
@@ -204,7 +203,6 @@ fn material(
     })
 }
 
-/// A study that came from elsewhere.
 fn study(name: &'static str, file: &str) -> Result<Target, SetupError> {
     let folder = tempfile::tempdir()?;
     let (draft, path) = (folder.path().join("draft"), folder.path().join("study"));
@@ -279,7 +277,6 @@ fn shards(name: &'static str, file: &str) -> Result<Target, SetupError> {
     })
 }
 
-/// Everything that looks at the shards of a folder.
 fn use_shards(path: &Path) -> bool {
     let told = progress::divisions(path).is_ok_and(|all| {
         let shown = all.into_iter().take(4).map(|of| progress::shards(path, of));

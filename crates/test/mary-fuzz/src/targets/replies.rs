@@ -43,7 +43,6 @@ pub(super) fn all() -> Result<Vec<Target>, SetupError> {
     ])
 }
 
-/// A queue with one question.
 struct OneQuestion<Q, A> {
     job: Option<Job<Q>>,
     answer: Option<Result<Reply<A>, ModelError>>,
@@ -99,7 +98,6 @@ fn open(
     Ok(provider.open(&model, &settings)?)
 }
 
-/// Whether a question is answered.
 fn generates(model: &mut dyn Model) -> bool {
     let mut queue: OneQuestion<Generate, Generated> = OneQuestion::new(Generate {
         prompt: Prompt::chat("hello"),
@@ -162,7 +160,6 @@ fn reply(
     Ok(Target::new(name, make, read))
 }
 
-/// The file of a batch's answers.
 fn batches() -> Result<Target, SetupError> {
     let body = Body::default();
     let says = body.clone();
@@ -207,7 +204,6 @@ fn batches() -> Result<Target, SetupError> {
     Ok(Target::new("batch results", make, read))
 }
 
-/// The file that remembers batches.
 fn batch_state() -> Result<Target, SetupError> {
     let good = json!({"schema": 1, "fingerprint": "f", "parts": [{"name": "mary-1",
         "id": "batch_1", "submitted": 1, "known": ["a"], "requests": ["m1-0", "m2-0"],

@@ -106,7 +106,6 @@ pub(super) fn run() -> Result<(TempDir, PathBuf), SetupError> {
     Ok((folder, path))
 }
 
-/// One file of a run folder.
 fn of_run(name: &'static str, file: &str) -> Result<Target, SetupError> {
     let (folder, path) = run()?;
     let mutate = match name {
@@ -127,7 +126,6 @@ fn of_run(name: &'static str, file: &str) -> Result<Target, SetupError> {
     })
 }
 
-/// The answers that an interrupted run has paid for.
 fn paid() -> Result<Target, SetupError> {
     let folder = tempfile::tempdir()?;
     let mut paid = PaidAnswers::open(folder.path(), 0.5)?;
@@ -214,7 +212,6 @@ fn damaged_tar(good: &[u8], dice: &mut Dice) -> Vec<u8> {
     gz.finish().unwrap_or_default()
 }
 
-/// An archive of a dataset.
 fn archive(name: &'static str, good: Vec<u8>) -> Result<Target, SetupError> {
     let folder = tempfile::tempdir()?;
     let mutate = match name {

@@ -13,7 +13,6 @@ pub(super) struct Content {
     pub(super) stored: bool,
 }
 
-/// A model repository of the made-up hub.
 #[derive(Debug, Clone)]
 pub struct HubRepository {
     id: String,
@@ -29,7 +28,6 @@ pub(super) fn hex(digits: impl AsRef<[u8]>) -> String {
 }
 
 impl HubRepository {
-    /// An empty repository called `owner/name`.
     pub fn new(id: &str) -> Self {
         Self {
             id: id.to_owned(),
@@ -40,7 +38,6 @@ impl HubRepository {
         }
     }
 
-    /// `owner/name`.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -101,7 +98,6 @@ impl HubRepository {
         name
     }
 
-    /// A revision's commit with its files.
     pub(super) fn files_at(&self, revision: &str) -> Option<(&str, &BTreeMap<String, Content>)> {
         let commit = self.commit_of(revision)?;
         Some((commit, self.commits.get(commit)?))
