@@ -14,7 +14,6 @@ use crate::library::library;
 use crate::memory::Memory;
 
 library! {
-    /// Calls of `libcublasLt`.
     Api {
         create = "cublasLtCreate"(*mut Handle);
         destroy = "cublasLtDestroy"(Handle);
@@ -36,7 +35,6 @@ library! {
     }
 }
 
-/// How the library multiplies, as it writes it down.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Algorithm([u64; 8]);
@@ -75,7 +73,6 @@ fn type_of(kind: NumberType) -> i32 {
     }
 }
 
-/// How a factor lies in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Factor {
     /// Numbers from one row in memory to the next.
@@ -106,7 +103,6 @@ impl Factor {
 pub struct Product {
     pub rows: usize,
     pub columns: usize,
-    /// Columns of the left factor.
     pub inner: usize,
     pub left: Factor,
     pub right: Factor,
@@ -114,15 +110,12 @@ pub struct Product {
     pub step: usize,
     pub kind: NumberType,
     pub out: NumberType,
-    /// Whether a bias is added to every row.
     pub bias: bool,
-    /// Whether the product is added to what is there.
     pub add: bool,
     /// What all addresses are multiples of, in bytes; 256 where memory begins with each matrix.
     pub aligned: u32,
 }
 
-/// Addresses of one product.
 #[derive(Debug, Clone, Copy)]
 pub struct Places {
     pub left: u64,
@@ -144,7 +137,6 @@ struct Recipe {
     algorithm: Algorithm,
 }
 
-/// The library on one GPU.
 pub struct Blas {
     api: Api,
     handle: Handle,
@@ -175,7 +167,6 @@ fn places() -> Vec<PathBuf> {
 }
 
 impl Blas {
-    /// The library, where it is found and works.
     pub fn find(device: &Arc<Device>) -> Option<Self> {
         device.enter().ok()?;
         // SAFETY: loading the library runs its own initialisers only.
@@ -239,7 +230,6 @@ impl Blas {
         }
     }
 
-    /// What is asked of the library besides the matrices themselves.
     fn describe(&self, p: &Product, desc: Handle) -> bool {
         let set = |what: i32, value: i32| {
             let place: *const i32 = &value;

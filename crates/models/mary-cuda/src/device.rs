@@ -1,5 +1,4 @@
-//! The NVIDIA driver, found when a GPU is asked for: the few calls that are needed, one context and
-//! one stream for each GPU, and kernels loaded when they are first used.
+//! The NVIDIA driver, found when a GPU is asked for; kernels are loaded when they are first used.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -15,7 +14,6 @@ use crate::parts::Parts;
 pub(crate) type Handle = *mut c_void;
 
 library! {
-    /// Calls of `libcuda`.
     Api {
         init = "cuInit"(u32);
         count = "cuDeviceGetCount"(*mut i32);
@@ -63,7 +61,6 @@ const CAPABILITY_MINOR: i32 = 76;
 const FUNCTION_DYNAMIC_SHARED: i32 = 8;
 pub(crate) const OUT_OF_MEMORY: i32 = 2;
 
-/// A kernel or module, as the driver calls it.
 #[derive(Clone, Copy)]
 pub(crate) struct Raw(pub(crate) Handle);
 // SAFETY: the driver's handles may be used from any thread.
@@ -71,7 +68,6 @@ unsafe impl Send for Raw {}
 // SAFETY: as above; every call that changes what they point to is made under a lock or by the driver.
 unsafe impl Sync for Raw {}
 
-/// A GPU: its context, its stream, its kernels.
 pub struct Device {
     pub(crate) api: Api,
     parts: Parts,
@@ -83,7 +79,6 @@ pub struct Device {
     /// Bytes this process may take; `u64::MAX` where nothing limits it.
     pub(crate) limit: AtomicU64,
     pub(crate) used: AtomicU64,
-    /// What the GPU is called.
     pub name: String,
     pub capability: (i32, i32),
     pub multiprocessors: usize,
@@ -97,7 +92,6 @@ fn unavailable(message: String) -> ModelError {
 }
 
 impl Device {
-    /// Opens a GPU by its number, with the kernels that will be launched on it.
     pub fn open(number: usize, parts: Parts) -> Result<Arc<Self>, ModelError> {
         let names = ["libcuda.so.1", "libcuda.so", "nvcuda.dll"];
         // SAFETY: loading the driver runs its own initialisers only.
@@ -166,7 +160,6 @@ impl Device {
         }
     }
 
-    /// Limits the memory that is taken, whatever the GPU has.
     pub fn limit(&self, bytes: u64) {
         self.limit.store(bytes, Ordering::Relaxed);
     }
@@ -179,14 +172,12 @@ impl Device {
         fault(&self.api, code, what)
     }
 
-    /// Makes the GPU current for this thread.
     pub fn enter(&self) -> Result<(), ModelError> {
         // SAFETY: the context lives as long as the device.
         let code = unsafe { (self.api.set_current)(self.context.0) };
         self.check(code, "taking the GPU")
     }
 
-    /// Bytes that can still be taken.
     pub fn free(&self) -> Option<u64> {
         self.enter().ok()?;
         let (mut free, mut total) = (0usize, 0usize);
@@ -197,7 +188,6 @@ impl Device {
         Some((free as u64).min(limit.saturating_sub(self.used())))
     }
 
-    /// Waits until everything asked for is done.
     pub fn wait(&self) -> Result<(), ModelError> {
         self.enter()?;
         // SAFETY: the stream lives as long as the device.
@@ -215,7 +205,6 @@ impl Device {
         self.wait()
     }
 
-    /// Copies from the GPU and waits.
     pub fn read<T: bytemuck::Pod>(&self, from: u64, len: usize) -> Result<Vec<T>, ModelError> {
         self.enter()?;
         let mut out = vec![T::zeroed(); len];
@@ -236,7 +225,6 @@ impl Device {
         self.check(code, "copying on the GPU")
     }
 
-    /// Fills memory with zeros, in the order of what is launched.
     pub fn zero(&self, at: u64, bytes: usize) -> Result<(), ModelError> {
         self.enter()?;
         // SAFETY: the place belongs to memory the caller holds.

@@ -1,8 +1,5 @@
-//! NVIDIA GPUs without a toolkit: the driver and cuBLASLt are found when a GPU is asked for, kernels
-//! are embedded by whoever uses them ([`Parts`]), and memory frees itself.
-//!
-//! Nothing here knows a model. `mary-local` scores with it, `mary-train` trains with it; each brings
-//! its own kernels.
+//! NVIDIA GPUs without a toolkit: the driver and cuBLASLt are found when a GPU is asked for. Nothing here
+//! knows a model: whoever uses it embeds kernels of its own ([`Parts`]).
 
 mod blas;
 mod device;
@@ -19,10 +16,8 @@ pub use memory::{Lender, Lent, Memory, Staged};
 pub use parts::Parts;
 pub use upload::Uploader;
 
-/// A type of number on the GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum NumberType {
-    /// 32 bits.
     #[default]
     Single,
     Bf16,

@@ -1,6 +1,5 @@
 //! How a library's calls are declared and found by name.
 
-/// Declares a library's calls and how they are found by name.
 macro_rules! library {
     ($(#[$about:meta])* $name:ident { $($call:ident = $symbol:literal ($($kind:ty),* $(,)?);)* }) => {
         $(#[$about])*

@@ -4,12 +4,10 @@ use mary_contract::{ErrorKind, ModelError};
 
 use crate::{Device, NumberType};
 
-/// A matrix as the copy engine knows it; an argument of a kernel.
 #[repr(C, align(64))]
 #[derive(Debug, Clone, Copy)]
 pub struct Map([u64; 16]);
 
-/// A matrix of rows without gaps: where it lies, and how large it is.
 #[derive(Debug, Clone, Copy)]
 pub struct Matrix {
     /// Its place on the GPU, a multiple of sixteen.

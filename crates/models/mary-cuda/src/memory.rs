@@ -34,7 +34,6 @@ impl Device {
 }
 
 impl Memory {
-    /// Its address on the GPU.
     pub fn at(&self) -> u64 {
         self.at
     }
@@ -84,7 +83,6 @@ impl Pinned {
         })
     }
 
-    /// The bytes on this side.
     pub(crate) fn host(&mut self) -> *mut u8 {
         self.host.0.cast()
     }
@@ -93,7 +91,6 @@ impl Pinned {
         &self.device
     }
 
-    /// Whether the GPU has come to the event.
     fn done(&self) -> bool {
         let device = &self.device;
         // SAFETY: the event lives as long as this.
@@ -145,7 +142,6 @@ impl Staged {
         })
     }
 
-    /// Sends numbers to the GPU without waiting.
     fn send(&mut self, x: &[i32]) -> Result<(), ModelError> {
         let host = self.pinned.host();
         let (device, to) = (self.pinned.device(), self.memory.at);
@@ -159,7 +155,6 @@ impl Staged {
         }
     }
 
-    /// Asks for numbers from the GPU without waiting.
     pub fn ask(&mut self, len: usize) -> Result<(), ModelError> {
         let host = self.pinned.host().cast();
         let (device, from) = (self.pinned.device(), self.memory.at);
@@ -171,7 +166,6 @@ impl Staged {
         self.pinned.mark()
     }
 
-    /// Waits for what was asked for.
     pub fn answer(&mut self, len: usize) -> Result<Vec<f32>, ModelError> {
         self.pinned.wait("computing")?;
         let len = len.min(self.memory.bytes / 4);
@@ -186,14 +180,12 @@ pub struct Lender {
     back: Mutex<Vec<Staged>>,
 }
 
-/// Staged memory that goes back by itself.
 pub struct Lent {
     home: Arc<Lender>,
     staged: Option<Staged>,
 }
 
 impl Lender {
-    /// Staged memory of at least this size.
     pub fn take(self: &Arc<Self>, device: &Arc<Device>, bytes: usize) -> Result<Lent, ModelError> {
         let mut back = self.back.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |s: &Staged| s.memory.bytes >= bytes && s.memory.bytes <= 4 * bytes.max(1 << 16);
@@ -214,7 +206,6 @@ impl Lender {
         })
     }
 
-    /// Sends numbers to the GPU without waiting.
     pub fn send(self: &Arc<Self>, device: &Arc<Device>, x: &[i32]) -> Result<Lent, ModelError> {
         let mut lent = self.take(device, size_of_val(x))?;
         if let Some(staged) = &mut lent.staged {
@@ -229,7 +220,6 @@ impl Lent {
         self.staged.as_mut()
     }
 
-    /// Its address on the GPU.
     pub fn at(&self) -> u64 {
         self.staged.as_ref().map_or(0, |staged| staged.memory.at)
     }

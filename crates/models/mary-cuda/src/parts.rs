@@ -5,7 +5,6 @@ use std::io::Read;
 
 use mary_contract::{ErrorKind, ModelError};
 
-/// A table of parts: the name of each and its packed content.
 #[derive(Debug, Clone, Copy)]
 pub struct Parts(pub &'static [(&'static str, &'static [u8])]);
 

@@ -17,7 +17,6 @@ const BUFFERS: usize = 3;
 /// Bytes that one thread copies at a time.
 const PIECE: usize = 1 << 20;
 
-/// Sends bytes to a GPU through pinned buffers, which it takes when they are first needed.
 #[derive(Default)]
 pub struct Uploader {
     ring: Mutex<Ring>,

@@ -8,14 +8,12 @@ use std::ops::{Deref, DerefMut};
 
 const HUGE: usize = 2 << 20;
 
-/// A fixed-size buffer of plain numbers, zeroed at birth.
 pub struct Aligned<T: bytemuck::Pod> {
     at: *mut T,
     len: usize,
     origin: Origin,
 }
 
-/// Whom the memory goes back to.
 enum Origin {
     Allocator(Layout),
     #[cfg(target_os = "linux")]
@@ -31,7 +29,6 @@ unsafe impl<T: bytemuck::Pod + Send> Send for Aligned<T> {}
 unsafe impl<T: bytemuck::Pod + Sync> Sync for Aligned<T> {}
 
 impl<T: bytemuck::Pod> Aligned<T> {
-    /// A zeroed buffer of this many numbers.
     pub fn zeroed(len: usize) -> Self {
         let bytes = len.saturating_mul(size_of::<T>()).max(64);
         #[cfg(target_os = "linux")]

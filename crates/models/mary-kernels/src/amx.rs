@@ -40,7 +40,6 @@ pub use tiles::{Activations, Tiles, planes, planes_here};
 pub const TILE: usize = 16;
 /// Depth of a tile: bfloat16 numbers in a row.
 pub const DEPTH: usize = 32;
-/// Numbers (two bytes each) in a tile.
 const TILE_LEN: usize = TILE * DEPTH;
 const A_PLANES: usize = 3;
 /// Rows handled between two walks over the weights: their planes stay in the second-level cache.
@@ -90,7 +89,6 @@ fn detect() -> bool {
     false
 }
 
-/// Tiles needed for a depth of this many numbers.
 fn depth_tiles(inputs: usize) -> usize {
     inputs.div_ceil(DEPTH)
 }
@@ -214,7 +212,6 @@ pub unsafe fn multiply_from(
 #[cfg(not(target_arch = "x86_64"))]
 pub unsafe fn multiply(_a: &Activations, _w: &Tiles, _out: *mut f32, _region: Region) {}
 
-/// A block at the edge of the product, where not all of 32 × 32 exists.
 #[cfg(target_arch = "x86_64")]
 #[repr(align(64))]
 struct Edge([f32; 4 * TILE * TILE]);

@@ -3,7 +3,6 @@
 
 use std::sync::OnceLock;
 
-/// How wide the vectors are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Width {
     /// Whatever the compiler's baseline has.
@@ -22,7 +21,6 @@ pub const CHOICES: [(&str, Width); 3] = [
     ("auto", Width::V4),
 ];
 
-/// The widest the processor has, unless `MARY_CPU` says less.
 pub fn width() -> Width {
     static WIDTH: OnceLock<Width> = OnceLock::new();
     *WIDTH.get_or_init(|| {

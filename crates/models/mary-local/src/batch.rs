@@ -38,16 +38,12 @@ impl Segment {
     }
 }
 
-/// Positions computed together: any mixture of sequences, one row for each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// The token of each row.
     pub tokens: Vec<u32>,
-    /// Its position in its sequence.
     pub positions: Vec<usize>,
     /// The row of the cache that gets its keys and values.
     pub slots: Vec<usize>,
-    /// Who attends to what.
     pub segments: Vec<Segment>,
     /// Where each row stands in time, height and width, for models that turn by all three; empty where
     /// positions say it all.
@@ -67,7 +63,7 @@ impl Batch {
         self.tokens.is_empty()
     }
 
-    /// Adds a run of positions whose predecessors lie in `past`; it gets cache rows from `slot` on.
+    /// `past` holds its predecessors; it gets cache rows from `slot` on.
     pub fn push(&mut self, tokens: &[u32], past: &[(usize, usize)], slot: usize) {
         let position = past.iter().map(|(_, len)| len).sum();
         let mut spans = past.to_vec();

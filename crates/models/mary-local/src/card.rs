@@ -11,7 +11,6 @@ use crate::options::{Masking, Options};
 use crate::precision::Precision;
 use crate::{text, vision};
 
-/// What is known of a checkpoint without loading it.
 pub(crate) fn describe(
     model: ModelRef,
     checkpoint: &Checkpoint,
@@ -130,8 +129,7 @@ pub(crate) fn masking(
     (encoder && masked_head(checkpoint).is_some()).then_some(options.masking)
 }
 
-/// Content hash; a number type other than the default is part of who the model is, and on a GPU it
-/// rounds more than the weights.
+/// A number type other than the default is part of who the model is, and on a GPU it rounds more than weights.
 pub(crate) fn fingerprint(
     checkpoint: &Checkpoint,
     options: &Options,

@@ -29,7 +29,6 @@ impl Distributions {
         Self { marks, ranks }
     }
 
-    /// Log-probabilities of what a chunk wants, and what was seen of each.
     pub fn at(&self, session: &mut Session<'_>, chunk: &Chunk) -> Result<Looked, ModelError> {
         let look = Look {
             marks: self.marks.as_deref(),

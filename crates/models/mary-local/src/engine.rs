@@ -1,5 +1,4 @@
-//! A transformer on whichever device it was loaded to, behind one face: scoring, observing and writing
-//! do not know where the numbers are.
+//! A transformer on whichever device it was loaded to; its callers do not know where the numbers are.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,17 +10,12 @@ use crate::kernels::{Backend, Draw, Look, Looked, WantedToken};
 use crate::transformer::{Batch, Transformer, Watch, Workspace};
 use crate::vision::PictureRows;
 
-/// What a loaded model can be asked, wherever it lies.
 pub(crate) trait Engine: Send + Sync {
     fn architecture(&self) -> &Architecture;
     fn session(&self, rows: usize) -> Result<Session<'_>, ModelError>;
-    /// Bytes of keys and values for one position.
     fn cache_bytes_per_row(&self) -> usize;
-    /// Rows of a batch that keep the device busy.
     fn best_rows(&self) -> usize;
-    /// Bytes the device can still give.
     fn free_memory(&self) -> Option<u64>;
-    /// Batches whose answers may be on their way while another is computed.
     fn ahead(&self) -> usize;
 }
 
@@ -29,10 +23,9 @@ pub(crate) trait Engine: Send + Sync {
 pub type Session<'a> = Box<dyn Steps + 'a>;
 
 pub trait Steps: Send {
-    /// Runs a batch through every block.
     fn forward(&mut self, batch: &Batch, watch: Option<Watch<'_>>) -> Result<(), ModelError>;
-    /// Starts on log-probabilities after some rows of the last batch; `wanted` counts rows by their
-    /// place in `rows`. Answers come from [`Steps::collect`] in the order asked.
+    /// Starts on log-probabilities after some rows of the last batch; `wanted` counts rows by their place in
+    /// `rows`. Answers come from [`Steps::collect`] in the order asked.
     fn ask(&mut self, rows: &[usize], wanted: &[WantedToken]) -> Result<(), ModelError>;
     /// The log-probabilities asked for first; nothing where nothing is left.
     fn collect(&mut self) -> Result<Vec<f32>, ModelError>;
@@ -44,20 +37,16 @@ pub trait Steps: Send {
         wanted: &[WantedToken],
         look: Look<'_>,
     ) -> Result<Option<Looked>, ModelError>;
-    /// All logits after some rows of the last batch, row after row.
     fn logits(&mut self, rows: &[usize]) -> Result<Vec<f32>, ModelError>;
-    /// Whether the device draws tokens by itself.
     fn draws(&self) -> bool;
     /// Tokens drawn after some rows of the last batch, on a device that draws; `None` in a row whose logits
     /// are no numbers.
     fn draw(&mut self, rows: &[usize], draws: &[Draw]) -> Result<Vec<Option<u32>>, ModelError>;
-    /// Copies rows of the cache, one after the other.
     fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<(), ModelError>;
     /// Shows pictures to the batches that follow: tokens from `1 << 31` on are rows of these.
     fn show(&mut self, shown: Arc<PictureRows>);
 }
 
-/// A transformer and the memory its passes lend one another.
 pub(crate) struct Placed<B: Backend> {
     transformer: Transformer<B>,
     work: Mutex<Vec<Workspace<B::Tensor>>>,

@@ -1,14 +1,10 @@
-//! Experts: which of them each token takes, and the products of only those rows that take one.
-//!
-//! The router's scores come back to the processor, tokens are gathered by expert, and every expert
-//! multiplies its own tokens. What it computes is added to the residual stream, times the weight that
-//! the router gave it. A device answers the same few calls as for any other block.
+//! Experts: which of them each token takes, and the products of only those rows that take one. The router's
+//! scores come back to the processor; a device answers the same few calls as for any other block.
 
 use crate::config::Experts;
 use crate::kernels::Backend;
 use crate::transformer::{DenseOf, ExpertsOf, Transformer, Workspace};
 
-/// The rows that take an expert, and the weight of what it adds to each.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Taken {
     pub rows: Vec<usize>,

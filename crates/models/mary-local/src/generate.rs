@@ -1,5 +1,5 @@
-//! Generating: prompts with a common beginning, which is computed once, write one token at a time together.
-//! When some are finished, others that share the beginning take their places.
+//! Prompts with a common beginning, which is computed once, write one token at a time together. When some are
+//! finished, others that share the beginning take their places.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -24,7 +24,6 @@ const GROUP_ON_CARD: usize = 256;
 /// A common beginning shorter than this is not worth sharing.
 const SHARED: usize = 8;
 
-/// An answer on its way.
 struct Writing {
     job: usize,
     prompt: Vec<u32>,
@@ -37,7 +36,6 @@ struct Writing {
     /// Where its tokens stand in time, height and width, where that is asked; the prompt's, then those
     /// of what was written.
     places: Vec<Place>,
-    /// Positions in its own rows.
     held: usize,
     written: Vec<u32>,
     finish: Option<Result<Finish, ModelError>>,
@@ -69,7 +67,6 @@ pub(crate) fn serve(model: &LocalModel, queue: &mut Queue<'_>) {
     }
 }
 
-/// Prompts that are answered, with their pictures.
 #[derive(Clone, Copy)]
 struct Writer<'a> {
     model: &'a LocalModel,
@@ -143,8 +140,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Writes answers, so many at a time, and hands each over when it is finished. Some may be left, for whom
-    /// no place was long enough.
+    /// Some answers may be left, for whom no place was long enough.
     fn write(
         self,
         queue: &mut Queue<'_>,
@@ -252,7 +248,6 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Reads what is left of some prompts and draws their first tokens.
     fn read_prompts(
         self,
         session: &mut Session<'_>,
@@ -395,12 +390,10 @@ fn alike(sorted: &[Writing], together: usize) -> usize {
     together + more
 }
 
-/// Places in the cache for those who write.
 struct Seats {
     /// First row and number of rows of each that is free.
     free: Vec<(usize, usize)>,
     all: usize,
-    /// Rows of the cache in all.
     rows: usize,
 }
 
@@ -455,12 +448,10 @@ impl Seats {
 }
 
 impl Writing {
-    /// Rows of the cache it needs beside the common beginning.
     fn own_rows(&self, common: &Common) -> usize {
         self.prompt.len() - common.tokens.len() + self.most
     }
 
-    /// Spans of the cache that hold what it has read.
     fn past(&self, common: &Common) -> Vec<(usize, usize)> {
         let spans = [(0, common.tokens.len()), (self.first, self.held)];
         spans.into_iter().filter(|(_, len)| *len > 0).collect()

@@ -1,8 +1,5 @@
-//! The few calls a device must answer so that the generic transformer runs on it.
-//!
-//! [`Backend`] is the seam where another device joins: everything above it (configuration, token
-//! tree, scoring, sampling) is the same. [`cpu::Cpu`] is always there; `cuda::Cuda` joins with the
-//! feature `cuda` and is held to the same golden files.
+//! The few calls a device must answer so that the generic transformer runs on it. [`Backend`] is the seam
+//! where another device joins; everything above it is the same.
 
 pub mod cpu;
 #[cfg(feature = "cuda")]
@@ -27,15 +24,12 @@ pub use shapes::{
 pub trait Backend: Send + Sync {
     /// Rows of numbers on the device; grows when needed, never shrinks.
     type Tensor: Default + Send;
-    /// A linear layer in the device's best form.
     type Linear: Send + Sync;
     type Vector: Send + Sync;
-    /// Vectors that are looked up by token or position.
     type Table: Send + Sync;
     type Cache: Send;
     /// What a batch looks like, brought over once for all layers.
     type Plan<'a>;
-    /// Sines and cosines of a batch.
     type Rotary;
     type Pending: Send;
 
@@ -43,7 +37,6 @@ pub trait Backend: Send + Sync {
     fn check(&self) -> Result<(), ModelError> {
         Ok(())
     }
-    /// Bytes the device can still give, where it says.
     fn free_memory(&self) -> Option<u64> {
         mary_platform::available_memory()
     }
@@ -68,7 +61,6 @@ pub trait Backend: Send + Sync {
     /// Everything is loaded: what served only that may be given back.
     fn loaded(&self) {}
     fn vector(&self, x: Vec<f32>) -> Self::Vector;
-    /// Brings vectors of this width onto the device.
     fn table(&self, data: Vec<f32>, width: usize) -> Self::Table;
     /// The same as the checkpoint stores them, which a device may keep as they are. Asked only of a device that
     /// [takes](Backend::takes_stored) such weights.
@@ -82,7 +74,6 @@ pub trait Backend: Send + Sync {
     }
     /// Room for keys and values: rows of this width, for this many layers.
     fn cache(&self, layers: usize, rows: usize, width: usize) -> Self::Cache;
-    /// Copies rows of the cache, in every layer, one after the other.
     fn move_rows(&self, cache: &mut Self::Cache, moves: &[(usize, usize)]);
     fn plan<'a>(&self, batch: &'a Batch, heads: &Heads) -> Self::Plan<'a>;
     fn rotary(&self, rope: &Rope, positions: &[usize]) -> Self::Rotary;
@@ -98,7 +89,6 @@ pub trait Backend: Send + Sync {
     }
 
     fn upload(&self, x: &[f32], to: &mut Self::Tensor);
-    /// Brings the first `len` numbers back.
     fn download(&self, x: &Self::Tensor, len: usize) -> Vec<f32>;
 
     /// `to` = the vectors of the batch's tokens, times `scale`. Every token has a vector.
@@ -111,7 +101,6 @@ pub trait Backend: Send + Sync {
         offset: usize,
         x: &mut Self::Tensor,
     );
-    /// `to = norm(x)`.
     fn norm(&self, x: &Self::Tensor, rows: usize, by: &NormOf<Self::Vector>, to: &mut Self::Tensor);
     /// `to = x · Wᵀ + b`, or `to += …`.
     fn linear(
@@ -135,8 +124,7 @@ pub trait Backend: Send + Sync {
         kind: Activation,
         to: &mut Self::Tensor,
     );
-    /// `to = act(x · Wᵀ + b)` in one go, for layers without a gate; false, and nothing done, where the device
-    /// takes two steps.
+    /// In one go, for layers without a gate; false, and nothing done, where the device takes two steps.
     fn linear_activated(
         &self,
         _x: &Self::Tensor,
@@ -147,7 +135,6 @@ pub trait Backend: Send + Sync {
     ) -> bool {
         false
     }
-    /// `x += y` over the first `len` numbers.
     fn add(&self, x: &mut Self::Tensor, y: &Self::Tensor, len: usize);
     /// Normalises neighbouring spans of every row in place.
     fn norm_spans(
@@ -167,8 +154,7 @@ pub trait Backend: Send + Sync {
         to: (&[usize], &[f32]),
         out: &mut Self::Tensor,
     );
-    /// Normalises and rotates queries and keys, and writes keys and values into the batch's rows of
-    /// one layer of the cache. Queries stay where they are.
+    /// Also writes keys and values into the batch's rows of one layer of the cache. Queries stay where they are.
     #[expect(
         clippy::too_many_arguments,
         reason = "one fused kernel: what it reads, what it rotates by, where it writes"
@@ -194,7 +180,6 @@ pub trait Backend: Send + Sync {
         Self: Sized,
     {
     }
-    /// Attention of every segment over its rows of the cache.
     fn attend(
         &self,
         qkv: &Self::Tensor,
@@ -217,7 +202,6 @@ pub trait Backend: Send + Sync {
         self.upload(&all, to);
     }
     fn gather(&self, x: &Self::Tensor, width: usize, rows: &[usize], to: &mut Self::Tensor);
-    /// The mean of each group's rows, group after group.
     fn pool(&self, x: &Self::Tensor, width: usize, groups: &Groups) -> Vec<f32>;
     /// Starts on the log-probabilities of the wanted tokens; full logits are never kept.
     fn log_probs(
@@ -271,7 +255,6 @@ pub struct Between<'a, 'p, B: Backend + 'p> {
     pub beginning: Option<Beginning<'a, 'p, B>>,
 }
 
-/// What follows attention in a block.
 pub struct Ending<'a, B: Backend> {
     pub attended: &'a B::Tensor,
     /// Brings that into the residual stream.
@@ -287,7 +270,6 @@ pub struct Ending<'a, B: Backend> {
     pub down: &'a B::Linear,
 }
 
-/// What precedes attention in a block.
 pub struct Beginning<'a, 'p, B: Backend + 'p> {
     pub norm: &'a NormOf<B::Vector>,
     pub qkv: &'a B::Linear,
@@ -299,9 +281,7 @@ pub struct Beginning<'a, 'p, B: Backend + 'p> {
     pub plan: &'a B::Plan<'p>,
 }
 
-/// Weights on their way to a device.
 pub enum Weights {
-    /// Plain numbers, `outputs` rows of `inputs`.
     Plain {
         data: Vec<f32>,
         outputs: usize,
@@ -318,7 +298,6 @@ pub enum Weights {
 }
 
 impl Weights {
-    /// `outputs` rows of `inputs` numbers.
     pub fn plain(data: Vec<f32>, outputs: usize, inputs: usize) -> Self {
         Self::Plain {
             data,
@@ -328,9 +307,7 @@ impl Weights {
     }
 }
 
-/// A plain matrix where it lies in a checkpoint.
 pub struct Stored {
-    /// The bytes, row after row.
     pub bytes: RawBytes,
     /// The type of the numbers: float32, float16 or bfloat16.
     pub kind: TensorType,

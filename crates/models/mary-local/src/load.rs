@@ -1,6 +1,5 @@
-//! From a checkpoint to a transformer on a device. Every name and shape is checked before the first
-//! weight is read. `names` knows which tensors there must be, `block` reads a block, `head` what predicts
-//! tokens, `tower` what reads pictures; `order` puts rows into order.
+//! From a checkpoint to a transformer on a device. Every name and shape is checked before the first weight
+//! is read.
 
 mod block;
 mod head;
@@ -28,7 +27,6 @@ pub(crate) use tower::TowerParts;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LoadSettings {
-    /// The type weights are held in.
     pub precision: Precision,
     /// Quantised weights may also stay in memory unpacked.
     pub keep_unpacked: bool,
@@ -36,7 +34,6 @@ pub(crate) struct LoadSettings {
     pub as_stored: bool,
 }
 
-/// Reads tensors of one checkpoint under one architecture's names, and brings them onto a device.
 pub(crate) struct Loader<'a, B: Backend> {
     tensors: Tensors<'a>,
     pub(crate) backend: Arc<B>,
@@ -97,7 +94,6 @@ impl<'a, B: Backend> Loader<'a, B> {
         }
     }
 
-    /// The bias that stands beside a layer's weights, where there is one.
     fn bias(&self, weights: &str, len: usize) -> Result<Option<Vec<f32>>, ModelError> {
         self.optional(&weights.replace(".weight", ".bias"), len)
     }
@@ -250,7 +246,6 @@ impl<'a, B: Backend> Loader<'a, B> {
         Some(self.embedding.get_or_init(|| blocks).clone())
     }
 
-    /// Vectors of the vocabulary, quantised where they are stored so.
     fn embed(&self) -> Result<TableOf<B>, ModelError> {
         let (rows, width) = (self.architecture.vocab, self.architecture.embedding.width);
         let (name, b) = (self.tensors.embedding(), &self.backend);

@@ -2,7 +2,6 @@
 
 use mary_kernels::{amx, simd};
 
-/// The instructions that matrices are multiplied with here.
 pub fn instructions() -> String {
     let vectors = match simd::width() {
         simd::Width::V4 => "AVX-512",
@@ -20,7 +19,6 @@ pub fn misspelt_cpu() -> Option<String> {
     (!known && !said.is_empty()).then_some(said)
 }
 
-/// The words that `MARY_CPU` takes.
 pub fn cpu_choices() -> impl Iterator<Item = &'static str> {
     simd::CHOICES.iter().map(|(name, _)| *name)
 }

@@ -27,7 +27,6 @@ const UNSEEN: TokenStatistics = TokenStatistics {
     word_start: f32::NAN,
 };
 
-/// A text that is to be scored.
 struct Reading {
     tokens: Vec<u32>,
     scored: Vec<usize>,
@@ -49,7 +48,6 @@ impl Waiting {
     }
 }
 
-/// One masked copy of a text.
 struct Masked {
     waiting: usize,
     tokens: Vec<u32>,
@@ -119,7 +117,6 @@ fn answer(
     ControlFlow::Continue(())
 }
 
-/// Whether whole distributions are asked for.
 fn looks(job: &Job<Score>) -> bool {
     job.request.details.entropy || job.request.details.rank
 }
@@ -225,7 +222,6 @@ fn masked_with(part: &Reading, at: usize, masking: Masking) -> impl Iterator<Ite
     std::iter::once(at).chain(later)
 }
 
-/// Log-probabilities of the masked tokens of some copies.
 fn pass(
     model: &LocalModel,
     copies: &[Masked],

@@ -1,5 +1,4 @@
-//! A model that is open in this process: its weights, its threads and its memory. Serving it is left to the files
-//! above this one.
+//! A model that is open in this process: its weights, its threads and its memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -23,7 +22,6 @@ use crate::{memory, text};
 /// Rows below which a batch is not made smaller.
 const FEWEST_ROWS: usize = 32;
 
-/// A model that is open in this process.
 pub struct LocalModel {
     pub(crate) card: ModelCard,
     checkpoint: Checkpoint,
@@ -34,11 +32,9 @@ pub struct LocalModel {
     narrowed: AtomicUsize,
     /// Which tokens begin a word, once somebody asked.
     word_starts: OnceLock<Option<Vec<bool>>>,
-    /// How it scores, where it is a masked language model.
     pub(crate) masking: Option<Masking>,
 }
 
-/// Weights where they are wanted.
 struct Placement {
     engine: Box<dyn Engine>,
     encoder: Option<VisionEncoder>,
@@ -47,7 +43,6 @@ struct Placement {
 }
 
 impl LocalModel {
-    /// Opens a checkpoint: checks names, shapes and memory, then loads.
     pub(crate) fn load(
         model: ModelRef,
         checkpoint: Checkpoint,
@@ -88,7 +83,6 @@ impl LocalModel {
         &self.options
     }
 
-    /// Which tokens begin a word; `None` where tokens do not tell.
     pub(crate) fn word_starts(&self) -> Option<&[bool]> {
         let read = || self.checkpoint.tokenizer().word_starts();
         self.word_starts.get_or_init(read).as_deref()
@@ -98,7 +92,6 @@ impl LocalModel {
         self.placed.joint.as_ref()
     }
 
-    /// Reads the pictures of these prompts, each once.
     pub(crate) fn album<'p>(&self, prompts: impl Iterator<Item = &'p Prompt>) -> Album<'_> {
         let prompts: Vec<&Prompt> = prompts.filter(|p| p.has_images()).collect();
         if prompts.is_empty() {
@@ -107,15 +100,13 @@ impl LocalModel {
         self.install(|| Album::read(self.placed.encoder.as_ref(), prompts.into_iter()))
     }
 
-    /// A prompt as the model reads it: its tokens, and the rows of its pictures, which are numbered from
-    /// [`FIRST_SHOWN`](crate::vision::FIRST_SHOWN) on.
+    /// Rows of its pictures are numbered from [`FIRST_SHOWN`](crate::vision::FIRST_SHOWN) on.
     pub fn read(&self, prompt: &Prompt) -> Result<(Vec<u32>, Arc<PictureRows>), ModelError> {
         let album = self.album(std::iter::once(prompt));
         let tokens = text::Reader::showing(&self.checkpoint, &album).prompt(prompt)?;
         Ok((tokens, Arc::clone(album.shown())))
     }
 
-    /// Runs on the model's own threads.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         self.pool.install(work)
     }
@@ -148,7 +139,6 @@ impl LocalModel {
         true
     }
 
-    /// Batches whose answers may be on their way while another is computed.
     pub(crate) fn ahead(&self) -> usize {
         self.placed.engine.ahead()
     }
@@ -181,7 +171,6 @@ impl LocalModel {
         lengths.take(most).take_while(fits).count().max(1)
     }
 
-    /// The error for NaN and infinities.
     pub(crate) fn not_finite(&self) -> ModelError {
         not_finite(&self.card.model.to_string())
     }

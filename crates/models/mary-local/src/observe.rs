@@ -1,5 +1,5 @@
-//! Observing: texts packed into one pass, hidden states of every layer pooled as they appear, and
-//! scores from the same pass where they are wanted. `pictures` observes pictures.
+//! Observing: texts packed into one pass, hidden states of every layer pooled as they appear, and scores from
+//! the same pass where they are wanted.
 
 mod pictures;
 
@@ -18,7 +18,6 @@ use crate::vision::no_joint;
 
 const WINDOW: usize = 1024;
 
-/// A text ready to be read.
 struct Reading {
     job: usize,
     tokens: Vec<u32>,

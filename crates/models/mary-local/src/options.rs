@@ -15,7 +15,6 @@ pub enum Device {
 }
 
 impl Device {
-    /// Reads `--device`.
     pub fn parse(text: Option<&str>) -> Result<Self, ModelError> {
         let text = text.unwrap_or("cpu");
         if matches!(text, "cpu" | "auto") {
@@ -63,7 +62,6 @@ impl Masking {
     }
 }
 
-/// Settings of this backend, read from [`ModelSettings`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Requests that are planned together, where the user fixes it.
@@ -72,12 +70,9 @@ pub struct Options {
     pub share: bool,
     /// Compare tree and plain execution when the model is opened.
     pub self_check: bool,
-    /// Rows of a batch, where the user fixes it.
     pub rows: Option<usize>,
     pub multiplier: Multiplier,
-    /// The type weights are held in.
     pub precision: Precision,
-    /// How a masked language model scores.
     pub masking: Masking,
     /// Threads; 0 means all.
     pub threads: usize,

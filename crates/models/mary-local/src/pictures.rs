@@ -1,10 +1,7 @@
-//! Pictures on their way into a model: files become pixels, and pixels become the numbers that a vision
-//! tower reads.
+//! Pictures on their way into a model: files become pixels, and pixels the numbers that a vision tower reads.
 //!
-//! [`decode`] reads PNG and JPEG files within bounds that are checked before memory is taken.
 //! [`Processor`] does what the image processor of Hugging Face transformers does that a checkpoint names
-//! in `preprocessor_config.json`: the same resize filters on 8-bit numbers, crops, padding, tiles and
-//! normalisation, in the same order. Nothing here knows a model or a device.
+//! in `preprocessor_config.json`, in the same order. Nothing here knows a model or a device.
 
 mod decode;
 mod error;

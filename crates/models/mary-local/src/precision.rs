@@ -8,7 +8,6 @@ use crate::errors::bad_request;
 /// The `--dtype` that leaves the choice between the 16-bit types to the program.
 pub(crate) const SAFE_16: &str = "16";
 
-/// The type weights are held in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Precision {
     /// As stored, widened to 32 bits.
@@ -21,7 +20,6 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// Reads `--dtype`.
     pub fn parse(text: Option<&str>) -> Result<Self, ModelError> {
         match text.unwrap_or("f32") {
             "f32" | "float32" | "auto" => Ok(Self::Single),

@@ -1,5 +1,4 @@
-//! The providers this crate adds to the binary's list: Hugging Face folders and hub ids, GGUF files,
-//! and static word vectors.
+//! The providers that this crate adds to the binary's list.
 
 use std::path::Path;
 
@@ -14,7 +13,6 @@ use crate::options::{Device, Options};
 use crate::workers::devices;
 pub use crate::workers::open;
 
-/// Opens checkpoints of one kind.
 #[derive(Debug, Clone, Copy)]
 pub struct LocalProvider {
     name: &'static str,
@@ -33,8 +31,7 @@ pub const GGUF: LocalProvider = LocalProvider {
     about: "a GGUF file with its own tokenizer and quantisation, run in this process",
 };
 
-/// What is known of a checkpoint before its weights are read; also refuses tensors that are missing
-/// or of the wrong shape.
+/// Also refuses tensors that are missing or of the wrong shape.
 pub fn card_of(
     model: &ModelRef,
     checkpoint: &Checkpoint,
@@ -46,7 +43,6 @@ pub fn card_of(
     Ok(describe(model.clone(), checkpoint, &architecture, &options))
 }
 
-/// The fingerprint a model opened from this checkpoint will have.
 pub fn fingerprint_of(
     checkpoint: &Checkpoint,
     settings: &ModelSettings,

@@ -25,7 +25,6 @@ impl Sampler {
         }
     }
 
-    /// Whether it always takes the likeliest token.
     pub fn is_greedy(&self) -> bool {
         self.temperature <= 0.0 || self.top_k == 1
     }

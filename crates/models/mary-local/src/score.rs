@@ -1,5 +1,5 @@
-//! Scoring: a window of requests becomes one token tree, every shared beginning is computed once,
-//! and answers are handed back as soon as their part of the tree is done.
+//! Scoring: a window of requests becomes one token tree, every shared beginning is computed once, and answers
+//! are handed back as soon as their part of the tree is done.
 
 mod pipeline;
 mod window;
@@ -246,7 +246,6 @@ pub(crate) fn plain_scores(
     Ok(all.collect())
 }
 
-/// What a comparison of tree and plain execution found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SelfCheck {
     pub tokens: usize,

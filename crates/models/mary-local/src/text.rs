@@ -1,5 +1,4 @@
-//! From prompts to tokens: what stands before the first token, where a continuation begins, and how
-//! a text that is longer than the context is cut into windows.
+//! From prompts to tokens, and how a text that is longer than the context is cut into windows.
 
 use mary_contract::{Capabilities, ModelError, Part, Prompt, PromptForm, Score, Speaker, Start};
 use mary_weights::Checkpoint;
@@ -8,7 +7,6 @@ use crate::errors::bad_request;
 use crate::trie::Sequence;
 use crate::vision::Album;
 
-/// A continuation, ready to be scored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
     /// Every token, what stands at the start included.
@@ -22,7 +20,6 @@ pub struct Reading {
     pub places: Vec<(u32, u32)>,
 }
 
-/// Reads texts with a checkpoint's tokenizer and template.
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
     checkpoint: &'a Checkpoint,

@@ -29,14 +29,12 @@ enum Target {
 }
 
 impl<B: Backend> Transformer<B> {
-    /// Room for the keys and values of this many positions.
     pub fn cache(&self, rows: usize) -> B::Cache {
         let a = &self.architecture;
         let layers = if self.tower { 1 } else { a.layers };
         self.backend.cache(layers, rows, a.kv_width())
     }
 
-    /// Bytes of keys and values for one position.
     pub fn cache_bytes_per_row(&self) -> usize {
         self.architecture.layers * self.architecture.kv_width() * 2 * self.backend.cache_number()
     }
@@ -123,7 +121,7 @@ impl<B: Backend> Transformer<B> {
         self.backend.download(&work.last, rows * self.last_width())
     }
 
-    /// Runs what was embedded through every block. Some layers of a tower may see by another plan.
+    /// Some layers of a tower may see by another plan.
     fn blocks<'p>(
         &self,
         batch: &Batch,
@@ -419,8 +417,7 @@ impl<B: Backend> Transformer<B> {
         b.linear(&work.narrow, of, &dense.down, out, add);
     }
 
-    /// Brings some rows of the last forward pass into `normed`, as the head reads them; gives the head, and what
-    /// squashes its logits.
+    /// Brings some rows of the last forward pass into `normed`; gives the head, and what squashes its logits.
     pub(crate) fn gather(
         &self,
         work: &mut Workspace<B::Tensor>,

@@ -1,11 +1,8 @@
-//! The token tree: every distinct beginning of a set of sequences, once, and the order in which it
-//! is computed.
+//! The token tree: every distinct beginning of a set of sequences, once, and the order in which it is computed.
 //!
-//! A node is a token after a particular beginning. Its keys and values depend on that beginning
-//! alone, so a beginning that many sequences share is computed once. The last token of a sequence
-//! needs no computing at all: its probability comes from its parent. Nodes are numbered depth
-//! first; a *chunk* is a run of them that fits one batch, and between chunks only the path to the
-//! next node is kept.
+//! The keys and values of a node depend on its beginning alone. The last token of a sequence needs no
+//! computing: its probability comes from its parent. Nodes are numbered depth first; a *chunk* is a run of
+//! them that fits one batch, and between chunks only the path to the next node is kept.
 
 use crate::batch::Batch;
 use crate::kernels::WantedToken;
@@ -22,7 +19,6 @@ pub struct Sequence {
 
 const NONE: u32 = u32::MAX;
 
-/// The token tree of a set of sequences.
 #[derive(Debug, Clone)]
 pub struct Trie {
     tokens: Vec<u32>,
@@ -143,7 +139,6 @@ impl Trie {
     }
 }
 
-/// A batch of nodes, and what is asked of it.
 #[derive(Debug, Default)]
 pub struct Chunk {
     pub batch: Batch,
@@ -159,7 +154,6 @@ pub struct Chunk {
     pub done: usize,
 }
 
-/// Walks a tree chunk by chunk.
 pub struct Chunks<'a> {
     trie: &'a Trie,
     children: Vec<Vec<u32>>,
@@ -190,7 +184,6 @@ impl<'a> Chunks<'a> {
         }
     }
 
-    /// Cache rows that are ever needed.
     pub fn cache_rows(&self) -> usize {
         self.trie.depth() + (self.rows + self.trie.longest).min(self.trie.len())
     }

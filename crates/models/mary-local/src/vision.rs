@@ -1,11 +1,8 @@
-//! The vision encoder: the tower that reads a picture, the projector that brings it into the language model's stream,
-//! and the places in a prompt where it stands.
+//! The vision encoder: the tower that reads a picture, the projector that brings it into the language model's
+//! stream, and the places in a prompt where it stands.
 //!
-//! A picture becomes rows that stand in the place of tokens' vectors. Each row has a number from
-//! [`FIRST_SHOWN`] on, the same for the same picture, so that the token tree shares pictures as it shares
-//! words: twenty questions about one picture read it once. `config` reads what a checkpoint says of its
-//! tower, `tower` and `projector` compute, `joint` and `head` are of models whose two towers meet (CLIP),
-//! `words` writes the text that stands for a picture, `album` holds what a window of requests shows.
+//! Each row of a picture has a number from [`FIRST_SHOWN`] on, the same for the same picture, so that the token
+//! tree shares pictures as it shares words: twenty questions about one picture read it once.
 
 mod album;
 mod config;

@@ -1,9 +1,6 @@
-//! One model on several devices: each device is a worker that takes its own share of the requests.
-//!
-//! `--device cuda:0,cuda:1` opens the weights once on each. A worker takes a round of requests that
-//! stood together, so that shared beginnings are still computed once a round; rounds get smaller
-//! towards the end, so that all workers end at about the same time. The run's queue is touched by one
-//! thread only.
+//! One model on several devices, whose weights are opened once on each. A worker takes a round of requests
+//! that stood together, so that shared beginnings are still computed once a round; rounds get smaller towards
+//! the end, so that all workers end at about the same time. Only one thread touches the run's queue.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -48,7 +45,6 @@ pub fn devices(settings: &ModelSettings) -> Result<Vec<ModelSettings>, ModelErro
     Ok(names.iter().map(one).collect())
 }
 
-/// Opens a model on every device that the settings name.
 pub fn open(
     model: &ModelRef,
     checkpoint: &(dyn Fn() -> Result<Checkpoint, ModelError> + Sync),
@@ -71,7 +67,6 @@ pub fn open(
     Ok(Box::new(Workers::new(card, members)))
 }
 
-/// The same model on several devices.
 struct Workers {
     members: Vec<LocalModel>,
     card: ModelCard,
@@ -225,7 +220,6 @@ impl<Q, A> Dispatch<'_, Q, A> {
     }
 }
 
-/// Serves a queue with all workers.
 fn serve<Q: Send, A: Send>(
     members: &[LocalModel],
     queue: &mut dyn WorkQueue<Q, A>,

@@ -5,7 +5,6 @@ use super::{TILE, TILE_LEN};
 #[repr(C, align(64))]
 struct TileConfig([u8; 64]);
 
-/// All eight tiles: sixteen rows of 64 bytes.
 static CONFIG: TileConfig = {
     let mut bytes = [0u8; 64];
     bytes[0] = 1;
@@ -60,7 +59,6 @@ pub unsafe fn release() {
     unsafe { std::arch::asm!("tilerelease", options(nostack, nomem)) };
 }
 
-/// One step of the kernel: four products of the tiles that are loaded.
 macro_rules! four {
     () => {
         "tdpbf16ps tmm0,tmm4,tmm6
@@ -278,7 +276,6 @@ one!(one_plane_eighth, "0,1", "128");
 one!(one_plane_quarter, "0,1,2,3", "256");
 one!(one_plane_half, "0,1,2,3,4,5,6,7", "512");
 
-/// How much of the next outputs' weights a block fetches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Share {
     Eighth,
@@ -311,12 +308,10 @@ impl Share {
     }
 }
 
-/// A block of 32 × 32 sums.
 pub(super) struct Block {
     pub(super) planes: usize,
     /// Two strips of activations, two of weights, and places to fetch into the second-level cache.
     pub(super) tiles: [*const u16; 6],
-    /// How much is fetched there.
     pub(super) share: Share,
     pub(super) steps: usize,
     pub(super) add: bool,

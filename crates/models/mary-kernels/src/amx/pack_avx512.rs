@@ -93,7 +93,6 @@ pub(super) unsafe fn a_columns(
     }
 }
 
-/// Writes 64 bytes: a row of a tile.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 fn write(tiles: &mut [u16], row: usize, numbers: __m512i) {
@@ -102,7 +101,6 @@ fn write(tiles: &mut [u16], row: usize, numbers: __m512i) {
     unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), numbers) };
 }
 
-/// Writes the planes of a row of activations to their tiles.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 fn write_row(tiles: &mut [u16], row: usize, planes: [__m512i; 3]) {

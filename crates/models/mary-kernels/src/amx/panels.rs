@@ -6,7 +6,6 @@ use super::kernel::{self, Block, Share};
 use super::{A_PLANES, Activations, CHUNK, TILE, TILE_LEN, Tiles, depth_tiles, pair};
 use crate::aligned::Aligned;
 
-/// Rows and outputs of a panel.
 pub const PANEL: usize = 2 * TILE;
 /// Outputs whose sums are kept together where the depth is walked in several chunks: with 256 rows they take
 /// a quarter of a second-level cache.
@@ -17,9 +16,7 @@ pub struct Panel<'a> {
     pub row: usize,
     /// Rows that exist, at most 32.
     pub rows: usize,
-    /// First output, counted from each of the places asked for.
     pub column: usize,
-    /// All 32 rows, one after the other.
     pub sums: &'a mut [f32],
 }
 

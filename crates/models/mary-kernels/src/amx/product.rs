@@ -16,10 +16,8 @@ use crate::aligned::Aligned;
 const CHUNK: usize = 18;
 /// Most rows whose planes are kept at a time: with `CHUNK` tiles of depth, half of a second-level cache.
 const ROWS: usize = 320;
-/// Outputs split at a time.
 const GROUP: usize = 4 * TILE;
 
-/// A factor somewhere in a slice.
 #[derive(Clone, Copy)]
 pub struct Factor<'a> {
     data: &'a [f32],
@@ -54,7 +52,6 @@ impl<'a> Factor<'a> {
         rows == 0 || columns == 0 || (rows - 1) * self.step + columns <= self.data.len()
     }
 
-    /// The part from a row and a column on.
     fn from(&self, row: usize, column: usize) -> Strided {
         let (row, column) = match self.turned {
             true => (column, row),
@@ -77,7 +74,6 @@ pub enum Right<'a> {
     Split(&'a Tiles),
 }
 
-/// Room for the planes of both factors.
 #[derive(Default)]
 struct Room {
     a: Aligned<u16>,

@@ -14,7 +14,6 @@ use super::split::{pack_strip, split_rows};
 use super::{A_PLANES, TILE, TILE_LEN, depth_tiles};
 use crate::aligned::Aligned;
 
-/// Weights split into planes and laid out in tiles.
 pub struct Tiles {
     /// Rows of the weight matrix: outputs.
     pub outputs: usize,
@@ -123,7 +122,6 @@ impl Tiles {
         }
     }
 
-    /// Tiles in memory of earlier ones.
     fn lend(outputs: usize, inputs: usize, planes: usize) -> Self {
         let strips = outputs.div_ceil(2 * TILE) * 2;
         let mut data = SPARE.take().unwrap_or_default();
@@ -159,7 +157,6 @@ impl Tiles {
     }
 }
 
-/// Makes the rows of a strip and splits them.
 fn pack_made(
     (inputs, planes): (usize, usize),
     row: &impl Fn(usize, &mut [f32]),
@@ -175,7 +172,6 @@ fn pack_made(
     pack_strip(&rows[..count * inputs], inputs, planes, out);
 }
 
-/// Activations split into planes and laid out in tiles.
 #[derive(Default)]
 pub struct Activations {
     rows: usize,
@@ -231,7 +227,6 @@ impl Activations {
         }
     }
 
-    /// Splits `rows` rows of `inputs` numbers.
     pub fn set(&mut self, x: &[f32], rows: usize, inputs: usize) {
         self.shape(rows, inputs);
         let strip = Self::strip_len(inputs);

@@ -60,11 +60,9 @@ const PACKED_ROWS: usize = 512;
 
 pub struct Cpu {
     multiplier: Multiplier,
-    /// Whether some weights stay packed.
     packed: AtomicBool,
     /// Memory for split activations, lent to one call at a time.
     split: Mutex<Vec<Activations>>,
-    /// The same for products with quantised weights.
     #[cfg(target_arch = "x86_64")]
     planes: Mutex<Vec<quant_tiles::Planes>>,
 }
@@ -80,7 +78,6 @@ impl Cpu {
         }
     }
 
-    /// How matrices are multiplied, in words.
     pub fn describe(&self) -> String {
         let vectors = match simd::width() {
             simd::Width::V4 => "AVX-512",
@@ -119,7 +116,6 @@ impl Cpu {
         false
     }
 
-    /// Lends rows as products take them.
     fn rows<R>(
         &self,
         x: &Buffer,
@@ -162,13 +158,8 @@ pub struct Cache {
 }
 
 pub enum Table {
-    Plain {
-        data: Vec<f32>,
-        width: usize,
-    },
-    /// As the checkpoint stores them.
+    Plain { data: Vec<f32>, width: usize },
     Stored(Stored),
-    /// Quantised, and unpacked where a row is used.
     Blocks(quant::Blocks),
 }
 

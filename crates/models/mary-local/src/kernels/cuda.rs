@@ -26,13 +26,10 @@ use super::Alibi;
 use crate::precision::Precision;
 pub use plan::{MAX_WIDTH, Plan};
 
-/// How a GPU is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choices {
     pub number: usize,
-    /// The type of rows and weights that enter a product.
     pub precision: Precision,
-    /// Use cuBLASLt where it is found.
     pub blas: bool,
     /// Bytes that may be taken on the GPU, where the user limits it.
     pub memory: Option<u64>,
@@ -41,7 +38,6 @@ pub struct Choices {
 pub struct Cuda {
     device: Arc<Device>,
     blas: Option<Blas>,
-    /// The type of rows that enter a product.
     kind: NumberType,
     lender: Arc<Lender>,
     /// Weights on their way, while they load.
@@ -61,7 +57,6 @@ struct Scratch {
     normalisers: Option<Memory>,
 }
 
-/// Sines and cosines of every position, on the GPU.
 struct Angles {
     memory: Memory,
     positions: usize,
@@ -73,7 +68,6 @@ fn place_of(memory: &Option<Memory>) -> u64 {
     memory.as_ref().map_or(0, Memory::at)
 }
 
-/// Rows of numbers on the GPU.
 #[derive(Default)]
 pub struct Tensor {
     memory: Option<Memory>,
@@ -124,7 +118,6 @@ impl Vector {
     }
 }
 
-/// Vectors of tokens or positions.
 pub struct Table {
     memory: Option<Memory>,
     width: usize,
@@ -137,7 +130,6 @@ pub struct Cache {
     width: usize,
 }
 
-/// Where the sines and cosines of a batch lie.
 pub struct Rotary {
     angles: Option<Arc<Angles>>,
     /// Which row of the angles each row of the batch takes, where that is not its position.
@@ -174,7 +166,6 @@ pub fn free(number: usize) -> Option<u64> {
     Device::open(number, PARTS).ok()?.free()
 }
 
-/// Name and free memory of a GPU.
 pub fn gpu(number: usize) -> Result<(String, Option<u64>), ModelError> {
     let device = Device::open(number, PARTS)?;
     Ok((device.name.clone(), device.free()))
@@ -208,7 +199,6 @@ impl Cuda {
         })
     }
 
-    /// The GPU and how it multiplies, in words.
     pub fn describe(&self) -> String {
         let how = match (self.kind, &self.blas) {
             (NumberType::Single, Some(_)) => "rows in three bfloat16 parts, cuBLASLt",
@@ -249,7 +239,6 @@ impl Cuda {
         }
     }
 
-    /// Launches a kernel that every GPU has.
     fn base(&self, name: &str, grid: (usize, usize), block: usize, words: &mut [*mut c_void]) {
         self.launch((BASE, name), grid, (block, 0), words);
     }

@@ -1,9 +1,7 @@
-//! What is handed to a device with its calls: which rows, which heads, how attention weighs, and what is
-//! asked of the head.
+//! What is handed to a device with its calls.
 
 use crate::config::{self, Rope};
 
-/// The rows of a product, and what they are part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     pub rows: usize,
@@ -14,7 +12,6 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Rows of texts that are read.
     pub fn reading(rows: usize) -> Self {
         Self {
             rows,
@@ -23,7 +20,6 @@ impl Extent {
     }
 }
 
-/// Groups of rows whose means are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Groups {
     starts: Vec<usize>,
@@ -74,10 +70,8 @@ impl Groups {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spans {
     pub stride: usize,
-    /// Where the first span begins.
     pub first: usize,
     pub width: usize,
-    /// Spans in a row.
     pub count: usize,
 }
 
@@ -113,18 +107,15 @@ impl Heads {
         self.heads * self.head_dim
     }
 
-    /// Width of the keys, and of the values.
     pub fn kv_width(&self) -> usize {
         self.kv_heads * self.head_dim
     }
 
-    /// Width of queries, keys and values together.
     pub fn qkv_width(&self) -> usize {
         self.q_width() + 2 * self.kv_width()
     }
 }
 
-/// Sines and cosines of a rotary embedding for every row of a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rotary {
     half: usize,
@@ -160,14 +151,12 @@ impl Rotary {
         Self { half, cos, sin }
     }
 
-    /// Cosines and sines of one row.
     pub fn at(&self, row: usize) -> (&[f32], &[f32]) {
         let range = row * self.half..(row + 1) * self.half;
         (&self.cos[range.clone()], &self.sin[range])
     }
 }
 
-/// How attention weighs in one layer.
 #[derive(Debug, Clone, Copy)]
 pub struct AttentionSettings<'a> {
     pub scale: f32,
@@ -229,14 +218,12 @@ pub struct AttentionCall<'a, C> {
     pub settings: AttentionSettings<'a>,
 }
 
-/// A token whose log-probability is wanted after a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WantedToken {
     pub row: u32,
     pub token: u32,
 }
 
-/// How the next token after a row is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Draw {
     /// One over the temperature; zero takes the greatest logit.
@@ -249,7 +236,6 @@ pub struct Draw {
     pub top_k: u32,
 }
 
-/// What is looked at in whole distributions.
 #[derive(Debug, Clone, Copy)]
 pub struct Look<'a> {
     /// One for each token of the vocabulary that begins a word, else zero; `None` where tokens do not tell.
@@ -267,10 +253,8 @@ impl Look<'_> {
     }
 }
 
-/// Log-probabilities of wanted tokens, and what was seen of each.
 pub type Looked = (Vec<f32>, Vec<TokenStatistics>);
 
-/// What was seen of a scored token besides its log-probability.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TokenStatistics {
     /// In nats.

@@ -74,7 +74,6 @@ impl<B: Backend> Loader<'_, B> {
         Ok((all, None))
     }
 
-    /// A vector that must be there.
     fn needed(&self, name: &str, len: usize) -> Result<Vec<f32>, ModelError> {
         self.optional(name, len)?.ok_or_else(|| not_there(name))
     }
@@ -136,8 +135,7 @@ impl<B: Backend> Loader<'_, B> {
         Ok(self.backend.prepare(vec![weights], bias))
     }
 
-    /// Queries and keys whose neighbouring dimensions turn together, in the order in which the halves
-    /// of what turns do.
+    /// Neighbouring dimensions that turn together, in the order in which the halves of what turns do.
     fn unwoven(&self, layer: usize) -> Result<B::Linear, ModelError> {
         let a = self.architecture;
         let turning = a.ropes.first().map_or(0, |rope| rope.dim);

@@ -9,7 +9,6 @@ use crate::kernels::cpu::quant::Blocks;
 use crate::kernels::{Backend, Weights};
 use crate::transformer::TransformOf;
 
-/// What the tensors of a masked head are called.
 pub(crate) struct HeadNames {
     dense: &'static str,
     norm: &'static str,
@@ -32,7 +31,6 @@ const MASKED: [HeadNames; 2] = [
     },
 ];
 
-/// The masked head of a checkpoint, if it has one.
 pub(crate) fn masked_head(checkpoint: &Checkpoint) -> Option<&'static HeadNames> {
     MASKED.iter().find(|names| {
         let dense = format!("{}.weight", names.dense);

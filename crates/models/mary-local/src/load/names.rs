@@ -6,7 +6,6 @@ use mary_weights::Checkpoint;
 use crate::config::{Architecture, Block, ExpertNames, Experts, Names, QkvNames, UpNames};
 use crate::errors::bad_model;
 
-/// A checkpoint under one architecture's names.
 pub(crate) struct Tensors<'a> {
     pub(super) checkpoint: &'a Checkpoint,
     pub(crate) architecture: &'a Architecture,
@@ -73,7 +72,6 @@ impl<'a> Tensors<'a> {
         }
     }
 
-    /// Tensors of a layer with their outputs.
     fn weights_of(&self, layer: usize, all: &[(&str, usize)]) -> Vec<(String, usize)> {
         let full =
             |&(name, outputs): &(&str, usize)| (self.in_layer(layer, name, "weight"), outputs);
@@ -97,7 +95,6 @@ impl<'a> Tensors<'a> {
         }
     }
 
-    /// The experts of a layer, where it has any.
     pub(super) fn experts(&self, layer: usize) -> Option<(Experts, ExpertNames)> {
         let a = self.architecture;
         let sparse = a.kinds.get(layer).is_some_and(|k| k.sparse);

@@ -14,10 +14,8 @@ const COLOURS: usize = 3;
 
 pub(crate) struct TowerParts<B: Backend> {
     pub transformer: Transformer<B>,
-    /// From a patch's pixels to a row.
     pub patch: B::Linear,
     pub class: Option<Vec<f32>>,
-    /// Learned positions, row after row.
     pub positions: Option<Vec<f32>>,
 }
 
@@ -75,7 +73,6 @@ impl<B: Backend> Loader<'_, B> {
         })
     }
 
-    /// The first of these prefixes under which a tensor lies.
     pub(crate) fn under(&self, prefixes: &[&str], name: &str) -> Result<String, ModelError> {
         let full = |prefix: &&str| format!("{prefix}{name}");
         let found = prefixes.iter().map(full).find(|name| self.has(name));
@@ -120,8 +117,7 @@ impl<B: Backend> Loader<'_, B> {
         Ok(self.norm_of(weight, bias, how))
     }
 
-    /// A layer over patches of several frames, each frame in a tensor of its own (`.weight`, `.weight.1`), as
-    /// GGUF files have it; in a patch, the frames of each colour lie together.
+    /// Each frame has a tensor of its own (`.weight`, `.weight.1`), as in GGUF files.
     fn framed(
         &self,
         name: &str,
@@ -146,7 +142,6 @@ impl<B: Backend> Loader<'_, B> {
             .prepare(vec![weights], self.bias(name, outputs)?))
     }
 
-    /// Numbers that must be there, whatever their shape.
     pub(crate) fn vector(&self, name: &str, len: usize) -> Result<Vec<f32>, ModelError> {
         match self.checkpoint.info(name) {
             Some(info) if info.numbers() == Some(len) => self.read(name),

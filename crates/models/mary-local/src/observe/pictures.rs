@@ -12,14 +12,12 @@ use crate::vision::{PictureTower, no_tower};
 /// Pictures held in memory before they are read.
 const HELD: usize = 64;
 
-/// A picture ready to be read.
 struct Prepared<'a> {
     job: &'a Job<Observe>,
     view: View,
     layers: Vec<usize>,
 }
 
-/// Answers those of the jobs that show pictures.
 pub(super) fn answer(
     model: &LocalModel,
     queue: &mut dyn WorkQueue<Observe, Observed>,

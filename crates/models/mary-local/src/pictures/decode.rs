@@ -65,7 +65,6 @@ fn broken(format: &'static str, why: impl std::fmt::Display) -> VisionError {
     VisionError::Broken { format, why }
 }
 
-/// A picture of all its pixels.
 fn whole(
     format: &'static str,
     (width, height): (usize, usize),

@@ -2,7 +2,6 @@
 
 use thiserror::Error;
 
-/// Why a picture cannot be shown to a model.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum VisionError {
     #[error("the picture is neither a PNG nor a JPEG file: it begins with {found}")]

@@ -15,7 +15,6 @@ impl Picture {
         (fits && !rgb.is_empty()).then_some(Self { width, height, rgb })
     }
 
-    /// One colour everywhere.
     pub fn filled(width: usize, height: usize, colour: [u8; 3]) -> Self {
         let (width, height) = (width.max(1), height.max(1));
         Self {

@@ -1,5 +1,4 @@
-//! Image processors, described by a checkpoint's `preprocessor_config.json`: what is done to a picture
-//! before a tower sees it. `config` reads the description, `tiles` cuts pictures of any resolution.
+//! Image processors, described by a checkpoint's `preprocessor_config.json`.
 
 mod config;
 mod tiles;
@@ -8,7 +7,6 @@ use crate::pictures::decode::bounded;
 use crate::pictures::{Picture, VisionError, resize};
 use config::Settings;
 
-/// What a tower reads: three planes of numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
     pub width: usize,
@@ -17,7 +15,6 @@ pub struct View {
     pub values: Vec<f32>,
 }
 
-/// How the views of a picture lie to one another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     One,
@@ -31,18 +28,15 @@ pub enum Layout {
     /// Idefics3: tiles row by row, then the whole picture; or the whole picture alone, with no rows.
     Split {
         rows: usize,
-        /// Tiles in a row.
         columns: usize,
     },
     /// Qwen2-VL: one view whose sides are multiples of patches.
     Native(Native),
 }
 
-/// Patches of a view in its own resolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Native {
     pub rows: usize,
-    /// Patches in a row.
     pub columns: usize,
     /// Side of a patch in pixels.
     pub patch: usize,
@@ -52,10 +46,8 @@ pub struct Native {
     pub merge: usize,
 }
 
-/// A picture as a model's tower reads it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
-    /// What the tower reads, in order.
     pub views: Vec<View>,
     pub layout: Layout,
 }
@@ -114,7 +106,6 @@ impl Native {
     }
 }
 
-/// What is done to a picture before a tower sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Processor {
     settings: Settings,
@@ -146,7 +137,6 @@ enum Cutting {
 
 type Resized = Result<Picture, VisionError>;
 
-/// To which size a picture is brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Size {
     /// The shorter side has this many pixels.
@@ -232,7 +222,6 @@ impl Processor {
         Ok(resize(picture, width, height, self.settings.filter))
     }
 
-    /// Bytes as the numbers that a tower reads.
     fn numbers(&self, picture: &Picture) -> View {
         let s = &self.settings;
         let mut values = Vec::with_capacity(picture.rgb().len());

@@ -20,21 +20,18 @@ pub(super) struct Waiting {
     pub details: Details,
 }
 
-/// Requests that are computed as one tree.
 pub(super) struct Window<'m> {
     pub album: Album<'m>,
     pub sequences: Vec<Sequence>,
     pub trie: Trie,
     /// Those that are ready first stand last.
     pub waiting: Vec<Waiting>,
-    /// Requests that cannot be read, and why.
     pub refused: Vec<(Ticket, ModelError)>,
     /// Whether one of them asks for more than the log-probability of its tokens.
     pub distributions: bool,
 }
 
 impl<'m> Window<'m> {
-    /// Reads requests, on the model's threads.
     pub fn read(model: &'m LocalModel, jobs: &[Job<Score>]) -> Self {
         let album = model.album(jobs.iter().map(|job| &job.request.prefix));
         let reader = Reader::showing(model.checkpoint(), &album);

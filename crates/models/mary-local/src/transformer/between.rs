@@ -28,7 +28,6 @@ impl<B: Backend> BlockOf<B> {
 }
 
 impl<B: Backend> Transformer<B> {
-    /// Whether blocks are made of what [`Between`] describes.
     pub(super) fn fusable(&self) -> bool {
         let a = &self.architecture;
         let ordered = matches!(a.block, Block::Sequential | Block::Parallel { .. });
@@ -52,7 +51,7 @@ impl<B: Backend> Transformer<B> {
         self.backend.goes_between(of, &layers)
     }
 
-    /// From one attention to the next: the rest of one block and the beginning of another.
+    /// The rest of one block and the beginning of another.
     pub(super) fn between(
         &self,
         last: Option<&Pass<'_, '_, B>>,

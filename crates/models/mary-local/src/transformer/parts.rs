@@ -19,7 +19,6 @@ pub(crate) struct TransformOf<B: Backend> {
     pub norm: NormOf<B::Vector>,
 }
 
-/// The norms of queries and of keys.
 pub(crate) struct QkNormsOf<B: Backend> {
     pub queries: NormOf<B::Vector>,
     pub keys: NormOf<B::Vector>,
@@ -43,7 +42,6 @@ pub(crate) enum MlpOf<B: Backend> {
     Sparse(ExpertsOf<B>),
 }
 
-/// The weights of one block.
 pub(crate) struct BlockOf<B: Backend> {
     pub attn_norm: Option<NormOf<B::Vector>>,
     pub qkv: B::Linear,
@@ -55,7 +53,6 @@ pub(crate) struct BlockOf<B: Backend> {
     pub post_mlp_norm: Option<NormOf<B::Vector>>,
 }
 
-/// A transformer with its weights on a device.
 pub(crate) struct Transformer<B: Backend> {
     /// Shared with who loads what stands beside the transformer.
     pub backend: Arc<B>,
@@ -68,7 +65,6 @@ pub(crate) struct Transformer<B: Backend> {
     pub blocks: Vec<BlockOf<B>>,
     pub final_norm: Option<NormOf<B::Vector>>,
     pub head: Option<B::Linear>,
-    /// What stands before the head of a masked language model.
     pub transform: Option<TransformOf<B>>,
     pub alibi: Option<Alibi>,
     /// Which of three positions each rotary frequency turns by, where pictures have places (Qwen2-VL).
@@ -92,7 +88,6 @@ pub(crate) struct Workspace<T> {
     pub expert: T,
     /// The last block's output after the final norm.
     pub last: T,
-    /// The rows of pictures in the present batch.
     pub given: Vec<f32>,
     /// Rows that stand in the place of tokens' vectors.
     pub shown: Option<Arc<PictureRows>>,
@@ -123,7 +118,6 @@ impl<T> Workspace<T> {
 /// Called with a layer's number and its hidden states, row after row.
 pub type Visit<'a> = &'a mut dyn FnMut(usize, &[f32]);
 
-/// Who looks at the hidden states of a pass.
 pub enum Watch<'a> {
     /// All rows of every layer.
     Rows(Visit<'a>),

@@ -18,7 +18,6 @@ pub(crate) struct Album<'a> {
     pictures: HashMap<Hash, Result<(u32, Arc<EncodedPicture>), ModelError>>,
 }
 
-/// The pictures of a prompt, in order.
 pub(crate) fn images(prompt: &Prompt) -> impl Iterator<Item = &Image> {
     let parts = prompt.turns.iter().flat_map(|t| &t.parts);
     parts.filter_map(|part| match part {
@@ -62,7 +61,6 @@ impl<'a> Album<'a> {
         self.shown.rows() == 0
     }
 
-    /// What stands for a picture in plain text.
     pub(crate) fn plain(&self) -> &str {
         self.encoder.map_or("", |e| e.words.plain.as_str())
     }
@@ -92,7 +90,6 @@ impl<'a> Album<'a> {
         }
     }
 
-    /// Puts the rows of a prompt's pictures into the places of its tokens.
     pub(crate) fn put(&self, tokens: &mut [u32], prompt: &Prompt) -> Result<(), ModelError> {
         let Some(encoder) = self.encoder else {
             return Ok(());

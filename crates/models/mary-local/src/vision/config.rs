@@ -67,7 +67,6 @@ impl Connector {
 }
 
 impl VisionConfig {
-    /// Reads it; nothing where the model has no vision encoder of a kind that is known.
     pub(crate) fn resolve(config: &Value, text: &Architecture) -> Result<Option<Self>, ModelError> {
         let outer = Fields::new(config);
         let Some(inner) = outer.object("vision_config") else {

@@ -22,7 +22,6 @@ use crate::load::{LoadSettings, Loader, Tensors};
 /// Bytes of pictures that stay in memory once they are read.
 const KEPT: usize = 256 << 20;
 
-/// A picture as the language model reads it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EncodedPicture {
     /// Rows of the language model's stream.
@@ -33,7 +32,6 @@ pub(crate) struct EncodedPicture {
     pub words: String,
 }
 
-/// Reads prepared pictures, wherever the weights lie.
 trait Encode: Send + Sync {
     fn encode(&self, prepared: &Prepared) -> Result<Vec<f32>, ModelError>;
 }
@@ -76,7 +74,6 @@ pub(super) fn refused(error: VisionError) -> ModelError {
     ModelError::new(kind, error.to_string()).hint(error.hint())
 }
 
-/// Opens a model's vision encoder on a device.
 pub(crate) fn open<B: Backend + 'static>(
     backend: B,
     checkpoint: &Checkpoint,
@@ -131,7 +128,6 @@ fn projector_activation(config: &Value) -> Result<Activation, ModelError> {
 }
 
 impl VisionEncoder {
-    /// Whether the rows of a picture see one another in both directions.
     pub(crate) fn both_ways(&self) -> bool {
         self.connector.both_ways()
     }
@@ -182,7 +178,6 @@ impl VisionEncoder {
     }
 }
 
-/// A tower and a projector on one device.
 struct Opened<B: Backend> {
     tower: Tower<B>,
     projector: Projector<B>,

@@ -31,13 +31,11 @@ pub(super) enum Head<B: Backend> {
     },
 }
 
-/// Attention of one learned query, folded: its keys are multiplied into the query, so that rows are read
-/// as they are, and values are taken of the mean that the query makes of them. The keys' bias adds the same
-/// to every row and so changes no share.
+/// Attention of one learned query, folded: its keys are multiplied into the query, and values are taken of the
+/// mean that the query makes of them. The keys' bias adds the same to every row and so changes no share.
 pub(super) struct Query {
     inner: usize,
     heads: usize,
-    /// A row for each head.
     keys: Vec<f32>,
     values: Vec<f32>,
     bias: Vec<f32>,

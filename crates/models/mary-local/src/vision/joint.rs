@@ -1,6 +1,5 @@
-//! Two towers that meet: CLIP and SigLIP read a text and a picture into one space, where their cosine
-//! says how well they fit. The text tower is the model's own transformer; this file has what stands
-//! behind it, and the tower of pictures with its head.
+//! Two towers that meet: CLIP and SigLIP read a text and a picture into one space, where their cosine says
+//! how well they fit. The text tower is the model's own transformer.
 
 use crate::pictures::{Prepared, Processor, View, decode};
 use mary_contract::{Image, LayerVector, ModelError, Observed, Pool, PooledVectors, Vector};
@@ -18,7 +17,6 @@ use crate::kernels::{Backend, Groups};
 use crate::load::{LoadSettings, Loader, Tensors};
 use crate::transformer::Watch;
 
-/// The row of a text that stands for all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Token(u32),
@@ -28,7 +26,6 @@ enum End {
     Filled(u32),
 }
 
-/// What brings both towers into one space.
 pub(crate) struct Joint {
     end: End,
     /// From the text's row to the joint space: rows of weights, and a bias.
@@ -38,9 +35,7 @@ pub(crate) struct Joint {
     pictures: Option<Box<dyn PictureTower>>,
 }
 
-/// A tower of pictures on some device.
 pub(crate) trait PictureTower: Send + Sync {
-    /// A picture as the tower reads it.
     fn prepare(&self, image: &Image) -> Result<View, ModelError>;
     fn layers(&self) -> usize;
     /// Pooled states of pictures, each of which is asked for the same.
@@ -183,7 +178,6 @@ impl Joint {
         })
     }
 
-    /// A text's row in the joint space.
     pub(crate) fn text(&self, row: &[f32]) -> Vec<f32> {
         let product = |w: &[f32]| -> f64 {
             let both = w.iter().zip(row);
@@ -200,13 +194,11 @@ impl Joint {
     }
 }
 
-/// What a model of one tower says when it is asked for a vector of a joint space.
 pub(crate) fn no_joint() -> ModelError {
     bad_request("this model has no space that texts and pictures share")
         .hint("CLIP and SigLIP have one; pool otherwise (mean, last, first)")
 }
 
-/// What a model without a tower of pictures says when it is to observe one.
 pub(crate) fn no_tower() -> ModelError {
     bad_request("this model observes texts only; it has no tower that reads a picture by itself")
         .hint("CLIP and SigLIP have one; the folder must hold `preprocessor_config.json`")

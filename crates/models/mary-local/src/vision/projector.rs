@@ -7,7 +7,6 @@ use crate::config::{Activation, Norm};
 use crate::kernels::{Backend, Extent, NormOf};
 use crate::load::Loader;
 
-/// The layers between a tower and a language model.
 pub(crate) enum Projector<B: Backend> {
     /// Two layers with an activation between them.
     Mlp {
@@ -28,11 +27,9 @@ pub(crate) enum Projector<B: Backend> {
     },
 }
 
-/// Prefixes under which projectors lie.
 const PREFIXES: &[&str] = &["", "model."];
 
 impl<B: Backend> Projector<B> {
-    /// Reads the projector that this connector has; `hidden` is the width of the language model.
     pub(crate) fn load(
         of: &Loader<'_, B>,
         connector: &Connector,

@@ -11,7 +11,6 @@ pub(crate) struct Grid {
     pub columns: usize,
 }
 
-/// The rows of all pictures that a computation may need.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PictureRows {
     width: usize,
@@ -141,7 +140,6 @@ impl PictureRows {
         }
     }
 
-    /// The places of a whole sequence.
     pub fn places(&self, tokens: &[u32]) -> Vec<Place> {
         let mut last = None;
         tokens

@@ -40,7 +40,6 @@ impl<B: Backend> Tower<B> {
         (view.width / patch) * (view.height / patch) + usize::from(self.config.class)
     }
 
-    /// The rows of views, view after view.
     pub(crate) fn read(&self, views: &[View]) -> Result<Vec<f32>, ModelError> {
         let together = views.first().map_or(1, |first| self.together(first));
         let passes = views.chunks(together).map(|some| self.observe(some, None));

@@ -1,12 +1,9 @@
-//! Attention as one kernel, parallel over segments and key heads.
+//! Attention as one kernel, parallel over segments and key heads. Scores are computed block by block with a
+//! running softmax, so nothing grows with the square of the length.
 //!
-//! A segment is a run of positions that follow one another; its keys lie in the cache in one or
-//! more spans (the shared prefix, the branches of a token tree, its own positions). Scores are
-//! computed block by block with a running softmax, so nothing grows with the square of the length.
-//!
-//! A query's result depends on its own keys alone, to the last bit: blocks begin at multiples of
-//! [`KEYS`] whatever the segment, and both ways of making scores add in the order of [`dot`]. So a text
-//! has the same score alone, among others, behind a shared beginning and in any shard of a run.
+//! A query's result depends on its own keys alone, to the last bit: blocks begin at multiples of [`KEYS`]
+//! whatever the segment, and both ways of making scores add in the order of [`dot`]. So a text has the same
+//! score alone, among others, behind a shared beginning and in any shard of a run.
 
 use rayon::prelude::*;
 
@@ -15,7 +12,6 @@ use super::target::Shared;
 use super::team;
 use crate::kernels::{AttentionSettings, Heads, Segment};
 
-/// Keys in a block.
 const KEYS: usize = 64;
 const QUERIES: usize = 4;
 /// Query rows (positions × heads of a group) a task takes at most.
@@ -23,7 +19,6 @@ const TASK_ROWS: usize = 96;
 /// Below this many query rows, scores are plain dot products and keys are not transposed.
 const FEW: usize = 9;
 
-/// The keys and values of one layer.
 #[derive(Clone, Copy)]
 pub struct LayerCache<'a> {
     /// Rows of keys, all key heads side by side.
@@ -31,10 +26,8 @@ pub struct LayerCache<'a> {
     pub values: &'a [f32],
 }
 
-/// One piece of work: some queries of a segment, one key head.
 struct Task<'a> {
     segment: &'a Segment,
-    /// First query of the segment.
     first: usize,
     count: usize,
     kv_head: usize,
@@ -224,7 +217,6 @@ struct Sight<'a> {
     /// Position of the first query, and its row of the batch.
     position: usize,
     row: usize,
-    /// Keys in all.
     keys: usize,
 }
 
@@ -236,7 +228,6 @@ impl Sight<'_> {
         reach.copied().unwrap_or((usize::MAX, 0))
     }
 
-    /// The first key that a row sees.
     #[inline(always)]
     fn begin(&self, row: usize) -> usize {
         let Some(window) = self.settings.window else {
@@ -246,7 +237,6 @@ impl Sight<'_> {
         (position + 1).saturating_sub(window).min(self.reach(row).0)
     }
 
-    /// The first key behind those that a row sees.
     #[inline(always)]
     fn end(&self, row: usize) -> usize {
         match self.settings.causal {
@@ -381,7 +371,6 @@ fn score_block<const FMA: bool>(
     }
 }
 
-/// Scores of four queries, each against sixteen keys.
 type Lines = [[f32; 16]; QUERIES];
 
 #[inline(always)]
@@ -394,7 +383,6 @@ fn plus(mut a: Lines, b: Lines) -> Lines {
     a
 }
 
-/// Four queries and sixteen transposed keys.
 #[derive(Clone, Copy)]
 struct Block<'a> {
     queries: &'a [f32],
@@ -403,7 +391,6 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// The numbers of the sixteen keys in one dimension.
     #[inline(always)]
     fn keys_at(&self, d: usize) -> [f32; 16] {
         let at = self.keys.get(d * KEYS..).and_then(|k| k.first_chunk());

@@ -1,11 +1,8 @@
-//! Everything between two attentions, a block of rows at a time: each thread takes some rows from the end of
-//! one attention to the queries, keys and values of the next.
+//! Everything between two attentions, a block of rows at a time.
 //!
 //! Step by step over all rows, every product, norm and activation reads from memory what the one before it
 //! wrote there, and waits for the slowest thread. Here a block's rows stay in the second-level cache of the
-//! thread that has them: norms are split for the tile unit as they are made, and what the first feed-forward
-//! product gives is activated and split before it leaves the first-level cache. Threads meet once before and
-//! once after attention.
+//! thread that has them, and threads meet once before and once after attention.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -26,15 +23,12 @@ const FEWEST: usize = 96;
 /// Columns between the two feed-forward layers that are computed together: with the rows of a block and their
 /// stream they fill a second-level cache.
 const MIDDLE: usize = 8 * PANEL;
-/// Rows that are split together.
 const STRIP: usize = amx::TILE;
 
-/// Whether so many rows go this way.
 pub fn worth_it(rows: usize) -> bool {
     rows >= FEWEST * rayon::current_num_threads()
 }
 
-/// Memory a thread works in.
 #[derive(Default)]
 struct Room {
     rows: Activations,
@@ -48,7 +42,6 @@ thread_local! {
     static ROOM: RefCell<Option<Room>> = const { RefCell::new(None) };
 }
 
-/// Takes all rows from one attention to the next.
 pub fn run(work: Between<'_, '_, Cpu>) {
     let Between {
         rows,
@@ -85,7 +78,6 @@ fn divide(rows: usize, threads: usize) -> impl Iterator<Item = Range<usize>> {
     all.filter(|block| !block.is_empty())
 }
 
-/// Where queries, keys and values go.
 struct Places {
     qkv: Shared,
     keys: Shared,
@@ -105,7 +97,6 @@ impl Places {
 
 /// Some rows of a batch, which one thread has to itself.
 struct Block {
-    /// The residual stream of all rows.
     x: Shared,
     rows: Range<usize>,
 }
@@ -144,7 +135,6 @@ impl Block {
         }
     }
 
-    /// The rows of the stream, normalised and split.
     fn norm(&mut self, by: &NormOf<Vec<f32>>, room: &mut Room) {
         let width = by.weight.len();
         room.rows.shape(self.rows.len(), width);
@@ -158,7 +148,6 @@ impl Block {
         }
     }
 
-    /// The end of a block: what attention found, and the feed-forward layers.
     fn end(&mut self, of: &Ending<'_, Cpu>, room: &mut Room) {
         let (Some(out), Some(up), Some(down)) = (of.out.tiles(), of.up.tiles(), of.down.tiles())
         else {
@@ -216,7 +205,6 @@ impl Block {
     }
 }
 
-/// All rows of all outputs.
 fn whole(a: &Activations, w: &Tiles) -> Region {
     Region {
         row: 0,

@@ -9,12 +9,10 @@ use crate::kernels::{Heads, Rotary, Spans};
 /// Numbers a thread takes at a time.
 const GRAIN: usize = 1 << 14;
 
-/// Rows a thread takes at a time when each has this many numbers.
 fn grain(width: usize) -> usize {
     (GRAIN / width.max(1)).max(1)
 }
 
-/// Normalises rows of `weight.len()` numbers.
 pub fn norm(x: &[f32], weight: &[f32], bias: Option<&[f32]>, how: Norm, out: &mut [f32]) {
     let width = weight.len();
     let rows = grain(width) * width;
@@ -83,7 +81,6 @@ fn norm_row_inner<const FMA: bool>(
     }
 }
 
-/// Adds a bias to every row.
 pub fn add_bias(x: &mut [f32], bias: &[f32]) {
     let rows = x.par_chunks_mut(grain(bias.len()) * bias.len());
     rows.for_each(|rows| add_bias_rows(rows, bias));
@@ -95,7 +92,6 @@ pub fn add_bias_rows(x: &mut [f32], bias: &[f32]) {
     }
 }
 
-/// `x += y`.
 pub fn add(x: &mut [f32], y: &[f32]) {
     let both = x.par_chunks_mut(GRAIN).zip(y.par_chunks(GRAIN));
     both.for_each(|(x, y)| add_row(x, y));
@@ -112,7 +108,6 @@ fn add_row_inner<const FMA: bool>(x: &mut [f32], y: &[f32]) {
     }
 }
 
-/// `out = act(x)`.
 pub fn activate(x: &[f32], kind: Activation, out: &mut [f32]) {
     let work = |(x, out): (&[f32], &mut [f32])| {
         out.copy_from_slice(x);
@@ -223,8 +218,7 @@ fn cap_inner<const FMA: bool>(x: &mut [f32], cap: f32) {
     }
 }
 
-/// Normalises (where asked) and rotates the queries and keys of rows laid out as queries, keys,
-/// values.
+/// Rows are laid out as queries, keys, values; they are normalised where asked.
 pub fn rotate(
     qkv: &mut [f32],
     heads: &Heads,

@@ -1,6 +1,5 @@
-//! The head: log-probabilities of chosen tokens and what whole distributions come to, without ever
-//! keeping the logits of a whole vocabulary. A block of logits is computed, its share of the sums is
-//! taken, the wanted entries are picked out, and the block is forgotten.
+//! The head: log-probabilities of chosen tokens and what whole distributions come to. Logits are computed
+//! block by block and forgotten: a whole vocabulary's are never kept.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,9 +12,7 @@ use super::simd::{self, exp, madd, max, total, widest};
 use super::slab::Slab;
 use crate::kernels::{Look, Looked, TokenStatistics, WantedToken};
 
-/// Tokens of the vocabulary in a block.
 const COLUMNS: usize = 256;
-/// Rows in a block.
 const ROWS: usize = 256;
 /// Rows that a thread takes through a part of the vocabulary: half of a second-level cache, which may be shared
 /// with another thread.
@@ -33,11 +30,8 @@ struct Walk<'a> {
     order: Vec<usize>,
 }
 
-/// What a block of the vocabulary came to for some rows.
 struct Part<S> {
-    /// The first of the rows.
     row: usize,
-    /// Something for each of them.
     seen: Vec<S>,
     /// The wanted logits, by place.
     picked: Vec<(usize, f32)>,
@@ -99,7 +93,6 @@ impl<'a> Walk<'a> {
         parts.into_iter().flatten().collect()
     }
 
-    /// The logits of some rows for a block of the vocabulary.
     fn block<S>(
         &self,
         group: usize,
@@ -168,8 +161,7 @@ fn together<S: Sync, T: Copy + Send + Sync>(
     starts.into_par_iter().flat_map_iter(of).collect()
 }
 
-/// Log-probabilities of the wanted tokens, in the order asked; not finite where the model's numbers
-/// were not.
+/// In the order asked; not finite where the model's numbers were not.
 pub fn log_probs(
     rows: &mut Rows<'_>,
     count: usize,
@@ -192,8 +184,7 @@ pub fn log_probs(
     answer
 }
 
-/// The same, and what was seen of each wanted token's distribution. A log-probability has the bits that
-/// [`log_probs`] gives it.
+/// A log-probability has the bits that [`log_probs`] gives it.
 pub fn distributions(
     rows: &mut Rows<'_>,
     count: usize,
@@ -261,7 +252,6 @@ impl Distribution {
         marked: 0.0,
     };
 
-    /// Of all logits of a vocabulary.
     pub fn from_logits(logits: &[f32], look: Look<'_>) -> Self {
         let blocks = logits.chunks(COLUMNS).enumerate();
         blocks.fold(Self::NOTHING, |whole, (i, block)| {
@@ -329,8 +319,7 @@ fn share_inner<const FMA: bool>(logits: &[f32]) -> (f32, f64) {
 }
 
 widest! {
-    /// What `share` gives; relative to the largest logit, also the sum of exponentials times their
-    /// logits and the sum of those that are marked.
+    /// What `share` gives, the sum of exponentials times their logits and the sum of those that are marked.
     fn sums(logits: &[f32], marks: &[f32]) -> Distribution = sums_inner
 }
 
@@ -375,7 +364,6 @@ fn floor(above: f32) -> f32 {
     if above < -100.0 { -100.0 } else { above }
 }
 
-/// How many numbers are larger.
 pub fn above(logits: &[f32], own: f32) -> u32 {
     simd::dispatch(
         #[inline(always)]

@@ -23,7 +23,6 @@ const OFTEN: usize = 2;
 /// Outputs split at a time: with 576 inputs a tenth of a second-level cache.
 const SOME: usize = 64;
 
-/// Matrices under one another, as they are stored.
 pub struct Lazy {
     pieces: Vec<Stored>,
     pub outputs: usize,
@@ -55,7 +54,6 @@ impl Lazy {
         }
     }
 
-    /// The split weights, which stay from now on.
     pub fn keep(&self) -> &Tiles {
         if let Some(tiles) = self.tiles.get() {
             return tiles;

@@ -27,17 +27,14 @@ const GROUP: usize = 512;
 
 /// A weight matrix: `outputs` rows of `inputs` numbers.
 pub enum Matrix {
-    /// Row after row, multiplied by `gemm`.
     Dense {
         data: Vec<f32>,
         outputs: usize,
         inputs: usize,
     },
-    /// Split for the tile unit.
     Tiles(Tiles),
     /// As the checkpoint stores it, split for the tile unit when that is worth it.
     Lazy(Lazy),
-    /// ggml's blocks as they came.
     Blocks(Quantised),
 }
 
@@ -61,7 +58,6 @@ impl Quantised {
         }
     }
 
-    /// All outputs, unpacked once for good.
     pub(super) fn whole(&self) -> &Matrix {
         let all = || Box::new(self.unpack(0, self.blocks.outputs()));
         self.unpacked.get_or_init(all)
@@ -78,9 +74,7 @@ pub(super) fn tiles_of(blocks: &Blocks, first: usize, last: usize) -> Tiles {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Multiplier {
-    /// The tile unit, at single precision.
     Tiles,
-    /// `gemm` with the widest vectors.
     Vectors,
 }
 
@@ -114,7 +108,6 @@ impl Matrix {
         })
     }
 
-    /// The width of what comes out, and of what goes in.
     fn shape(&self) -> (usize, usize) {
         match self {
             Self::Dense {

@@ -27,7 +27,6 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Whether a tensor type can be multiplied as it lies.
     pub fn supports(kind: TensorType) -> bool {
         kind.is_quantised() && kind.block_len() <= LARGEST
     }
@@ -81,18 +80,15 @@ impl Blocks {
         &self.data[output.min(self.outputs - 1) * bytes..][..bytes]
     }
 
-    /// Where the first output's bytes lie; the others follow.
     pub(super) fn start(&self) -> *const u8 {
         self.data.as_ptr()
     }
 
-    /// One row as plain numbers.
     pub fn unpack_into(&self, row: usize, out: &mut [f32]) {
         let bytes = self.row_bytes();
         numbers(self.kind, &self.data[row * bytes..][..bytes], out);
     }
 
-    /// Rows `first..last` as plain numbers.
     pub fn unpack(&self, first: usize, last: usize) -> Vec<f32> {
         let mut out = vec![0.0; (last - first) * self.inputs];
         out.par_chunks_mut(self.inputs)
@@ -102,7 +98,6 @@ impl Blocks {
     }
 }
 
-/// A float16 of finite value.
 #[inline(always)]
 fn half(bytes: [u8; 2]) -> f32 {
     let h = u32::from(u16::from_le_bytes(bytes));

@@ -20,7 +20,6 @@ pub const TILE: usize = 16;
 pub const DEPTH: usize = 32;
 /// Tiles of depth that are unpacked at a time: a block of the K kinds.
 pub const CHUNK: usize = 8;
-/// Numbers in a tile.
 pub const TILE_LEN: usize = TILE * DEPTH;
 /// Which input of thirty-two stands at a place of a tile's row.
 pub const ORDER: [u16; DEPTH] = {
@@ -68,11 +67,9 @@ pub fn planes(kind: TensorType) -> Option<usize> {
 pub struct Unpacking {
     /// What the blocks are; [`planes`] knows it.
     pub kind: TensorType,
-    /// The first output's blocks.
     pub at: *const u8,
     /// From an output to the next one.
     pub row_bytes: usize,
-    /// Groups to be unpacked.
     pub groups: usize,
     /// Outputs that are there; beyond them the last one stands once more.
     pub outputs: usize,

@@ -11,7 +11,6 @@ use mary_weights::TensorType;
 
 use super::quant_memory::get;
 
-/// Numbers in a block.
 const BLOCK: usize = 256;
 /// Outputs multiplied together: enough to hide the latency of a sum, few enough for registers.
 const TOGETHER: usize = 4;

@@ -15,7 +15,6 @@ pub const FRESH: usize = 2 * PAIR * TILE * TILE;
 /// A chunk of depth of a pair of outputs.
 pub struct Tiles<'a> {
     pub digits: &'a [Digits; PAIR],
-    /// Memory for what the unit leaves.
     pub fresh: *mut f32,
     /// Groups of thirty-two inputs in the chunk.
     pub groups: usize,
@@ -206,7 +205,6 @@ struct Does {
     scale: bool,
 }
 
-/// Loads a tile where a group is multiplied.
 macro_rules! load {
     ($does:ident, $tile:literal, $at:expr) => {
         if $does.multiply {
@@ -230,7 +228,6 @@ macro_rules! dot {
         }
     };
 }
-/// Leaves a sum in memory where that is to be done.
 macro_rules! leave {
     ($does:ident, $tile:literal, $at:expr) => {
         if $does.leave {
@@ -238,7 +235,6 @@ macro_rules! leave {
         }
     };
 }
-/// Scales some outputs of a tile where that is to be done.
 macro_rules! scale {
     ($does:ident, $left:ident, $strips:tt, $output:literal: $($line:literal)+) => {
         if $does.scale {

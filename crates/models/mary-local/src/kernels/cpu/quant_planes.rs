@@ -15,7 +15,6 @@ use super::team;
 /// Numbers that an activation is split into.
 pub const PLANES: usize = 3;
 
-/// Rows of activations, split and laid out in tiles.
 #[derive(Default)]
 pub struct Planes {
     pub(super) rows: usize,

@@ -24,12 +24,10 @@ use super::target::{Shared, Target};
 
 /// Strips of sixteen rows that are handled between two walks over the weights.
 const STRIPS: usize = 16;
-/// Outputs of so many tiles.
 pub const OUTPUTS: usize = PAIR * TILE;
 /// Outputs a thread takes at a time, at most: their sums stay in the second-level cache.
 const MOST: usize = 512;
 
-/// Whether these weights are multiplied here, on this processor.
 pub fn supports(blocks: &Blocks) -> bool {
     static SHORT: OnceLock<bool> = OnceLock::new();
     let there = *SHORT.get_or_init(|| amx::available() && is_x86_feature_detected!("avx512bf16"));
@@ -89,7 +87,6 @@ pub struct Area {
     pub rows: usize,
 }
 
-/// Memory a thread works in.
 struct Scratch {
     /// Those that are multiplied and those that come next, in turn.
     digits: Box<[[Digits; PAIR]; 2]>,

@@ -10,18 +10,14 @@ use super::target::{Shared, Target};
 
 /// Rows and the head they are multiplied with. The head never keeps more than a block of logits.
 pub enum Slab<'a> {
-    /// Rows and weights for `gemm`.
     Vectors {
         x: &'a [f32],
         weights: &'a [f32],
         inputs: usize,
     },
-    /// Rows and weights for the tile unit.
     Tiles(&'a Activations, &'a Tiles),
-    /// Rows for the tile unit and quantised weights whose digits it multiplies.
     #[cfg(target_arch = "x86_64")]
     Digits(Planes, &'a Blocks),
-    /// Rows for the tile unit and weights of which some outputs are split at a time.
     Lazy(&'a Activations, &'a Lazy),
     /// Quantised weights, of which a few outputs are unpacked at a time.
     Blocks {
@@ -37,7 +33,6 @@ pub enum Slab<'a> {
 pub type Columns<'a> = Box<dyn Fn(usize, usize, &mut [f32]) + 'a>;
 
 impl<'a> Slab<'a> {
-    /// Prepares the rows for a matrix.
     pub fn new(rows: &'a mut Rows<'_>, matrix: &'a Matrix) -> Self {
         match matrix {
             Matrix::Dense { data, inputs, .. } => Self::Vectors {
@@ -80,7 +75,6 @@ impl<'a> Slab<'a> {
         }
     }
 
-    /// Outputs `first..first + count`.
     pub fn columns(&self, first: usize, count: usize) -> Columns<'_> {
         let last = first + count;
         match self {
@@ -130,7 +124,6 @@ impl<'a> Slab<'a> {
     }
 }
 
-/// Some outputs of some rows on the tile unit.
 fn tiled(
     a: &Activations,
     w: &Tiles,
@@ -150,7 +143,6 @@ fn tiled(
     unsafe { amx::multiply(a, w, origin, region) }
 }
 
-/// These outputs of some rows with `gemm`.
 fn vectors(
     x: &[f32],
     weights: (&[f32], usize, usize),

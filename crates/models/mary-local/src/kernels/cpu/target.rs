@@ -1,6 +1,5 @@
 //! Where products go: memory that several threads write to, each its own part.
 
-/// A pointer that threads share, each writing its own part.
 #[derive(Clone, Copy)]
 pub struct Shared<T = f32>(pub *mut T);
 

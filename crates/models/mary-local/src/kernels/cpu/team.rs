@@ -11,7 +11,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockE
 /// Looks before a helper goes to sleep: some hundreds of microseconds.
 const PATIENCE: u32 = 20_000;
 
-/// A piece of work as its helpers see it.
 #[derive(Clone, Copy)]
 struct Piece {
     work: *const (dyn Fn(usize) + Sync),
@@ -42,7 +41,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Team {
     board: Arc<Board>,
     helpers: usize,
-    /// One piece at a time.
     lead: Mutex<()>,
 }
 
@@ -101,7 +99,6 @@ pub fn each(count: usize, share: usize, work: impl Fn(usize) + Sync) {
     take_part(board, piece);
 }
 
-/// Waits until no helper is inside the piece any more.
 struct Leave<'a>(&'a Board);
 
 impl Drop for Leave<'_> {

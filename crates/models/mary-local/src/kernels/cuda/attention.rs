@@ -63,7 +63,6 @@ impl Cuda {
         Some(angles)
     }
 
-    /// Brings sines and cosines onto the GPU, row by row.
     pub(super) fn brought(&self, turned: &Rotation, rows: usize) -> Option<Arc<Angles>> {
         let numbers: Vec<f32> = (0..rows)
             .flat_map(|row| <[&[f32]; 2]>::from(turned.at(row)).concat())
@@ -87,7 +86,6 @@ impl Cuda {
         Some(memory)
     }
 
-    /// Moves rows of every layer's keys and values.
     pub(super) fn rearrange(&self, cache: &mut Cache, moves: &[(usize, usize)]) {
         let moved = moves.iter().filter(|(from, to)| from != to);
         let list: Vec<i32> = moved.flat_map(|&(a, b)| [int(a), int(b)]).collect();
@@ -102,7 +100,6 @@ impl Cuda {
         self.base("move_rows", grid, 128, words);
     }
 
-    /// Normalises and rotates queries and keys, and puts keys and values into the cache.
     pub(super) fn keep_keys(
         &self,
         qkv: &mut Tensor,
@@ -137,7 +134,6 @@ impl Cuda {
         self.keep::<()>(Err(error));
     }
 
-    /// Attention of every tile over its spans of the cache.
     pub(super) fn weigh(
         &self,
         qkv: &Tensor,

@@ -8,7 +8,6 @@ use rayon::prelude::*;
 use super::{Cuda, Linear, int, place_of};
 use crate::kernels::{Stored, Weights};
 
-/// A matrix about to be sent.
 enum Matrix {
     /// Two bytes a number, in the type of the products.
     Ready(Stored),

@@ -84,7 +84,6 @@ impl Cuda {
         self.base("normalise", (rows.div_ceil(8), 1), 256, words);
     }
 
-    /// Log-probabilities of the wanted tokens, on their way.
     pub(super) fn score(
         &self,
         (x, rows): (&Tensor, usize),
@@ -140,7 +139,6 @@ impl Cuda {
         answer.and_then(|a| self.keep(a)).unwrap_or_else(nothing)
     }
 
-    /// The next token of each row of logits.
     pub(super) fn drawn(
         &self,
         logits: &Tensor,

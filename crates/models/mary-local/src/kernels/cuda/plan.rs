@@ -80,7 +80,6 @@ fn part(segment: &Segment, from: usize, to: usize) -> Segment {
     }
 }
 
-/// The tiles of segments whose key heads serve `group` query heads each.
 pub fn tiles(segments: &[Segment], group: usize) -> Vec<Tile> {
     let mut all = Vec::with_capacity(segments.len());
     let mut spans = 0;
@@ -163,7 +162,6 @@ impl Plan {
         self.at(2 * self.rows)
     }
 
-    /// The tiles from one on.
     pub(super) fn tiles(&self, first: usize) -> u64 {
         self.at(3 * self.rows + TILE_NUMBERS * first)
     }

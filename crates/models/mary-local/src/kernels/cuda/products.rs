@@ -18,7 +18,6 @@ pub(super) struct ProductShape {
     pub(super) cap: f32,
 }
 
-/// Which kernel multiplies, and the tile it takes.
 #[derive(Clone, Copy)]
 pub(super) struct Tiling {
     pub(super) name: &'static str,
@@ -48,7 +47,6 @@ struct Step {
 }
 
 impl Cuda {
-    /// Parts of a row that enters a product.
     pub(super) fn row_parts(&self) -> usize {
         if self.kind == NumberType::Single {
             3
@@ -119,7 +117,6 @@ impl Cuda {
         }
     }
 
-    /// Whether shared memory is too small for the larger tiles.
     fn lean(&self) -> bool {
         self.device.shared < 4 * 48 * 1024
     }
@@ -167,7 +164,6 @@ impl Cuda {
         }
     }
 
-    /// Whether the library takes products of this layer.
     pub(super) fn library_takes(&self, layer: &Linear) -> bool {
         self.blas.is_some() && layer.inputs.is_multiple_of(8) && layer.outputs.is_multiple_of(8)
     }

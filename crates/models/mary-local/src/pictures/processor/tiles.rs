@@ -15,7 +15,6 @@ fn shape(picture: &Picture, why: impl Into<String>) -> VisionError {
     }
 }
 
-/// A picture of Idefics3 that is not cut.
 fn uncut(view: View) -> Prepared {
     Prepared {
         views: vec![view],
