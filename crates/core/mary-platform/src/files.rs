@@ -1,9 +1,9 @@
-//! The one way to open a file of the user's or of somebody else's: only when it is a plain file, and
-//! whole only up to a size.
+//! The one way to open a file that somebody else may have made: only a plain file, and whole only up to a
+//! size.
 //!
-//! A folder from elsewhere can hold a FIFO, on which reading waits for ever, a device without end, or
-//! a link to a file of the user's that would be written to in its place. Reading through a link is
-//! allowed where it ends at a plain file: the hub's cache and many model folders consist of links.
+//! A folder from elsewhere can hold a FIFO, on which reading waits for ever, an endless device, or a link to
+//! a file of the user's. Reading through a link to a plain file is allowed: the hub's cache consists of
+//! links.
 
 use std::fs::{self, File};
 use std::io;
@@ -73,15 +73,13 @@ pub fn read_plain_text(path: &Path, most: u64) -> io::Result<String> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "expected text in UTF-8"))
 }
 
-/// Opens a file to write behind its end, made where there is none, unless a link or something that is no
-/// plain file stands there.
+/// Opens a plain file to append, made where there is none; refuses a link or anything else.
 pub fn append_plain(path: &Path) -> io::Result<File> {
     writable_place(path)?;
     fs::OpenOptions::new().create(true).append(true).open(path)
 }
 
-/// Makes a folder that nobody else can read or write, for a place that is everybody's (`/tmp`); refuses
-/// one that somebody else made there before.
+/// Makes a folder that nobody else can read or write in a shared place (`/tmp`); refuses somebody else's.
 pub fn private_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -108,8 +106,7 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 
-/// Says whether a place may be written to: nothing is there, or a plain file that is no link to
-/// another.
+/// Says whether a place may be written to: empty, or a plain file that is no link.
 pub fn writable_place(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),

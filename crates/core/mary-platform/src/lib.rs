@@ -1,6 +1,5 @@
-//! What every crate needs of the operating system and of plain text, and what belongs to no request, task or model:
-//! opening files that others made, replacing files whole, tables with separators, maps that spill to disk, text that is
-//! safe to print, counts in words, memory, panics that are caught.
+//! What every crate needs of the operating system and of plain text, and what belongs to no request, task or
+//! model.
 
 mod counted;
 mod files;

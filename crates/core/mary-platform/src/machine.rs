@@ -1,11 +1,9 @@
-//! How much memory the machine can give, read in one place for everybody who must refuse before it is
-//! too late: loading a model and training one.
+//! How much memory the machine can give, for loading and training to refuse before it is too late.
 
 use std::fs;
 use std::path::Path;
 
-/// Memory that can be taken now, in bytes: what the system calls available, and within a container no
-/// more than the control group has left. `None` where the system does not say.
+/// Memory available now, in bytes, within the control group's limit; `None` where the system does not say.
 pub fn available_memory() -> Option<u64> {
     let system = meminfo(&fs::read_to_string("/proc/meminfo").ok()?)?;
     let left = control_group(Path::new("/sys/fs/cgroup")).unwrap_or(u64::MAX);
@@ -18,8 +16,7 @@ fn meminfo(text: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// What the limit of the control group leaves, in either version; `None` without a limit. What the
-/// group holds of files can be given back, so that it counts as free.
+/// What the control group's limit leaves, in either version. Files in its cache count as free: they can go.
 fn control_group(root: &Path) -> Option<u64> {
     let number = |name: &str| -> Option<u64> {
         fs::read_to_string(root.join(name))

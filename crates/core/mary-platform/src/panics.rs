@@ -1,7 +1,5 @@
-//! Panics of other people's code, turned into errors without a word on the terminal.
-//!
-//! A few libraries panic on damaged input instead of returning an error. Catching the panic is not
-//! enough: the hook prints it first, and a person reads "thread panicked" above a clean message.
+//! Panics of other people's code, turned into errors. Some libraries panic on damaged input; the hook would
+//! print "thread panicked" above our clean message, so catching is not enough.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -14,8 +12,8 @@ thread_local! {
 
 static HOOK: Once = Once::new();
 
-/// Runs code that may panic on hostile input. A panic is returned as its message and not printed;
-/// panics elsewhere are reported as before.
+/// Runs code that may panic on hostile input: returns the message unprinted; other panics are reported as
+/// before.
 pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     HOOK.call_once(|| {
         let usual = take_hook();

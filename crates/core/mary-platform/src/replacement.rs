@@ -1,5 +1,5 @@
-//! Files that are either the old version or the new one, never half of one: written beside their place
-//! and moved there when they are whole.
+//! Files that are either the old version or the new one: written beside their place and moved there when
+//! whole.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -18,12 +18,11 @@ impl Replacement {
     pub fn begin(place: &Path) -> io::Result<Self> {
         static BEGUN: AtomicUsize = AtomicUsize::new(0);
         let name = place.file_name().unwrap_or_default().to_string_lossy();
-        // In the same folder, so that moving it is one step; by process and count, so that two do not
-        // meet.
+        // In the same folder, so that the move is one step; by process and count, so that two do not meet.
         let (process, count) = (std::process::id(), BEGUN.fetch_add(1, Ordering::Relaxed));
         let beside = place.with_file_name(format!(".{name}.{process}.{count}.part"));
-        // What a killed process of the same number left goes. Made anew and never opened, so that a
-        // link which somebody put there is not written through.
+        // What a killed process of this number left goes. Made anew, so that no link put there is written
+        // through.
         match fs::remove_file(&beside) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
             _ => {}
@@ -85,8 +84,8 @@ pub fn replace_file(place: &Path, bytes: &[u8]) -> io::Result<()> {
     file.commit()
 }
 
-/// Moves a file that grew beside its place (a download that is continued from process to process) to
-/// where it belongs, once it is on the disk.
+/// Moves a file that grew beside its place (a continued download) to where it belongs, once it is on the
+/// disk.
 pub fn move_into_place(whole: &Path, place: &Path) -> io::Result<()> {
     crate::writable_place(whole)?;
     File::options().append(true).open(whole)?.sync_all()?;

@@ -1,12 +1,9 @@
 //! Text as people save it, on its way into a reader of lines or of comma-separated values.
 //!
-//! Excel writes semicolons in half of Europe, `sep=;` in the first line, UTF-16 with a byte order mark;
-//! and a quote that nobody closed makes one field of the rest of a file. [`Separated`] hands on UTF-8,
-//! knows the separator, and names the line where something went wrong. It holds a few blocks of the file
-//! at a time, whatever its length.
-//!
-//! Latin-1 and Windows-1252 are refused: nothing in a file tells them from a dozen other encodings, and
-//! a wrong guess would change the words that a model is asked.
+//! Excel writes semicolons in half of Europe, `sep=;` in the first line, UTF-16 with a byte order mark; and
+//! an unclosed quote makes one field of the rest of a file. [`Separated`] hands on UTF-8 in bounded memory,
+//! knows the separator, and names the line of a fault. Latin-1 and Windows-1252 are refused: nothing tells
+//! them from other encodings, and a wrong guess would change the words that a model is asked.
 
 use std::error::Error;
 use std::io::{self, Read};
@@ -58,7 +55,6 @@ enum Encoding {
     Utf16Be,
 }
 
-/// Where in a row a reader stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     FieldStart,
@@ -69,7 +65,6 @@ enum Place {
     Closing(usize),
 }
 
-/// How the rows of a table are cut into fields.
 #[derive(Debug, Clone, Copy)]
 struct Fields {
     delimiter: u8,
@@ -286,7 +281,6 @@ impl<R: Read> Separated<R> {
         }
     }
 
-    /// Reads and decodes the next block.
     fn refill(&mut self) -> io::Result<()> {
         self.ready.clear();
         self.at = 0;
@@ -353,8 +347,8 @@ fn announced(text: &[u8]) -> Option<(u8, usize)> {
     }
 }
 
-/// The separator that cuts the names of columns and the first row into equally many fields, two at
-/// least; of several the one with most fields, of equals the comma.
+/// The separator that cuts names and first row into equally many fields, two or more; the most, else the
+/// comma.
 fn delimiter_of(text: &[u8], whole: bool, quotes: bool) -> u8 {
     let of = |delimiter: u8| {
         let rows = Fields { delimiter, quotes }.of_first_rows(text, whole);

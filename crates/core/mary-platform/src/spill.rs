@@ -1,6 +1,5 @@
-//! Numbers by digests, for more of them than memory should hold: the latest in memory, the others sorted
-//! in temporary files. Whether ids are unique, and where in a log a sample stands, is asked of millions of
-//! rows; a plain table would take 30 to 60 bytes for each.
+//! Numbers by digests, for more than memory should hold: the latest in memory, the others sorted in temporary
+//! files. A plain table of millions of rows would take 30 to 60 bytes for each.
 
 use std::collections::{BinaryHeap, HashMap};
 use std::fs::{self, File};
@@ -18,8 +17,7 @@ const ENTRY: usize = 24;
 /// Entries that are read at once.
 const BLOCK: usize = 170;
 
-/// Numbers by 128-bit digests (of ids, for example). Beyond some 35 MB, memory grows by about a byte and
-/// a half for each.
+/// Numbers by 128-bit digests. Beyond some 35 MB, memory grows by about a byte and a half for each.
 pub struct DigestMap {
     recent: HashMap<u128, u64>,
     /// From the oldest to the newest.

@@ -1,8 +1,6 @@
-//! Cells of a table that a spreadsheet would take for a formula: shown as text, and read back as they
-//! were.
-//!
-//! A model's answer `=HYPERLINK(…)` in a CSV file is executed by whoever opens it. Such a cell gets an
-//! apostrophe in front, which spreadsheets show as text; [`from_spreadsheet`] takes it off again.
+//! Cells that a spreadsheet would take for a formula: a model's answer `=HYPERLINK(…)` in a CSV file is
+//! executed by whoever opens it. Such a cell gets an apostrophe in front; [`from_spreadsheet`] takes it off
+//! again.
 
 use std::borrow::Cow;
 
@@ -22,8 +20,7 @@ pub fn from_spreadsheet(cell: &str) -> &str {
     }
 }
 
-/// Whether a spreadsheet would do something with the cell instead of showing it. A plain number is
-/// none, and white space before a sign does not help everywhere.
+/// Whether a spreadsheet would execute the cell: not a plain number; white space before a sign does not help.
 fn is_command(cell: &str) -> bool {
     if cell.starts_with(['\t', '\r', '\n', '\0']) {
         return true;

@@ -1,17 +1,14 @@
-//! Words for a person's terminal: how foreign text is made safe to print, and how a library says
-//! something without owning the terminal.
+//! Words for a person's terminal.
 //!
-//! Answers, names of models, tensors and items, error messages: most of what is printed was written
-//! by somebody else. A control character in it could move the cursor, change the window's title or
-//! hide what stands before it. [`visible`] shows such characters instead of sending them. Libraries
-//! never print: they call [`notice`], and the binary decides where it goes ([`hear_notices`]).
+//! Most of what is printed was written by somebody else, and a control character in it could move the cursor,
+//! change the title or hide text: [`visible`] shows such characters instead. Libraries never print: they call
+//! [`notice`], and the binary decides where it goes ([`hear_notices`]).
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::{PoisonError, RwLock};
 
-/// The text with every control character shown as an escape (`\x1b`, `\u{202e}`) instead of being
-/// one. Line breaks and tabs stay.
+/// The text with control characters shown as escapes (`\x1b`, `\u{202e}`). Line breaks and tabs stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
     shown(text, |c| c == '\n' || c == '\t')
 }
@@ -40,8 +37,7 @@ fn shown(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a terminal may take the character for a command: the C0 and C1 controls, and the marks
-/// that reorder or hide what is written.
+/// Whether a terminal may take the character for a command: C0 and C1 controls, marks that reorder or hide.
 fn commands(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -60,8 +56,7 @@ pub fn hear_notices(listener: impl Fn(&str) + Send + Sync + 'static) {
     *LISTENER.write().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(listener));
 }
 
-/// Says something that a person should know now (a wait, a repair), in one line. Nobody listening
-/// is no error.
+/// Says something that a person should know now, in one line. Nobody listening is no error.
 pub fn notice(text: &str) {
     let listener = LISTENER.read().unwrap_or_else(PoisonError::into_inner);
     if let Some(listener) = listener.as_ref() {

@@ -1,5 +1,5 @@
-//! A mean against a value named beforehand (chance): p-values that agree with the intervals of
-//! [`crate::Moments`] by construction, because each is the level at which its interval reaches that value.
+//! A mean against a value named beforehand (chance): each p-value is the level at which the interval of
+//! [`crate::Moments`] reaches that value, so that the two agree.
 
 use crate::LEVEL;
 use crate::distributions::{binomial_cdf, normal_cdf, t_of, t_two_sided, z_of};
@@ -7,8 +7,8 @@ use crate::distributions::{binomial_cdf, normal_cdf, t_of, t_two_sided, z_of};
 /// The smallest p-value that is looked for; below, doubles have no room left beside 1.
 const LEAST: f64 = 1e-13;
 
-/// Degrees of freedom where clusters were counted and their number was not written down (summaries of
-/// earlier programs): as for nine families, fewer than most tasks have, so that too little is claimed.
+/// Degrees of freedom of clustered summaries that did not record them: few (nine families), to claim too
+/// little.
 const UNKNOWN_FREEDOM: f64 = 8.0;
 
 /// The distribution that a distance in standard errors is held against.
@@ -97,9 +97,8 @@ pub(crate) fn exact(successes: u64, n: u64, null: f64) -> f64 {
     (2.0 * upto.min(from)).clamp(0.0, 1.0)
 }
 
-/// The p-value of `null` as far as a 95 % interval tells it, for results that were stored without one:
-/// below 0.05 exactly where the interval leaves `null` out. Nothing for a range of fixed items, which is no
-/// interval.
+/// The p-value of `null` from a stored 95 % interval: below 0.05 exactly where the interval leaves `null`
+/// out. Nothing for a range of fixed items, which is no interval.
 pub fn p_of_interval(
     (value, low, high): (f64, f64, f64),
     count: usize,

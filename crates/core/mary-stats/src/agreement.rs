@@ -1,10 +1,9 @@
 //! How far two judges agree beyond chance.
 //!
-//! The textbook interval of kappa covers 20 % instead of 95 % when two judges nearly always agree
-//! and items are few. Kappa is a share of agreement on another scale, so ours is Wilson's interval
-//! of that share, at the sample size at which a share would vary as much as kappa does
-//! (Fleiss, Cohen and Everitt's variance), with Student's quantile; `tests/coverage.rs` holds what
-//! it reaches.
+//! The textbook interval of kappa covers 20 % instead of 95 % when two judges nearly always agree and items
+//! are few. Ours is Wilson's interval at the sample size at which a share would vary as much as kappa does
+//! (Fleiss, Cohen and Everitt's variance), with Student's quantile; `tests/coverage.rs` holds what it
+//! reaches.
 
 use serde::Serialize;
 

@@ -1,8 +1,7 @@
 //! Bootstrap intervals: percentile and BCa, over single items or whole clusters, from a seed.
 //!
-//! The statistic sees the indices drawn, so that the same code serves means, paired differences,
-//! correlations and fits. Percentile intervals are too short for small samples; by default the
-//! tails are widened to what Student's t would ask (Hesterberg 2015, "expanded percentile").
+//! Percentile intervals are too short for small samples; by default the tails are widened to what Student's t
+//! would ask (Hesterberg 2015, "expanded percentile").
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -91,8 +90,7 @@ impl Units {
     }
 }
 
-/// The statistic on `resamples` draws, sorted. Draws on which it is not defined are left out; more
-/// than one in ten of those is an error.
+/// The statistic on `resamples` draws, sorted; undefined on more than one draw in ten is an error.
 pub fn replicates(
     units: &Units,
     statistic: impl Fn(&[usize]) -> f64,

@@ -1,12 +1,9 @@
-//! Means over people and items at once. Both are samples: other people and other items would have given
-//! another mean, so that an interval over either alone is too short.
+//! Means over people and items at once: both are samples, so that an interval over either alone is too short.
 //!
-//! The variance of the mean is that over people, plus that over items, less that of single answers, which
-//! the other two both hold (Cameron, Gelbach and Miller 2011, with their correction for few clusters).
-//! The bounds are Wilson's at the sample size that this variance is worth, so that they stay on the scale
-//! near its ends, with Student's quantile at Satterthwaite's degrees of freedom: three judges of thirty
-//! texts leave more than two where most of the variance lies between texts. `docs/people.md` states how
-//! often they cover in simulated studies.
+//! The variance is that over people, plus that over items, less that of single answers, which both hold
+//! (Cameron, Gelbach and Miller 2011, corrected for few clusters). The bounds are Wilson's at the sample size
+//! that this variance is worth, with Student's quantile at Satterthwaite's degrees of freedom;
+//! `docs/people.md` states how often they cover.
 
 use std::collections::BTreeMap;
 
@@ -94,9 +91,9 @@ pub fn mean_crossed(
     })
 }
 
-/// Degrees of freedom of a variance that is a sum over samples, each given with its size (Satterthwaite
-/// 1946): never fewer than the smallest sample alone has, never more than all have together, as it is
-/// where the parts add up; what the parts share is taken off here, which could lead beyond.
+/// Satterthwaite's (1946) degrees of freedom of a variance that is a sum over samples of these sizes, kept
+/// between the smallest sample's and all together: what the parts share is taken off here and could lead
+/// beyond.
 fn satterthwaite(total: f64, parts: &[(f64, usize)]) -> f64 {
     let alone = |size: usize| size.saturating_sub(1).max(1) as f64;
     let smallest = parts
@@ -140,8 +137,7 @@ pub struct CrossedAnswer {
 pub struct CrossedSide<'a> {
     /// One for each person and item that was answered.
     pub answers: &'a [CrossedAnswer],
-    /// Whether those who answer are a sample of people. A model is not: it is the one that is meant,
-    /// and its trials are only averaged.
+    /// Whether those who answer are a sample of people. A model is not: its trials are only averaged.
     pub people: bool,
 }
 
@@ -152,8 +148,8 @@ pub struct CrossedDifference {
     pub first: f64,
     /// Mean score of the second side.
     pub second: f64,
-    /// 95 % interval of first less second; absent with fewer than two items, or fewer than two people
-    /// on a side that is people.
+    /// 95 % interval of first less second; absent with fewer than two items, or than two people on a side of
+    /// people.
     pub bounds: Option<(f64, f64)>,
     /// Two-sided p-value of no difference.
     pub p: Option<f64>,
@@ -163,11 +159,8 @@ pub struct CrossedDifference {
     pub people: usize,
 }
 
-/// Compares two sides item by item; items and, on a side of people, the people are drawn from more.
-///
-/// The difference is the mean over shared items of the difference of the item's means. Its variance is
-/// that over items, plus for each side of people that over people less that of single answers, as in
-/// [`mean_crossed`], and so are the degrees of freedom.
+/// Compares two sides item by item; items and, on a side of people, the people are drawn from more. Variance
+/// and degrees of freedom are made as in [`mean_crossed`].
 pub fn difference_crossed(
     first: CrossedSide<'_>,
     second: CrossedSide<'_>,
@@ -277,8 +270,7 @@ pub struct StudyPlan {
 }
 
 impl StudyPlan {
-    /// Half the width of the interval over people and items that this many give, each person answering
-    /// `per_person` of `items`.
+    /// Half the width of the interval that so many people give, each answering `per_person` of `items`.
     pub fn half_width(&self, people: u64, items: u64, per_person: u64) -> Result<f64, StatsError> {
         const WHAT: &str = "width of a study's interval";
         input::open_unit(WHAT, self.accuracy)?;
@@ -307,8 +299,8 @@ impl StudyPlan {
         Ok(t_of(LEVEL, satterthwaite(variance, &samples)) * variance.sqrt())
     }
 
-    /// The fewest people whose interval is no wider than `half` to each side; nothing when no number of
-    /// people is enough, since the items alone leave more uncertainty than that.
+    /// The fewest people whose interval reaches at most `half` to each side; `None` when the items alone
+    /// leave more uncertainty than that.
     pub fn people_for(
         &self,
         half: f64,

@@ -1,10 +1,9 @@
-//! Two models on the same items: the difference of their mean scores, with an interval and a p-value that
-//! say the same: p is below 0.05 exactly where the 95 % interval leaves 0 out.
+//! Two models on the same items: the difference of their mean scores, with a p-value that is below 0.05
+//! exactly where the 95 % interval leaves 0 out.
 //!
-//! Yes/no verdicts on independent items: profile likelihood and McNemar's mid-p. All others: the
-//! cluster-robust standard error CR2 and Student's t with Satterthwaite's degrees of freedom. Where hardly a
-//! unit tells the two apart a standard error says nothing: `few_differ`. Below [`FEWEST`] independent
-//! units nothing is claimed.
+//! Yes/no verdicts on independent items: profile likelihood and McNemar's mid-p. All others: CR2 and
+//! Student's t with Satterthwaite's degrees of freedom, or `few_differ` where hardly a unit tells the two
+//! apart. Below [`FEWEST`] independent units nothing is claimed.
 
 use serde::Serialize;
 
@@ -13,13 +12,11 @@ use crate::likelihood::PairedLikelihood;
 use crate::paired::{PairedCounts, mcnemar, permutation};
 use crate::{Interval, LEVEL, Moments, StatsError, input, likelihood};
 
-/// Independent units (items, or clusters of them) below which there is neither interval nor p-value: of
-/// five units all of which favour one side the sign-flip test gives 1/16, and no method that holds
-/// says more.
+/// Independent units below which nothing is claimed: five that all favour one side give 1/16 in a sign-flip
+/// test.
 pub const FEWEST: usize = 5;
 
-/// Units that must differ before a sign-flip test can reach 0.05: of five that all favour one side a coin
-/// does so in one case of sixteen.
+/// Units that must differ before a sign-flip test can reach 0.05: five that all favour one side give 1/16.
 pub const FEWEST_DIFFERING: usize = 6;
 
 /// What a p-value must stay below for a claim at [`LEVEL`].
@@ -131,8 +128,7 @@ pub fn compare(
     Ok(found)
 }
 
-/// The mean of paired differences of shares, one for each independent unit (a concept, a task): bounds
-/// from [`FEWEST`] units on, none below.
+/// The mean of paired differences of shares, one for each independent unit; bounds from [`FEWEST`] units on.
 pub fn over_units(differences: &[f64]) -> Result<(f64, Option<Interval>), StatsError> {
     input::values("mean of paired differences", differences, 1)?;
     let value = input::mean(differences);
@@ -145,8 +141,8 @@ pub fn over_units(differences: &[f64]) -> Result<(f64, Option<Interval>), StatsE
     Ok((value, bounds))
 }
 
-/// Verdicts of yes and no on independent items. The likelihood leaves 0 out a little earlier than McNemar's
-/// mid-p does (three items to none); where the test does not, the interval reaches to 0.
+/// Yes/no verdicts on independent items. The likelihood leaves 0 out a little before McNemar's mid-p does
+/// (three items to none); the interval then reaches to 0.
 fn yes_no(counts: &PairedCounts) -> Result<Found, StatsError> {
     let interval = likelihood::difference_paired(counts, LEVEL)?;
     let test = |first, second| mcnemar(first, second).mid_p;
@@ -234,10 +230,9 @@ fn shares(differences: &[f64], clusters: Option<&[usize]>) -> Result<Found, Stat
     Ok((Some(bounds), p, false, named(clusters)))
 }
 
-/// Shares of which hardly a unit tells the two apart, or all to the same degree: a standard error made from
-/// what was seen is then far too small, and 0 where nothing was. The bounds are those of the likelihood at
-/// the number of items that the standard error is worth (of units, where there is none), with Student's
-/// quantile; the test flips the signs of the units that differ.
+/// Shares of which hardly a unit tells the two apart: a standard error is then far too small. The bounds are
+/// those of the likelihood at the number of items that the standard error is worth (else of units), with
+/// Student's quantile; the test flips the signs of the units that differ.
 fn few_differ(
     differences: &[f64],
     clusters: Option<&[usize]>,

@@ -1,8 +1,5 @@
-//! Normal, Student's t, F, chi-squared, beta and binomial: distribution functions and quantiles.
-//!
-//! The special functions come from `statrs`. The incomplete beta function is our own continued
-//! fraction: the library's stops after 140 terms, which is silently wrong for the large counts
-//! (10^5 and more) that a run can hold.
+//! Normal, Student's t, F, chi-squared, beta and binomial. The incomplete beta function is our own continued
+//! fraction: that of `statrs` stops after 140 terms, silently wrong for counts of 10^5 and more.
 
 use statrs::function::{erf::erfc, gamma::gamma_lr, gamma::ln_gamma};
 

@@ -2,8 +2,7 @@
 
 use thiserror::Error;
 
-/// Why no number could be made. `what` is the statistic asked for; the messages say what the other fields
-/// are.
+/// Why no number could be made. `what` is the statistic asked for; the messages explain the other fields.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[allow(missing_docs)]
 pub enum StatsError {

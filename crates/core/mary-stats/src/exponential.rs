@@ -1,7 +1,5 @@
-//! The negative exponential `a * exp(-b x) + c`, fitted by least squares.
-//!
-//! For a given `b` the best `a` and `c` are a line fit, so that only `b` is searched: a grid over
-//! four orders of magnitude and then golden section. No starting value, no local optimum.
+//! The negative exponential `a * exp(-b x) + c` by least squares: for a given `b` it is a line fit, so that
+//! only `b` is searched, by a grid and golden section. No starting value, no local optimum.
 
 use serde::Serialize;
 
@@ -79,9 +77,8 @@ pub fn exponential(x: &[f64], y: &[f64]) -> Result<Exponential, StatsError> {
     ))
 }
 
-/// The best `a` and `c` for a rate. The curve is anchored at the smallest x, so that a large rate
-/// times a large x cannot underflow to a constant. A permutation test comes here a million times: nothing is checked or
-/// allocated again.
+/// The best `a` and `c` for a rate, anchored at the smallest x so that nothing underflows to a constant. A
+/// permutation test comes here a million times: nothing is checked or allocated again.
 fn at_rate(
     x: &[f64],
     y: &[f64],

@@ -1,7 +1,5 @@
-//! Intervals for one mean or one proportion, and the rule that picks among them.
-//!
-//! A proportion near 0 or 1 is the common case here (a strong model on an easy task), so nothing
-//! in this file uses the symmetric normal interval, which covers far below its name there.
+//! Intervals for one mean or one proportion, and the rule that picks among them. The symmetric normal
+//! interval is not used: near 0 and 1, the common case here, it covers far below its name.
 
 use serde::Serialize;
 
@@ -50,10 +48,8 @@ impl Interval {
 
 /// The 95 % interval of a mean score, by the rule of `docs/statistics.md`.
 ///
-/// Scores of 0 and 1 without clusters get Wilson's interval, below ten of them the exact one; scores on the scale from 0 to 1
-/// (ties at one half, shares) Wilson's interval at their effective sample size; clustered ones the
-/// same with the cluster-robust variance; scores on any other scale Student's t, clustered where
-/// clusters are given. `clusters` holds one id for each score.
+/// Scores of 0 and 1 get Wilson's interval, below ten of them the exact one; others from 0 to 1 Wilson's at
+/// their effective sample size; any other scale Student's t. `clusters` holds one id for each score.
 pub fn score_interval(scores: &[f64], clusters: Option<&[usize]>) -> Result<Interval, StatsError> {
     Moments::of("score interval", scores, clusters)?.interval()
 }
@@ -111,8 +107,7 @@ pub fn exact(successes: u64, n: u64, level: f64) -> Result<Interval, StatsError>
     Ok(Interval::new(k / nf, (low, high), n as usize, "exact"))
 }
 
-/// The exact interval with mid-p tails: what was seen counts half. Near its level on the average
-/// where [`exact`] is above it; for few items near 0 and 1 still above.
+/// The exact interval with mid-p tails (what was seen counts half): nearer its level than [`exact`].
 pub fn exact_mid_p(successes: u64, n: u64, level: f64) -> Result<Interval, StatsError> {
     const WHAT: &str = "mid-p interval";
     input::count(WHAT, successes, n)?;
@@ -162,17 +157,14 @@ pub fn mean_t(values: &[f64], level: f64) -> Result<Interval, StatsError> {
     ))
 }
 
-/// Mean of scores on the scale from 0 to 1 (ties counted one half, shares of a rubric), with
-/// bounds that stay on the scale and hold near its ends.
-///
-/// Wilson's interval at the effective sample size: a score that varies less than a coin of the
-/// same mean counts for more than one toss. With scores of 0 and 1 only it is Wilson's interval.
+/// Mean of scores from 0 to 1 (ties, shares of a rubric), with bounds that stay on the scale: Wilson's
+/// interval at the effective sample size, since a score that varies less than a coin counts for more than one
+/// toss.
 pub fn mean_bounded(scores: &[f64], level: f64) -> Result<Interval, StatsError> {
     Moments::of("bounded mean", scores, None)?.bounded(level)
 }
 
-/// Mean with the cluster-robust standard error (CR1, `G/(G-1)`), and Student's t with `G-1`
-/// degrees of freedom, `G` being the number of clusters.
+/// Mean with the cluster-robust error CR1 (`G/(G-1)`) and Student's t with `G-1` degrees, `G` clusters.
 pub fn mean_clustered_t(
     values: &[f64],
     clusters: &[usize],
@@ -181,8 +173,8 @@ pub fn mean_clustered_t(
     Moments::of("clustered mean", values, Some(clusters))?.clustered_t(level)
 }
 
-/// Mean of clustered scores on the scale from 0 to 1: Wilson's interval at the effective sample
-/// size left by the clustering, with Student's quantile for `G-1` degrees of freedom.
+/// Mean of clustered scores from 0 to 1: Wilson's interval at the effective size, Student's quantile with
+/// `G-1`.
 pub fn mean_clustered_bounded(
     scores: &[f64],
     clusters: &[usize],

@@ -1,9 +1,8 @@
-//! Differences of two proportions by profile likelihood: every difference that the data do not make
-//! too unlikely (twice the loss in log-likelihood stays below the quantile of chi-squared).
+//! Differences of two proportions by profile likelihood: every difference that the data do not make too
+//! unlikely.
 //!
-//! For few items near 0 and 1 the closed formulas (Newcombe's, Agresti's) cover 98 to 100 % where
-//! they say 95; these intervals stay near 95 % there (`tests/coverage.rs`). Like every interval of a
-//! proportion they can fall short at single true values: the level holds on the average.
+//! For few items near 0 and 1 closed formulas (Newcombe's, Agresti's) cover 98 to 100 % where they say 95;
+//! these stay near 95 % on the average (`tests/coverage.rs`), though not at every single true value.
 
 use crate::distributions::z_of;
 use crate::paired::PairedCounts;
@@ -32,8 +31,7 @@ pub fn difference_paired(counts: &PairedCounts, level: f64) -> Result<Interval, 
     ))
 }
 
-/// How likely a difference is, given how many of `n` items only the first and only the second has right;
-/// the numbers need not be whole.
+/// How likely a difference is, given how many of `n` items (not always whole) only one side has right.
 pub(crate) struct PairedLikelihood {
     only_first: f64,
     only_second: f64,

@@ -67,8 +67,7 @@ pub(crate) fn slope_and_intercept(x: &[f64], y: &[f64]) -> Option<(f64, f64, f64
     Some((slope, my - slope * mx, xx))
 }
 
-/// Share of the variance of `y` that `fitted` explains: `1 - SS_residual / SS_total`. A `y` that
-/// does not vary has nothing to explain and gives 0.
+/// Share of the variance of `y` that `fitted` explains, `1 - SS_residual / SS_total`; 0 if `y` does not vary.
 pub fn r_squared(y: &[f64], fitted: &[f64]) -> Result<f64, StatsError> {
     input::pairs("R squared", y, fitted, 1)?;
     let total = input::sum_squares(y);

@@ -26,9 +26,8 @@ pub struct Logistic {
 
 /// Fits `outcomes` (0 or 1, or a share between) on the rows of `features` with an intercept.
 ///
-/// `ridge` penalises the squared coefficients (the intercept never): 0 is maximum likelihood.
-/// Classes that a feature separates perfectly have no maximum; that is an error which advises a
-/// ridge.
+/// `ridge` penalises the squared coefficients but not the intercept. Without one, perfectly separated classes
+/// have no maximum, which is an error.
 pub fn logistic(
     features: &[Vec<f64>],
     outcomes: &[f64],

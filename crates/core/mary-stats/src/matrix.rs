@@ -1,7 +1,6 @@
 //! Small dense symmetric systems: the normal equations of the fits.
 
-/// Inverse of a symmetric positive definite matrix (row-major, `k` by `k`), by Cholesky; nothing
-/// when the matrix is singular to working precision.
+/// Inverse of a symmetric positive definite matrix (row-major, `k` by `k`), by Cholesky; `None` if singular.
 pub(crate) fn invert_spd(a: &[f64], k: usize) -> Option<Vec<f64>> {
     let mut l = vec![0.0; k * k];
     for i in 0..k {

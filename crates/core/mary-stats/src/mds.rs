@@ -1,9 +1,8 @@
 //! Metric multidimensional scaling by SMACOF, and the exact solution on a line.
 //!
-//! On one dimension SMACOF stops at the first order of the points that no small move improves,
-//! which is nearly always a wrong one. There the problem is combinatorial: given the order, the
-//! positions are a formula (Defays 1978), and the best order is found by dynamic programming over
-//! subsets (Hubert and Arabie 1986). Up to 16 points that is exact; beyond, many starts are used.
+//! On one dimension SMACOF nearly always stops at a wrong order of the points. Given the order, the positions
+//! are a formula (Defays 1978), and the best order is found by dynamic programming over subsets (Hubert and
+//! Arabie 1986): exact up to 16 points; beyond, many starts are used.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

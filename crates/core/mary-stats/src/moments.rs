@@ -1,7 +1,5 @@
-//! A running account of scores that needs no list of them.
-//!
-//! Sums are kept in fixed point (steps of 2^-50), so that the same scores give the same bytes in
-//! whatever order they arrive and however partial accounts are merged.
+//! A running account of scores that needs no list of them. Sums are in fixed point (steps of 2^-50), so that
+//! the order of arrival and merging changes no byte.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +12,7 @@ const SCALE: f64 = (1u64 << 50) as f64;
 /// Larger scores would overflow the sum of squares after some hundred million items.
 const LARGEST: f64 = 16_777_216.0;
 
-/// Below this many yes/no verdicts the interval is the exact one: Wilson's covers 87.5 % of the worst
-/// shares at four items, and calls four heads of four a loaded coin.
+/// Below this many yes/no verdicts the interval is exact: Wilson's covers 87.5 % of the worst shares at four.
 pub const FEW_ITEMS: u64 = 10;
 
 /// Means nearer to an end of the scale than this may owe it to families that were not drawn.
@@ -90,10 +87,8 @@ impl Moments {
         Ok(moments)
     }
 
-    /// Adds a score that stands for itself.
-    ///
-    /// Accounts are either clustered or not: mixing [`push`](Self::push) and
-    /// [`push_clustered`](Self::push_clustered) makes [`interval`](Self::interval) an error.
+    /// Adds a score that stands for itself; mixing with [`push_clustered`](Self::push_clustered) makes
+    /// [`interval`](Self::interval) an error.
     pub fn push(&mut self, score: f64) -> Result<(), StatsError> {
         if !score.is_finite() {
             return Err(StatsError::NotFinite {
@@ -209,8 +204,7 @@ impl Moments {
         }
     }
 
-    /// Two-sided p-value of a mean of `null`, by the method of [`interval`](Self::interval): below 0.05
-    /// exactly where that interval leaves `null` out.
+    /// Two-sided p-value of `null`: below 0.05 exactly where [`interval`](Self::interval) leaves `null` out.
     pub fn p_value(&self, null: f64) -> Result<f64, StatsError> {
         const WHAT: &str = "p-value of a mean score";
         let mean = self.checked_mean(WHAT)?;
@@ -294,12 +288,11 @@ impl Moments {
 
     /// Bounds that allow for families of the other kind that were not drawn.
     ///
-    /// Near an end of the scale a mean of families often hides a rare kind: one paradigm in twenty all
-    /// right, the others nearly all wrong. A draw of 41 families holds none of that kind in one case of
-    /// eight, the families it holds hardly differ, and a standard error made from their differences is far
-    /// too small. So where at most [`FEW_FAMILIES`] families lie beyond the middle, the bound towards the
-    /// middle is at least what the others' mean and Wilson's bound for the share of such families allow,
-    /// each of them counted as an item at the far end: the rule of three, over families.
+    /// Near an end of the scale a mean often hides a rare kind of family (one paradigm in twenty all right):
+    /// a draw of 41 holds none of it in one case of eight, and the standard error is then far too small. So
+    /// where at most [`FEW_FAMILIES`] lie beyond the middle, the bound towards the middle is at least what
+    /// the others' mean and Wilson's bound for the share of such families allow: the rule of three, over
+    /// families.
     fn with_unseen_families(&self, mean: f64, level: f64, (low, high): (f64, f64)) -> (f64, f64) {
         let Some((others, beyond, families)) = self.beyond_the_middle(mean) else {
             return (low, high);
@@ -335,8 +328,8 @@ impl Moments {
         }
     }
 
-    /// Where the mean of families lies near an end and hardly one lies beyond the middle: the mean of the
-    /// others counted from that end, how many lie beyond, and how many families there are.
+    /// Where the mean lies near an end and hardly a family beyond the middle: the mean of the others counted
+    /// from that end, how many lie beyond, and how many families there are.
     fn beyond_the_middle(&self, mean: f64) -> Option<(f64, f64, f64)> {
         let near_low = mean < NEAR_END;
         if self.clusters.len() < 2 || (!near_low && mean <= 1.0 - NEAR_END) {
@@ -374,9 +367,8 @@ impl Moments {
 
     /// How many tosses of a coin single scores are worth, and the distribution to use.
     ///
-    /// A coin's variance is known from its mean, so that Wilson's interval needs no t; the more the
-    /// scores vary less than a coin, the more their variance is an estimate and the more of
-    /// Student's quantile is taken. With scores of 0 and 1 only this is Wilson's interval exactly.
+    /// A coin's variance is known from its mean, so that Wilson's interval needs no t; the less the scores
+    /// vary, the more their variance is an estimate and the more of Student's quantile is taken.
     fn single_size(&self, mean: f64) -> (f64, Tail) {
         let n = self.n as f64;
         let coin = mean * (1.0 - mean);
@@ -395,8 +387,8 @@ impl Moments {
         (n / estimated, Tail::Between(share, n - 1.0))
     }
 
-    /// The same for clustered scores: never more than the scores themselves, and with no variation
-    /// between clusters as many tosses as there are clusters.
+    /// The same for clustered scores: at most the scores themselves, and without variation as many as
+    /// clusters.
     fn clustered_size(&self, mean: f64) -> (f64, Tail) {
         let groups = self.clusters.len() as f64;
         match self.small_sample_variance() {
@@ -409,10 +401,9 @@ impl Moments {
         }
     }
 
-    /// Squared standard error of a clustered mean with the small-sample correction of Bell and
-    /// McCaffrey (CR2), and the degrees of freedom that go with it (Satterthwaite, under equal and
-    /// independent errors). With clusters of equal size it is CR1 with `G - 1` degrees; with unequal
-    /// ones, large clusters weigh more in the mean and less is known than their number says.
+    /// Squared standard error of a clustered mean after Bell and McCaffrey (CR2), and its degrees of freedom
+    /// (Satterthwaite). With equal clusters it is CR1 with `G - 1`; with unequal ones less is known than
+    /// their number says.
     pub fn small_sample_variance(&self) -> Option<(f64, f64)> {
         if self.clusters.len() < 2 {
             return None;
@@ -458,8 +449,8 @@ impl Moments {
         ))
     }
 
-    /// Student's t with the cluster-robust standard error CR1 and `G - 1` degrees, as other packages
-    /// have it; what Mary shows takes [`small_sample_variance`](Self::small_sample_variance).
+    /// Student's t with CR1 and `G - 1` degrees, as other packages have it; Mary shows
+    /// [`small_sample_variance`](Self::small_sample_variance).
     pub fn clustered_t(&self, level: f64) -> Result<Interval, StatsError> {
         const WHAT: &str = "clustered mean";
         if self.clusters.len() < 2 {

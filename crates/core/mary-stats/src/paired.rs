@@ -1,7 +1,5 @@
-//! Comparing two conditions: on the same items (paired) or on different ones.
-//!
-//! Two models are always compared item by item where they share items: the difference is known
-//! far better than the two averages.
+//! Comparing two conditions on the same items (paired, far more precise where they share items) or on
+//! different ones.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -90,8 +88,8 @@ impl PairedCounts {
     }
 }
 
-/// Newcombe's interval (1998, method 10) for the difference, first minus second, of two
-/// proportions on the same items. Conservative for few items; see [`crate::likelihood`].
+/// Newcombe's interval (1998, method 10) for paired proportions, first minus second; conservative for few
+/// items.
 pub fn newcombe_paired(counts: &PairedCounts, level: f64) -> Result<Interval, StatsError> {
     const WHAT: &str = "Newcombe interval for paired proportions";
     let total = counts.n();
@@ -138,8 +136,8 @@ fn newcombe_phi(a: f64, b: f64, c: f64, d: f64) -> f64 {
     corrected / margins.sqrt()
 }
 
-/// Newcombe's interval for the difference, first minus second, of two proportions on different
-/// items. Conservative for few items near 0 and 1; see [`crate::likelihood`].
+/// Newcombe's interval for proportions on different items, first minus second; conservative for few near 0
+/// and 1.
 pub fn newcombe_unpaired(
     (k1, n1): (u64, u64),
     (k2, n2): (u64, u64),
@@ -203,11 +201,10 @@ pub struct Permutation {
     pub exact: bool,
 }
 
-/// Whether the mean of paired differences is zero: under that hypothesis the sign of every
-/// difference (of every cluster of differences) is a coin toss.
+/// Whether the mean of paired differences is zero: the sign of every unit is then a coin toss.
 ///
-/// Up to 16 differing units all patterns are tried; beyond, `draws` random ones, with the usual
-/// one added so that a p-value is never zero.
+/// Up to 16 differing units all patterns are tried; beyond, `draws` random ones and the observed one, so that
+/// p is never 0.
 pub fn permutation(
     differences: &[f64],
     clusters: Option<&[usize]>,

@@ -1,8 +1,6 @@
-//! What a statistic is worth when labels mean nothing: the same statistic with the labels dealt out
-//! anew, over all orders where there are few, over random ones else.
-//!
-//! Several statistics are computed on the same orders (an effect in every layer and its mean over
-//! layers), so that their p-values belong together. Checked against `scipy.stats.permutation_test`.
+//! What a statistic is worth when labels mean nothing: recomputed with the labels dealt out anew, over all
+//! orders where there are few, over random ones else. Several statistics share the orders, so that their
+//! p-values belong together.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -21,8 +19,8 @@ pub struct Null {
     pub observed: f64,
     /// Mean of the statistic over the shuffled orders.
     pub expected: f64,
-    /// Share of orders that reach the observed value (with random orders the observed one counts as
-    /// one of them, so that no p-value is 0).
+    /// Share of orders that reach the observed value; with random ones it counts itself, so that p is never
+    /// 0.
     pub p: f64,
     /// Shuffled orders that were tried.
     pub orders: usize,
@@ -30,9 +28,8 @@ pub struct Null {
     pub exact: bool,
 }
 
-/// Relabels `n` things: all orders where there are at most `most`, else `most` random ones. `statistics`
-/// gets for each label the place of the thing that carries it, and gives the same number of values each
-/// time.
+/// Relabels `n` things in all orders, if at most `most`, or in `most` random ones. `statistics` gets for each
+/// label the place of the thing that carries it.
 pub fn relabel(
     n: usize,
     most: usize,

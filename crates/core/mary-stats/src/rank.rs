@@ -58,8 +58,7 @@ fn normal_p(u: f64, n1: f64, n2: f64, ties: &[f64]) -> Result<f64, StatsError> {
     Ok((2.0 * normal_cdf(-distance / variance.sqrt())).min(1.0))
 }
 
-/// Counts the arrangements with each U by the recurrence over the largest value's owner, kept as a
-/// probability so that it cannot overflow.
+/// Counts the arrangements with each U by a recurrence, as a probability so that it cannot overflow.
 fn exact_p(u: f64, n1: usize, n2: usize) -> f64 {
     let cells = n1 * n2 + 1;
     // share[j][u]: distribution of U for (i of the first, j of the second).

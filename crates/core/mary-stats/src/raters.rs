@@ -1,5 +1,4 @@
-//! How far several people agree: the plain share of pairs, and beyond chance Fleiss' kappa and
-//! Krippendorff's alpha, which takes missing answers and ordered or numeric ones.
+//! How far several people agree: the share of pairs, Fleiss' kappa and Krippendorff's alpha.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +19,8 @@ pub enum Level {
     Interval,
 }
 
-/// Krippendorff's alpha of values by item: each inner list holds the values that the people who
-/// answered that item gave. Items with fewer than two values say nothing and are left out.
+/// Krippendorff's alpha; each inner list holds the values of one item. Those with fewer than two are left
+/// out.
 pub fn krippendorff_alpha(items: &[Vec<f64>], level: Level) -> Result<f64, StatsError> {
     const WHAT: &str = "Krippendorff's alpha";
     if let Some(value) = items.iter().flatten().find(|v| !v.is_finite()) {
@@ -57,14 +56,13 @@ pub fn krippendorff_interval(
 /// How far people agree, with and without what chance would give.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RaterAgreement {
-    /// Share of pairs of answers to the same item that are the same: the mean over items, with its
-    /// interval over them; nothing where a single item was answered twice.
+    /// Share of equal pairs of answers to an item, as a mean over items; nothing where one item was answered
+    /// twice.
     pub observed: Option<Interval>,
-    /// Krippendorff's alpha. Nothing where every answer is the same: agreement beyond chance is then
-    /// undefined, neither 0 nor 1.
+    /// Krippendorff's alpha; undefined, neither 0 nor 1, where every answer is the same.
     pub alpha: Option<f64>,
-    /// Its 95 % interval over items. Nothing where drawing items again cannot see the uncertainty:
-    /// everybody agrees on every item, or nearly so on few.
+    /// Its 95 % interval over items; nothing where drawing items again cannot see the uncertainty (all
+    /// agree).
     pub bounds: Option<(f64, f64)>,
     /// Items with two answers or more.
     pub items: usize,

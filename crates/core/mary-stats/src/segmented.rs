@@ -1,13 +1,10 @@
 //! Windows of growth: a flat start, a rise on the log axis, a flat end.
 //!
-//! The curve `y = before + slope * clamp(log10 x, onset, end)` is fitted by least squares. For a
-//! given onset and end it is a line fit on a ramp, which running sums give in constant time, so
-//! that all onsets and ends of a fine grid are tried: no starting value, no local optimum. A window
-//! is claimed only when the best ramp beats no growth in a permutation test.
-//!
-//! The interval of the onset (and of the end) holds every onset that the data do not reject: its
-//! best ramp fits nearly as well as the best of all, "nearly" being calibrated by a bootstrap of
-//! the residuals (Hansen 2017). Plain bootstrap percentiles of a kink are too short.
+//! `y = before + slope * clamp(log10 x, onset, end)` by least squares: for a given onset and end it is a line
+//! fit, so that all of a fine grid are tried, with no starting value. A window is claimed only when the best
+//! ramp beats no growth in a permutation test. The interval of the onset holds every onset whose best ramp
+//! fits nearly as well, "nearly" being calibrated by a bootstrap of the residuals (Hansen 2017); plain
+//! percentiles of a kink are too short.
 
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -145,8 +142,7 @@ pub fn growth(x: &[f64], y: &[f64], search: &Search) -> Result<Growth, StatsErro
     })
 }
 
-/// Share of paired resamples in which the first window begins before the second, ties one half:
-/// a one-sided bootstrap probability of the order of two onsets.
+/// Share of paired resamples in which the first window begins before the second, ties one half.
 pub fn order(first: &Window, second: &Window) -> Result<f64, StatsError> {
     let n = first.onset_draws.len().min(second.onset_draws.len());
     if n == 0 {
@@ -285,8 +281,8 @@ impl Axis {
         (t, self.t.partition_point(|v| *v <= t))
     }
 
-    /// Walks from the best pair of knots in ever smaller steps; onset and end pull on each other,
-    /// so that all directions are tried at each size.
+    /// Walks from the best knots in ever smaller steps, in all directions since onset and end pull on each
+    /// other.
     fn refine(&self, best: &mut Option<Fit>, sums: &Sums, hold: Hold) {
         let (Some(&low), Some(&high)) = (self.t.first(), self.t.last()) else {
             return;

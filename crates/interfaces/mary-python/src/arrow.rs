@@ -1,4 +1,4 @@
-//! Arrow's C interfaces by hand: three small structs that pandas, polars and pyarrow read without a copy.
+//! Arrow's C interfaces by hand, read by pandas, polars and pyarrow without a copy.
 //! <https://arrow.apache.org/docs/format/CDataInterface.html> says what every field means.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -55,7 +55,6 @@ unsafe impl Send for ArrowArrayStream {}
 /// A null may stand in the column.
 const NULLABLE: i64 = 2;
 
-/// What a schema owns.
 struct SchemaParts {
     _format: CString,
     _name: CString,
@@ -259,7 +258,6 @@ pub(crate) fn stream(args: Args<'_, '_>) -> Given {
     Ok(capsule.into_any().unbind())
 }
 
-/// The table's schema, as a capsule.
 pub(crate) fn schema(args: Args<'_, '_>) -> Given {
     let first = args.get_item(0)?;
     let schema = schema_of(table(&first)?);

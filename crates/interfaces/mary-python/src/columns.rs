@@ -10,19 +10,19 @@ use pyo3::types::PyList;
 
 use crate::{Args, Given, Handle, give};
 
-/// What the capsule of a table is called.
 pub(crate) const NAME: &CStr = c"mary.table";
 
-/// Values of one kind.
 #[derive(Debug)]
 pub(crate) enum Values {
     /// UTF-8 with 64-bit offsets.
-    Text { offsets: Vec<i64>, bytes: Vec<u8> },
+    Text {
+        offsets: Vec<i64>,
+        bytes: Vec<u8>,
+    },
     /// 64-bit floating point; NaN where there is none.
     Number(Vec<f64>),
     /// 64-bit integers; 0 where there is none.
     Count(Vec<i64>),
-    /// Bits.
     Flag(Vec<u8>),
 }
 
@@ -135,7 +135,6 @@ pub(crate) enum Cells<R> {
     Flag(fn(&R) -> Option<bool>),
 }
 
-/// Names and cells of a table's columns.
 pub(crate) type Columns<R> = [(&'static str, Cells<R>)];
 
 /// A table while it grows, row by row.
@@ -176,14 +175,12 @@ impl<'c, R> Rows<'c, R> {
     }
 }
 
-/// A table.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) columns: Vec<Column>,
 }
 
 impl Table {
-    /// A table of these rows.
     pub(crate) fn of<R>(rows: impl IntoIterator<Item = R>, cells: &Columns<R>) -> Self {
         let mut table = Rows::new(cells);
         for row in rows {
@@ -192,23 +189,19 @@ impl Table {
         table.finish()
     }
 
-    /// For Python.
     pub(crate) fn given(self, py: Python<'_>) -> Given {
         Handle::put(py, Arc::new(self), NAME)
     }
 
-    /// How many rows.
     pub(crate) fn rows(&self) -> usize {
         self.columns.first().map_or(0, |c| c.rows)
     }
 }
 
-/// The table behind an argument.
 pub(crate) fn table<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<&'a Arc<Table>> {
     Handle::get(object, NAME)
 }
 
-/// Names of the columns.
 pub(crate) fn names(args: Args<'_, '_>) -> Given {
     let first = args.get_item(0)?;
     let names: Vec<&str> = table(&first)?
@@ -219,7 +212,6 @@ pub(crate) fn names(args: Args<'_, '_>) -> Given {
     give(args.py(), names)
 }
 
-/// Number of rows.
 pub(crate) fn rows(args: Args<'_, '_>) -> Given {
     let first = args.get_item(0)?;
     give(args.py(), table(&first)?.rows())
@@ -242,8 +234,8 @@ pub(crate) fn values(args: Args<'_, '_>) -> Given {
     Ok(list.into_any().unbind())
 }
 
-/// Where the numbers of a column lie: type, address, length, and how many are missing. Nothing for words
-/// and bits, which numpy has no form for.
+/// Type, address, length and missing count of a numeric column; nothing for words and bits, which numpy
+/// lacks.
 pub(crate) fn memory(args: Args<'_, '_>) -> Given {
     let (handle, name): (Bound<'_, PyAny>, String) = args.extract()?;
     let column = column(table(&handle)?, &name)?;

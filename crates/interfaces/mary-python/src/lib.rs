@@ -1,10 +1,9 @@
 //! The extension module `mary._mary`: a few functions over plain values, from which the Python package makes
 //! its classes.
 //!
-//! There are no classes here and no procedural macros: handles are capsules, arguments are tuples. The macros
-//! of pyo3 would switch on features of `syn` for the whole workspace, and everybody's build would be done
-//! twice for the sake of a few attributes. What is computed is computed without the interpreter's lock, on a
-//! thread of its own, while the calling thread listens for Ctrl-C.
+//! Handles are capsules and arguments tuples: pyo3's macros would switch on features of `syn` for the whole
+//! workspace and build everything twice. Work is done without the interpreter's lock, on a thread of its own,
+//! while the calling thread listens for Ctrl-C.
 
 mod arrow;
 mod columns;
@@ -105,7 +104,6 @@ fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// A function of the module.
 type Function = fn(Args<'_, '_>) -> Given;
 
 fn add(module: &Bound<'_, PyModule>, name: &'static CStr, function: Function) -> PyResult<()> {
@@ -114,7 +112,6 @@ fn add(module: &Bound<'_, PyModule>, name: &'static CStr, function: Function) ->
     module.setattr(name.to_string_lossy().as_ref(), made)
 }
 
-/// A value for Python.
 fn give<'py, T>(py: Python<'py>, value: T) -> Given
 where
     T: IntoPyObject<'py>,
@@ -132,7 +129,6 @@ fn command(args: Args<'_, '_>) -> Given {
     give(py, code)
 }
 
-/// Something of ours behind a capsule.
 struct Handle;
 
 impl Handle {

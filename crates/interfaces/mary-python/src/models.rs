@@ -15,19 +15,15 @@ use crate::queue::ListQueue;
 use crate::watch::watched;
 use crate::{Args, Given, Handle, came, give, told};
 
-/// What the capsule of a model is called.
 const NAME: &CStr = c"mary.model";
-/// What the capsule of an array of vectors is called.
 const VECTORS: &CStr = c"mary.vectors";
 
-/// An open model and how it was opened.
 #[derive(Clone)]
 pub(crate) struct Opened {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) settings: ModelSettings,
 }
 
-/// The model behind an argument.
 pub(crate) fn opened<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<&'a Opened> {
     Handle::get(object, NAME)
 }
@@ -49,7 +45,6 @@ pub(crate) fn open(args: Args<'_, '_>) -> Given {
     Handle::put(py, opened, NAME)
 }
 
-/// The card of a model, as JSON.
 pub(crate) fn card(args: Args<'_, '_>) -> Given {
     let first = args.get_item(0)?;
     let card = serde_json::to_string(opened(&first)?.model.card());

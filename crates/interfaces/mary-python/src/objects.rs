@@ -1,5 +1,4 @@
-//! Python objects of this process as models, and models that are open already: providers that stand before
-//! the usual ones.
+//! Python objects of this process as models, and models that are open already.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +16,6 @@ use pyo3::prelude::*;
 
 use crate::models::Opened;
 
-/// The provider's name.
 const PYTHON: &str = "python";
 
 /// A Python object under a name of its own.

@@ -13,7 +13,6 @@ use crate::columns::Cells::{Count, Number, Text};
 use crate::columns::{Column, Columns, Rows, Table, Values};
 use crate::{Args, Given, came, give, told};
 
-/// The tasks there are, a row for each.
 pub(crate) fn tasks(args: Args<'_, '_>) -> Given {
     let (places,): (String,) = args.extract()?;
     let py = args.py();
@@ -45,7 +44,6 @@ pub(crate) fn tasks(args: Args<'_, '_>) -> Given {
     table.given(py)
 }
 
-/// The manifest of a run, as JSON.
 pub(crate) fn manifest(args: Args<'_, '_>) -> Given {
     let (folder,): (PathBuf,) = args.extract()?;
     let read = || Ok(serde_json::to_string(RunFolder::open(&folder)?.manifest())?);
@@ -219,7 +217,6 @@ pub(crate) fn compare(args: Args<'_, '_>) -> Given {
     give(py, (table.given(py)?, compared.warnings))
 }
 
-/// Writes the report of some runs.
 pub(crate) fn report(args: Args<'_, '_>) -> Given {
     let (places, folders, out): (String, Vec<PathBuf>, PathBuf) = args.extract()?;
     let py = args.py();
@@ -231,7 +228,6 @@ pub(crate) fn report(args: Args<'_, '_>) -> Given {
     Ok(py.None())
 }
 
-/// Tables and figures of some runs, as JSON.
 pub(crate) fn exhibits(args: Args<'_, '_>) -> Given {
     let (places, folders, development): (String, Vec<PathBuf>, bool) = args.extract()?;
     let py = args.py();

@@ -21,8 +21,8 @@ use crate::{Args, Given, came, give, told};
 /// How often Python is told how far a run is.
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
-/// What Python hands over: places, options and the command that says the same; objects; open models; tasks;
-/// who shows progress.
+/// What Python hands over: places, options, the command that says the same, objects, open models, tasks,
+/// progress.
 type Handed<'py> = (
     (String, String, Vec<String>),
     Vec<(String, Py<PyAny>, String)>,
@@ -69,7 +69,6 @@ fn made<O: DeserializeOwned>(args: Args<'_, '_>) -> PyResult<Made<O>> {
     })
 }
 
-/// Runs, and returns the folder.
 pub(crate) fn run(args: Args<'_, '_>) -> Given {
     let mut made = made::<RunOptions>(args)?;
     library::listen();

@@ -1,5 +1,4 @@
-//! How probable texts are, as a table: the requests and the words of `mary score`, so that both give the same
-//! numbers to the last bit.
+//! How probable texts are, as a table, by the requests of `mary score`, so that both give the same numbers.
 
 use std::sync::Arc;
 

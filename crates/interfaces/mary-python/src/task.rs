@@ -26,7 +26,6 @@ struct Said {
     items: Vec<Item>,
 }
 
-/// A task of the caller's.
 pub(crate) struct PythonTask {
     card: TaskCard,
     needs: Needs,

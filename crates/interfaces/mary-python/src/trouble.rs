@@ -5,7 +5,6 @@ use mary_contract::ModelError;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-/// The exception for an error.
 pub(crate) fn raised(py: Python<'_>, error: &anyhow::Error) -> PyErr {
     let said = error_report(error);
     let model = error.chain().find_map(|c| c.downcast_ref::<ModelError>());

@@ -12,8 +12,8 @@ use crate::trouble::{exception, interrupted};
 /// How often signals are looked for.
 const LOOK_UP: Duration = Duration::from_millis(50);
 
-/// Does the work without the interpreter's lock. The first Ctrl-C sets the flag, and what is under way is
-/// waited for; the second also interrupts Python code that answers for a model (`mary._serve`).
+/// Does the work without the interpreter's lock. The first Ctrl-C sets the flag and waits; the second also
+/// interrupts Python code that answers for a model (`mary._serve`).
 pub(crate) fn watched<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&AtomicBool) -> anyhow::Result<T> + Send + 'static,

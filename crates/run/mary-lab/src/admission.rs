@@ -1,5 +1,4 @@
-//! From a specification to an admitted run: cards, fingerprints, items. Nothing is loaded, asked or
-//! written.
+//! From a specification to an admitted run; nothing is loaded, asked or written.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -37,7 +36,6 @@ pub struct PreparedRun<'lab> {
     pub(crate) lab: &'lab Laboratory,
     pub(crate) spec: RunSpec,
     pub(crate) assignments: Vec<Assignment<'lab>>,
-    /// Cards of the subjects, fingerprints included.
     pub(crate) cards: Vec<ModelCard>,
     /// The judge's card, where another model judges.
     pub(crate) judge: Option<ModelCard>,
@@ -51,8 +49,8 @@ impl Laboratory {
         self.prepare_as_stored(&self.started(spec))
     }
 
-    /// The specification with what stands before scored texts, where nobody said it: a run that says nothing
-    /// of it is one of an earlier program, and goes on as it was begun.
+    /// The specification with its start token. A run that names none is of an earlier program and goes on as
+    /// begun.
     fn started(&self, spec: &RunSpec) -> RunSpec {
         let mut spec = spec.clone();
         for choice in &mut spec.tasks {
@@ -74,8 +72,8 @@ impl Laboratory {
         Ok(prepared)
     }
 
-    /// As [`Laboratory::prepare`], for an estimate alone: no fingerprint is computed, so that neither a
-    /// key nor a server is needed.
+    /// As [`Laboratory::prepare`], without fingerprints, so that an estimate needs neither a key nor a
+    /// server.
     pub fn prepare_estimate(&self, spec: &RunSpec) -> Result<PreparedRun<'_>, RunError> {
         self.described(&self.started(spec))
     }
@@ -207,8 +205,7 @@ impl<'lab> PreparedRun<'lab> {
         Ok(())
     }
 
-    /// The same questions to another model, whose card is known: items are not read again. A sweep is
-    /// many of these.
+    /// The same questions to another model whose card is known, without reading the items again (for sweeps).
     pub fn of_subject(&self, card: ModelCard) -> Result<Self, RunError> {
         let tasks: Vec<(&dyn Task, TaskSettings)> = self
             .assignments
@@ -282,10 +279,8 @@ impl<'lab> PreparedRun<'lab> {
 }
 
 impl Laboratory {
-    /// Goes on with the run in this folder as it was begun; a budget, where one is given, replaces
-    /// that of the manifest.
-    /// `word` is where the user says that questions go, and with which key; a folder alone cannot send
-    /// a key anywhere.
+    /// Continues the run in this folder. A budget replaces that of the manifest; `word` is where the user
+    /// allows questions and keys to go, since a folder alone must not send a key anywhere.
     pub fn continue_run(
         &self,
         folder: &Path,
@@ -324,7 +319,6 @@ impl Laboratory {
     }
 }
 
-/// Opens a model.
 pub(crate) fn open_model(
     lab: &Laboratory,
     model: &ModelRef,

@@ -1,5 +1,5 @@
-//! What a run need not ask: answers of the cache, and those that this run was given before it was
-//! interrupted. An answer that comes is kept in the run folder first, in one step with its price.
+//! What a run need not ask: cached answers, and its own from before an interruption. A new answer is kept in
+//! one step with its price.
 
 use std::path::Path;
 
@@ -39,7 +39,6 @@ impl Answers {
         self.cache.as_ref().map(ResponseCache::label)
     }
 
-    /// Everything is in the log.
     pub(crate) fn forget_paid(&mut self) -> Result<(), StoreError> {
         self.paid.forget()
     }

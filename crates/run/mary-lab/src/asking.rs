@@ -18,7 +18,6 @@ use crate::error::make_folder;
 use crate::spending::Spending;
 use crate::{Both, LoadAhead, PreparedRun, RunError, batch};
 
-/// Samples by model and task.
 type Parts = HashMap<(String, String), usize>;
 
 /// A run while it is asked: what was decided before, and what log, cache and spending hold.
@@ -41,7 +40,6 @@ pub(crate) struct Asking<'a> {
 }
 
 impl<'a> Asking<'a> {
-    /// Opens what a run needs besides its models.
     pub(crate) fn begin(
         prepared: &'a PreparedRun<'a>,
         folder: &'a mut RunFolder,
@@ -84,8 +82,8 @@ impl<'a> Asking<'a> {
         })
     }
 
-    /// Asks every model everything that is left; the next one is opened meanwhile, where both have
-    /// room. The first may be `opened` already.
+    /// Asks every model everything that is left, opening the next meanwhile. The first may be `opened`
+    /// already.
     pub(crate) fn everything(mut self, opened: Option<Box<dyn Model>>) -> Result<(), RunError> {
         let (lab, spec) = (self.prepared.lab, &self.prepared.spec);
         let mut work = Vec::new();
@@ -188,7 +186,6 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// Asks the model at one place of the specification the task at another.
     fn task(
         &mut self,
         (place, model): (usize, &str),
@@ -253,8 +250,7 @@ impl<'a> Asking<'a> {
     }
 }
 
-/// A model that was opened ahead. One that had no room after all is opened again when the other is
-/// gone.
+/// A model that was opened ahead; one that had no room is opened again when the other is gone.
 fn arrived_model(
     wanted: &ModelRef,
     arrived: Result<Result<Box<dyn Model>, mary_contract::ModelError>, crate::BrokenDown>,

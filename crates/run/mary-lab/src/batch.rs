@@ -1,8 +1,7 @@
 //! Batches of a run: which models use one, and where their state lies.
 //!
-//! A run that was begun with `--batch` has a folder `batch` with one state file for each model. As
-//! long as it is there the run goes on as a batch, whatever the next command says: what was submitted
-//! is paid for and must not be sent again one by one.
+//! As long as the folder `batch` is there the run goes on as a batch, whatever the next command says: what
+//! was submitted is paid for and must not be sent again one by one.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +9,6 @@ use mary_contract::{ModelRef, ModelSettings, Service, Task, TaskSettings};
 
 use crate::{Laboratory, RunError, RunSpec};
 
-/// The folder below a run folder.
 const FOLDER: &str = "batch";
 
 /// Where the state of a run's batches lies, if it uses them.
@@ -19,8 +17,7 @@ pub fn folder(run: &Path, wanted: bool) -> Option<PathBuf> {
     (wanted || folder.is_dir()).then_some(folder)
 }
 
-/// A model's settings with the place of its batch state; unchanged where its provider has no batches
-/// (a local judge, say).
+/// A model's settings with the place of its batch state; unchanged where its provider has no batches.
 pub fn settings(
     lab: &Laboratory,
     model: &ModelRef,

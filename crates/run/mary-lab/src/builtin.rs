@@ -1,9 +1,7 @@
-//! The built-in model, so that a first run needs neither network nor keys, and a program that uses the
-//! laboratory as a library needs no files.
+//! The built-in model, so that a first run needs neither network nor keys nor files.
 //!
-//! `builtin/nano` was grown by `mary grow --size nano --seed 1 --steps 10000` on our own generated
-//! corpus; recipe and training history stand beside the weights in `assets/nano`. Its checkpoints are
-//! revisions: `builtin/nano@step512`.
+//! `builtin/nano` was grown by `mary grow --size nano --seed 1 --steps 10000`; recipe and history stand
+//! beside the weights in `assets/nano`. Its checkpoints are revisions: `builtin/nano@step512`.
 
 use std::path::{Path, PathBuf};
 
@@ -24,8 +22,7 @@ macro_rules! checkpoints {
     };
 }
 
-/// Training step and weights, earliest first. A `static`, since a constant would be embedded wherever
-/// it is used.
+/// Training step and weights, earliest first. A `static`: a constant would be embedded wherever it is used.
 static NANO: &[(&str, &[u8])] = checkpoints!(
     "0", "16", "64", "128", "256", "512", "1000", "2000", "3000", "5000", "7000", "10000"
 );
@@ -42,8 +39,7 @@ pub fn revisions() -> impl Iterator<Item = String> {
     NANO.iter().map(|(step, _)| format!("step{step}"))
 }
 
-/// Writes a built-in checkpoint as a folder in Hugging Face layout, so that it can be tuned, and
-/// returns the folder.
+/// Writes a built-in checkpoint as a folder in Hugging Face layout, for tuning, and returns the folder.
 pub fn write_folder(model: &ModelRef, under: &Path) -> Result<PathBuf, ModelError> {
     let safetensors = weights(model)?;
     let step = model.revision.as_deref().unwrap_or("final");
@@ -77,8 +73,7 @@ pub fn checkpoint(model: &ModelRef) -> Result<Checkpoint, ModelError> {
 }
 
 fn weights(model: &ModelRef) -> Result<&'static [u8], ModelError> {
-    // Everything there is lies in the binary: another name is a mistake of whoever typed it, not something
-    // that could be fetched.
+    // Everything there is lies in the binary, so another name is a typing mistake.
     if model.name != "nano" {
         let message = format!("no built-in model is called `{}`", model.name);
         return Err(ModelError::new(ErrorKind::BadRequest, message).hint("there is builtin/nano"));

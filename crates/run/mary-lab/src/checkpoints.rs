@@ -1,10 +1,8 @@
-//! The checkpoints of a model: which there are ([`members`]), what their weights are without loading
-//! them ([`inspect`]), which are not what their name says ([`faults`]), and all of them run one after
-//! the other ([`Sweep`]), with what was fetched from the hub evicted again when room is short.
+//! The checkpoints of a model: which there are ([`members`]), what their weights are ([`inspect`]), which are
+//! not what their name says ([`faults`]), and all of them run one after the other ([`Sweep`]).
 //!
-//! Each checkpoint is an ordinary run in its own folder below the sweep's `runs/`, so that cache,
-//! report and viewer work on it as on any other. What is done stands in the sweep's [`State`], and the
-//! same sweep goes on from there.
+//! Each checkpoint is an ordinary run in its own folder below the sweep's `runs/`, so that cache, report and
+//! viewer work on it as on any other.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 

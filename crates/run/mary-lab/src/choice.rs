@@ -1,5 +1,4 @@
-//! Tasks as people name them: by id, family or wildcard, with `name=value` settings that go to the tasks
-//! that know them.
+//! Tasks as people name them: by id, family or wildcard, with settings for the tasks that know them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -120,8 +119,8 @@ impl TaskOptions {
         given.iter().map(split).collect()
     }
 
-    /// Settings for each task, in their order: a pair goes to the tasks that know it, and at least one
-    /// must. Hyphens and underscores are the same; the card's own spelling counts.
+    /// Settings for each task, in their order: a pair goes to the tasks that know it, and at least one must.
+    /// Hyphens and underscores are the same.
     pub fn settings(&self, tasks: &[Arc<dyn Task>]) -> Result<Vec<WithSettings>, RunError> {
         let same = |a: &str, b: &str| a.replace('_', "-") == b.replace('_', "-");
         let known = |task: &Arc<dyn Task>, name: &str| -> Option<String> {

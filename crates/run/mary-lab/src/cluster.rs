@@ -1,12 +1,8 @@
 //! Shards on engines that others wrote: Slurm, HyperQueue, Kubernetes, or this machine alone.
 //!
-//! A [`Job`] says what the shards of a run are and what they need. From it come scripts and manifests
-//! that a person can read ([`slurm`], [`hyperqueue`], [`kubernetes`]); they are kept in the run folder
-//! with a list of what was submitted ([`Submissions`]), so that a second call submits only what is
-//! missing. [`progress`] tells from the folder alone how far every shard is, and [`simulate`] plays
-//! through what no machine here could run.
-//!
-//! Nothing here runs a model, knows a task or speaks to a network; the engines' own commands do.
+//! From a [`Job`] come scripts that a person can read; they are kept in the run folder with a list of what
+//! was submitted ([`Submissions`]), so that a second call submits only what is missing. [`progress`] tells
+//! from the folder alone how far every shard is; [`simulate`] plays through what no machine here could run.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 

@@ -1,5 +1,4 @@
-//! A dry run as people read it: one line for each model and task, with dollars for what is asked over a
-//! network and time for what runs on this machine.
+//! A dry run as people read it: dollars for what is asked over a network, time for what runs here.
 
 use std::fmt;
 

@@ -74,8 +74,7 @@ impl fmt::Display for Speed {
 }
 
 impl PreparedRun<'_> {
-    /// Requests, tokens and dollars for each model and task. What a judge is asked depends on answers
-    /// and is not in it.
+    /// Requests, tokens and dollars for each model and task, without a judge's, which depend on the answers.
     pub fn estimate(&self) -> Result<DryRun, RunError> {
         let mut dry = DryRun::default();
         let speed = Speed::from_execution(&self.spec.execution);

@@ -1,8 +1,5 @@
-//! The families of tasks that come with the laboratory, in one list. Each family is one crate and one
-//! paper; each task is one file with its prompt, its generator or loader, and its judge.
-//!
-//! Nothing here sees a model or a backend: a task makes items and judges answers, both pure. There is
-//! no registration by side effect: [`registry`] is a value, and whoever builds a laboratory adds to it.
+//! The families of tasks that come with the laboratory. There is no registration by side effect: [`registry`]
+//! is a value, and whoever builds a laboratory adds to it.
 
 mod recipes;
 

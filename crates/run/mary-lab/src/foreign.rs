@@ -1,9 +1,8 @@
 //! A run folder may come from elsewhere: it is data, not orders.
 //!
-//! What it says about tasks, seeds and settings is repeated; what it says about hosts, keys and paths
-//! is not believed. A key goes to a host that only the folder names when the user names it too, a
-//! secret that is not the service's own is sent when the user names it, and nothing is written where
-//! the folder points.
+//! Its tasks, seeds and settings are repeated; its hosts, keys and paths are not believed: a key goes to a
+//! host, and a secret to a service, only when the user names it too, and nothing is written where the folder
+//! points.
 
 use mary_contract::{RunManifest, SentKey, StoreError};
 use mary_store::RunFolder;

@@ -1,5 +1,4 @@
-//! Lists that grow by a line at a time: one JSON record a line, whole lines only. A kill leaves at most a torn
-//! last line, which is not read.
+//! Lists of one JSON record a line. A kill leaves at most a torn last line, which is not read.
 
 use std::fs;
 use std::io::{self, Write as _};

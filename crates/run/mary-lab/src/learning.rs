@@ -14,11 +14,9 @@ const DECLARED: &str = include_str!("learning.json");
 /// Points of a drawn curve, at most: every loss is the mean over a stretch of steps.
 const DRAWN: usize = 100;
 
-/// A model with how it was tuned.
 struct Tuned {
     model: String,
     steps: Vec<LearningStep>,
-    /// How the tuning ended, in words.
     end: String,
 }
 
@@ -141,7 +139,6 @@ fn spread(figure: &mut Figure) {
     }
 }
 
-/// Steps behind one drawn point.
 fn stretch(steps: usize) -> usize {
     steps.div_ceil(DRAWN).max(1)
 }
@@ -170,7 +167,6 @@ fn means(steps: &[LearningStep]) -> Vec<Point> {
     parts.filter_map(mean).collect()
 }
 
-/// The share of answers given exactly, with its interval.
 fn exact(step: &LearningStep) -> Option<Estimate> {
     let (share, n) = (step.held_out_exact?, step.held_out?);
     let hits = (share * n as f64).round() as u64;

@@ -1,5 +1,4 @@
-//! From what a person says (names, labels, `name=value` pairs) to the specification of a run. The command
-//! line and the Python package both fill in [`RunOptions`], so that the same words mean the same run.
+//! From what a person says to the specification of a run, for the command line and the Python package alike.
 
 use std::path::PathBuf;
 
@@ -45,8 +44,7 @@ fn unclear<T>(message: impl Into<String>) -> Result<T, RunError> {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunOptions {
-    /// Models as `provider/name[@revision]`, with a label before them where one is wanted
-    /// (`small=gguf/./x.gguf`); the built-in one where none is named.
+    /// Models as `[label=]provider/name[@revision]`; the built-in one where none is named.
     pub models: Vec<String>,
     /// Tasks by id, family or wildcard; the starter selection of every family where none is named.
     pub tasks: Vec<String>,
@@ -88,8 +86,8 @@ pub struct RunOptions {
     pub model_arg: Vec<(String, String)>,
     /// LoRA adapter that the caller merges into the model ([`RunOptions::merged`]).
     pub adapter: Option<PathBuf>,
-    /// The one model named, with its adapter folded in. Not read from its words: an `@` in the name of a
-    /// folder is no revision.
+    /// The one model named, with its adapter folded in; kept apart since `@` in a folder's name is no
+    /// revision.
     #[serde(skip)]
     pub merged: Option<ModelRef>,
     /// Dollars after which nothing more is sent.
@@ -171,8 +169,7 @@ impl std::fmt::Display for LeftOut {
 }
 
 impl RunOptions {
-    /// The specification of the run that is meant, and the tasks of groups that cannot run here and are
-    /// therefore not in it. Nothing is loaded, asked or written.
+    /// The specification of the run, and the tasks of groups that cannot run here and are not in it.
     pub fn specify(&self, lab: &Laboratory) -> Result<(RunSpec, Vec<LeftOut>), RunError> {
         let task_options = TaskOptions {
             seed: self.seed,
@@ -260,8 +257,8 @@ impl RunOptions {
         Ok(named.into_iter().map(|(model, _)| model).collect())
     }
 
-    /// The models with their labels. `--model hf --model_args pretrained=NAME`, as lm-evaluation-harness has
-    /// it, works too: the name is then taken out of the settings.
+    /// The models with their labels. As in lm-evaluation-harness, `--model hf --model_args pretrained=NAME`
+    /// works too.
     fn read_models(
         &self,
         args: &mut Vec<(String, String)>,
@@ -387,8 +384,7 @@ fn judge(text: &str) -> Result<JudgeChoice, RunError> {
         })
 }
 
-/// Takes out of `spec` the tasks that came in through a group and cannot run, so that naming a family runs
-/// what it can. A task named by its own id (`named`) is never left out.
+/// Takes tasks that a group named and that cannot run out of `spec`; those `named` by their own id stay.
 fn leave_out(
     lab: &Laboratory,
     spec: &mut RunSpec,

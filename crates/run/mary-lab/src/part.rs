@@ -1,9 +1,7 @@
 //! A shard of a prepared run: which items it asks of which model, and what that costs by estimate.
 //!
-//! Everything follows from the specification: items are read in the task's order, weighed by what
-//! they ask, put beside those they share a beginning with, and the whole line is cut
-//! ([`crate::shard::cut`]). Nothing of the machine, the number of processes that run or what was
-//! answered before takes part, so that any process can find out its share alone.
+//! Everything follows from the specification, nothing from the machine, the number of processes or earlier
+//! answers, so that any process can find out its share alone.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -48,7 +46,6 @@ pub struct Part {
 }
 
 impl Part {
-    /// Items asked of a model in a task.
     pub(crate) fn survey(&self, model: usize, task: usize) -> &Arc<Survey> {
         self.surveys.get(&(model, task)).unwrap_or(&self.nothing)
     }
@@ -84,7 +81,6 @@ struct Laid {
 /// Items of one model and task: their places in the specification, the items, how many there are in all.
 type Block<'a> = ((usize, usize), &'a [(usize, String)], usize);
 
-/// An item on its way into the order.
 struct Weighed {
     index: usize,
     id: String,
@@ -93,8 +89,8 @@ struct Weighed {
     cost: u64,
 }
 
-/// Lengths at which beginnings are compared: half as much again each time, so that a handful of hashes
-/// stands for a text of any length.
+/// Lengths at which beginnings are compared: growing by half, so that a handful of hashes stands for any
+/// text.
 fn lengths() -> impl Iterator<Item = usize> {
     std::iter::successors(Some(16_usize), |&length| {
         (length < 1 << 20).then_some(length + length / 2)
@@ -162,8 +158,8 @@ pub struct Layout {
 }
 
 impl PreparedRun<'_> {
-    /// The estimated cost of every item of every model, in an order that keeps shared beginnings
-    /// together, and how strongly each is bound to the one before.
+    /// The estimated cost of every item of every model, shared beginnings together, and each item's bond to
+    /// the last.
     pub fn layout(&self) -> Result<Layout, RunError> {
         let tasks = self
             .assignments
@@ -263,8 +259,7 @@ impl Layout {
             .collect()
     }
 
-    /// The estimated cost of everything: tokens read, times a million weights of the model that reads
-    /// them.
+    /// The estimated cost of everything: tokens read, times a million weights of the model that reads them.
     pub fn cost(&self) -> f64 {
         self.total as f64
     }

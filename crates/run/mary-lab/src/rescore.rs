@@ -144,8 +144,7 @@ const MEASURED_OF_PEOPLE: [&str; 3] = [NONE_FITS, "seconds", "judged_by_people"]
 /// Whether a person said that none of the options fits.
 const NONE_FITS: &str = "none_fits";
 
-/// The sample with a new verdict; what was never answered cannot be judged, now as then. A person's "none
-/// fits" is no answer that a judge could read: its verdict stays.
+/// The sample with a new verdict. What was never answered and a person's "none fits" keep theirs.
 fn judged_again(task: &dyn Task, settings: &TaskSettings, mut sample: Sample) -> Sample {
     if sample.judgement.measures.get(NONE_FITS) == Some(&1.0) {
         return sample;

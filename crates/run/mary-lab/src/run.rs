@@ -77,8 +77,7 @@ impl<'lab> Run<'lab> {
         &self.prepared.spec
     }
 
-    /// The parts of the run in the order in which they are asked: every task of the first model, then of
-    /// the next.
+    /// The parts of the run as they are asked: every task of the first model, then of the next.
     pub fn parts(&self) -> Vec<RunPart> {
         let spec = &self.prepared.spec;
         let mut parts = Vec::new();
@@ -107,8 +106,7 @@ impl<'lab> Run<'lab> {
 
     /// Asks everything that is not answered yet, tells of it in `events`, and adds up the whole log.
     ///
-    /// When `stop` is set, or something stops the run, what was answered is kept and added up too
-    /// before [`RunError::Stopped`] says why; the same run can be continued.
+    /// What was answered before a stop is added up too, before [`RunError::Stopped`] says why.
     pub fn go(
         &mut self,
         events: &mut dyn EventObserver,

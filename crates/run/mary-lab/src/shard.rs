@@ -1,10 +1,9 @@
-//! Which part of the work one of several processes does: pure functions of what there is to do.
+//! Which part of the work one of several processes does.
 //!
-//! A run is laid out on a line, model by model, task by task, items with shared beginnings side by
-//! side, and the line is cut into `n` pieces of equal estimated cost; a cut moves a little to where the
-//! neighbours share least. So a shard loads as few models as possible and its backend finds the shared
-//! prefixes that the whole run would have found. Checkpoints of a sweep share nothing and differ a
-//! hundredfold in size: they are dealt out, the largest first, to whoever has least.
+//! A run is laid out on a line, items with shared beginnings side by side, and cut into `n` pieces of equal
+//! estimated cost where neighbours share least: a shard loads few models and keeps the shared prefixes.
+//! Checkpoints of a sweep share nothing and differ a hundredfold in size: they are dealt out, the largest
+//! first.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,8 +11,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How far a cut may move from the place where the costs are equal, in shares of a shard. Two cuts of a
-/// shard may move, so that it stays within a tenth of its estimate.
+/// How far a cut may move, in shares of a shard; two may, so that a shard stays within a tenth of its
+/// estimate.
 const SLACK: f64 = 0.04;
 
 /// One of several parts of a piece of work, counted from 0.
@@ -130,8 +129,8 @@ impl ShardChoice {
     }
 }
 
-/// Cuts a line of pieces into `n` ranges of about equal cost. `bonds[k]` says how much piece `k` shares
-/// with the one before it: of the places where a cut may fall, the one with the weakest bond is taken.
+/// Cuts a line of pieces into `n` ranges of about equal cost, at the weakest bonds: `bonds[k]` says how much
+/// piece `k` shares with the one before it.
 pub fn cut(costs: &[u64], bonds: &[u32], n: usize) -> Vec<Range<usize>> {
     let n = n.max(1);
     // before[k]: cost of everything before piece k.

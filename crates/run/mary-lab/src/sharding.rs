@@ -10,9 +10,8 @@ use crate::cluster::progress::now;
 use crate::{PreparedRun, Run, RunError, Shard};
 
 impl<'lab> PreparedRun<'lab> {
-    /// Makes or finds the run's folder and in it that of one of its parts. What the run, or parts of
-    /// another number of processes, answered already is taken over. `job` is the name that an engine
-    /// has for this process.
+    /// Makes or finds the folders of the run and of one part, taking over what the run or other divisions
+    /// answered. `job` is the engine's name for this process.
     pub fn open_shard(mut self, shard: Shard, job: Option<String>) -> Result<Run<'lab>, RunError> {
         let manifest = self.manifest()?;
         let whole = RunFolder::found(self.lab.runs(), &manifest)?;
@@ -68,8 +67,7 @@ fn plan(folder: &RunFolder, ours: &HashMap<(usize, usize), HashSet<&str>>) -> Re
     Ok(ShardPlace::write_plan(folder, items)?)
 }
 
-/// Copies what belongs to this part from the log of the whole run and from parts of other numbers of
-/// processes, so that a run can be divided anew without asking anything twice.
+/// Copies what belongs to this part from the whole run and other divisions, so that nothing is asked twice.
 fn adopt(
     whole: &RunFolder,
     place: &ShardPlace,

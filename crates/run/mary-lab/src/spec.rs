@@ -93,8 +93,7 @@ pub struct Opening {
     pub args: BTreeMap<String, String>,
 }
 
-/// How a run is carried out: part of the manifest, so that it is continued as it was begun, and no
-/// part of the run's name.
+/// How a run is carried out: kept in the manifest to continue as begun, but no part of the run's name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Execution {

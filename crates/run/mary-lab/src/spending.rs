@@ -1,17 +1,10 @@
 //! What a run has spent, on disk while it goes on, so that a budget holds over interruptions.
 //!
-//! The log cannot tell: answers that came from the cache carry the price somebody paid for them
-//! once, and answers that were paid for and came broken are not in it. `spent.json` holds three numbers
-//! and is overwritten in place whenever one changes; it has the same length whatever they are, so
-//! that a kill leaves whole ones:
-//!
-//! - `dollars`: what answers cost that came and are kept. An answer is kept in one step with its price
-//!   ([`PaidAnswers`]); after a kill this number is made again from there.
-//! - `in_flight`: what is set aside for requests under way, and the price of answers that have arrived
-//!   and are not kept yet. It is written *before* a request leaves, so that after a kill it is known what
-//!   may have been paid for without an answer.
-//! - `unsure`: what was paid, or may have been, for answers that nobody has: those in flight at earlier
-//!   kills, those that came broken. It counts as spent.
+//! The log cannot tell: cached answers carry an old price, and broken answers that were paid for are not in
+//! it. `spent.json` has three numbers at a fixed length, overwritten in place, so that a kill leaves whole
+//! ones: `dollars` for answers that are kept (made again from [`PaidAnswers`] after a kill), `in_flight`,
+//! written *before* a request leaves, for what may have been paid without an answer, and `unsure` for what
+//! was in flight at earlier kills or came broken, which counts as spent.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
@@ -34,13 +27,11 @@ pub struct Spending<'a> {
     book: SharedBook,
 }
 
-/// The file while the run goes on.
 struct Book {
     path: PathBuf,
     file: Option<File>,
     /// What the account held for others before this run.
     others: Balance,
-    /// What it holds now.
     now: Balance,
     /// Spent on answers that are kept.
     kept: f64,
@@ -67,8 +58,7 @@ impl SharedBook {
 }
 
 impl<'a> Spending<'a> {
-    /// Takes what the run spent before into the account, and from now on notes every change. The answers
-    /// that were paid for and may not be in the log yet come with it.
+    /// Takes earlier spending into the account and notes every change from now on; returns the paid answers.
     pub fn open(
         run: &Path,
         account: Option<&'a dyn Account>,
@@ -212,7 +202,6 @@ struct Noted {
     unsure: f64,
 }
 
-/// What the file says.
 fn before(path: &Path) -> Result<Noted, StoreError> {
     let bytes = match read_plain(path, LARGEST) {
         Ok(bytes) => bytes,

@@ -59,8 +59,7 @@ pub fn summarise(
     }))
 }
 
-/// The summary of a run: as stored, or added up from the log when there is none or the log has gone
-/// on since (a run that was killed before its end).
+/// The summary as stored, or added up from the log when there is none or the log has gone on since.
 pub fn load_summary(registry: &Registry, folder: &RunFolder) -> Result<RunSummary, RunError> {
     let stored = folder.summary()?;
     let counted = |summary: &RunSummary| summary.rows.iter().map(|row| row.samples).sum::<usize>();
@@ -74,8 +73,7 @@ pub fn load_summary(registry: &Registry, folder: &RunFolder) -> Result<RunSummar
     Ok(summary)
 }
 
-/// A manifest in which old runs say, too, what was asked and what their scores are, as far as the
-/// tasks still know.
+/// A manifest in which old runs, too, say what was asked and what their scores are.
 pub fn completed(registry: &Registry, manifest: &RunManifest) -> RunManifest {
     let mut manifest = manifest.clone();
     for run in &mut manifest.tasks {

@@ -1,5 +1,5 @@
-//! Tasks of one's own: files that a user or a stored run names are read into a registry, where they stand
-//! beside the built-in tasks.
+//! Tasks of one's own: files that a user or a stored run names, read into a registry beside the built-in
+//! tasks.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,14 +50,13 @@ pub struct TaskFiles<'a> {
     pub registry: &'a mut Registry,
     /// Where datasets of lm-evaluation-harness are looked for.
     pub places: Places,
-    /// What a user should know and what stops nothing: tasks of a group that were left out, files of a
-    /// stored run that are gone.
+    /// What a user should know but stops nothing: tasks left out of a group, files of a stored run that are
+    /// gone.
     pub notes: Vec<String>,
 }
 
 impl TaskFiles<'_> {
-    /// Reads the files among these names of tasks; each is replaced by the id of its task, or the ids of a
-    /// group's.
+    /// Reads the files among these names of tasks, and replaces each by the id or ids of its tasks.
     pub fn take_in(&mut self, names: &mut Vec<String>) -> Result<(), RunError> {
         for name in std::mem::take(names) {
             if !is_task_file(&name) {
@@ -125,9 +124,8 @@ impl TaskFiles<'_> {
         added.map_err(|e| RunError::Specification(format!("{file}: {e}")))
     }
 
-    /// Reads the task files that a stored run was made with, from where its command line says they were.
-    /// What is not there any more is noted. `made` gives the task of a run whose task is not a file but was
-    /// made from the run's own command (scored or observed texts).
+    /// Reads the task files of a stored run from where its command line says they were, and notes what is
+    /// gone. `made` gives the task of a run that was made from its own command (scored or observed texts).
     pub fn recall<E: std::fmt::Display>(
         &mut self,
         manifest: &RunManifest,

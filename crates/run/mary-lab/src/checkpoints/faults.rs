@@ -1,8 +1,5 @@
-//! Checkpoints that are not what their name says, found by comparing them with each other.
-//!
-//! A pure function of what [`super::inspect`] found: public checkpoints are known to be faulty (whole
-//! revisions that serve late weights, a shard of the final model in an early one), and a curve through
-//! them looks like a discovery.
+//! Checkpoints that are not what their name says, found by comparing them with each other: public ones are
+//! known to be faulty (late weights in early revisions), and a curve through them looks like a discovery.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! Room on the disk: what a sweep fetched from the hub is removed again when it is done and room is
-//! short. Only what this sweep itself brought is ever touched.
+//! Room on the disk: a sweep evicts what it has done with, and only what it fetched itself.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -15,8 +14,8 @@ pub struct Held {
     pub bytes: u64,
 }
 
-/// What this sweep fetched, in its own folder: a line for each model, written before the fetch begins,
-/// so that also what a killed process brought is known to be the sweep's.
+/// What this sweep fetched, one model a line, written before each fetch so that a killed process's files
+/// count.
 pub struct Log {
     path: PathBuf,
     earlier: Vec<ModelRef>,
@@ -74,8 +73,7 @@ fn size(folder: &Path) -> u64 {
         .sum()
 }
 
-/// Removes a snapshot, the files that no other snapshot of the model uses, and the names that point
-/// to it.
+/// Removes a snapshot, the files that no other snapshot uses, and the names that point to it.
 pub fn evict(held: &Held) -> std::io::Result<()> {
     let files = |folder: &Path| -> Vec<PathBuf> {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -94,8 +92,8 @@ pub fn evict(held: &Held) -> std::io::Result<()> {
         .filter(|s| *s != held.snapshot)
         .flat_map(|s| files(&s))
         .collect();
-    // The large files go first: a process that is killed here leaves links to nothing, which the next one
-    // fetches again or ignores. In the other order it would leave files that no snapshot accounts for.
+    // The large files go first: a process killed here leaves links to nothing, which the next one fetches
+    // again, and not files that no snapshot accounts for.
     for file in files(&held.snapshot) {
         // Files outside the cache (a link of the user's own) are not ours.
         if file.starts_with(&blobs) && !used.contains(&file) {
@@ -153,8 +151,8 @@ impl Fetched {
         }
     }
 
-    /// Makes room for one more of the largest kind seen, removing what is done; false when what is
-    /// still in use leaves too little.
+    /// Makes room for one more of the largest seen, removing what is done; false if what is in use leaves too
+    /// little.
     pub fn make_room(&mut self, mut remove: impl FnMut(&Held)) -> bool {
         loop {
             let total: u64 = self.held.iter().map(|(h, _)| h.bytes).sum();

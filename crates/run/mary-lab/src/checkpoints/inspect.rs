@@ -1,5 +1,4 @@
-//! What the weights of a checkpoint are, without loading them: hashes, shapes, tokenizer, and a sketch
-//! from which checkpoints of one training run know each other.
+//! What the weights of a checkpoint are, without loading them: hashes, shapes, tokenizer, and a sketch.
 
 use half::{bf16, f16};
 use mary_contract::{ModelError, ModelRef};
@@ -19,8 +18,8 @@ pub struct Inspection {
     pub tokenizer: String,
     /// Numbers in all tensors.
     pub parameters: u64,
-    /// Hash and size of every matrix that says something, in the order of names; 0 for tensors that
-    /// may well be the same everywhere (constants, masks, small ones).
+    /// Hash and size of every matrix by name; 0 for tensors that may be the same everywhere (constants,
+    /// masks).
     pub tensors: Vec<(u64, u64)>,
     /// A few numbers of every matrix, each matrix scaled to unit size.
     pub sketch: Vec<f32>,
@@ -129,7 +128,6 @@ fn width(dtype: TensorType) -> usize {
     if dtype == TensorType::F32 { 4 } else { 2 }
 }
 
-/// Whether every number is the same.
 fn constant(bytes: &[u8], dtype: TensorType) -> bool {
     let mut numbers = bytes.chunks_exact(width(dtype));
     match numbers.next() {

@@ -36,8 +36,7 @@ fn unclear(message: impl Into<String>) -> RunError {
     RunError::Specification(message.into())
 }
 
-/// Every checkpoint meant, size by size. A `table` says which there are, in place of the hub and of the
-/// names in a folder.
+/// Every checkpoint meant, size by size. A `table` replaces the hub's list and the names in a folder.
 pub fn members(
     models: &[String],
     revisions: &[String],
@@ -136,7 +135,6 @@ fn kind_of(given: &str) -> Result<(ModelRef, Kind), RunError> {
     }
 }
 
-/// The checkpoints there are, in the order of training.
 fn known(
     model: &ModelRef,
     kind: &Kind,

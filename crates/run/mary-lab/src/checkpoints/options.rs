@@ -32,11 +32,9 @@ const DISK_LIMIT: u64 = 40_000_000_000;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SweepOptions {
-    /// Models with checkpoints: a hub id, a folder of checkpoints, or `builtin/nano`, which is meant where
-    /// none is named.
+    /// Models with checkpoints: a hub id, a folder of checkpoints, or (the default) `builtin/nano`.
     pub models: Vec<String>,
-    /// `all`, which is meant where none is named, names (`step512`, or 512 for short), or ranges
-    /// (`step1..step512`).
+    /// `all` (the default), names (`step512`, or 512 for short), or ranges (`step1..step512`).
     pub revisions: Vec<String>,
     /// A table of the checkpoints there are, in place of the hub's list or the names in the folder.
     pub checkpoints: Option<PathBuf>,

@@ -1,6 +1,6 @@
-//! What a sweep has done so far, in its own folder: `sweep.json` says what it is, `checkpoints.jsonl`
-//! has one line for each checkpoint that came to its end. A torn last line (a kill) is left out; the
-//! checkpoint it was about is done again, from its own log.
+//! What a sweep has done so far: `sweep.json` says what it is, `checkpoints.jsonl` has one line for each
+//! finished checkpoint. A torn last line (a kill) is left out; its checkpoint is done again, from its own
+//! log.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Every checkpoint of one or more models, as one piece of work: the next one is fetched, looked at
-//! and, where both have room, loaded while the present one runs; each is loaded once for all tasks.
+//! Every checkpoint of one or more models as one piece of work: the next is fetched, inspected and, where
+//! both have room, loaded while the present one runs.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -43,8 +43,8 @@ struct Ready {
 }
 
 impl Sweep<'_> {
-    /// The sweep's folder below `root`, named by its sizes and by what is asked, not by which
-    /// checkpoints: a later command may add some. `command` is kept in it for people.
+    /// The sweep's folder below `root`, named by sizes and questions, not by checkpoints: a later command may
+    /// add some.
     pub fn open_state(&self, root: &Path, command: &[String]) -> Result<State, StoreError> {
         let mut sizes: Vec<&str> = self.members.iter().map(|m| m.size.as_str()).collect();
         sizes.dedup();
@@ -125,8 +125,8 @@ impl Sweep<'_> {
         left
     }
 
-    /// Runs every checkpoint that is left. A checkpoint that is missing or damaged is recorded and the
-    /// sweep goes on; anything else stops it, to be continued.
+    /// Runs every checkpoint that is left. A missing or damaged one is recorded; any other error stops the
+    /// sweep.
     pub fn go(
         &self,
         state: &mut State,
@@ -251,7 +251,6 @@ impl Sweep<'_> {
     }
 }
 
-/// Asks one checkpoint everything.
 fn carry_out(
     mut run: crate::Run<'_>,
     events: &mut dyn EventObserver,

@@ -75,7 +75,6 @@ pub struct Script {
     pub text: String,
 }
 
-/// The folder of scripts in a run folder.
 pub(crate) fn submit_folder(folder: &Path) -> PathBuf {
     folder.join("submit")
 }
@@ -122,7 +121,6 @@ impl Job {
         )
     }
 
-    /// The command that joins the shards.
     pub(crate) fn merge_command(&self) -> String {
         format!(
             "{} merge {}",

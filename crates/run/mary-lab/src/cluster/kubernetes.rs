@@ -1,7 +1,6 @@
-//! Kubernetes: an Indexed Job with a volume, and a second Job that joins the shards.
-//!
-//! Kubernetes knows no job that waits for another. The merge is therefore tried again, more and more
-//! seldom, until it finds every shard whole (it exits 1 before), or its deadline passes.
+//! Kubernetes: an Indexed Job with a volume, and a second Job that joins the shards. No job can wait for
+//! another there, so the merge is tried again until it finds every shard whole (it exits 1 before) or its
+//! deadline passes.
 
 use std::path::Path;
 
@@ -163,8 +162,7 @@ pub fn seconds(text: &str) -> Option<u64> {
     Some(times(days.unwrap_or(0), 86_400).saturating_add(in_day))
 }
 
-/// The job as the containers see it: the program is that of the image, and what lies below `mount` on
-/// this machine lies below the volume there.
+/// The job as the containers see it: the image's program, and the volume for what lies below `mount` here.
 pub fn inside(job: &Job, mount: &Path) -> Job {
     let there = |path: &Path| match path.strip_prefix(mount) {
         Ok(rest) => Path::new(VOLUME).join(rest),

@@ -1,6 +1,5 @@
-//! How far the shards of a run are, from its folder alone: logs, what shards say about themselves,
-//! locks and the list of what was submitted. No engine is asked, so that it works from any machine that
-//! sees the folder, and long after the queue has forgotten.
+//! How far the shards of a run are, from its folder alone: no engine is asked, so that it works from any
+//! machine that sees the folder, and long after the queue has forgotten.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -97,7 +96,6 @@ pub fn shards(folder: &Path, of: usize) -> Result<Vec<ShardProgress>, StoreError
         .collect()
 }
 
-/// The last submission of a shard.
 struct Submitted {
     at: u64,
     name: String,

@@ -1,6 +1,5 @@
-//! Sweeps that no machine here could run, played through: how long, how idle, how many bytes from the
-//! hub, and what failures cost. Fed with rates that were measured, and with the division into shards
-//! that Mary makes; everything random comes from a seed.
+//! Sweeps that no machine here could run, played through with measured rates: how long, how idle, how many
+//! bytes from the hub, and what failures cost. Everything random comes from a seed.
 
 use std::fmt;
 
@@ -39,9 +38,8 @@ pub struct Rates {
 }
 
 impl Default for Rates {
-    /// `docs/cuda.md`: BLiMP in full on one H200 takes 2.4 s in the task and 5.5 s as a process for the
-    /// 70M shape, 4.9 s and 12.3 s for 1.4B; lines through these give the first three. The rest is
-    /// assumed and can be set.
+    /// The first three are lines through `docs/cuda.md`: BLiMP on one H200 takes 2.4 s in the task and 5.5 s
+    /// as a process at 70M, 4.9 s and 12.3 s at 1.4B. The rest is assumed and can be set.
     fn default() -> Self {
         Self {
             fixed: 2.27,
@@ -148,7 +146,6 @@ impl Dice {
         ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Seconds until the next failure.
     fn failure(&mut self, per_hour: f64) -> f64 {
         if per_hour <= 0.0 {
             return f64::INFINITY;
@@ -227,8 +224,8 @@ pub fn play(scenario: &Scenario, deal: impl Fn(&[u64], usize) -> Vec<Vec<usize>>
     outcome
 }
 
-/// Seconds of one shard. While a checkpoint is asked the next is fetched and opened; a failure costs
-/// what was done of the present checkpoint, what was fetched, and the time until the next start.
+/// Seconds of one shard. The next checkpoint is fetched and opened meanwhile; a failure costs what was done
+/// and fetched of the present one, and the time until the next start.
 fn shard(work: &[Piece], rates: &Rates, dice: &mut Dice, outcome: &mut Outcome) -> f64 {
     let mut time = rates.begin;
     let mut failure = time + dice.failure(rates.failures);

@@ -7,8 +7,7 @@ use crate::cluster::job::{Job, Script, one_line, quoted};
 /// Seconds before a time limit at which a shard is told to stop.
 const WARNING: u32 = 60;
 
-/// The scripts of a job: for each array a list of shards and the script that reads it, and the merge.
-/// An array holds at most `array_limit` tasks.
+/// The scripts of a job: for each array of at most `array_limit` tasks its shards and script, and the merge.
 pub fn scripts(job: &Job, array_limit: usize) -> Vec<Script> {
     let mut scripts = Vec::new();
     for (part, shards) in job.shards.chunks(array_limit.max(1)).enumerate() {
@@ -82,9 +81,8 @@ fn array(job: &Job, part: usize, tasks: usize) -> String {
     )
 }
 
-/// A value in a directive. `sbatch` does not hand these lines to a shell: it cuts them at spaces, takes
-/// quotes away and `#` for a comment, and a backslash keeps the next character, also between quotes. So
-/// every such character gets a backslash.
+/// A value in a directive. `sbatch` hands these lines to no shell: it cuts at spaces, removes quotes and
+/// takes `#` for a comment, but a backslash keeps the next character, also between quotes.
 fn directive(value: &str) -> String {
     let mut text = String::new();
     for c in one_line(value).chars() {
@@ -96,8 +94,7 @@ fn directive(value: &str) -> String {
     text
 }
 
-/// Where a job prints to. Slurm fills in what stands behind `%` in the name; in the folder there is no such
-/// thing.
+/// Where a job prints to. Slurm fills in `%` codes in the file's name; those of the folder are escaped.
 fn output(job: &Job, name: &str) -> String {
     let path = job.file(name);
     let folder = path.parent().unwrap_or(&path).to_string_lossy();
@@ -133,8 +130,7 @@ fn merge(job: &Job) -> String {
     )
 }
 
-/// The largest array that a controller accepts, from `scontrol show config`. The setting is one more
-/// than the largest index.
+/// The largest array a controller accepts, from `scontrol show config` (one more than the largest index).
 pub fn array_limit(config: &str) -> Option<usize> {
     let line = config
         .lines()

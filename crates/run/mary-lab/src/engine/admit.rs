@@ -116,8 +116,7 @@ pub fn admit(
     Err(EngineError::Refused(with_labels(&text, &labels)))
 }
 
-/// Tasks the first refused model could run, a setting under which it could run this one, and what kind of
-/// model has what it lacks.
+/// What the first refused model could run, a setting that would do, and what kind of model has what it lacks.
 fn hint(
     first: &Misfit,
     misfits: &[Misfit],
@@ -207,8 +206,7 @@ fn fitting_setting(
     None
 }
 
-/// Whether the task takes these settings. What a card says about the values of a parameter is prose, and a
-/// word of it (`a number`) need not be one of them.
+/// Whether the task takes these settings. A card lists values in prose (`a number`), so a word may be none.
 fn is_a_value(task: &dyn Task, settings: &TaskSettings) -> bool {
     let items = task.items(settings, &NoData);
     let first = items.and_then(|mut items| items.next().transpose());

@@ -1,7 +1,5 @@
-//! Whether a model always gives the same answer.
-//!
-//! A model that says A to everything scores 50 % on balanced A/B items, and the row looks like one
-//! that tries and fails. The answers are counted as the parser read them, for every task alike.
+//! Whether a model always gives the same answer: saying A to everything scores 50 % on balanced A/B items,
+//! and the row looks like one that tries and fails.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +20,6 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// Counts one answer that was read and judged.
     pub(crate) fn add(&mut self, answer: &str, score: f64) {
         self.all += 1;
         if let Some((count, points)) = self.by_answer.get_mut(answer) {
@@ -33,11 +30,9 @@ impl Answers {
         }
     }
 
-    /// The answer that took nearly all, if one did.
-    ///
-    /// One that was right every time, or wrong every time, is no such answer: where the verdict names
-    /// a role (`good` of a minimal pair, `synonym`), a model that is always right says it always. A tie
-    /// is no answer.
+    /// The answer that took nearly all, if one did. One that was always right or always wrong does not count:
+    /// where the verdict names a role (`good` of a minimal pair), a model that is always right says it
+    /// always.
     pub(crate) fn constant(&self) -> Option<ConstantAnswer> {
         let (answer, (count, points)) = self.by_answer.iter().max_by_key(|(_, (n, _))| *n)?;
         let rate = points / *count as f64;

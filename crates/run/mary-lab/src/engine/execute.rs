@@ -1,9 +1,7 @@
 //! Carries an item's questions to the models and the answers to the judge.
 //!
-//! Memory is bounded whatever the number of items: items are taken in windows, at most
-//! [`Pace::in_flight`] of them (and [`Pace::bytes`] of questions) are on their way at once, and each
-//! leaves as a sample in an event. One failed item never stops the run; a fatal error (no key, no
-//! money, full disk, an interrupt) stops it in a state from which the same command continues.
+//! Memory is bounded: at most [`Pace::in_flight`] items (and [`Pace::bytes`] of questions) are on their way
+//! at once. One failed item never stops the run; a fatal error stops it so that the same command continues.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -243,7 +241,6 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
         }
     }
 
-    /// The next question of a kind, if there is one now.
     pub(crate) fn next_ticket(&mut self, place: usize) -> Option<(Ticket, Request)> {
         loop {
             if self.stopping() {
@@ -265,8 +262,7 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
         let _ = self.observer.observe(&Event::Writing(words));
     }
 
-    /// Whether nothing more is to be asked: somebody interrupted the run, or it met an error that
-    /// every further question would meet. Answers under way are still taken.
+    /// Whether to ask nothing more (interrupted, or a fatal error). Answers under way are still taken.
     pub(crate) fn stopping(&mut self) -> bool {
         if self.run.stop.load(Ordering::Relaxed) {
             self.fault.get_or_insert(EngineError::Interrupted);
@@ -279,8 +275,7 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
             && self.flight.weight() < self.run.pace.bytes
     }
 
-    /// Takes a window of items in; what the cache knows is answered at once, the rest is queued in
-    /// the planned order.
+    /// Takes a window of items in: the cache answers what it knows, the rest is queued in the planned order.
     fn admit_window(&mut self) {
         let mut fresh = Vec::new();
         let mut bytes = 0;

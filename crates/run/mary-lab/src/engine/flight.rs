@@ -22,8 +22,8 @@ impl Pending {
         self.answers.iter().all(Option::is_some)
     }
 
-    /// Places of the questions that are to be asked. A score that an earlier place waits for is the same here:
-    /// two conventions may put the same token before a text.
+    /// Places of the questions to ask, without scores that an earlier place waits for (two conventions, one
+    /// token).
     pub fn open_places(&self) -> impl Iterator<Item = usize> + '_ {
         let waits = |place: &usize| self.answers.get(*place).is_some_and(Option::is_none);
         (0..self.asked.len()).filter(waits).filter(move |&place| {
@@ -46,7 +46,6 @@ impl Pending {
         }
     }
 
-    /// Whether two places ask the same participant for the same score.
     fn alike(&self, one: usize, other: usize) -> bool {
         let (Some((key, ask)), Some((same, again))) = (self.asked.get(one), self.asked.get(other))
         else {

@@ -1,15 +1,11 @@
-//! The order in which requests go out: pure functions from requests to an order.
+//! The order in which requests go out.
 //!
-//! Requests that begin alike stand together, so that a local model's token trie and a provider's
-//! prefix cache both find the shared beginning while it is warm. The trie itself is built by the
-//! backend, because only its tokenizer knows where tokens begin; this order is what makes its
-//! windows share as much as the whole set would.
+//! Requests that begin alike stand together, so that a local model's token trie and a provider's prefix cache
+//! find the shared beginning while it is warm. Only the backend's tokenizer can build the trie itself.
 
 use mary_contract::{Part, Request};
 
-/// What a request begins with, as one comparable text.
-///
-/// Pictures count as opaque marks: two prompts that differ in a picture do not share what follows.
+/// What a request begins with, as one text. Pictures count as opaque marks: what follows two is not shared.
 pub fn beginning(request: &Request) -> String {
     let prompt = match request {
         Request::Generate(generate) => &generate.prompt,
@@ -56,8 +52,7 @@ pub fn weight(request: &Request) -> usize {
     64 + prompt_weight(prompt)
 }
 
-/// What a request costs beside others: the text that is read, and every token that may be written,
-/// which takes a pass of its own and so about as long as reading forty characters.
+/// What a request costs: the text read, and forty characters' worth for each token that may be written.
 pub fn cost(request: &Request) -> u64 {
     let written = match request {
         Request::Generate(generate) => 40 * u64::from(generate.sampling.max_tokens),
@@ -77,8 +72,8 @@ fn prompt_weight(prompt: &mary_contract::Prompt) -> usize {
     turns + prompt.system.as_ref().map_or(0, String::len)
 }
 
-/// Bytes of beginnings that a reader who keeps only the previous request would read again, and those
-/// it would not: how much an order shares.
+/// Bytes of beginnings that an order makes a reader of the previous request read again, and those it does
+/// not.
 pub fn shared_bytes(requests: &[&Request], order: &[usize]) -> (usize, usize) {
     let (mut shared, mut total) = (0, 0);
     let mut previous = String::new();

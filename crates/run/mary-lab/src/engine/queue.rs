@@ -10,8 +10,8 @@ use mary_contract::{
 
 use crate::engine::execute::ExecutionState;
 
-/// A queue for one kind of question. Remembers which tickets were taken, so that a backend that
-/// forgets one is found out.
+/// A queue for one kind of question. It remembers taken tickets, so that a backend that forgets one is found
+/// out.
 pub struct RequestQueue<'h, 'a, 'b> {
     state: &'h mut ExecutionState<'a, 'b>,
     place: usize,

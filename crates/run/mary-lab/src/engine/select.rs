@@ -20,8 +20,7 @@ pub struct Survey {
     pub cost: u64,
 }
 
-/// Reads all items once: ids must be unique, records well formed, the set not empty. Done before a
-/// model is loaded, so that a bad line 60,000 does not cost an hour.
+/// Reads all items once, before a model is loaded, so that a bad line 60,000 does not cost an hour.
 pub fn survey(
     task: &dyn Task,
     settings: &TaskSettings,
@@ -83,8 +82,8 @@ pub fn survey(
     })
 }
 
-/// Order of an item in the draw: depends on the seed and the id alone, so that every model gets the
-/// same items and a longer set keeps those of a shorter one.
+/// Order of an item in the draw, from seed and id alone: every model gets the same items, a longer set keeps
+/// them.
 fn rank(seed: u64, id: &str) -> u64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&seed.to_le_bytes());
@@ -103,7 +102,6 @@ fn temporary(source: std::io::Error) -> StoreError {
     }
 }
 
-/// Items of one stratum.
 #[derive(Debug, Default)]
 struct Stratum {
     all: usize,

@@ -1,13 +1,12 @@
-//! What is said of the tokens that stand before scored texts: where they are not what the tokenizer would put
-//! there, and how many verdicts depend on the choice.
+//! Where start tokens are not what the tokenizer would put there, and how many verdicts depend on them.
 
 use std::collections::BTreeMap;
 
 use mary_contract::{Estimate, Measure, RunManifest, START_MEASURE, Start};
 use mary_stats::paired::mcnemar;
 
-/// The same samples judged after two start tokens: a measure with the p-value, and a sentence where verdicts
-/// differ. `scores` and `others` are verdicts by sample.
+/// The same samples judged after two start tokens: a measure with the p-value, a sentence where verdicts
+/// differ.
 pub(crate) fn paired(
     name: &str,
     scores: &BTreeMap<u32, f64>,

@@ -1,8 +1,5 @@
-//! From verdicts to numbers with intervals.
-//!
-//! Verdicts arrive in any order (a resumed run finishes in another order than an undisturbed one);
-//! they are sorted by a hash of item and trial before anything is added up, so that the summary of a
-//! disturbed run is the same to the last bit.
+//! From verdicts to numbers with intervals. Verdicts are sorted by a hash of item and trial before anything
+//! is added up, so that a resumed run's summary is the same to the last bit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -66,15 +63,13 @@ enum Unit {
     Sampled(Option<&'static str>),
 }
 
-/// Values of a tag that results are broken down by, at most: a column in which every row is different is no
-/// condition.
+/// Values of a tag in a breakdown, at most: a column in which every row is different is no condition.
 const MOST_VALUES: usize = 20_000;
 
 /// One score: its place in the sorted order, its cluster, its value.
 type Entry = (u64, u64, f64);
 
-/// Values of some samples: which sample each is of, and the values. Apart, and the samples by number, since
-/// there may be millions of them.
+/// Values of some samples, in two lists with samples by number, since there may be millions of them.
 #[derive(Debug, Default, Clone)]
 struct Values {
     of: Vec<u32>,
@@ -91,7 +86,6 @@ impl Values {
         self.of.len()
     }
 
-    /// Each value with its sample.
     fn each(&self) -> impl Iterator<Item = (u32, f64)> {
         self.of.iter().copied().zip(self.values.iter().copied())
     }
@@ -283,7 +277,6 @@ impl Tally {
         };
     }
 
-    /// The scores of these numbers.
     fn of_tag<'t>(&'t self, scores: &'t [u32]) -> impl Iterator<Item = Entry> + 't {
         scores.iter().filter_map(|&which| {
             let sample = *self.scores.of.get(which as usize)?;
@@ -293,8 +286,7 @@ impl Tally {
         })
     }
 
-    /// The family of every scored sample by its place in the sorted order; nothing unless each has one
-    /// and there are two or more.
+    /// The family of every scored sample by place; nothing unless each has one and there are two or more.
     fn families(&self, tag: Option<&'static str>) -> Option<BTreeMap<u64, u64>> {
         let values = self.tags.get(tag?)?;
         let mut places = BTreeMap::new();
@@ -391,9 +383,8 @@ impl Tally {
     }
 }
 
-/// Tests every score against chance, as far as that was not done (a summary of an earlier program: from
-/// its interval), and corrects over the tasks of each model by Holm: among all its verdicts there is a
-/// false one in at most 5 % of runs.
+/// Tests every untested score against chance (those of earlier programs from the interval), with Holm's
+/// correction over the tasks of each model: a false verdict among them in at most 5 % of runs.
 pub fn test_against_chance(rows: &mut [SummaryRow]) {
     let mut claims: BTreeMap<String, Vec<(usize, f64)>> = BTreeMap::new();
     for (place, row) in rows.iter_mut().enumerate() {
@@ -464,7 +455,6 @@ fn estimate(scores: &Moments) -> Option<Estimate> {
     })
 }
 
-/// The same of a list.
 fn over(entries: Vec<Entry>, clustered: bool) -> Option<Estimate> {
     estimate(&account(entries, clustered)?)
 }

@@ -1,8 +1,6 @@
-//! How the papers fine-tuned, as far as they print it: values for `mary tune --recipe`, by family. What a
-//! paper does not print is `None` and stays at the program's default; a family whose paper tunes nothing
-//! has no recipe. The values lie in `recipes.json`. Two of them are ours: PHYSICO's longest example, since two
-//! grids and their question are longer than what is taken otherwise; and the batch of Yang et al., who print
-//! a batch of 4, accumulated over 4 steps.
+//! How the papers fine-tuned, for `mary tune --recipe`, from `recipes.json`. What a paper does not print is
+//! `None`. Two values are ours: PHYSICO's longest example, since two grids and their question are longer than
+//! the default, and the batch of Yang et al., who print 4, accumulated over 4 steps.
 
 use std::sync::LazyLock;
 

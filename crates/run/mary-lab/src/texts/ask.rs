@@ -1,5 +1,4 @@
-//! A question of one's own as a task of one item, so that it is asked like any other: from the cache,
-//! within the budget, with a run folder that keeps what was said.
+//! A question of one's own as a task of one item, so that cache, budget and run folder serve it too.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What the instruments share in reading a user's rows: columns by name, ids that are unique, and errors
-//! with file and line.
+//! What the instruments share in reading a user's rows: columns by name, unique ids, errors with file and
+//! line.
 
 use mary_contract::{SampleId, TaskError};
 use mary_platform::DigestMap;
@@ -21,8 +21,7 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// The rows of a file, with this column as id; without one, `id` where there is such a column, and
-    /// otherwise the line.
+    /// The rows of a file, with this column as id; without one, the column `id` or else the line.
     pub fn new(material: &Material, id: Option<&str>) -> Result<Self, TaskError> {
         Ok(Self {
             rows: material.rows()?,
@@ -118,7 +117,6 @@ fn absent(row: &MaterialRow, name: &str) -> Option<String> {
     (name == "text").then_some(option)
 }
 
-/// The text in a column of a row.
 pub(crate) fn text(
     material: &Material,
     row: &MaterialRow,

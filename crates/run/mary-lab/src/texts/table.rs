@@ -1,5 +1,5 @@
-//! Tidy tables with typed columns, written row by row as CSV, TSV, JSON lines or Parquet. What is not
-//! there is empty, null or absent, never a zero or a word.
+//! Tidy tables with typed columns, written row by row; what is not there is empty, null or absent, never a
+//! zero.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -185,8 +185,7 @@ fn written(cell: Cell) -> String {
     }
 }
 
-/// The schema in Parquet's own notation. Names in it cannot hold blanks or signs, so those of the
-/// user's columns are made to fit.
+/// The schema in Parquet's own notation, whose names cannot hold blanks or signs; the user's are made to fit.
 fn schema(head: &Head) -> String {
     let mut text = String::from("message table {\n");
     for (name, kind) in head {

@@ -1,5 +1,4 @@
-//! Vectors of a run as arrays: NumPy's `.npy`, `.safetensors`, or Parquet with a list of numbers a row. All are
-//! written text by text, so that memory does not grow with the file.
+//! Vectors of a run as `.npy`, `.safetensors` or Parquet, written text by text to keep memory bounded.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -73,7 +72,6 @@ pub fn write(
     }
 }
 
-/// What an array of one model looks like.
 struct Shape {
     ids: Vec<String>,
     layers: Vec<usize>,
@@ -81,8 +79,8 @@ struct Shape {
 }
 
 impl Shape {
-    /// Reads the run once. An array has no place for a text without vectors, so one that failed is an
-    /// error.
+    /// Reads the run once. A text that failed is an error, since an array has no place for one without
+    /// vectors.
     fn of(task: &ObserveTask, folder: &RunFolder, model: &str) -> Result<Self, InstrumentError> {
         let mut shape = Self {
             ids: Vec::new(),

@@ -1,5 +1,4 @@
-//! What a model thinks while it reads texts (or sees pictures) of one's own: pooled vectors of chosen layers
-//! as arrays, and the similarity of two columns.
+//! What a model thinks while it reads texts (or sees pictures): pooled vectors of layers, and similarities.
 
 mod arrays;
 mod vectors;

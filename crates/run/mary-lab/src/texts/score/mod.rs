@@ -1,5 +1,4 @@
-//! How probable texts of one's own are: a file of texts or minimal pairs as a task, and what came of it as
-//! tidy tables per token, word, region, text and pair.
+//! How probable texts are: a file of texts or minimal pairs as a task, and tidy tables of what came of it.
 
 mod regions;
 mod rows;
@@ -85,8 +84,8 @@ impl ScoreOptions {
         }
     }
 
-    /// What a model's texts begin with, one for each token that differs: conventions that put the same token
-    /// before a text give the same scores, and share their rows.
+    /// What a model's texts begin with, one for each token: conventions that put the same token there share
+    /// rows.
     pub fn beginnings(&self, card: &ModelCard) -> Vec<Beginning> {
         let mut found: Vec<Beginning> = Vec::new();
         for (which, start) in self.starts().iter().enumerate() {
@@ -112,8 +111,8 @@ impl ScoreOptions {
         found
     }
 
-    /// What a task is made of beside its file. The start token stands in every request and among what is
-    /// asked; here it is as earlier programs had it by default, so that answers that they kept are found.
+    /// What a task is made of beside its file; the start token as by default in earlier programs, whose kept
+    /// answers must be found.
     fn made_of(&self) -> String {
         let mut options = self.clone();
         if matches!(self.start, Start::Text | Start::Token(_)) {
@@ -191,7 +190,6 @@ impl ScoreTask {
         &self.options
     }
 
-    /// Its rows, with their texts.
     pub(crate) fn texts(&self) -> Result<Texts, TaskError> {
         Texts::new(&self.material, &self.options)
     }
@@ -228,7 +226,6 @@ pub(crate) fn bits(nats: f64) -> f64 {
     nats / std::f64::consts::LN_2
 }
 
-/// The scores of an answer, one for each text.
 fn scores(answer: &Reply) -> &[ContinuationScore] {
     match &answer.answer {
         Response::Scored(scored) => &scored.continuations,
@@ -236,7 +233,6 @@ fn scores(answer: &Reply) -> &[ContinuationScore] {
     }
 }
 
-/// The verdict on one answer.
 fn judged(answer: &Reply) -> Judgement {
     match scores(answer) {
         [only] => {

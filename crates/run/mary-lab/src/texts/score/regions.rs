@@ -1,5 +1,4 @@
-//! Regions of interest: parts of a text whose scores are wanted, by a column that holds their words or by
-//! marks in the text itself.
+//! Regions of interest, named by a column that holds their words or by marks in the text itself.
 
 use std::ops::Range;
 
@@ -43,8 +42,7 @@ fn stray_mark(close: &str, at: usize) -> String {
     format!("`{close}` at byte {} closes nothing", at + 1)
 }
 
-/// The regions that a column names: the words of one, or a list of them. Each must stand in the text
-/// exactly once.
+/// The regions that a column names: words or a list of them, each exactly once in the text.
 pub fn named(text: &str, column: &Value) -> Result<Vec<Range<usize>>, String> {
     let wanted: Vec<&str> = match column {
         Value::Null => Vec::new(),

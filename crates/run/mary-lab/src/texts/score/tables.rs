@@ -1,5 +1,4 @@
-//! Tidy tables of a scored file: one row per token, word, region, text or pair and model, in the order of
-//! the file. They are read from the run folder, so that memory does not grow with the texts.
+//! Tidy tables of a scored file, in its order, read from the run folder to keep memory bounded.
 
 use std::io;
 use std::ops::Range;
@@ -197,11 +196,9 @@ pub fn tables(
     Ok(done)
 }
 
-/// The rows of one text of one model.
 struct Rows<'a, 'b> {
     options: &'a ScoreOptions,
     model: &'a str,
-    /// What stood before the text.
     begin: &'a Beginning,
     scoring: &'a str,
     text: &'a Text,

@@ -50,8 +50,7 @@ pub fn places(text: &str) -> Vec<Range<usize>> {
     words
 }
 
-/// The place of each token in a text: the model's, or, where it does not say, by laying its tokens end to
-/// end. `None` where they do not fit the text.
+/// The place of each token in a text: the model's, or by laying tokens end to end. `None` if they do not fit.
 pub fn token_places(text: &str, score: &ContinuationScore) -> Option<Vec<Range<usize>>> {
     let told = score.details.as_ref().map_or(&[][..], |d| &d.places);
     if !told.is_empty() || score.tokens.is_empty() {
@@ -136,8 +135,8 @@ pub fn scored(text: &str, tokens: &[Range<usize>], score: &ContinuationScore) ->
 pub fn correction(text: &str, score: &ContinuationScore, tokens: &Range<usize>) -> Option<f64> {
     let starts = &score.details.as_ref()?.word_starts;
     let spaced = |at: usize| score.tokens.get(at).map(|t| t.starts_with(' '));
-    // Before the first token there is a space only where the text begins with one: some tokenizers
-    // write one there by themselves.
+    // Before the first token there is a space only if the text has one: some tokenizers write one by
+    // themselves.
     let begins = match tokens.start {
         0 => text.starts_with(' '),
         at => spaced(at) == Some(true),
