@@ -1,5 +1,4 @@
-//! What a run says in a few sentences, made from its numbers alone: for how many tasks a model is above
-//! chance, where its answers are constant, what is strongest, what could not be judged.
+//! What a run says in a few sentences, made from its numbers alone.
 
 use mary_contract::{RunSummary, SummaryRow};
 use mary_platform::counted;
@@ -10,7 +9,6 @@ use crate::subject::{self, Subject};
 /// More models than this are told about together.
 const EACH: usize = 4;
 
-/// A few sentences on these runs, plain text, one paragraph each.
 pub(crate) fn headline(runs: &[RunSummary], subjects: &[Subject]) -> Vec<String> {
     match subjects.len() {
         0 => Vec::new(),
@@ -28,21 +26,22 @@ fn rows<'a>(runs: &'a [RunSummary], who: &Subject) -> impl Iterator<Item = &'a S
     rows.iter().filter(move |row| row.model == model)
 }
 
+fn judged(rows: &[&SummaryRow], verdict: VersusChance) -> usize {
+    let all = rows.iter().map(|row| VersusChance::judge(row));
+    all.filter(|found| *found == verdict).count()
+}
+
 fn of_one(runs: &[RunSummary], who: &Subject) -> Option<String> {
     let run = runs.get(who.run)?;
     let all: Vec<&SummaryRow> = rows(runs, who).collect();
     if all.is_empty() {
         return None;
     }
-    let judged = |verdict| {
-        all.iter()
-            .filter(move |r| VersusChance::judge(r) == verdict)
-    };
-    let known = all.len() - judged(VersusChance::Unknown).count();
+    let known = all.len() - judged(&all, VersusChance::Unknown);
     let mut sentences = Vec::new();
     if known > 0 {
-        let above = judged(VersusChance::Above).count();
-        let below = judged(VersusChance::Below).count();
+        let above = judged(&all, VersusChance::Above);
+        let below = judged(&all, VersusChance::Below);
         let mut text = format!(
             "{} is above chance on {above} of {}",
             who.label,
@@ -58,7 +57,10 @@ fn of_one(runs: &[RunSummary], who: &Subject) -> Option<String> {
         sentences.extend(by_interval_only(&all));
     }
     let margin = |row: &SummaryRow| Some(row.score.as_ref()?.value - row.chance?);
-    let strongest = judged(VersusChance::Above)
+    let above = all
+        .iter()
+        .filter(|r| VersusChance::judge(r) == VersusChance::Above);
+    let strongest = above
         .filter_map(|row| Some((margin(row)?, *row)))
         .max_by(|a, b| a.0.total_cmp(&b.0));
     if let Some((_, row)) = strongest
@@ -80,7 +82,7 @@ fn of_one(runs: &[RunSummary], who: &Subject) -> Option<String> {
         ));
     }
     sentences.extend(troubles(&all));
-    Some(capitalised(&sentences))
+    Some(sentences.join("; ") + ".")
 }
 
 fn of_many(runs: &[RunSummary], subjects: &[Subject]) -> Vec<String> {
@@ -89,14 +91,8 @@ fn of_many(runs: &[RunSummary], subjects: &[Subject]) -> Vec<String> {
     let mut all: Vec<&SummaryRow> = Vec::new();
     for who in subjects {
         let own: Vec<&SummaryRow> = rows(runs, who).collect();
-        let of = |wanted| {
-            own.iter()
-                .filter(|r| VersusChance::judge(r) == wanted)
-                .count()
-        };
-        known += own.len() - of(VersusChance::Unknown);
-        let count = of(VersusChance::Above);
-        above.push((count, &who.label));
+        known += own.len() - judged(&own, VersusChance::Unknown);
+        above.push((judged(&own, VersusChance::Above), &who.label));
         all.extend(own);
     }
     let total: usize = above.iter().map(|(n, _)| n).sum();
@@ -115,23 +111,16 @@ fn of_many(runs: &[RunSummary], subjects: &[Subject]) -> Vec<String> {
         ));
     }
     sentences.extend(troubles(&all));
-    vec![capitalised(&sentences)]
+    vec![sentences.join("; ") + "."]
 }
 
 /// Scores whose own interval leaves chance out, and no more; and those that may come from counting tokens.
 fn by_interval_only(rows: &[&SummaryRow]) -> Vec<String> {
-    let of = |wanted| {
-        rows.iter()
-            .filter(|r| VersusChance::judge(r) == wanted)
-            .count()
-    };
-    let open = of(VersusChance::AboveUncorrected) + of(VersusChance::BelowUncorrected);
-    let others = |n| {
-        if n == 1 {
-            "other differs"
-        } else {
-            "others differ"
-        }
+    let open =
+        judged(rows, VersusChance::AboveUncorrected) + judged(rows, VersusChance::BelowUncorrected);
+    let others = |n| match n {
+        1 => "other differs",
+        _ => "others differ",
     };
     let mut said = Vec::new();
     if open > 0 {
@@ -140,7 +129,7 @@ fn by_interval_only(rows: &[&SummaryRow]) -> Vec<String> {
             others(open)
         ));
     }
-    let floor = of(VersusChance::AtFloor);
+    let floor = judged(rows, VersusChance::AtFloor);
     if floor > 0 {
         said.push(format!(
             "{floor} {} from it, but not from what counting tokens scores (◇)",
@@ -150,7 +139,6 @@ fn by_interval_only(rows: &[&SummaryRow]) -> Vec<String> {
     said
 }
 
-/// What keeps scores from meaning what they seem to.
 fn troubles(rows: &[&SummaryRow]) -> Vec<String> {
     let mut out = Vec::new();
     let constant = rows.iter().filter(|r| r.constant_answer.is_some()).count();
@@ -172,9 +160,4 @@ fn troubles(rows: &[&SummaryRow]) -> Vec<String> {
         out.push(format!("{} failed", counted(failed, "sample")));
     }
     out
-}
-
-/// Sentences joined into one that ends with a full stop.
-fn capitalised(parts: &[String]) -> String {
-    format!("{}.", parts.join("; "))
 }

@@ -1,18 +1,5 @@
-//! Summaries as tables, pages and pictures.
-//!
-//! Everything here is drawn from contract types alone: a [`mary_contract::RunSummary`], its
-//! [`mary_contract::Sample`]s, and the [`mary_contract::Exhibits`] a family made. No model, no task
-//! and no store is known here.
-//!
-//! - [`terminal`]: the table a run ends with, and its JSON twin;
-//! - [`text`]: any table as Markdown, LaTeX or CSV, any figure's data as CSV;
-//! - [`html`]: one self-contained file that opens offline from disk;
-//! - [`viewer`]: a local web page over run folders, paged on the server;
-//! - [`compare`]: paired comparison of two or more runs;
-//! - [`pairs`]: pairs of models broken down by a tag, several of them pooled;
-//! - [`twins`]: the same items in words, as a picture and as both, side by side.
-//!
-//! What a model wrote is hostile input: it reaches a page only through [`escape`], and a terminal
+//! Summaries as tables, pages and pictures, drawn from contract types alone: no model, no task and no store is
+//! known here. What a model wrote is hostile input: it reaches a page only through [`escape`], and a terminal
 //! only with its control characters made visible.
 
 pub mod compare;

@@ -39,7 +39,6 @@ pub enum VersusChance {
 pub(crate) const CORRECTION: &str = "holm";
 
 impl VersusChance {
-    /// All that have a mark, as legends list them.
     pub const MARKED: [Self; 6] = [
         Self::Above,
         Self::AboveUncorrected,
@@ -102,7 +101,6 @@ impl VersusChance {
         self.described().2
     }
 
-    /// The verdict of a row in words, with the p-values behind it.
     pub(crate) fn said(row: &SummaryRow) -> String {
         let words = Self::judge(row).words();
         let Some(test) = row.chance_test else {
@@ -119,7 +117,6 @@ impl VersusChance {
         said + ")"
     }
 
-    /// What the marks that occur mean, in a line.
     pub(crate) fn legend(rows: &[SummaryRow]) -> Option<String> {
         let occurring = Self::MARKED
             .into_iter()
@@ -130,7 +127,6 @@ impl VersusChance {
     }
 }
 
-/// How marks are decided, for legends and captions.
 pub(crate) const HOW_DECIDED: &str = "Filled marks hold after Holm's correction over the tasks of a model in its run (a model that \
      only guesses gets one in at most 5 % of runs); the others go by the 95 % interval of that score alone.";
 

@@ -9,7 +9,6 @@ use crate::number::{ScoreScale, count};
 /// Which samples are the same on both sides of a question: item, trial.
 pub(crate) type Key = (String, u32);
 
-/// What is kept of a sample.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Verdict {
     /// `None` when unscored or failed.
@@ -35,7 +34,6 @@ impl Verdict {
     }
 }
 
-/// Scores of samples that both sides have one for.
 #[derive(Debug, Default)]
 pub(crate) struct ScorePairs<'a> {
     first: Vec<f64>,
@@ -59,7 +57,6 @@ impl<'a> ScorePairs<'a> {
         scale_of(metric, self.first.iter().chain(&self.second).copied())
     }
 
-    /// The first less the second, over independent units.
     pub fn difference(&self, scale: ScoreScale) -> Result<Difference, StatsError> {
         let units: Option<Vec<&str>> = self.units.iter().copied().collect();
         let ids = units.map(intervals::cluster_ids);

@@ -21,7 +21,6 @@ struct Answered {
     part: String,
 }
 
-/// Scores of several models, gathered sample by sample.
 #[derive(Debug, Clone, Default)]
 pub struct Paired {
     tag: String,
@@ -34,9 +33,7 @@ pub struct Paired {
 /// A pair by the models' names: the second is what the first was built on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
-    /// The vision-language model, or the tuned one.
     pub first: String,
-    /// The text model, or the untuned one.
     pub second: String,
 }
 
@@ -47,17 +44,14 @@ pub struct PairRow {
     pub pair: String,
     /// Value of the tag, or `all`.
     pub part: String,
-    /// Means, difference with its bounds, and p.
     pub difference: Difference,
     pub scale: ScoreScale,
     /// Corrected by Holm over all lines.
     pub p_holm: Option<f64>,
 }
 
-/// The lines, and what was left out of them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PairLines {
-    /// Pair by pair, then the pool.
     pub rows: Vec<PairRow>,
     /// Questions that only one model of a pair was asked.
     pub left_out: Vec<String>,
@@ -80,7 +74,6 @@ impl Paired {
         self
     }
 
-    /// Takes a sample in, of a task that was run like this.
     pub fn add(&mut self, run: &TaskRun, sample: &Sample) {
         let mut verdict = Verdict::from_sample(sample);
         if let Some(measure) = &self.measure {
@@ -226,7 +219,6 @@ impl Paired {
     }
 }
 
-/// One sample that both sides have a score for.
 #[derive(Debug)]
 struct Shared<'a> {
     item: &'a str,

@@ -14,7 +14,6 @@ pub(crate) struct Subject {
     pub label: String,
 }
 
-/// All subjects, in the order of runs and manifests.
 pub(crate) fn subjects(runs: &[RunSummary]) -> Vec<Subject> {
     let mut found: Vec<Subject> = Vec::new();
     let labels = model_labels(runs.iter().flat_map(|r| &r.manifest.models));
@@ -93,11 +92,9 @@ pub fn chosen_settings(manifest: &RunManifest) -> Vec<String> {
     said
 }
 
-/// The beginning of a run's name, enough to tell it from others.
 pub(crate) fn short(id: &str) -> &str {
-    id.char_indices()
-        .nth(12)
-        .map_or(id, |(end, _)| id.get(..end).unwrap_or(id))
+    let end = id.char_indices().nth(12).map(|(end, _)| end);
+    end.and_then(|end| id.get(..end)).unwrap_or(id)
 }
 
 /// Whether these are checkpoints of one model in the order of training: one name, and revisions that count
@@ -115,19 +112,12 @@ pub(crate) fn are_checkpoints(subjects: &[Subject]) -> bool {
             Some((name, digits.parse().ok()?))
         })
         .collect();
-    match parts {
-        Some(parts) => {
-            parts.len() > 2
-                && parts
-                    .iter()
-                    .zip(parts.iter().skip(1))
-                    .all(|((name, step), (next, later))| name == next && step < later)
-        }
-        None => false,
-    }
+    parts.is_some_and(|parts| {
+        let later = |a: &(&str, u64), b: &(&str, u64)| a.0 == b.0 && a.1 < b.1;
+        parts.len() > 2 && parts.is_sorted_by(later)
+    })
 }
 
-/// The tasks of some runs, in the order of the manifests, grouped by family.
 pub(crate) fn families(runs: &[RunSummary]) -> Vec<(String, Vec<String>)> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
     for run in runs {
@@ -135,24 +125,16 @@ pub(crate) fn families(runs: &[RunSummary]) -> Vec<(String, Vec<String>)> {
         let seen = run.rows.iter().map(|r| r.task.as_str());
         for task in planned.chain(seen) {
             let family = family_of(task);
-            let place = match found.iter().position(|(f, _)| f == family) {
-                Some(place) => place,
-                None => {
-                    found.push((family.to_owned(), Vec::new()));
-                    found.len() - 1
-                }
-            };
-            if let Some((_, tasks)) = found.get_mut(place)
-                && !tasks.iter().any(|t| t == task)
-            {
-                tasks.push(task.to_owned());
+            match found.iter_mut().find(|(f, _)| f == family) {
+                Some((_, tasks)) if tasks.iter().any(|t| t == task) => {}
+                Some((_, tasks)) => tasks.push(task.to_owned()),
+                None => found.push((family.to_owned(), vec![task.to_owned()])),
             }
         }
     }
     found
 }
 
-/// Where the items of a task came from, by all runs that have it.
 pub(crate) fn source(runs: &[RunSummary], task: &str) -> String {
     let of = |run: &RunSummary| Some(run.manifest.task(task)?.item_source()?.name());
     let mut found: Vec<&str> = runs.iter().filter_map(of).collect();

@@ -29,7 +29,6 @@ pub(crate) fn remarks(run: &RunSummary, row: &SummaryRow) -> Vec<String> {
     out
 }
 
-/// Ties, unscored by reason, failed by kind.
 pub(crate) fn not_counted(row: &SummaryRow) -> Vec<String> {
     let mut out = Vec::new();
     if row.ties > 0 {
@@ -78,7 +77,6 @@ pub(crate) fn how_to_read(run: &RunSummary, row: &SummaryRow) -> Vec<String> {
     out
 }
 
-/// A run's result in a few words, for a list of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Headline {
     pub words: String,
@@ -118,7 +116,6 @@ pub(crate) fn in_short(run: &RunSummary) -> Option<Headline> {
     }
 }
 
-/// One row per task and model of some runs, with interval, chance, human level and counts.
 pub fn summary_table(runs: &[RunSummary]) -> Table {
     let subjects = subject::subjects(runs);
     let mut rows = Vec::new();
@@ -157,7 +154,6 @@ pub fn summary_table(runs: &[RunSummary]) -> Table {
     declared(runs).with_rows(Cell::figures(rows))
 }
 
-/// How the numbers of some runs are to be read.
 pub(crate) fn caption(runs: &[RunSummary]) -> String {
     declared(runs).caption
 }

@@ -51,7 +51,6 @@ pub fn table(run: &RunSummary, style: TableStyle) -> String {
     out
 }
 
-/// The same results for machines: every row with its estimate, levels, counts and verdict.
 pub fn json(run: &RunSummary) -> serde_json::Result<String> {
     #[derive(Serialize)]
     struct SummaryLine<'a> {
@@ -135,7 +134,6 @@ pub fn plain(table: &mary_contract::Table, style: TableStyle) -> String {
     out
 }
 
-/// The rows under one another, where the columns cannot stand side by side.
 fn stacked(table: &mary_contract::Table, width: usize) -> Option<String> {
     let column = |n: usize| {
         let cells = table.rows.iter().filter_map(move |row| row.get(n));
@@ -217,7 +215,6 @@ impl Sheet<'_> {
         format!("\n{}", hanging("", 2, &line, width))
     }
 
-    /// One row per task, one column per model.
     fn by_column(&self) -> String {
         let mut drawn = frame(self.style);
         let mut head = vec![head_cell("task"), head_cell("source")];
@@ -361,14 +358,12 @@ impl Sheet<'_> {
         Row::from(cells)
     }
 
-    /// Ties, unscored and failed samples of every row that has some, and what a reader of its score must know.
     fn notes(&self) -> String {
         let not_counted = self.under("Not counted as wrong:", summary::not_counted);
         let read = |row: &SummaryRow| summary::how_to_read(self.run, row);
         not_counted + &self.under("About the scores:", read)
     }
 
-    /// The remarks of every row that has some, under a heading.
     fn under(&self, heading: &str, remarks: impl Fn(&SummaryRow) -> Vec<String>) -> String {
         let mut out = String::new();
         let labels = mary_contract::model_labels(&self.run.manifest.models);

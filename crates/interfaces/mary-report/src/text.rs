@@ -27,7 +27,6 @@ fn cells(table: &Table, alone: bool) -> impl Iterator<Item = Vec<String>> + '_ {
     })
 }
 
-/// A table in GitHub's Markdown, its caption below.
 pub fn markdown(table: &Table) -> String {
     let escape = |cell: &str| {
         cell.replace('\\', "\\\\")
@@ -77,20 +76,11 @@ pub fn latex(table: &Table) -> String {
         out += &line(&row);
     }
     out += "    \\bottomrule\n  \\end{tabular}\n";
-    let caption = if table.caption.is_empty() {
-        latex_text(&table.title)
-    } else {
-        format!(
-            "{}. {}",
-            latex_text(&table.title),
-            latex_prose(&table.caption)
-        )
-    };
-    let label: String = table
-        .id
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
+    let mut caption = latex_text(&table.title);
+    if !table.caption.is_empty() {
+        caption += &format!(". {}", latex_prose(&table.caption));
+    }
+    let label = table.id.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     out += &format!("  \\caption{{{caption}}}\n  \\label{{tab:{label}}}\n\\end{{table}}\n");
     out
 }
@@ -125,7 +115,6 @@ pub fn csv(table: &Table) -> String {
     out
 }
 
-/// The data behind a figure, one row per point.
 pub fn figure_table(figure: &Figure) -> Table {
     let heat = figure.kind == FigureKind::Heatmap;
     let by_label = heat || figure.kind == FigureKind::Box || figure.x.scale == Scale::Category;
@@ -133,49 +122,32 @@ pub fn figure_table(figure: &Figure) -> Table {
     let bounds = points().any(|p| p.low.is_some() || p.high.is_some());
     let labels = by_label || points().any(|p| !p.label.is_empty());
     let places = !by_label;
-    let mut head = vec![if heat {
-        title_or(&figure.y.title, "row")
-    } else {
-        "series".into()
-    }];
-    if labels {
-        head.push(title_or(&figure.x.title, "label"));
-    }
-    if places {
-        head.push(if labels {
-            "x".into()
-        } else {
-            title_or(&figure.x.title, "x")
-        });
-    }
-    head.push(if heat {
-        "value".into()
-    } else {
-        title_or(&figure.y.title, "y")
-    });
-    if bounds {
-        head.extend(["low".into(), "high".into()]);
-    }
+    let kept = [true, labels, places, true, bounds, bounds];
+    let line = |cells: [String; 6]| -> Vec<String> {
+        let cells = cells.into_iter().zip(kept);
+        cells
+            .filter_map(|(cell, kept)| kept.then_some(cell))
+            .collect()
+    };
+    let (x, y) = (&figure.x.title, &figure.y.title);
+    let (name, value) = match heat {
+        true => (title_or(y, "row"), "value".to_owned()),
+        false => ("series".to_owned(), title_or(y, "y")),
+    };
+    let place = title_or(if labels { "" } else { x }, "x");
+    let label = title_or(x, "label");
+    let head = line([name, label, place, value, "low".into(), "high".into()]);
+    let none = String::new;
     let mut rows = Vec::new();
     let mut published = Vec::new();
     for series in &figure.series {
-        for point in &series.points {
+        for p in &series.points {
             if series.published {
                 published.push(rows.len());
             }
-            let mut row = vec![series.name.clone()];
-            if labels {
-                row.push(point.label.clone());
-            }
-            if places {
-                row.push(number(point.x));
-            }
-            row.push(number(point.y));
-            if bounds {
-                row.push(point.low.map(number).unwrap_or_default());
-                row.push(point.high.map(number).unwrap_or_default());
-            }
-            rows.push(row);
+            let [low, high] = [p.low, p.high].map(|v| v.map(number).unwrap_or_default());
+            let (name, label) = (series.name.clone(), p.label.clone());
+            rows.push(line([name, label, number(p.x), number(p.y), low, high]));
         }
     }
     for range in &figure.ranges {
@@ -183,27 +155,13 @@ pub fn figure_table(figure: &Figure) -> Table {
             if range.published {
                 published.push(rows.len());
             }
-            let mut row = vec![range.name.clone()];
-            if labels {
-                row.push(edge.to_owned());
-            }
-            if places {
-                row.push(number(x));
-            }
-            row.resize(head.len(), String::new());
-            rows.push(row);
+            let (name, edge) = (range.name.clone(), edge.to_owned());
+            rows.push(line([name, edge, number(x), none(), none(), none()]));
         }
     }
     for reference in &figure.references {
-        let mut row = vec![String::new(); head.len()];
-        if let Some(first) = row.first_mut() {
-            first.clone_from(&reference.name);
-        }
-        let value = head.len() - 1 - if bounds { 2 } else { 0 };
-        if let Some(cell) = row.get_mut(value) {
-            *cell = number(reference.y);
-        }
-        rows.push(row);
+        let (name, y) = (reference.name.clone(), number(reference.y));
+        rows.push(line([name, none(), none(), y, none(), none()]));
     }
     Table {
         id: format!("{}-data", figure.id),
@@ -218,11 +176,8 @@ pub fn figure_table(figure: &Figure) -> Table {
 }
 
 fn title_or(title: &str, other: &str) -> String {
-    if title.is_empty() {
-        other.to_owned()
-    } else {
-        title.to_owned()
-    }
+    let text = if title.is_empty() { other } else { title };
+    text.to_owned()
 }
 
 /// A number as short as it reads back to six digits.
@@ -267,13 +222,11 @@ fn csv_cell(cell: &str) -> String {
     }
 }
 
-/// Prose in which backticks mean code.
 fn latex_prose(text: &str) -> String {
     let code = |code: &str| format!("\\texttt{{{}}}", latex_text(code));
     escape::with_code(text, latex_text, code)
 }
 
-/// What LaTeX reads otherwise, or not at all, and how it is written there.
 const LATEX: [(char, &str); 19] = [
     ('\\', "\\textbackslash{}"),
     ('~', "\\textasciitilde{}"),

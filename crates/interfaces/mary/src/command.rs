@@ -12,7 +12,6 @@ use crate::settings::Place;
 /// A command; the type is its arguments.
 pub trait Command: Args {
     const NAME: &'static str;
-    /// What the list of commands says of it.
     const ABOUT: &'static str;
     const ALIAS: Option<&'static str> = None;
     /// Whether a manifest keeps the options of `mary.toml` among the words of this command: what an
@@ -28,7 +27,6 @@ pub trait Command: Args {
     fn run(&self, place: &Place) -> anyhow::Result<Status>;
 }
 
-/// A command in a list of several.
 #[derive(Clone, Copy)]
 pub struct Entry {
     pub name: &'static str,
@@ -47,7 +45,6 @@ impl Entry {
         }
     }
 
-    /// Does what these arguments of the command say.
     pub fn run(&self, matches: &ArgMatches, place: Place) -> anyhow::Result<Status> {
         (self.run)(matches, place)
     }
@@ -66,7 +63,6 @@ fn carried_out<C: Command>(matches: &ArgMatches, mut place: Place) -> anyhow::Re
     args.run(&place)
 }
 
-/// The command line with these commands.
 pub fn command_line(commands: &[Entry]) -> clap::Command {
     Cli::command()
         .subcommand_required(true)

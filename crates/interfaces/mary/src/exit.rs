@@ -55,7 +55,6 @@ impl Status {
     }
 }
 
-/// A mistake in what the user asked for, with what to do about it.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct UsageError {
@@ -63,7 +62,6 @@ pub struct UsageError {
 }
 
 impl UsageError {
-    /// A mistake in words; a hint may follow on a line of its own.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -71,27 +69,21 @@ impl UsageError {
     }
 }
 
-/// Something that should be there and is not.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct MissingError(pub String);
 
-/// Ends a command over a mistake in what the user asked for.
 pub fn usage_error<T>(message: impl Into<String>) -> anyhow::Result<T> {
     Err(UsageError::new(message).into())
 }
 
-/// Ends a command over something that should be there and is not.
 pub fn missing_error<T>(message: impl Into<String>) -> anyhow::Result<T> {
     Err(MissingError(message.into()).into())
 }
 
-/// An error in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorReport {
-    /// What kind of end it is.
     pub status: Status,
-    /// The error with its causes.
     pub message: String,
     /// What to do, where that is not in the message already.
     pub hint: Option<String>,
@@ -107,7 +99,6 @@ pub fn report(error: &anyhow::Error) -> Status {
     report.status
 }
 
-/// What is said of an error.
 pub fn error_report(error: &anyhow::Error) -> ErrorReport {
     let mut text = String::new();
     let mut last = String::new();
@@ -243,17 +234,10 @@ fn status_of(error: &anyhow::Error) -> Status {
             };
         }
         if let Some(task) = cause.downcast_ref::<TaskError>() {
-            return match task {
-                TaskError::Setting(_) => Status::Usage,
-                _ => Status::Missing,
-            };
+            return missing_or_usage(!matches!(task, TaskError::Setting(_)));
         }
         if let Some(file) = cause.downcast_ref::<HarnessError>() {
-            return if file.is_missing() {
-                Status::Missing
-            } else {
-                Status::Usage
-            };
+            return missing_or_usage(file.is_missing());
         }
         if let Some(error) = cause.downcast_ref::<InstrumentError>() {
             match error {
@@ -272,11 +256,7 @@ fn status_of(error: &anyhow::Error) -> Status {
             };
         }
         if let Some(file) = cause.downcast_ref::<TaskFileError>() {
-            return if file.is_missing() {
-                Status::Missing
-            } else {
-                Status::Usage
-            };
+            return missing_or_usage(file.is_missing());
         }
         if cause.is::<mary_contract::StoreError>() {
             return Status::Missing;
@@ -305,6 +285,13 @@ fn of_system(error: &std::io::Error) -> Option<Status> {
             Some(Status::Usage)
         }
         _ => None,
+    }
+}
+
+fn missing_or_usage(missing: bool) -> Status {
+    match missing {
+        true => Status::Missing,
+        false => Status::Usage,
     }
 }
 

@@ -25,7 +25,6 @@ pub fn watch() {
     });
 }
 
-/// What is worth saying of a step, if anything.
 fn line(quarters: &mut BTreeMap<String, u64>, progress: &Progress<'_>) -> Option<String> {
     let total = progress.total.filter(|total| *total >= LARGE)?;
     let quarter = progress.done * 4 / total;

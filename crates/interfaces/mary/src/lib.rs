@@ -1,10 +1,6 @@
-//! The command line of the laboratory: arguments in, exit code out.
-//!
-//! [`run_command_line`] only reads arguments and dispatches; each command is one file and one line under
-//! `commands/` ([`command`]).
-//! Standard output carries what can be piped (tables, JSON); everything else goes to standard error. It is
-//! a library so that the Python package carries the same command (and the same laboratory, [`library`])
-//! without a second program.
+//! The command line of the laboratory: arguments in, exit code out. Standard output carries what can be piped
+//! (tables, JSON); everything else goes to standard error. It is a library so that the Python package carries
+//! the same command (and the same laboratory, [`library`]) without a second program.
 
 mod cli;
 mod command;

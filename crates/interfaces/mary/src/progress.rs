@@ -51,7 +51,6 @@ enum Mode {
 }
 
 impl Progress {
-    /// A display fitting where standard error goes.
     pub fn new(quiet: bool) -> Self {
         let mode = match (quiet, std::io::stderr().is_terminal()) {
             (true, _) => Mode::Quiet,
@@ -105,7 +104,6 @@ impl Progress {
         Some(duration(self.left() as f64 * seconds / self.paid as f64))
     }
 
-    /// Says a line without disturbing the bar.
     pub fn say(&self, line: &str) {
         match self.mode {
             Mode::Quiet => {}
@@ -195,10 +193,8 @@ impl Progress {
     fn message(&self) -> String {
         let answered = self.done.saturating_sub(self.already) as f64;
         let rate = answered / self.started.elapsed().as_secs_f64().max(1e-9);
-        let left = self
-            .time_left()
-            .map(|left| format!("  {left} left"))
-            .unwrap_or_default();
+        let left = self.time_left();
+        let left = left.map_or_else(String::new, |left| format!("  {left} left"));
         format!("{}/s{left}{}", rate_text(rate), self.troubles())
     }
 
@@ -238,10 +234,9 @@ impl Progress {
         self.bar.finish_and_clear();
         terminal::show_bar(None);
         let seconds = self.started.elapsed().as_secs_f64();
-        let cached = if self.recalled > 0 {
-            format!(", {} from the cache", self.recalled)
-        } else {
-            String::new()
+        let cached = match self.recalled {
+            0 => String::new(),
+            n => format!(", {n} from the cache"),
         };
         let line = format!(
             "{}: {} in {seconds:.1} s{cached}{}",
@@ -253,12 +248,10 @@ impl Progress {
     }
 }
 
-/// Columns of the terminal that the bar is on.
 fn columns() -> usize {
     usize::from(console::Term::stderr().size().1)
 }
 
-/// Columns of the bar itself, by those of the terminal.
 fn bar_width(columns: usize) -> usize {
     match columns {
         0..70 => 0,

@@ -82,7 +82,6 @@ pub fn named(mut folders: Vec<PathBuf>, wanted: &str) -> Vec<PathBuf> {
     }
 }
 
-/// Every run below a folder, oldest first.
 pub fn all(root: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     let mut runs: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| is_run(p)).collect();

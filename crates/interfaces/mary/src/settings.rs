@@ -1,5 +1,4 @@
-//! What every command is given: the tasks there are, and where things are kept, resolved once: arguments, then environment, then `mary.toml`, then the
-//! usual places of the system.
+//! Where things are kept: arguments, then environment, then `mary.toml`, then the system's usual places.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +20,6 @@ struct File {
 
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// The tasks and families there are.
     pub registry: Registry,
     pub runs: PathBuf,
     /// Upstream datasets in their own layout, if the user has a mirror.
@@ -60,7 +58,6 @@ impl Place {
         self.cache.join("answers.sqlite")
     }
 
-    /// Datasets pulled by `mary data pull`.
     pub fn datasets(&self) -> PathBuf {
         self.cache.join("datasets")
     }

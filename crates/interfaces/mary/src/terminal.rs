@@ -13,10 +13,8 @@ use std::sync::{Mutex, PoisonError};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mary_platform::{hear_notices, visible};
 
-/// The bar that is on the screen, where there is one.
 static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-/// Lets the libraries' notices be heard.
 pub fn listen() {
     hear_notices(line);
 }
@@ -102,7 +100,6 @@ fn put(text: &str) -> io::Result<()> {
     }
 }
 
-/// Writes a line for a person, on standard error.
 pub fn line(text: &str) {
     line_of(&visible(text));
 }

@@ -1,8 +1,6 @@
-//! Paired comparison of two or more runs: the same items, difference by difference.
-//!
-//! Samples are matched by task, item and trial, and only where both sides were asked the same question
-//! (`mary_contract::Question`); people are paired by task and item alone, as one side: what cannot be matched is counted and said, never silently left out. A
-//! difference carries its interval, and p-values are corrected over all tasks and pairs shown (Holm).
+//! Paired comparison of two or more runs. Samples are matched by task, item and trial, and only where both
+//! sides were asked the same question; people by task and item alone. What cannot be matched is said, never
+//! silently left out. P-values are corrected over all tasks and pairs shown (Holm).
 
 mod people;
 mod table;
@@ -18,7 +16,6 @@ use serde::Serialize;
 use crate::number::{ScoreScale, count};
 use crate::paired::{Key, ScorePairs, Verdict, holm};
 
-/// What one side said of a task.
 type Scores = BTreeMap<Key, Verdict>;
 
 #[derive(Debug, Clone, Default)]
@@ -26,9 +23,7 @@ pub struct Side {
     /// For people: the model, with its run where that is needed.
     pub label: String,
     scores: BTreeMap<String, Scores>,
-    /// How each task was asked, where that is known.
     asked: BTreeMap<String, TaskRun>,
-    /// Whether its trials are people.
     people: bool,
 }
 
@@ -43,7 +38,6 @@ impl Side {
         }
     }
 
-    /// A side whose tasks were run like this.
     pub fn asked(label: impl Into<String>, tasks: &[TaskRun]) -> Self {
         let tasks = tasks.iter().map(|t| (t.id.clone(), t.clone()));
         Self {
@@ -93,11 +87,9 @@ pub struct Comparison {
     pub unscored: usize,
 }
 
-/// All comparisons of some sides, and what could not be compared.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Compared {
     pub comparisons: Vec<Comparison>,
-    /// Warnings a reader must see: tasks of one side only, items that do not match.
     pub warnings: Vec<String>,
 }
 
@@ -181,11 +173,8 @@ fn same_question(
         ));
     }
     let differences = a.differences(b);
-    let may_differ = |name: &str| {
-        across
-            .iter()
-            .any(|n| n.replace('_', "-") == name.replace('_', "-"))
-    };
+    let hyphens = |name: &str| name.replace('_', "-");
+    let may_differ = |name: &str| across.iter().any(|n| hyphens(n) == hyphens(name));
     let (allowed, refused): (Vec<_>, Vec<_>) =
         differences.iter().partition(|d| may_differ(&d.setting));
     let said = |of: &[&mary_contract::Difference]| {
@@ -214,10 +203,9 @@ fn same_question(
 
 fn one_task(task: &str, first: &Side, second: &Side, out: &mut Compared) -> Result<(), StatsError> {
     let (Some(a), Some(b)) = (first.scores.get(task), second.scores.get(task)) else {
-        let (has, lacks) = if first.scores.contains_key(task) {
-            (first, second)
-        } else {
-            (second, first)
+        let (has, lacks) = match first.scores.contains_key(task) {
+            true => (first, second),
+            false => (second, first),
         };
         if has.scores.contains_key(task) {
             out.warnings.push(format!(

@@ -11,7 +11,6 @@ use super::{Compared, Comparison, Scores, Side};
 use crate::number::ScoreScale;
 use crate::paired::scale_of;
 
-/// Compares one task of two sides of which at least one is people.
 pub(super) fn one_task(
     task: &str,
     (first, a): (&Side, &Scores),

@@ -1,5 +1,4 @@
-//! The samples a report carries, as data for the page: stories already escaped, questions and
-//! pictures kept once however many models saw them.
+//! The samples a report carries, as data for the page; questions and pictures once for all models.
 
 use std::collections::HashMap;
 
@@ -64,7 +63,6 @@ pub(super) fn carried(subjects: &[Subject], selected: &Selected, room: usize) ->
     (data, kept)
 }
 
-/// Questions and pictures are kept once, however many models saw them.
 #[derive(Default)]
 struct Shelf {
     questions: Vec<String>,

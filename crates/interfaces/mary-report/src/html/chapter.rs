@@ -1,5 +1,4 @@
-//! Chapters of a report: one type each behind [`Chapter`], and one line in the list of whoever writes
-//! the report.
+//! Chapters of a report.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +6,6 @@ use mary_contract::{Exhibits, RunSummary, model_labels};
 
 use crate::twins::Sheet;
 
-/// A chapter that has something to show of some runs.
 pub trait Chapter {
     type Error;
 
@@ -23,7 +21,6 @@ pub trait Chapter {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Contents {
     pub exhibits: Exhibits,
-    /// Items in all their forms side by side, at its end.
     pub items: Sheet,
 }
 

@@ -18,7 +18,6 @@ pub(super) struct First {
     shown: Vec<usize>,
     /// Labels of those shown; empty where all are.
     labels: Vec<String>,
-    /// In words, how they were chosen.
     how: &'static str,
 }
 

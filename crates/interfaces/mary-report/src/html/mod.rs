@@ -1,8 +1,5 @@
-//! The report: one HTML file that holds everything and opens offline from disk.
-//!
-//! Drawing is plotly.js's work (carried packed in `assets/`); the page around it, the sample
-//! browser and the downloads are ours. A content security policy names the hashes of the page's two
-//! scripts, so that nothing else in the file could ever run, whatever a model wrote.
+//! The report: one HTML file that holds everything and opens offline from disk. A content security policy
+//! names the hashes of its two scripts, so that nothing else in the file could ever run, whatever a model wrote.
 
 mod blocks;
 mod carried;
@@ -82,8 +79,6 @@ pub struct ReportStats {
     pub bytes: usize,
 }
 
-/// Writes a report of some runs.
-///
 /// `samples` gives every sample with the id of its run; they are read once, and a bounded selection
 /// is kept. Errors are those of `out`.
 pub fn report(
@@ -225,14 +220,9 @@ impl Page<'_> {
         out += &self.header(title, selected);
         out += "<div class=\"frame\"><nav class=\"contents\" aria-label=\"Contents\"><ol>";
         let listed = |(id, title, contents): &(String, String, Option<&Contents>)| {
-            format!(
-                "<li><a href=\"#family-{}\">{}</a>{}</li>",
-                html(id),
-                html(title),
-                contents
-                    .map(|c| contents_of(&c.exhibits))
-                    .unwrap_or_default()
-            )
+            let (id, title) = (html(id), html(title));
+            let below = contents.map_or_else(String::new, |c| contents_of(&c.exhibits));
+            format!("<li><a href=\"#family-{id}\">{title}</a>{below}</li>")
         };
         out.extend(first.iter().map(listed));
         out += "<li><a href=\"#overview\">Overview</a></li>";
@@ -255,16 +245,10 @@ impl Page<'_> {
     }
 
     fn header(&self, title: &str, selected: &Selected) -> String {
-        let tasks: usize = subject::families(self.runs)
-            .iter()
-            .map(|(_, t)| t.len())
-            .sum();
-        let planned: usize = self
-            .runs
-            .iter()
-            .flat_map(|r| &r.rows)
-            .map(|r| r.samples)
-            .sum();
+        let families = subject::families(self.runs);
+        let tasks: usize = families.iter().map(|(_, t)| t.len()).sum();
+        let rows = self.runs.iter().flat_map(|r| &r.rows);
+        let planned: usize = rows.map(|r| r.samples).sum();
         let mut out = format!(
             "<header class=\"head\"><p class=\"kicker\">Mary, a laboratory for understanding</p><h1>{}</h1><p class=\"lead\">{} on {}, {} samples.</p>\
              <button type=\"button\" id=\"theme\" hidden></button>",
@@ -324,12 +308,11 @@ impl Page<'_> {
             }
         }
         let titles = |family: &str| self.family_title(family);
-        let folded: usize = self
+        let tables = self
             .chapters
             .iter()
-            .flat_map(|c| &c.contents.exhibits.tables)
-            .map(blocks::folded_rows)
-            .sum();
+            .flat_map(|c| &c.contents.exhibits.tables);
+        let folded: usize = tables.clone().map(blocks::folded_rows).sum();
         if folded > 0 {
             out += &format!(
                 "<p class=\"switch\"><label><input type=\"checkbox\" id=\"show-published\"> Show the {} in the tables</label></p>",
@@ -339,12 +322,7 @@ impl Page<'_> {
                 }
             );
         }
-        let rest: usize = self
-            .chapters
-            .iter()
-            .flat_map(|c| &c.contents.exhibits.tables)
-            .map(|table| self.first.folded(table).len())
-            .sum();
+        let rest: usize = tables.map(|table| self.first.folded(table).len()).sum();
         if self.first.folds() {
             let all = self.subjects.len();
             out += &format!(
@@ -390,14 +368,10 @@ impl Page<'_> {
                 }
                 controls += "<fieldset class=\"models\"><legend>Models</legend>";
                 for (index, who) in self.subjects.iter().enumerate() {
+                    let (label, holds) = (html(&who.label), self.first.holds(index));
+                    let checked = if holds { " checked" } else { "" };
                     controls += &format!(
-                        "<label><input type=\"checkbox\" data-subject=\"{index}\"{}><span class=\"dot\" data-color=\"{index}\" aria-hidden=\"true\"></span>{}</label>",
-                        if self.first.holds(index) {
-                            " checked"
-                        } else {
-                            ""
-                        },
-                        html(&who.label)
+                        "<label><input type=\"checkbox\" data-subject=\"{index}\"{checked}><span class=\"dot\" data-color=\"{index}\" aria-hidden=\"true\"></span>{label}</label>",
                     );
                 }
                 if self.subjects.len() > 5 {
@@ -534,11 +508,8 @@ fn contents_of(exhibits: &Exhibits) -> String {
     let tables = exhibits.tables.iter().map(|t| ("tab", &t.id, &t.title));
     let mut out = String::new();
     for (kind, id, title) in figures.chain(tables) {
-        out += &format!(
-            "<li><a href=\"#{kind}-{}\">{}</a></li>",
-            html(id),
-            html(title)
-        );
+        let (id, title) = (html(id), html(title));
+        out += &format!("<li><a href=\"#{kind}-{id}\">{title}</a></li>");
     }
     match out.is_empty() {
         true => out,

@@ -1,5 +1,4 @@
-//! The overview across families: a profile of every model against chance and people, and the same
-//! numbers as a table whose cells lead to the samples behind them.
+//! The overview across families: a profile of every model, and the same numbers as a table.
 
 use mary_contract::RunSummary;
 use serde_json::{Value, json};

@@ -7,10 +7,8 @@ use mary_contract::{Figure, FigureKind, Point, Series};
 
 use crate::subject::Subject;
 
-/// The place of a name among colours and forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hue {
-    /// From 0.
     pub color: usize,
     /// Whether it is a model's: the colours of checkpoints go from the first to the last.
     pub model: bool,
@@ -18,11 +16,9 @@ pub(crate) struct Hue {
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Palette {
-    /// Labels of the models, in their order.
     labels: Vec<String>,
     /// Every model by its label and by the name it was given.
     models: BTreeMap<String, usize>,
-    /// Names of series that are no models.
     others: BTreeMap<String, Hue>,
 }
 

@@ -43,7 +43,6 @@ struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    /// What all traces of a series share.
     fn base(&self, place: usize, series: &Series) -> Map<String, Value> {
         let mut name = label(&series.name);
         if series.published && !name.contains("published") {
@@ -229,7 +228,6 @@ impl Drawing<'_> {
     }
 }
 
-/// A trace with what its kind has besides.
 fn with(mut trace: Map<String, Value>, more: Value) -> Map<String, Value> {
     if let Value::Object(more) = more {
         trace.extend(more);
@@ -245,13 +243,11 @@ fn dressed(name: &str, hue: Hue, published: bool) -> Map<String, Value> {
 /// Values that make a box; of fewer, quartiles say nothing.
 const BOXED: usize = 5;
 
-/// Whether the values of a series at a label are enough for a box.
 fn boxed(series: &Series, label: &str) -> bool {
     let same = series.points.iter().filter(|p| p.label == label);
     same.filter(|p| p.y.is_finite()).count() >= BOXED
 }
 
-/// The caption of a figure, with what the drawing makes of it.
 pub(crate) fn caption(figure: &Figure) -> String {
     let few = figure.kind == FigureKind::Box
         && figure
@@ -267,7 +263,6 @@ pub(crate) fn caption(figure: &Figure) -> String {
     }
 }
 
-/// Values, hover text and addresses of the samples behind each point.
 fn values(trace: &mut Map<String, Value>, points: &[&Point]) {
     let ys: Vec<_> = points.iter().map(|p| finite(p.y)).collect();
     let hover: Vec<String> = points
@@ -439,7 +434,6 @@ fn short_number(value: f64) -> String {
     }
 }
 
-/// The two ends of the least-squares line through some points.
 fn least_squares(points: &[&Point]) -> Option<((f64, f64), (f64, f64))> {
     let (xs, ys): (Vec<f64>, Vec<f64>) = points
         .iter()

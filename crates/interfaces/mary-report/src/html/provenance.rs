@@ -19,26 +19,21 @@ fn one(m: &RunManifest, complete: bool) -> String {
         "<section class=\"made\" aria-label=\"Run {0}\"><h3>Run <code>{0}</code></h3>",
         html(&m.id)
     );
+    let state = match complete {
+        true => "complete",
+        false => "<strong>incomplete</strong>: samples are missing",
+    };
+    let (version, command) = (html(&m.version), html(&m.command.join(" ")));
     let mut facts = vec![
         ("begun", html(&m.created)),
-        (
-            "state",
-            if complete {
-                "complete".into()
-            } else {
-                "<strong>incomplete</strong>: samples are missing".to_owned()
-            },
-        ),
+        ("state", state.to_owned()),
         (
             "Mary",
-            format!("version {}, log schema {}", html(&m.version), m.schema),
+            format!("version {version}, log schema {}", m.schema),
         ),
         ("seed", m.seed.to_string()),
         ("trials", m.trials.to_string()),
-        (
-            "command",
-            format!("<code>{}</code>", html(&m.command.join(" "))),
-        ),
+        ("command", format!("<code>{command}</code>")),
     ];
     if let Ok(serde_json::Value::Object(settings)) = serde_json::to_value(&m.model_settings)
         && !settings.is_empty()

@@ -1,34 +1,11 @@
-//! Which samples a report carries. A run may hold millions; a report holds a bounded, seeded
-//! selection with the troublesome ones first, and counts all the rest.
+//! Which samples a report carries: a bounded, seeded selection with the troublesome ones first.
 
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use mary_contract::{RunSummary, Sample};
 
 use crate::{sample::OutcomeClass, subject::Subject};
-
-struct Drawn {
-    lot: u64,
-    sample: Rc<Sample>,
-}
-
-impl PartialEq for Drawn {
-    fn eq(&self, other: &Self) -> bool {
-        self.lot == other.lot
-    }
-}
-impl Eq for Drawn {}
-impl PartialOrd for Drawn {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Drawn {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.lot.cmp(&other.lot)
-    }
-}
 
 type Cell = (usize, usize);
 
@@ -38,8 +15,9 @@ pub(crate) struct Selection<'a> {
     runs: HashMap<String, usize>,
     tasks: Vec<String>,
     per_cell: usize,
-    by_class: BTreeMap<(Cell, OutcomeClass), BinaryHeap<Drawn>>,
-    by_value: HashMap<(Cell, String), Option<Drawn>>,
+    /// By lot, and among equal lots in the order of the log.
+    by_class: BTreeMap<(Cell, OutcomeClass), BTreeMap<(u64, usize), Rc<Sample>>>,
+    by_value: HashMap<(Cell, String), Option<(u64, Rc<Sample>)>>,
     counts: BTreeMap<Cell, [usize; OutcomeClass::ALL.len()]>,
     seen: usize,
 }
@@ -143,43 +121,35 @@ impl<'a> Selection<'a> {
                 } else {
                     lot / 2
                 };
-                if place.as_ref().is_none_or(|d| rank < d.lot) {
-                    *place = Some(Drawn {
-                        lot: rank,
-                        sample: Rc::clone(&sample),
-                    });
+                if place.as_ref().is_none_or(|(first, _)| rank < *first) {
+                    *place = Some((rank, Rc::clone(&sample)));
                 }
             }
         }
-        let heap = self.by_class.entry((cell, class)).or_default();
-        if heap.len() < self.per_cell {
-            heap.push(Drawn { lot, sample });
-        } else if heap.peek().is_some_and(|worst| lot < worst.lot) {
-            heap.pop();
-            heap.push(Drawn { lot, sample });
+        let drawn = self.by_class.entry((cell, class)).or_default();
+        drawn.insert((lot, self.seen), sample);
+        if drawn.len() > self.per_cell {
+            drawn.pop_last();
         }
     }
 
     /// The selection: for each model and task the troublesome outcomes first, a third of the places
     /// for right ones, then one for each value of a breakdown.
     pub fn finish(self) -> Selected {
-        let mut cells: BTreeMap<Cell, Vec<(OutcomeClass, Vec<Drawn>)>> = BTreeMap::new();
-        for ((cell, class), heap) in self.by_class {
-            cells
-                .entry(cell)
-                .or_default()
-                .push((class, heap.into_sorted_vec()));
+        let mut cells: BTreeMap<Cell, Vec<_>> = BTreeMap::new();
+        for ((cell, class), drawn) in self.by_class {
+            let queue = drawn.into_values();
+            cells.entry(cell).or_default().push((class, queue));
         }
         let mut kept = Vec::new();
-        for (cell, classes) in cells {
-            for (class, drawn) in share(classes, self.per_cell) {
-                kept.push(Kept {
-                    subject: cell.0,
-                    task: cell.1,
-                    class,
-                    sample: drawn,
-                });
-            }
+        for ((subject, task), classes) in cells {
+            let shared = share(classes, self.per_cell).into_iter();
+            kept.extend(shared.map(|(class, sample)| Kept {
+                subject,
+                task,
+                class,
+                sample,
+            }));
         }
         let mut extra: Vec<_> = self
             .by_value
@@ -187,15 +157,14 @@ impl<'a> Selection<'a> {
             .filter_map(|(k, d)| Some((k, d?)))
             .collect();
         extra.sort_by(|a, b| a.0.cmp(&b.0));
-        let mut have: std::collections::HashSet<_> =
-            kept.iter().map(|k| Rc::as_ptr(&k.sample)).collect();
-        for ((cell, _), drawn) in extra {
-            if have.insert(Rc::as_ptr(&drawn.sample)) {
+        let mut have: HashSet<_> = kept.iter().map(|k| Rc::as_ptr(&k.sample)).collect();
+        for (((subject, task), _), (_, sample)) in extra {
+            if have.insert(Rc::as_ptr(&sample)) {
                 kept.push(Kept {
-                    subject: cell.0,
-                    task: cell.1,
-                    class: OutcomeClass::from_outcome(&drawn.sample.judgement.outcome),
-                    sample: drawn.sample,
+                    subject,
+                    task,
+                    class: OutcomeClass::from_outcome(&sample.judgement.outcome),
+                    sample,
                 });
             }
         }
@@ -210,21 +179,17 @@ impl<'a> Selection<'a> {
 
 /// Deals the places of a cell out to its classes, one after the other, so that none takes all.
 fn share(
-    classes: Vec<(OutcomeClass, Vec<Drawn>)>,
+    mut queues: Vec<(OutcomeClass, impl Iterator<Item = Rc<Sample>>)>,
     places: usize,
 ) -> Vec<(OutcomeClass, Rc<Sample>)> {
-    let mut queues: Vec<_> = classes
-        .into_iter()
-        .map(|(c, d)| (c, d.into_iter()))
-        .collect();
     let mut out = Vec::new();
     while out.len() < places {
         let before = out.len();
         for (class, queue) in &mut queues {
             if out.len() < places
-                && let Some(drawn) = queue.next()
+                && let Some(sample) = queue.next()
             {
-                out.push((*class, drawn.sample));
+                out.push((*class, sample));
             }
         }
         if out.len() == before {

@@ -145,7 +145,6 @@ fn bracketed(line: &str) -> Option<Vec<String>> {
     Some(cells)
 }
 
-/// Draws them in a row, with arrows between the sides of a pair.
 pub(crate) fn draw(out: &mut dyn Write, grids: &[Grid]) -> fmt::Result {
     out.write_str("<div class=\"grids\">")?;
     for grid in grids {

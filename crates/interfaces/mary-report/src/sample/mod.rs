@@ -1,5 +1,4 @@
-//! One sample as people look at it: what class of outcome it is, one line for lists, and its whole
-//! story as HTML.
+//! One sample as people look at it: its class of outcome, one line for lists, and its story as HTML.
 
 mod grid;
 mod render;
@@ -7,7 +6,6 @@ mod replies;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::str::FromStr;
 
 use mary_contract::{Exchange, Outcome, Request, Response, Sample, Target, UnscoredReason};
 use serde::{Deserialize, Serialize};
@@ -23,18 +21,14 @@ pub(crate) use replies::answer;
 pub enum OutcomeClass {
     /// Score 0.
     Wrong,
-    /// No answer could be read.
     Unparsed,
     Refused,
     /// Score one half.
     Tie,
-    /// Not answered.
     Failed,
     /// The provider withheld the answer.
     Filtered,
-    /// Cut off before it could be read.
     Truncated,
-    /// The item does not apply to this model.
     NotApplicable,
     /// A score that is neither 0, one half nor 1.
     Graded,
@@ -96,26 +90,13 @@ impl OutcomeClass {
         }
     }
 
-    /// Place in [`Self::ALL`].
+    pub(crate) fn badge(self) -> String {
+        let (name, words) = (self.name(), self.words());
+        format!("<span class=\"badge {name}\">{words}</span>")
+    }
+
     pub fn index(self) -> usize {
         self as usize
-    }
-}
-
-impl fmt::Display for OutcomeClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for OutcomeClass {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|c| c.name() == text)
-            .ok_or_else(|| format!("`{text}` is no outcome"))
     }
 }
 
@@ -168,7 +149,6 @@ pub(crate) fn letter(index: usize) -> String {
     }
 }
 
-/// The question alone, for lists and search.
 pub(crate) fn question_text(sample: &Sample) -> String {
     match &sample.item.target {
         Target::Choice { question, .. } if !question.is_empty() => question.clone(),
@@ -184,7 +164,6 @@ pub(crate) fn question_text(sample: &Sample) -> String {
     }
 }
 
-/// The beginning of what came back, on one line, for lists and search.
 pub(crate) fn answer_excerpt(sample: &Sample, characters: usize) -> String {
     // Read only as far as needed: an answer of many megabytes is not copied to be cut.
     let mut pieces = sample.exchanges.iter().map(reply_text);
@@ -218,7 +197,6 @@ fn continuation_name(asked: &[String], index: usize) -> String {
     }
 }
 
-/// What came back in one exchange, for lists.
 fn reply_text(exchange: &Exchange) -> Cow<'_, str> {
     match &exchange.reply {
         Ok(reply) => match &reply.answer {
@@ -240,7 +218,6 @@ fn reply_text(exchange: &Exchange) -> Cow<'_, str> {
     }
 }
 
-/// Everything that was asked and answered, as plain text.
 pub(crate) fn write_plain(out: &mut dyn fmt::Write, sample: &Sample) -> fmt::Result {
     let id = &sample.id;
     writeln!(out, "{} {} {}", id.model, id.task, id.item)?;

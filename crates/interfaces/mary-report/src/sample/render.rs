@@ -1,6 +1,5 @@
-//! A sample's story as HTML: what was asked and what would be right; what came back is `replies.rs`.
-//! The report embeds these pieces and the viewer serves them, so that both show the same. They are
-//! written piece by piece, since an answer may be larger than anyone wants to hold twice.
+//! What was asked, as HTML for reports and the viewer; what came back is `replies.rs`. Written piece by piece,
+//! since an answer may be larger than anyone wants to hold twice.
 
 use std::fmt::{self, Write};
 
@@ -57,7 +56,6 @@ impl Story<'_> {
     }
 }
 
-/// The first question and what would be right.
 pub(crate) fn question(out: Out, sample: &Sample, story: Story, pictures: Pictures) -> fmt::Result {
     let target = &sample.item.target;
     if let Target::Choice { question, .. } = target {
@@ -139,7 +137,6 @@ impl<'a> Triple<'a> {
     }
 }
 
-/// One request; options are marked where the target says which is right.
 pub(super) fn asked(
     out: Out,
     request: &Request,
@@ -215,7 +212,6 @@ fn begin_list(out: Out, class: &str, length: usize) -> Result<&'static str, fmt:
     Ok(if folded { "</ol></details>" } else { "</ol>" })
 }
 
-/// Options by letter, the right one marked.
 fn options(out: Out, texts: &[String], right: Option<usize>, story: Story) -> fmt::Result {
     let end = begin_list(out, "options", texts.len())?;
     for (index, text) in texts.iter().enumerate() {
@@ -268,7 +264,6 @@ fn pools(o: &Observe, story: Story) -> String {
     said.collect::<Vec<String>>().join("; ")
 }
 
-/// Several texts that were read, one line each.
 fn texts(out: Out, exchanges: &[Exchange], story: Story) -> fmt::Result {
     let read: Vec<&Observe> = exchanges
         .iter()
@@ -372,7 +367,6 @@ fn target(out: Out, sample: &Sample, story: Story) -> fmt::Result {
     }
 }
 
-/// A text within a line, clipped as the story says.
 pub(super) struct Inline<'a>(pub &'a str, pub Story<'a>);
 
 impl fmt::Display for Inline<'_> {

@@ -16,7 +16,6 @@ use crate::escape::{clip, foreign, write_foreign};
 /// Measures that are shown at once; the rest, and those of single layers, are folded.
 const MEASURES: usize = 8;
 
-/// Everything that came back, further questions, and the verdict.
 pub(crate) fn answer(out: Out, sample: &Sample, story: Story, pictures: Pictures) -> fmt::Result {
     verdict(out, sample)?;
     if let Some(triple) = Triple::from_sample(sample)
@@ -55,23 +54,12 @@ pub(crate) fn answer(out: Out, sample: &Sample, story: Story, pictures: Pictures
 fn verdict(out: Out, sample: &Sample) -> fmt::Result {
     let judgement = &sample.judgement;
     let class = OutcomeClass::from_outcome(&judgement.outcome);
-    write!(
-        out,
-        "<p class=\"verdict\"><span class=\"badge {}\">{}</span>",
-        class.name(),
-        class.words()
-    )?;
+    write!(out, "<p class=\"verdict\">{} ", class.badge())?;
     match &judgement.outcome {
-        Outcome::Scored(score) => {
-            write!(out, " score {}", trim_number(*score))?;
-        }
-        Outcome::Unscored(UnscoredReason::NotApplicable(why)) => {
-            write!(out, " {}", foreign(why))?;
-        }
-        Outcome::Unscored(_) => out.write_str(" not scored, not counted as wrong")?,
-        Outcome::Failed(failure) => {
-            write!(out, " {}", foreign(&failure.message))?;
-        }
+        Outcome::Scored(score) => write!(out, "score {}", trim_number(*score))?,
+        Outcome::Unscored(UnscoredReason::NotApplicable(why)) => write_foreign(out, why)?,
+        Outcome::Unscored(_) => out.write_str("not scored, not counted as wrong")?,
+        Outcome::Failed(failure) => write_foreign(out, &failure.message)?,
     }
     if let Some(parsed) = &judgement.parsed {
         out.write_str("; read as <q class=\"parsed\"><bdi>")?;
@@ -100,7 +88,6 @@ fn verdict(out: Out, sample: &Sample) -> fmt::Result {
     Ok(())
 }
 
-/// Verdicts under other conventions: the first few open, the many of single layers folded.
 fn measures(out: Out, sample: &Sample) -> fmt::Result {
     // The margin stands in the verdict already.
     let all = sample.judgement.measures.iter();
@@ -133,17 +120,12 @@ fn measures(out: Out, sample: &Sample) -> fmt::Result {
 fn pairs(out: Out, measures: &[(&String, &f64)]) -> fmt::Result {
     out.write_str("<dl class=\"pairs\">")?;
     for (name, value) in measures {
-        write!(
-            out,
-            "<div><dt>{}</dt><dd>{}</dd></div>",
-            foreign(name),
-            trim_number(**value)
-        )?;
+        let (name, value) = (foreign(name), trim_number(**value));
+        write!(out, "<div><dt>{name}</dt><dd>{value}</dd></div>")?;
     }
     out.write_str("</dl>")
 }
 
-/// What came back for several texts, told once.
 fn hidden_states(out: Out, exchanges: &[Exchange]) -> fmt::Result {
     let mut shapes: Vec<(usize, usize)> = Vec::new();
     for exchange in exchanges {
@@ -253,7 +235,6 @@ fn replied(
     Ok(())
 }
 
-/// Continuations by letter, with the most probable and the right one marked.
 fn continuations<'a>(
     out: Out,
     scored: &Scored,
@@ -289,7 +270,6 @@ fn continuations<'a>(
     Ok(())
 }
 
-/// Tokens coloured by how unexpected they were, each with its number above.
 fn tokens(out: Out, score: &ContinuationScore, story: Story) -> fmt::Result {
     out.write_str("<p class=\"tokens\" dir=\"auto\">")?;
     let pairs = score.tokens.iter().zip(&score.logprobs);

@@ -20,23 +20,19 @@ use mary_stats::StatsError;
 use crate::paired::{Key, Verdict};
 use sheet::Shelf;
 
-/// What one model said of one form.
 type Answers = BTreeMap<Key, Verdict>;
 
-/// Items that exist in several forms, and everything said of them.
 #[derive(Debug)]
 struct Group {
     name: String,
     /// Settings that differ from form to form and tell nothing else.
     apart: Vec<String>,
-    /// How each form was asked.
     asked: BTreeMap<ShownAs, Conditions>,
     metric: Option<Metric>,
     answers: BTreeMap<(String, ShownAs), Answers>,
     shelf: Shelf,
 }
 
-/// Samples of twins, gathered one after the other.
 #[derive(Debug, Default)]
 pub struct Twins {
     groups: Vec<Group>,
@@ -112,7 +108,6 @@ impl Twins {
             .any(|of| of.iter().any(|form| Some(form) != of.first()))
     }
 
-    /// Takes a sample in, of a task that goes there.
     pub fn add(&mut self, place: Place, sample: &Sample) {
         let Some(group) = self.groups.get_mut(place.group) else {
             return;
@@ -127,7 +122,6 @@ impl Twins {
         group.shelf.offer(&group.name, place.shown, sample);
     }
 
-    /// Tables, a figure, and the items side by side.
     pub fn finish(self) -> Result<(Exhibits, Sheet), StatsError> {
         let names = self.names();
         let exhibits = tables::exhibits(&self.groups, &names, &self.models)?;

@@ -1,5 +1,4 @@
-//! Items in all their forms side by side: what was shown, what every model answered, and whether it was
-//! right. A bounded selection, the same items for every form and model.
+//! Items in all their forms side by side: a bounded selection, the same items for every form and model.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +39,6 @@ struct TwinItem {
 }
 
 impl TwinItem {
-    /// Whether some model was right in one form and not in another.
     fn differs(&self) -> bool {
         self.said.iter().any(|((_, model), said)| {
             let right = |s: &Said| s.class == OutcomeClass::Right;
@@ -210,9 +208,8 @@ impl Sheet {
             for model in &self.models {
                 if let Some(said) = item.said.get(&(*shown, model.clone())) {
                     *out += &format!(
-                        "<li><span class=\"badge {}\">{}</span> <bdi>{}</bdi>: <bdi class=\"text\">{}</bdi></li>",
-                        said.class.name(),
-                        said.class.words(),
+                        "<li>{} <bdi>{}</bdi>: <bdi class=\"text\">{}</bdi></li>",
+                        said.class.badge(),
                         foreign(&with_labels(model, &self.labels)),
                         foreign(clip(&said.answer, ANSWER).0)
                     );

@@ -1,5 +1,4 @@
-//! Tables and the figure of twins: scores by form with paired differences, how often one form alone was
-//! right, and models without a tower on the same words.
+//! Tables and the figure of twins.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +47,6 @@ struct Whole<'a> {
 }
 
 impl Whole<'_> {
-    /// Groups with more than one form, and what they are called.
     fn named(&self) -> impl Iterator<Item = (&Group, &String)> {
         let all = self.groups.iter().zip(self.names);
         all.filter(|(group, _)| group.asked.len() > 1)
@@ -65,7 +63,6 @@ impl Whole<'_> {
         PAIRS.into_iter().filter(both).collect()
     }
 
-    /// Every model with more than one form of a group.
     fn subjects(&self) -> impl Iterator<Item = (&Group, &String, &String)> {
         self.models.iter().flat_map(move |(model, _)| {
             let of = self.named().filter(move |(group, _)| {
@@ -76,7 +73,6 @@ impl Whole<'_> {
         })
     }
 
-    /// Scores by form, and their differences.
     fn forms(&self) -> Result<Table, StatsError> {
         let (shown, pairs) = (self.shown(), self.pairs());
         let mut rows = Vec::new();
@@ -100,7 +96,6 @@ impl Whole<'_> {
             .with_heads("differences", pairs.iter().map(minus)))
     }
 
-    /// Models that see beside models that do not, on the same items.
     fn eyes(&self) -> Result<Option<Table>, StatsError> {
         let shown = self.shown();
         let mut rows = Vec::new();
@@ -126,7 +121,6 @@ impl Whole<'_> {
             .if_measured())
     }
 
-    /// How often one form alone was right, and whether that could be chance.
     fn decided(&self) -> Result<Table, StatsError> {
         let mut lines = Vec::new();
         for (group, name, model) in self.subjects() {
@@ -230,7 +224,6 @@ fn answers<'a>(group: &'a Group, model: &str, form: ShownAs) -> Option<&'a Answe
     group.answers.get(&(model.to_owned(), form))
 }
 
-/// The mean score of a model in a form, with its interval over units.
 fn estimate(group: &Group, model: &str, form: ShownAs) -> Option<(Estimate, ScoreScale)> {
     let answers = answers(group, model, form)?;
     let repeated = answers.keys().any(|(_, trial)| *trial > 0);
@@ -256,7 +249,6 @@ fn score_cell(group: &Group, model: &str, form: ShownAs) -> Cell {
     estimate(group, model, form).map_or_else(Cell::none, |(score, scale)| scale.cell(&score))
 }
 
-/// The first less the second, item by item.
 fn compared(
     group: &Group,
     first: Option<&Answers>,

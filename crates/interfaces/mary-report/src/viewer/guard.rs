@@ -1,5 +1,4 @@
-//! What stands before every page: only local names are answered, and no page may load anything
-//! from elsewhere.
+//! Only local names are answered, and no page may load anything from elsewhere.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -16,7 +16,6 @@ const ANSWER: usize = 120;
 
 /// A log that can be read from a place on, and one sample of it again.
 pub trait SampleLog: Send + Sync {
-    /// All runs, newest first.
     fn runs(&self) -> Result<RunList, SourceError>;
 
     /// One run; asked for at every click, so it must not look at the others.
@@ -66,9 +65,7 @@ impl IndexedSource {
         index.next = next;
         Ok(look(&mut index))
     }
-}
 
-impl IndexedSource {
     pub(super) fn runs(&self) -> Result<RunList, SourceError> {
         self.log.runs()
     }
@@ -87,7 +84,6 @@ impl IndexedSource {
         self.with(run, |index| index.facets(filter))
     }
 
-    /// One page of the samples that match.
     pub fn page(
         &self,
         run: &str,
@@ -257,12 +253,8 @@ impl Index {
             return place;
         }
         let question = escape::excerpt(&sample::question_text(s), QUESTION);
-        let tags: Vec<String> = s
-            .item
-            .tags
-            .iter()
-            .map(|(k, v)| format!("{k}={v}"))
-            .collect();
+        let tags = s.item.tags.iter();
+        let tags: Vec<String> = tags.map(|(k, v)| format!("{k}={v}")).collect();
         let lower = format!("{} {} {question}", s.id.item, tags.join(" ")).to_lowercase();
         let place = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
         self.items.push(ItemEntry {
@@ -323,6 +315,7 @@ impl Index {
         let twin = other
             .and_then(|model| self.row_places.get(&(model, row.item, row.trial)))
             .and_then(|&twin| self.rows.get(twin as usize));
+        let answer = self.answers.get(row.answer.clone());
         Some(SampleRow {
             id: self.id(at)?,
             class: row.class,
@@ -330,11 +323,7 @@ impl Index {
             score: (!row.score.is_nan()).then_some(f64::from(row.score)),
             margin: (!row.margin.is_nan()).then_some(f64::from(row.margin)),
             question: item.question.clone(),
-            answer: self
-                .answers
-                .get(row.answer.clone())
-                .unwrap_or_default()
-                .to_owned(),
+            answer: answer.unwrap_or_default().to_owned(),
         })
     }
 }

@@ -1,9 +1,5 @@
-//! A local web page over run folders: runs, their tasks, their samples, one sample's whole story,
-//! two models side by side.
-//!
-//! Pages are made here, on the server, one page of samples at a time, so that a million stay fluid.
-//! The store is not known here: whoever starts the viewer brings a [`SampleLog`], and [`IndexedSource`] does
-//! the rest.
+//! A local web page over run folders. Pages are made on the server, one page of samples at a time, so that a
+//! million stay fluid. Whoever starts the viewer brings a [`SampleLog`]; [`IndexedSource`] does the rest.
 
 mod guard;
 mod index;
@@ -56,14 +52,12 @@ pub struct RunEntry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableRun {
     pub name: String,
-    /// What is wrong with it, and what to do.
     pub why: String,
 }
 
 /// The runs there are. One that cannot be read hides none of the others.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunList {
-    /// Those that can be read, newest first.
     pub runs: Vec<RunEntry>,
     pub unreadable: Vec<UnreadableRun>,
 }
@@ -134,7 +128,6 @@ pub fn serve(
     })
 }
 
-/// Serves the viewer on a listener until `stop` is done.
 pub async fn serve_on(
     source: Arc<IndexedSource>,
     listener: tokio::net::TcpListener,
@@ -150,6 +143,8 @@ type Shared = State<Arc<IndexedSource>>;
 type Pairs = Query<Vec<(String, String)>>;
 
 fn router(source: Arc<IndexedSource>, bound: SocketAddr) -> Router {
+    let css = async || typed("text/css; charset=utf-8", pages::CSS);
+    let script = async || typed("text/javascript; charset=utf-8", pages::SCRIPT);
     Router::new()
         .route("/", get(runs))
         .route("/run/{run}", get(run))
@@ -158,14 +153,8 @@ fn router(source: Arc<IndexedSource>, bound: SocketAddr) -> Router {
         .route("/run/{run}/text", get(text))
         .route("/run/{run}/live", get(live))
         .route("/run/{run}/report", get(report))
-        .route(
-            "/viewer.css",
-            get(async || typed("text/css; charset=utf-8", pages::CSS)),
-        )
-        .route(
-            "/viewer.js",
-            get(async || typed("text/javascript; charset=utf-8", pages::SCRIPT)),
-        )
+        .route("/viewer.css", get(css))
+        .route("/viewer.js", get(script))
         .fallback(async || refuse(&SourceError::NotFound("There is no such page.".into())))
         .layer(axum::middleware::from_fn_with_state(bound, guard::guard))
         .with_state(source)
@@ -285,14 +274,12 @@ fn streamed<T: Send + 'static>(
 }
 
 async fn live(State(source): Shared, Path(id): Path<String>) -> Response {
-    answered(
-        move || source.run(&id),
-        |entry| {
-            let body = serde_json::json!({"samples": entry.samples, "complete": entry.complete});
-            let kind = [(header::CONTENT_TYPE, "application/json")];
-            (kind, body.to_string()).into_response()
-        },
-    )
+    let find = move || source.run(&id);
+    answered(find, |entry| {
+        let body = serde_json::json!({"samples": entry.samples, "complete": entry.complete});
+        let kind = [(header::CONTENT_TYPE, "application/json")];
+        (kind, body.to_string()).into_response()
+    })
     .await
 }
 

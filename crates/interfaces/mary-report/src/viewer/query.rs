@@ -23,39 +23,28 @@ pub enum Order {
 }
 
 impl Order {
-    pub(super) const ALL: [Self; 7] = [
-        Self::Log,
-        Self::Verdict,
-        Self::MarginLow,
-        Self::MarginHigh,
-        Self::MarginNear,
-        Self::ScoreLow,
-        Self::ScoreHigh,
+    /// All as they are declared, with one word for addresses and what the choice is called.
+    pub(super) const ALL: [(Self, &'static str, &'static str); 7] = [
+        (Self::Log, "log", "as they were asked"),
+        (Self::Verdict, "verdict", "by verdict"),
+        (Self::MarginLow, "margin-low", "margin, smallest first"),
+        (Self::MarginHigh, "margin-high", "margin, largest first"),
+        (
+            Self::MarginNear,
+            "margin-near",
+            "margin, closest to zero first",
+        ),
+        (Self::ScoreLow, "score-low", "score, lowest first"),
+        (Self::ScoreHigh, "score-high", "score, highest first"),
     ];
 
-    /// One word for addresses, and what the choice is called.
-    fn named(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Log => ("log", "as they were asked"),
-            Self::Verdict => ("verdict", "by verdict"),
-            Self::MarginLow => ("margin-low", "margin, smallest first"),
-            Self::MarginHigh => ("margin-high", "margin, largest first"),
-            Self::MarginNear => ("margin-near", "margin, closest to zero first"),
-            Self::ScoreLow => ("score-low", "score, lowest first"),
-            Self::ScoreHigh => ("score-high", "score, highest first"),
-        }
-    }
-
     pub(super) fn name(self) -> &'static str {
-        self.named().0
-    }
-
-    pub(super) fn words(self) -> &'static str {
-        self.named().1
+        Self::ALL[self as usize].1
     }
 
     fn read(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|order| order.name() == text)
+        let found = Self::ALL.into_iter().find(|(_, name, _)| *name == text);
+        found.map(|(order, ..)| order)
     }
 }
 
@@ -94,7 +83,12 @@ impl ListQuery {
             match name.as_str() {
                 "model" => filter.model = Some(value.clone()),
                 "task" => filter.task = Some(value.clone()),
-                "outcome" => filter.outcomes.extend(value.parse::<OutcomeClass>().ok()),
+                "outcome" => {
+                    let named = |class: &OutcomeClass| class.name() == value;
+                    filter
+                        .outcomes
+                        .extend(OutcomeClass::ALL.into_iter().find(named));
+                }
                 "tag" => filter.tag = Some(value.clone()),
                 "q" => filter.text = Some(value.to_lowercase()),
                 "a" => flip.0 = Some(value.clone()),
@@ -176,7 +170,6 @@ impl ListQuery {
         )
     }
 
-    /// The address of a sample that is read as one of this list.
     pub fn sample_address(&self, run: &str, id: &SampleId, other: Option<&str>) -> String {
         let mut out = sample_address(run, id, other);
         let query = self.query();
@@ -198,7 +191,6 @@ pub(super) struct SampleQuery {
     pub list: Option<ListQuery>,
 }
 
-/// The sample an address names, the model to set beside it, and the list it stands in.
 pub(super) fn wanted(pairs: &[(String, String)]) -> Option<SampleQuery> {
     let get = |name: &str| {
         pairs
@@ -234,7 +226,6 @@ pub(super) fn sample_address(run: &str, id: &SampleId, other: Option<&str>) -> S
     out
 }
 
-/// The address of all that was asked and answered in a sample, as plain text.
 pub(super) fn plain_address(run: &str, id: &SampleId) -> String {
     sample_address(run, id, None).replacen("/sample?", "/text?", 1)
 }

@@ -104,7 +104,6 @@ pub(super) struct RunLine<'a> {
     pub score: Option<Headline>,
 }
 
-/// The runs that hold every word, in the order asked for.
 pub(super) fn lines<'a>(entries: &'a [RunEntry], asked: &RunsQuery) -> Vec<RunLine<'a>> {
     let mut found: Vec<RunLine> = entries
         .iter()

@@ -11,7 +11,6 @@ use super::{Around, Facets, Filter, Order};
 use crate::OutcomeClass;
 
 impl Index {
-    /// Where a sample stands among those that match, and its neighbours there.
     pub(super) fn around(&mut self, filter: &Filter, id: &SampleId) -> Around {
         let matching = self.matching(filter);
         let row = self.row(id);

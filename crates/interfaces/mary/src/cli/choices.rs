@@ -5,7 +5,6 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 /// Word, meaning, what help says.
 pub type Choices<T> = &'static [(&'static str, T, &'static str)];
 
-/// Reads one of these words.
 pub fn one_of<T: Copy + Send + Sync + 'static>(
     choices: Choices<T>,
 ) -> impl TypedValueParser<Value = T> {

@@ -115,7 +115,6 @@ fn named<'a>(command: &'a Command, word: &std::ffi::OsStr) -> Option<&'a Command
     command.find_subcommand(word)
 }
 
-/// Takes `--profile NAME` out of the words.
 fn take_profile(words: &mut Vec<OsString>) -> Result<Option<String>, UsageError> {
     let Some(at) = words.iter().position(|w| {
         w.to_str()
@@ -135,7 +134,6 @@ fn take_profile(words: &mut Vec<OsString>) -> Result<Option<String>, UsageError>
     }
 }
 
-/// The option of a command that has this long name.
 fn option<'a>(command: &'a Command, name: &str) -> Result<&'a Arg, UsageError> {
     let long = |arg: &Arg| {
         arg.get_long() == Some(name) || arg.get_all_aliases().is_some_and(|all| all.contains(&name))

@@ -3,10 +3,8 @@
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 use mary_contract::{Action, Argument, ArgumentKind, Arguments, Registry, Text};
 
-/// The name of the argument that names a run.
 const RUN: &str = "run";
 
-/// The command line with every family's own command.
 pub fn with_family_commands(mut command: Command, registry: &Registry) -> Command {
     for family in registry.families() {
         if let Some(own) = family.command() {
@@ -59,13 +57,11 @@ fn argument(argument: &Argument) -> Arg {
     arg
 }
 
-/// The run that was named, if any.
 pub fn run_named(action: &Action, matches: &ArgMatches) -> Option<String> {
     action.samples_of.as_ref()?;
     matches.get_one::<String>(RUN).cloned()
 }
 
-/// What was typed for an action.
 pub fn typed(action: &Action, matches: &ArgMatches) -> Arguments {
     let mut typed = Arguments::default();
     for argument in &action.arguments {

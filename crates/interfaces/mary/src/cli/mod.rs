@@ -1,5 +1,4 @@
-//! What every command line has: the program's own options, groups of options that several commands
-//! share, and the spellings and defaults that are settled before a command reads its words.
+//! The program's own options, and groups of options that several commands share.
 
 pub mod choices;
 pub mod defaults;
@@ -31,6 +30,7 @@ pub struct Cli {
 
 /// Where things are kept.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Places")]
 pub struct PlaceArgs {
     /// Folder for run folders [default: runs, or `output_path` in mary.toml]
     #[arg(
@@ -38,30 +38,17 @@ pub struct PlaceArgs {
         global = true,
         value_name = "DIR",
         env = "MARY_RUNS",
-        visible_alias = "log-dir",
-        help_heading = "Places"
+        visible_alias = "log-dir"
     )]
     pub output_path: Option<PathBuf>,
     /// Folder with upstream datasets in their own layout, looked into before the cache
-    #[arg(
-        long,
-        global = true,
-        value_name = "DIR",
-        env = "MARY_DATA_DIR",
-        help_heading = "Places"
-    )]
+    #[arg(long, global = true, value_name = "DIR", env = "MARY_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
     /// Folder for answers, datasets and models kept between runs
-    #[arg(
-        long,
-        global = true,
-        value_name = "DIR",
-        env = "MARY_CACHE_DIR",
-        help_heading = "Places"
-    )]
+    #[arg(long, global = true, value_name = "DIR", env = "MARY_CACHE_DIR")]
     pub cache_dir: Option<PathBuf>,
     /// Options of this name in mary.toml, as if they had been typed before the others
-    #[arg(long, global = true, value_name = "NAME", help_heading = "Places")]
+    #[arg(long, global = true, value_name = "NAME")]
     pub profile: Option<String>,
 }
 

@@ -1,5 +1,4 @@
-//! Spellings that users of other tools have in their fingers (`--num_fewshot` is `--num-fewshot`), and
-//! numbers below zero.
+//! Spellings of other tools (`--num_fewshot` is `--num-fewshot`), and numbers below zero.
 
 use std::ffi::OsString;
 

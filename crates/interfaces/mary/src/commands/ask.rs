@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use mary_contract::{
-    Event, EventObserver, Image, ModelCard, Outcome, PromptForm, Sampling, StoreError, Task as _,
+    Event, EventObserver, Image, Outcome, PromptForm, Sampling, StoreError, Task as _,
 };
 use mary_lab::texts::ask::{AskTask, Question, answer};
 use mary_lab::{Laboratory, RunSpec, TaskChoice};
@@ -61,7 +61,6 @@ pub struct AskArgs {
     pub json: bool,
 }
 
-/// A temperature: none below 0, and a number.
 fn warmth(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
@@ -111,13 +110,15 @@ impl Command for AskArgs {
             false => laboratory_watched(&place),
         };
         let mut run = lab.prepare(&spec)?.open()?;
+        let cards = run.cards().iter();
+        let labels = cards.filter_map(|card| Some((card.model.to_string(), card.label.clone()?)));
         let mut printer = Printer {
             json: self.json,
             headings,
             written: String::new(),
             printed: 0,
             failed: 0,
-            labels: run.cards().iter().filter_map(labelled).collect(),
+            labels: labels.collect(),
         };
         let stop = interrupt::flag()?;
         run.go(&mut printer, &stop)?;
@@ -134,14 +135,10 @@ impl Command for AskArgs {
                 task.card().id
             ));
         }
-        Ok(match printer.failed {
-            0 => Status::Done,
-            _ => Status::Incomplete,
-        })
+        Ok(Status::done_if(printer.failed == 0))
     }
 }
 
-/// The words of the question: argument, file or standard input.
 fn text(args: &AskArgs) -> anyhow::Result<String> {
     let text = match (&args.question, &args.file) {
         (_, Some(file)) => mary_platform::read_plain_text(file, mary_platform::LARGEST_DATA)
@@ -170,25 +167,11 @@ const LARGEST_PICTURE: u64 = 64 << 20;
 fn image(path: &Path) -> anyhow::Result<Image> {
     let data = mary_platform::read_plain(path, LARGEST_PICTURE)
         .map_err(|e| MissingError(format!("{}: {e}", path.display())))?;
-    let kind = match data.as_slice() {
-        [0x89, b'P', b'N', b'G', ..] => "image/png",
-        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
-        [b'G', b'I', b'F', b'8', ..] => "image/gif",
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'E',
-            b'B',
-            b'P',
-            ..,
-        ] => "image/webp",
+    let kind = match &data {
+        data if data.starts_with(b"\x89PNG") => "image/png",
+        data if data.starts_with(b"\xff\xd8\xff") => "image/jpeg",
+        data if data.starts_with(b"GIF8") => "image/gif",
+        data if data.starts_with(b"RIFF") && data.get(8..12) == Some(&b"WEBP"[..]) => "image/webp",
         _ => {
             return usage_error(format!(
                 "{}: expected a PNG, JPEG, GIF or WebP picture",
@@ -222,12 +205,6 @@ fn form(lab: &Laboratory, spec: &RunSpec, raw: bool) -> anyhow::Result<PromptFor
     Ok(PromptForm::Chat)
 }
 
-/// A model's full name and the label that the user gave it, where there is one.
-fn labelled(card: &ModelCard) -> Option<(String, String)> {
-    Some((card.model.to_string(), card.label.clone()?))
-}
-
-/// Prints answers as they come.
 struct Printer {
     json: bool,
     /// More than one answer: each gets a line that says whose it is.
@@ -236,7 +213,6 @@ struct Printer {
     written: String,
     printed: usize,
     failed: usize,
-    /// Labels that the user gave, by full name.
     labels: BTreeMap<String, String>,
 }
 

@@ -1,5 +1,4 @@
-//! `mary data audit`: what baselines and a random forest reach on a task's items without understanding
-//! them.
+//! `mary data audit`: what baselines and a random forest reach without understanding the items.
 
 use clap::Args;
 use mary_audit::{AuditReport, AuditSettings, Example, Finding};
@@ -77,7 +76,6 @@ pub fn audit(place: &Place, data: &LocalData, args: &AuditArgs) -> anyhow::Resul
     Ok(Status::done_if(clean))
 }
 
-/// A task's items as the audit sees them.
 fn examples(
     task: &dyn Task,
     ungrouped: bool,

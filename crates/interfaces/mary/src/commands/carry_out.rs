@@ -1,5 +1,4 @@
-//! Carrying out a run with a progress display and Ctrl-C, and showing what came of it: what every
-//! command that runs something shares.
+//! Carrying out a run with a progress display and Ctrl-C, and showing what came of it.
 
 use std::path::Path;
 
@@ -15,9 +14,7 @@ use crate::interrupt;
 use crate::progress::Progress;
 use crate::settings::Place;
 
-/// What is shown of a run.
 pub struct ShowOptions {
-    /// No progress.
     pub quiet: bool,
     pub json: bool,
     pub report: bool,
@@ -31,7 +28,6 @@ pub fn go(run: &mut Run<'_>, quiet: bool) -> anyhow::Result<RunSummary> {
     Ok(run.go(&mut progress, &stop)?)
 }
 
-/// Prints the table, makes the report, names the folder.
 pub fn show(
     place: &Place,
     run: &Run<'_>,

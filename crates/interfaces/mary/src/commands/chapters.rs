@@ -13,7 +13,6 @@ use mary_study::results::{PEOPLE, is_people};
 use super::learning::Learning;
 use super::twins::TwinsChapter;
 
-/// A chapter of a report that the program makes.
 pub type AnyChapter<'a> = Box<dyn Chapter<Error = anyhow::Error> + 'a>;
 
 /// What a report shows of these runs, chapter by chapter: a new one is one type and one line here.
@@ -27,7 +26,6 @@ fn chapters<'a>(registry: &'a Registry, folders: &'a [RunFolder]) -> Vec<AnyChap
     all
 }
 
-/// The chapter of each family.
 fn families(registry: &Registry) -> impl Iterator<Item = AnyChapter<'_>> {
     let families = registry.families().iter();
     families.map(|family| -> AnyChapter<'_> { Box::new(FamilyChapter(family.as_ref())) })
@@ -62,7 +60,6 @@ impl Chapter for FamilyChapter<'_> {
     }
 }
 
-/// What is to be seen of people, where some of the runs are theirs.
 struct People<'a> {
     folders: &'a [RunFolder],
 }
@@ -94,7 +91,25 @@ impl Chapter for People<'_> {
     }
 }
 
-/// Runs that are reported together.
+/// A chapter whose contents are there already: id, title, and what it shows.
+pub struct MadeChapter(pub &'static str, pub &'static str, pub Exhibits);
+
+impl Chapter for MadeChapter {
+    type Error = anyhow::Error;
+
+    fn id(&self) -> &str {
+        self.0
+    }
+
+    fn title(&self) -> &str {
+        self.1
+    }
+
+    fn build(&self, _: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
+        Ok(Some(self.2.clone().into()))
+    }
+}
+
 struct Reported {
     folders: Vec<RunFolder>,
     summaries: Vec<RunSummary>,
@@ -102,21 +117,15 @@ struct Reported {
 
 impl Reported {
     fn open(registry: &Registry, runs: &[PathBuf]) -> anyhow::Result<Self> {
-        let mut reported = Self {
-            folders: Vec::new(),
-            summaries: Vec::new(),
-        };
-        for path in runs {
-            let folder = RunFolder::open(path)?;
-            reported
-                .summaries
-                .push(mary_lab::load_summary(registry, &folder)?);
-            reported.folders.push(folder);
-        }
-        Ok(reported)
+        let folders = runs.iter().map(|path| RunFolder::open(path));
+        let folders: Vec<RunFolder> = folders.collect::<Result<_, _>>()?;
+        let summaries = folders.iter().map(|f| mary_lab::load_summary(registry, f));
+        Ok(Self {
+            summaries: summaries.collect::<Result<_, _>>()?,
+            folders,
+        })
     }
 
-    /// Chapters of these runs, after some of the caller's own.
     fn chapters<'a>(
         &'a self,
         registry: &'a Registry,

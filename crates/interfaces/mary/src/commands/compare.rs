@@ -122,7 +122,6 @@ fn in_run(model: &str, run: &str) -> String {
     format!("{model} ({run})")
 }
 
-/// Tables for people, with models called by their labels.
 pub fn labelled(tables: Vec<Table>, labels: &BTreeMap<String, String>) -> Vec<Table> {
     let exhibits = Exhibits {
         tables,
@@ -131,7 +130,6 @@ pub fn labelled(tables: Vec<Table>, labels: &BTreeMap<String, String>) -> Vec<Ta
     exhibits.renamed(labels).tables
 }
 
-/// What of some runs is compared.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CompareOptions<'a> {
     /// Tasks by id, family or wildcard; all where none is named.
@@ -142,7 +140,6 @@ pub struct CompareOptions<'a> {
     pub with_first: bool,
 }
 
-/// The tasks of these runs that are meant.
 pub fn tasks(paths: &[PathBuf], patterns: &[String]) -> anyhow::Result<BTreeSet<String>> {
     let mut held = Vec::new();
     for path in paths {
@@ -198,7 +195,6 @@ pub fn compared(
     Ok(compared)
 }
 
-/// Why there is nothing to show.
 fn nothing_in_common(compared: &Compared, labels: &BTreeMap<String, String>) -> UsageError {
     let mut message = "these runs have nothing in common that could be compared".to_owned();
     for warning in &compared.warnings {

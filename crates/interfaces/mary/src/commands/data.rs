@@ -153,7 +153,6 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// The ids meant, each known.
 fn chosen<'a>(ids: &'a [String], all: &[&'a str]) -> Result<Vec<&'a str>, UsageError> {
     if ids.iter().any(|id| id == "all") {
         return Ok(all.to_vec());
@@ -161,9 +160,8 @@ fn chosen<'a>(ids: &'a [String], all: &[&'a str]) -> Result<Vec<&'a str>, UsageE
     let mut out = Vec::new();
     for id in ids {
         if mary_fetch::datasets::card(id).is_none() {
-            let known = mary_fetch::datasets::catalogue()
-                .iter()
-                .map(|c| c.id.as_str());
+            let known = mary_fetch::datasets::catalogue().iter();
+            let known = known.map(|c| c.id.as_str());
             let hint = matching::suggestion(id, known, "mary data list");
             return Err(UsageError::new(format!(
                 "no dataset is called `{id}`\n{hint}"
@@ -175,11 +173,10 @@ fn chosen<'a>(ids: &'a [String], all: &[&'a str]) -> Result<Vec<&'a str>, UsageE
 }
 
 fn pull(local: &LocalData, ids: &[String]) -> anyhow::Result<Status> {
-    let all: Vec<&str> = mary_fetch::datasets::catalogue()
+    let published = mary_fetch::datasets::catalogue()
         .iter()
-        .filter(|c| c.is_published())
-        .map(|c| c.id.as_str())
-        .collect();
+        .filter(|c| c.is_published());
+    let all: Vec<&str> = published.map(|c| c.id.as_str()).collect();
     for id in chosen(ids, &all)? {
         let bar = bar(0, "{msg:30!} {bar:24} {bytes}/{total_bytes} {eta}");
         let pulled = local.pull(id, &mut |progress| {
@@ -191,10 +188,9 @@ fn pull(local: &LocalData, ids: &[String]) -> anyhow::Result<Status> {
         });
         bar.finish_and_clear();
         let pulled = pulled.map_err(|e| MissingError(e.to_string()))?;
-        let state = if pulled.already {
-            "is already at"
-        } else {
-            "is now at"
+        let state = match pulled.already {
+            true => "is already at",
+            false => "is now at",
         };
         super::tell(&format!("{id} {state} {}", pulled.folder.display()));
         if !pulled.absent.is_empty() {
@@ -212,10 +208,9 @@ fn verify(local: &LocalData, ids: &[String]) -> anyhow::Result<Status> {
         .filter(|(_, folder)| folder.is_some())
         .map(|(c, _)| c.id.as_str())
         .collect();
-    let wanted = if ids.is_empty() {
-        here
-    } else {
-        chosen(ids, &here)?
+    let wanted = match ids {
+        [] => here,
+        ids => chosen(ids, &here)?,
     };
     if wanted.is_empty() {
         super::tell("no dataset is on this machine\nhint: `mary data pull ID` fetches one");
@@ -225,16 +220,11 @@ fn verify(local: &LocalData, ids: &[String]) -> anyhow::Result<Status> {
     for id in wanted {
         let report = local.verify(id)?;
         all_good &= report.is_good();
-        let good = report
-            .files
-            .iter()
-            .filter(|f| f.state == FileState::Good)
-            .count();
-        super::print(&format!(
-            "{id}: {good} of {} good\n",
-            mary_platform::counted(report.files.len(), "file")
-        ))?;
-        for file in report.files.iter().filter(|f| f.state != FileState::Good) {
+        let files = mary_platform::counted(report.files.len(), "file");
+        let bad = || report.files.iter().filter(|f| f.state != FileState::Good);
+        let good = report.files.len() - bad().count();
+        super::print(&format!("{id}: {good} of {files} good\n"))?;
+        for file in bad() {
             super::print(&format!("  {}: {}\n", file.path, words(&file.state)))?;
         }
     }

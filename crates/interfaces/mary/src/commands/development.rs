@@ -1,5 +1,4 @@
-//! How a model grew: figures and windows of its checkpoints on the quick tasks of the families that
-//! follow development, for the first run and for `mary grow --probe`.
+//! How a model grew: its checkpoints on the quick tasks of the families that follow development.
 
 use std::path::{Path, PathBuf};
 
@@ -10,18 +9,14 @@ use mary_store::RunFolder;
 
 use crate::interrupt;
 
-/// Items of each quick task.
 const ITEMS: usize = 60;
 
-/// How a model grew so far.
 pub struct Development {
-    /// What is to be seen.
     pub exhibits: Exhibits,
     /// The run of every checkpoint, earliest first.
     pub runs: Vec<(PathBuf, RunSummary)>,
 }
 
-/// What all families that follow development show of these runs.
 pub fn exhibits(registry: &Registry, runs: &[RunSummary]) -> Exhibits {
     let mut all = Exhibits::default();
     for family in registry.families() {

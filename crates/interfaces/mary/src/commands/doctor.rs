@@ -19,7 +19,6 @@ pub struct DoctorArgs {
     pub json: bool,
 }
 
-/// How a part of the machine stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Health {
@@ -34,7 +33,6 @@ enum Health {
 struct Check {
     part: &'static str,
     health: Health,
-    /// What was found.
     found: String,
     /// What does not work without it, and what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,10 +62,8 @@ impl Command for DoctorArgs {
         } else {
             super::print(&page(&checks))?;
         }
-        match checks.iter().any(|c| c.health == Health::Bad) {
-            true => Ok(Status::Missing),
-            false => Ok(Status::Done),
-        }
+        let bad = checks.iter().any(|c| c.health == Health::Bad);
+        Ok(if bad { Status::Missing } else { Status::Done })
     }
 }
 

@@ -49,7 +49,6 @@ pub fn family(place: &Place, family: &dyn Family, matches: &ArgMatches) -> anyho
     Ok(Status::Done)
 }
 
-/// The samples of a task in a stored run.
 fn samples(place: &Place, run: Option<&str>, task: &str) -> anyhow::Result<Vec<Sample>> {
     let folder = RunFolder::open(&rundir::find(place, run)?)?;
     let mut samples = Vec::new();

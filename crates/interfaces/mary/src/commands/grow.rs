@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use indicatif::ProgressBar;
-use mary_contract::{Exhibits, Registry, RunSummary};
-use mary_report::html::{Chapter, Contents, ReportOptions};
+use mary_contract::Registry;
+use mary_report::html::ReportOptions;
 use mary_train::{
     GrowEvent, GrowReport, GrowSettings, Size, TextSource, VisionSettings, VisionSize, grow_vision,
 };
 
-use super::{chapters, development};
+use super::chapters::{self, MadeChapter};
+use super::development;
 use crate::command::Command;
 use crate::exit::{Status, UsageError, usage_error};
 use crate::laboratory::laboratory;
@@ -23,7 +24,6 @@ use crate::terminal::bar;
 
 /// Items kept back from the generated corpus, as `--probe` names them.
 const HELD_OUT: &str = "held-out";
-/// Steps of a run that names none.
 const STEPS: u64 = 8_000;
 
 /// Steps of a model that sees.
@@ -114,7 +114,6 @@ impl Command for GrowArgs {
     }
 }
 
-/// Grows a model that sees.
 fn see(args: &GrowArgs) -> anyhow::Result<Status> {
     if args.device != "cpu" {
         return usage_error(format!(
@@ -143,12 +142,10 @@ fn see(args: &GrowArgs) -> anyhow::Result<Status> {
     Ok(conclude(&report, steps))
 }
 
-/// Says how far it came and what to do with it.
 fn conclude(report: &GrowReport, steps: u64) -> Status {
-    let state = if report.finished {
-        "done"
-    } else {
-        "not done; the same command goes on"
+    let (state, status) = match report.finished {
+        true => ("done", Status::Done),
+        false => ("not done; the same command goes on", Status::Stopped),
     };
     super::tell(&format!(
         "step {} of {steps}, {state} ({:.0} tokens/s)",
@@ -160,11 +157,7 @@ fn conclude(report: &GrowReport, steps: u64) -> Status {
             folder.display()
         ));
     }
-    if report.finished {
-        Status::Done
-    } else {
-        Status::Stopped
-    }
+    status
 }
 
 /// Refuses a probe that no family has.
@@ -197,12 +190,14 @@ fn develop(
         development::development(&lab, Some(family), &args.out.join("probes"), &model, tokens)?;
     let out = args.out.join("development.html");
     let paths: Vec<_> = growth.runs.iter().map(|(path, _)| path.clone()).collect();
+    let options = ReportOptions::default();
+    let chapter = MadeChapter("development", "Development", growth.exhibits);
     chapters::write_with(
         &place.registry,
         &paths,
-        vec![Box::new(DevelopmentChapter(growth.exhibits))],
+        vec![Box::new(chapter)],
         &out,
-        &ReportOptions::default(),
+        &options,
     )?;
     let Some((_, last)) = growth.runs.last() else {
         return Ok("no checkpoint yet".into());
@@ -219,25 +214,6 @@ fn develop(
         scores.join(", "),
         out.display()
     ))
-}
-
-/// How the model grew so far.
-struct DevelopmentChapter(Exhibits);
-
-impl Chapter for DevelopmentChapter {
-    type Error = anyhow::Error;
-
-    fn id(&self) -> &str {
-        "development"
-    }
-
-    fn title(&self) -> &str {
-        "Development"
-    }
-
-    fn build(&self, _: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
-        Ok(Some(self.0.clone().into()))
-    }
 }
 
 /// A bar with the loss and its recent curve; plain lines without a terminal.

@@ -1,5 +1,4 @@
-//! `mary tasks import`: what task files of lm-evaluation-harness ask, which data they need, and why some
-//! are refused.
+//! `mary tasks import`: task files of lm-evaluation-harness, and why some are refused.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

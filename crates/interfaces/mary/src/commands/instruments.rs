@@ -1,12 +1,20 @@
-//! What `score`, `observe` and `ask` share: their input and their estimate.
+//! What `score` and `observe` share: their input, their run, their estimate and how tables are written.
 
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{self, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use mary_lab::PreparedRun;
+use mary_contract::{Limit, Task};
+use mary_lab::texts::InstrumentError;
+use mary_lab::texts::table::{Form, Head, Writer};
+use mary_lab::{Laboratory, PreparedRun, RunSpec, TaskChoice};
 
+use crate::cli::ModelArgs;
 use crate::exit::{Status, UsageError, missing_error, usage_error};
+use crate::laboratory::laboratory_with;
 use crate::settings::Place;
+use crate::specification;
 
 /// The file of texts; what comes on standard input is kept in the cache folder, named by its content, so
 /// that it can be read more than once and the same input continues the same run.
@@ -34,7 +42,48 @@ pub fn input(place: &Place, file: &Path) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// Says what would be asked, and asks nothing.
+/// A laboratory that also has the task made of a file of texts, and what is asked of the models there.
+pub fn specified(
+    place: &Place,
+    task: Arc<dyn Task>,
+    (given, file): (&Path, &Path),
+    models: &ModelArgs,
+    limit: Option<Limit>,
+) -> anyhow::Result<(Laboratory, RunSpec)> {
+    let mut choice = TaskChoice::new(task.card().id.to_string());
+    choice.limit = limit;
+    let mut place = place.clone();
+    place.registry.add_task(task)?;
+    let words = crate::words::words_about(given, file);
+    let lab = laboratory_with(&place, |providers| providers, words);
+    let spec = specification::of_models(&lab, models, vec![choice])?;
+    Ok((lab, spec))
+}
+
+pub type TableWriter = Writer<BufWriter<Box<dyn Write + Send>>>;
+
+/// Begins a table in a file, whose folder is made where it is missing, or on standard output.
+pub fn table(form: Form, head: Head, path: Option<&Path>) -> Result<TableWriter, InstrumentError> {
+    let out: Box<dyn Write + Send> = match path {
+        None => Box::new(crate::terminal::Piped::new()),
+        Some(path) => {
+            if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+                std::fs::create_dir_all(parent).map_err(|e| cannot_write(Some(parent), e))?;
+            }
+            Box::new(File::create(path).map_err(|e| cannot_write(Some(path), e))?)
+        }
+    };
+    let out = BufWriter::with_capacity(1 << 16, out);
+    Writer::new(form, head, out).map_err(|e| cannot_write(path, e))
+}
+
+pub fn cannot_write(path: Option<&Path>, source: io::Error) -> InstrumentError {
+    InstrumentError::Write {
+        path: path.unwrap_or(Path::new("standard output")).to_owned(),
+        source,
+    }
+}
+
 pub fn dry_run(prepared: &PreparedRun<'_>) -> anyhow::Result<Status> {
     let dry = prepared.estimate()?;
     super::print(&format!("{}\n", dry.to_string().trim_end()))?;
@@ -64,7 +113,6 @@ pub fn tell_failures(run: &mary_lab::Run<'_>, failed: usize) -> anyhow::Result<(
     Ok(())
 }
 
-/// Two columns, where they are named.
 pub fn pair(columns: &[String]) -> Result<Option<(String, String)>, UsageError> {
     match columns {
         [] => Ok(None),
@@ -75,7 +123,6 @@ pub fn pair(columns: &[String]) -> Result<Option<(String, String)>, UsageError> 
     }
 }
 
-/// Two marks, where they are named.
 pub fn marks(given: Option<&str>) -> Result<Option<(String, String)>, UsageError> {
     let Some(given) = given else {
         return Ok(None);

@@ -73,7 +73,6 @@ fn state(standing: &Standing) -> String {
     }
 }
 
-/// Says which shards are not whole; true when all are.
 pub fn say_missing(folder: &Path) -> anyhow::Result<bool> {
     // Where work was divided anew, the last division counts.
     let last = mary_lab::cluster::Submissions::of(folder)?

@@ -1,6 +1,5 @@
-//! A report that is there already, made by this program from the same results: it is not made again.
-//!
-//! What it was made from stands in a comment behind its last line, so that the page alone tells.
+//! A report that is there already is not made again. What it was made from stands in a comment behind its
+//! last line, so that the page alone tells.
 
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use mary_contract::{Registry, RunSummary, Table};
-use mary_store::RunFolder;
 
 use super::{tune, tuned};
 use crate::cli::{LoraArgs, TestingArgs, TrainingSetArgs};
 use crate::command::Command;
 use crate::exit::{Status, UsageError, usage_error};
+use crate::library;
 use crate::matching;
 use crate::rundir;
 use crate::settings::Place;
@@ -66,10 +66,9 @@ fn tune_and_test(
     out: &Path,
 ) -> anyhow::Result<Status> {
     let base = super::adapter::base_folder(place, model)?;
-    let wanted = if args.tasks.is_empty() {
-        tuning_tasks(&place.registry)
-    } else {
-        args.tasks.clone()
+    let wanted = match args.tasks.is_empty() {
+        true => tuning_tasks(&place.registry),
+        false => args.tasks.clone(),
     };
     let mut tuned: BTreeMap<String, PathBuf> = BTreeMap::new();
     for (i, name) in wanted.iter().enumerate() {
@@ -87,7 +86,7 @@ fn tune_and_test(
     let mut models = vec![base.as_path()];
     models.extend(tuned.values().map(PathBuf::as_path));
     let run = tests.run(place, &models)?;
-    let summary = mary_lab::load_summary(&place.registry, &RunFolder::open(&run)?)?;
+    let summary = library::summary(&place.registry, &run)?;
     let names = tuned
         .iter()
         .map(|(task, folder)| (task.clone(), tuned::name(folder)))
@@ -119,7 +118,6 @@ fn tune_on(
     Ok(tune::with_bar(|on_event| mary_train::derive(&settings, on_event))?.merged)
 }
 
-/// The tasks that families set beside each other after tuning.
 fn tuning_tasks(registry: &Registry) -> Vec<String> {
     let families = registry.families().iter();
     families
@@ -143,7 +141,6 @@ fn named(registry: &Registry, name: &str) -> Result<String, UsageError> {
     })
 }
 
-/// The tables of the families whose tasks were tuned on.
 fn tables(
     registry: &Registry,
     summaries: &[RunSummary],
@@ -164,16 +161,11 @@ fn from_runs(place: &Place, args: &MatrixArgs) -> anyhow::Result<Status> {
     let original = args.original.clone().unwrap_or_default();
     let mut summaries = Vec::new();
     for path in rundir::find_all(place, &args.runs)? {
-        summaries.push(mary_lab::load_summary(
-            &place.registry,
-            &RunFolder::open(&path)?,
-        )?);
+        summaries.push(library::summary(&place.registry, &path)?);
     }
     let known = |model: &str| {
-        summaries
-            .iter()
-            .flat_map(|s| &s.rows)
-            .any(|row| row.model == model)
+        let mut rows = summaries.iter().flat_map(|s| &s.rows);
+        rows.any(|row| row.model == model)
     };
     let mut tuned = BTreeMap::new();
     for pair in &args.tuned {

@@ -128,7 +128,6 @@ fn say(merged: &MergeReport) {
     }
 }
 
-/// Joins the shards of one run, adds them up, and says what is missing.
 fn shards(place: &Place, folder: &Path, json: bool) -> anyhow::Result<Status> {
     let places = ShardPlace::all(folder);
     let mut whole = None;
@@ -153,7 +152,6 @@ fn shards(place: &Place, folder: &Path, json: bool) -> anyhow::Result<Status> {
     Ok(Status::done_if(added.complete))
 }
 
-/// Adds up what was joined, prints its table, makes its report and names its folder.
 fn show(place: &Place, folder: &Path, whole: usize, json: bool) -> anyhow::Result<RunSummary> {
     let mut joined = RunFolder::hold(folder)?;
     let added = mary_lab::summarise(&place.registry, &joined, whole)?;

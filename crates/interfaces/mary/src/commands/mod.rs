@@ -95,13 +95,11 @@ pub fn print_table(text: &str) -> anyhow::Result<()> {
     Ok(crate::terminal::out_coloured(text)?)
 }
 
-/// Prints a value as indented JSON.
 pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(value)? + "\n";
     print(&crate::terminal::json(&text))
 }
 
-/// Tells a person something, on standard error.
 pub fn tell(text: &str) {
     crate::terminal::line(text);
 }

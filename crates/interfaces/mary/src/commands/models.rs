@@ -120,7 +120,6 @@ fn show_named(
     }
 }
 
-/// What the catalogue says of a model that was not fetched.
 fn not_here(entry: &Entry, json: bool) -> anyhow::Result<()> {
     let megabytes = entry.bytes / 1_000_000;
     if json {

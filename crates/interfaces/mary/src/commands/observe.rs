@@ -1,19 +1,16 @@
 //! `mary observe`: vectors of one's own texts as a run, and arrays or similarities of them.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use mary_contract::{Layers, Limit, ModelCard, RunSummary, Task as _};
-use mary_lab::texts::InstrumentError;
+use mary_contract::{Layers, Limit, ModelCard, RunSummary};
+use mary_lab::Run;
 use mary_lab::texts::observe::{
     self, ArrayForm, ObserveOptions, ObserveTask, PoolOf, similarities, similarity_head,
 };
-use mary_lab::texts::table::{Form, Writer};
-use mary_lab::{Run, TaskChoice};
+use mary_lab::texts::table::Form;
 use mary_store::RunFolder;
 
 use super::{carry_out, instruments};
@@ -21,9 +18,7 @@ use crate::cli::ModelArgs;
 use crate::cli::choices::{Choices, one_of};
 use crate::command::Command;
 use crate::exit::{Status, UsageError};
-use crate::laboratory::laboratory_with;
 use crate::settings::Place;
-use crate::specification;
 
 enum ObserveOutput<'a> {
     Vectors(ArrayForm, &'a Path),
@@ -108,13 +103,9 @@ impl Command for ObserveArgs {
         let options = options(self)?;
         let file = instruments::input(place, &self.file)?;
         let task = Arc::new(ObserveTask::open(&file, options)?);
-        let mut place = place.clone();
-        place.registry.add_task(task.clone())?;
-        let words = crate::words::words_about(&self.file, &file);
-        let lab = laboratory_with(&place, |providers| providers, words);
-        let mut choice = TaskChoice::new(task.card().id.to_string());
-        choice.limit = self.limit;
-        let spec = specification::of_models(&lab, &self.models, vec![choice])?;
+        let files = (self.file.as_path(), file.as_path());
+        let (lab, spec) =
+            instruments::specified(place, task.clone(), files, &self.models, self.limit)?;
         let prepared = lab.prepare(&spec)?;
         has_layers(task.options(), prepared.cards())?;
         if self.dry_run {
@@ -169,7 +160,6 @@ fn has_layers(options: &ObserveOptions, cards: &[ModelCard]) -> Result<(), Usage
     Ok(())
 }
 
-/// The task that the arguments make of a file.
 pub fn task(args: &ObserveArgs, file: &Path) -> anyhow::Result<ObserveTask> {
     Ok(ObserveTask::open(file, options(args)?)?)
 }
@@ -239,17 +229,9 @@ fn cosines(
     form: Form,
     path: Option<&Path>,
 ) -> anyhow::Result<usize> {
-    let shown = path.unwrap_or(Path::new("standard output"));
-    let at = |source| InstrumentError::Write {
-        path: shown.to_owned(),
-        source,
-    };
-    let out: Box<dyn Write + Send> = match path {
-        None => Box::new(crate::terminal::Piped::new()),
-        Some(path) => Box::new(File::create(path).map_err(at)?),
-    };
-    let mut writer = Writer::new(form, similarity_head(task), BufWriter::new(out)).map_err(at)?;
+    let mut writer = instruments::table(form, similarity_head(task), path)?;
     let without = similarities(task, folder, &mut |cells| writer.row(cells))?;
-    writer.finish().map_err(at)?;
+    let cannot = |e| instruments::cannot_write(path, e);
+    writer.finish().map_err(cannot)?;
     Ok(without)
 }

@@ -1,5 +1,4 @@
-//! `mary compare --pair`: a model and what it was built on, item by item and by subtask, several pairs
-//! pooled; with the tables that a family has for such pairs.
+//! `mary compare --pair`: a model and what it was built on, item by item and by subtask.
 
 use std::path::PathBuf;
 
@@ -12,13 +11,12 @@ use super::summary;
 use crate::exit::{Status, UsageError, usage_error};
 use crate::settings::Place;
 
-/// Compares the named pairs over the runs.
 pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Result<Status> {
     let families = place.registry.families();
     let order = families
         .iter()
-        .flat_map(|family| family.tag_order(&args.by))
-        .map(String::from);
+        .flat_map(|family| family.tag_order(&args.by));
+    let order = order.map(String::from);
     let mut gathered = Paired::new(&args.by, args.measure.as_deref()).ordered(order);
     let mut summaries = Vec::new();
     let tasks = super::compare::tasks(paths, &args.tasks)?;
@@ -36,11 +34,8 @@ pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Re
         summaries.push(mary_lab::load_summary(&place.registry, &folder)?);
     }
     let models = gathered.models();
-    let chosen = args
-        .pair
-        .iter()
-        .map(|pair| read_pair(pair, &models))
-        .collect::<Result<Vec<_>, _>>()?;
+    let chosen = args.pair.iter().map(|pair| read_pair(pair, &models));
+    let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
     let lines = gathered.compare(&chosen)?;
     if lines.rows.is_empty() {
         let mut message = "no item is scored by both models of a pair".to_owned();

@@ -19,7 +19,6 @@ struct File {
     model: Vec<Named>,
 }
 
-/// A model that a paper names.
 #[derive(Debug, Deserialize, Serialize)]
 struct Named {
     name: String,
@@ -34,7 +33,6 @@ struct Named {
     no: BTreeMap<String, String>,
 }
 
-/// The table, with reasons in words.
 fn read() -> anyhow::Result<Vec<Named>> {
     let text = include_str!("../../assets/paper-models.toml");
     let file: File = toml::from_str(text).context("paper-models.toml")?;

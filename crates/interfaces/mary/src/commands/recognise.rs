@@ -87,7 +87,6 @@ fn candidate(place: &Place, name: &str) -> Option<(Arc<dyn Task>, Option<String>
     })
 }
 
-/// Items by what they ask.
 struct Known(HashMap<Vec<String>, VecDeque<Item>>);
 
 impl Known {

@@ -128,7 +128,6 @@ pub struct RunArgs {
     pub log_samples: bool,
 }
 
-/// A number of things of which there must be one.
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse::<usize>() {
         Ok(0) | Err(_) => Err("expected a whole number from 1 on".to_owned()),
@@ -218,7 +217,6 @@ impl Chapter for HowItGrew<'_> {
     }
 }
 
-/// Runs one part of a run.
 fn run_shard(place: &Place, args: &RunArgs, choice: ShardChoice) -> anyhow::Result<Status> {
     if args.dry_run {
         return usage_error(
@@ -252,7 +250,6 @@ fn run_shard(place: &Place, args: &RunArgs, choice: ShardChoice) -> anyhow::Resu
     Ok(Status::done_if(summary.complete))
 }
 
-/// Prints requests, tokens and dollars for each model and task.
 fn dry_run(prepared: &PreparedRun<'_>, json: bool) -> anyhow::Result<Status> {
     let dry = prepared.estimate()?;
     if json {

@@ -1,6 +1,6 @@
-//! `mary runs`: the runs there are, with what was asked, how it ended and how much room each takes;
-//! showing, renaming and removing one.
+//! `mary runs`: lists runs, shows, renames and removes one.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -72,7 +72,6 @@ impl Command for RunsArgs {
     }
 }
 
-/// What a list says of a run.
 #[derive(Debug, Serialize)]
 struct Listed {
     name: String,
@@ -176,38 +175,19 @@ fn read(place: &Place, path: &Path) -> anyhow::Result<Listed> {
         _ => mary_lab::load_summary(&place.registry, &folder)?,
     };
     let labels = model_labels(&manifest.models);
-    let mut shots: Vec<usize> = manifest
-        .tasks
-        .iter()
-        .filter_map(|t| t.settings.shots)
-        .collect();
-    shots.sort_unstable();
-    shots.dedup();
+    let models = manifest.models.iter();
+    let models = models.map(|m| labels.get(&m.model.to_string()).cloned());
+    let tasks = manifest.tasks.iter();
+    let shots: BTreeSet<usize> = tasks.filter_map(|t| t.settings.shots).collect();
+    let name = path.file_name().unwrap_or_default();
+    let begun: String = manifest.created.chars().take(16).collect();
     Ok(Listed {
-        name: path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned(),
-        created: manifest
-            .created
-            .chars()
-            .take(16)
-            .collect::<String>()
-            .replace('T', " "),
-        models: manifest
-            .models
-            .iter()
-            .map(|m| {
-                labels
-                    .get(&m.model.to_string())
-                    .cloned()
-                    .unwrap_or_default()
-            })
-            .collect(),
+        name: name.to_string_lossy().into_owned(),
+        created: begun.replace('T', " "),
+        models: models.map(Option::unwrap_or_default).collect(),
         tasks: manifest.tasks.iter().map(|t| t.id.to_string()).collect(),
         settings: mary_report::chosen_settings(manifest),
-        shots,
+        shots: shots.into_iter().collect(),
         score: score(&summary),
         state: state(&summary, samples),
         samples,
@@ -215,7 +195,6 @@ fn read(place: &Place, path: &Path) -> anyhow::Result<Listed> {
     })
 }
 
-/// The score, where there is one; how many there are otherwise.
 fn score(summary: &RunSummary) -> String {
     match summary.rows.as_slice() {
         [] => "–".into(),
@@ -250,7 +229,6 @@ fn size(path: &Path) -> u64 {
         .sum()
 }
 
-/// A column of the list: its head, and what stands in it.
 type Column = (&'static str, fn(&Listed) -> String);
 
 const RUN: Column = ("run", |run| run.name.clone());

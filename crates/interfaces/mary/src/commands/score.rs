@@ -1,27 +1,23 @@
 //! `mary score`: texts of one's own as a run, and its tidy tables on standard output or in files.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use mary_contract::{Limit, RunSummary, Start, StartError, Task as _};
-use mary_lab::texts::InstrumentError;
+use mary_contract::{Limit, RunSummary, Start, StartError};
+use mary_lab::Run;
 use mary_lab::texts::score::{By, ScoreOptions, ScoreTask, Tables, tables};
-use mary_lab::texts::table::{Form, Writer};
-use mary_lab::{Run, TaskChoice};
+use mary_lab::texts::table::Form;
 use mary_store::RunFolder;
 
-use super::{carry_out, instruments};
+use super::carry_out;
+use super::instruments::{self, TableWriter};
 use crate::cli::ModelArgs;
 use crate::cli::choices::{Choices, one_of};
 use crate::command::Command;
 use crate::exit::{Status, UsageError};
-use crate::laboratory::laboratory_with;
 use crate::settings::Place;
-use crate::specification;
 
 const ROWS: Choices<By> = &[
     ("text", By::Text, "A text"),
@@ -109,12 +105,9 @@ pub struct ScoreArgs {
     pub dry_run: bool,
 }
 
-/// What stands before the first token of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StartArg {
-    /// By one convention.
     One(Start),
-    /// By several, side by side.
     Compare,
 }
 
@@ -143,13 +136,9 @@ impl Command for ScoreArgs {
         let wanted = wanted(self, &options)?;
         let file = instruments::input(place, &self.file)?;
         let task = Arc::new(ScoreTask::open(&file, options)?);
-        let mut place = place.clone();
-        place.registry.add_task(task.clone())?;
-        let words = crate::words::words_about(&self.file, &file);
-        let lab = laboratory_with(&place, |providers| providers, words);
-        let mut choice = TaskChoice::new(task.card().id.to_string());
-        choice.limit = self.limit;
-        let spec = specification::of_models(&lab, &self.models, vec![choice])?;
+        let files = (self.file.as_path(), file.as_path());
+        let (lab, spec) =
+            instruments::specified(place, task.clone(), files, &self.models, self.limit)?;
         let prepared = lab.prepare(&spec)?;
         if self.dry_run {
             return instruments::dry_run(&prepared);
@@ -162,7 +151,6 @@ impl Command for ScoreArgs {
     }
 }
 
-/// The task that the arguments make of a file.
 pub fn task(args: &ScoreArgs, file: &Path) -> anyhow::Result<ScoreTask> {
     Ok(ScoreTask::open(file, options(args)?)?)
 }
@@ -305,19 +293,11 @@ fn wanted(args: &ScoreArgs, options: &ScoreOptions) -> Result<ScoreOutput, Usage
     Ok(ScoreOutput { form, tables })
 }
 
-type Output = Writer<BufWriter<Box<dyn Write + Send>>>;
-
 fn write(task: &ScoreTask, folder: &RunFolder, wanted: &ScoreOutput) -> anyhow::Result<Tables> {
-    let mut writers: BTreeMap<By, Output> = BTreeMap::new();
+    let mut writers: BTreeMap<By, TableWriter> = BTreeMap::new();
     for (by, path) in &wanted.tables {
-        let out: Box<dyn Write + Send> = match path {
-            None => Box::new(crate::terminal::Piped::new()),
-            Some(path) => Box::new(create(path)?),
-        };
         let head = by.head(task.options());
-        let out = BufWriter::with_capacity(1 << 16, out);
-        let writer = Writer::new(wanted.form, head, out).map_err(|e| at(path.as_deref(), e))?;
-        writers.insert(*by, writer);
+        writers.insert(*by, instruments::table(wanted.form, head, path.as_deref())?);
     }
     let by: Vec<By> = writers.keys().copied().collect();
     let done = tables(
@@ -331,25 +311,12 @@ fn write(task: &ScoreTask, folder: &RunFolder, wanted: &ScoreOutput) -> anyhow::
     )?;
     for (by, path) in &wanted.tables {
         if let Some(writer) = writers.remove(by) {
-            writer.finish().map_err(|e| at(path.as_deref(), e))?;
+            let cannot = |e| instruments::cannot_write(path.as_deref(), e);
+            writer.finish().map_err(cannot)?;
         }
         if let Some(path) = path {
             super::tell(&format!("{}: {}", by.name(), path.display()));
         }
     }
     Ok(done)
-}
-
-fn at(path: Option<&Path>, source: io::Error) -> InstrumentError {
-    InstrumentError::Write {
-        path: path.unwrap_or(Path::new("standard output")).to_owned(),
-        source,
-    }
-}
-
-fn create(path: &Path) -> Result<File, InstrumentError> {
-    if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
-        std::fs::create_dir_all(parent).map_err(|e| at(Some(parent), e))?;
-    }
-    File::create(path).map_err(|e| at(Some(path), e))
 }

@@ -1,5 +1,4 @@
-//! One of several parts of a run or sweep, in this process: which part, its cache on this node, and
-//! what it says about itself.
+//! One of several parts of a run or sweep, in this process: which part, and its cache on this node.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +17,6 @@ pub fn resolve(choice: ShardChoice) -> anyhow::Result<Shard> {
     Ok(shard.map_err(|e| UsageError::new(e.to_string()))?)
 }
 
-/// What an engine calls this process.
 pub fn job() -> Option<String> {
     let variable = |name: &str| std::env::var(name).ok();
     if let (Some(job), Some(task)) = (
@@ -97,7 +95,6 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Takes the shard's lock and says that it works.
     pub fn begin(
         folder: &Path,
         shard: Shard,

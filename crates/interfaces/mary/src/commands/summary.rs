@@ -6,7 +6,6 @@ use std::path::Path;
 use mary_contract::RunSummary;
 use mary_report::terminal::{self, TableStyle};
 
-/// Prints a summary as a table, or as JSON for machines.
 pub fn show(summary: &RunSummary, json: bool) -> anyhow::Result<()> {
     if json {
         return super::print(&(terminal::json(summary)? + "\n"));
@@ -28,7 +27,6 @@ fn console_width() -> Option<usize> {
     Some(usize::from(columns))
 }
 
-/// Where a report of a run is written.
 pub fn report_path(run: &Path) -> std::path::PathBuf {
     run.join("report.html")
 }

@@ -63,12 +63,8 @@ pub enum TasksAction {
         /// Seed of the items
         #[arg(long, default_value_t = 0)]
         seed: u64,
-        /// Task setting (repeatable)
-        #[arg(long = "set", value_name = "NAME=VALUE")]
-        set: Vec<String>,
-        /// Number of shots
-        #[arg(long, alias = "num-fewshot")]
-        shots: Option<usize>,
+        #[command(flatten)]
+        settings: SettingArgs,
     },
     /// Write a task file of your own with some data beside it, to begin with
     New {
@@ -99,13 +95,30 @@ pub enum TasksAction {
         /// Seed of shots and of the audit
         #[arg(long, default_value_t = 0)]
         seed: u64,
-        /// Task setting (repeatable)
-        #[arg(long = "set", value_name = "NAME=VALUE")]
-        set: Vec<String>,
-        /// Number of shots
-        #[arg(long, alias = "num-fewshot")]
-        shots: Option<usize>,
+        #[command(flatten)]
+        settings: SettingArgs,
     },
+}
+
+#[derive(Debug, Args)]
+pub struct SettingArgs {
+    /// Task setting (repeatable)
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Number of shots
+    #[arg(long, alias = "num-fewshot")]
+    shots: Option<usize>,
+}
+
+impl SettingArgs {
+    fn options(&self, seed: u64) -> anyhow::Result<TaskOptions> {
+        Ok(TaskOptions {
+            seed,
+            shots: self.shots,
+            chat: false,
+            set: TaskOptions::pairs(&self.set)?,
+        })
+    }
 }
 
 impl Command for TasksArgs {
@@ -134,15 +147,9 @@ impl Command for TasksArgs {
                 task,
                 items,
                 seed,
-                set,
-                shots,
+                settings,
             }) => {
-                let task_options = TaskOptions {
-                    seed: *seed,
-                    shots: *shots,
-                    chat: false,
-                    set: TaskOptions::pairs(set)?,
-                };
+                let task_options = settings.options(*seed)?;
                 for task in mary_lab::select_tasks(&place.registry, std::slice::from_ref(task))? {
                     if self.json {
                         super::print_json(&task.card())?;
@@ -161,23 +168,16 @@ impl Command for TasksArgs {
                 task,
                 items,
                 seed,
-                set,
-                shots,
+                settings,
             }) => {
-                let task_options = TaskOptions {
-                    seed: *seed,
-                    shots: *shots,
-                    chat: false,
-                    set: TaskOptions::pairs(set)?,
-                };
+                let task_options = settings.options(*seed)?;
                 let tasks = mary_lab::select_tasks(&place.registry, std::slice::from_ref(task))?;
-                let mut status = Status::Done;
+                let mut good = true;
                 for (task, settings) in task_options.settings(&tasks)? {
-                    if super::own_tasks::check(&task, &settings, *items, &data)? != Status::Done {
-                        status = Status::Incomplete;
-                    }
+                    good &=
+                        super::own_tasks::check(&task, &settings, *items, &data)? == Status::Done;
                 }
-                return Ok(status);
+                return Ok(Status::done_if(good));
             }
         }
         Ok(Status::Done)
@@ -293,7 +293,6 @@ fn show(
     Ok(text)
 }
 
-/// An item as a person would read it.
 pub fn item_text(item: &Item) -> anyhow::Result<String> {
     let mut text = format!("\n--- item {} ---\n", item.id);
     for ask in &item.asks {
@@ -304,7 +303,6 @@ pub fn item_text(item: &Item) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// A request as a person would read it.
 fn shown(request: &Request) -> String {
     let (prompt, tail) = match request {
         Request::Generate(g) => (&g.prompt, String::new()),

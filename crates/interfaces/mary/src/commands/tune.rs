@@ -181,7 +181,6 @@ fn another(folder: &Path, what: &str, differences: &[String]) -> anyhow::Error {
     .into()
 }
 
-/// Where training is computed, from `--device`.
 pub fn device(name: &str) -> anyhow::Result<mary_train::Device> {
     Ok(match mary_local::Device::parse(Some(name))? {
         mary_local::Device::Cpu => mary_train::Device::Cpu,
@@ -189,7 +188,6 @@ pub fn device(name: &str) -> anyhow::Result<mary_train::Device> {
     })
 }
 
-/// What a family's paper prints.
 fn recipe_of(name: &str) -> Result<&'static Recipe, UsageError> {
     mary_lab::families::recipe(name).ok_or_else(|| {
         let known = mary_lab::families::recipes().join(", ");
@@ -209,7 +207,6 @@ fn chosen<T>(
     given.or_else(|| of(printed?)).unwrap_or(usual)
 }
 
-/// What an adapter is trained with.
 pub fn settings(
     base: &Path,
     data: &Path,
@@ -217,10 +214,7 @@ pub fn settings(
     lora: &LoraArgs,
 ) -> anyhow::Result<TuneSettings> {
     let mut settings = TuneSettings::new(base.to_owned(), data.to_owned(), out.to_owned());
-    let printed = match &lora.recipe {
-        Some(name) => Some(recipe_of(name)?),
-        None => None,
-    };
+    let printed = lora.recipe.as_deref().map(recipe_of).transpose()?;
     let recipe = &mut settings.recipe;
     recipe.rank = chosen(lora.rank, printed, |r| r.rank, 8);
     recipe.alpha = chosen(lora.alpha, printed, |r| r.alpha, 16.0);
@@ -235,10 +229,8 @@ pub fn settings(
     recipe.evaluate_every = lora.evaluate_every.or(printed_every);
     recipe.patience = lora.patience;
     settings.longest = chosen(lora.longest, printed, |r| r.longest, settings.longest);
-    let schedule = lora
-        .schedule
-        .as_deref()
-        .or(printed.and_then(|r| r.schedule));
+    let schedule = printed.and_then(|r| r.schedule);
+    let schedule = lora.schedule.as_deref().or(schedule);
     settings.recipe.decline = match schedule.unwrap_or("cosine") {
         "cosine" => Decline::Cosine,
         "linear" => Decline::Linear,
@@ -270,10 +262,8 @@ pub fn settings(
     Ok(settings)
 }
 
-/// What reads the events of a tuning.
 type OnEvent<'a> = &'a mut dyn FnMut(TuneEvent) -> ControlFlow<()>;
 
-/// How often a step is reported where there is no bar.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
 
 /// Trains, with a bar and Ctrl-C: the first stops after the step under way.
@@ -340,7 +330,6 @@ pub fn with_bar<T>(train: impl FnOnce(OnEvent<'_>) -> Result<T, TrainError>) -> 
     Ok(trained)
 }
 
-/// The loss at the first and the last step, and on held-out conversations before and after.
 fn losses(report: &TuneReport) -> String {
     let mut text = match report.losses.as_slice() {
         [] => "no step was made".to_owned(),
@@ -361,14 +350,9 @@ fn losses(report: &TuneReport) -> String {
     text
 }
 
-/// Held-out answers before and after, paired, with an interval.
 fn before_and_after(report: &TuneReport) -> anyhow::Result<String> {
-    let hits = |scores: &[AnswerScore]| -> Vec<f64> {
-        scores
-            .iter()
-            .map(|s| f64::from(u8::from(s.greedy)))
-            .collect()
-    };
+    let hit = |score: &AnswerScore| f64::from(u8::from(score.greedy));
+    let hits = |scores: &[AnswerScore]| -> Vec<f64> { scores.iter().map(hit).collect() };
     let (before, after) = (hits(&report.before), hits(&report.after));
     if before.is_empty() {
         return Ok(

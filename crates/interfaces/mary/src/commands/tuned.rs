@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use mary_contract::{Exhibits, ModelRef, RunSummary, Table};
+use mary_contract::{Exhibits, ModelRef, Table};
 use mary_lab::{Execution, RunSpec, TaskOptions};
 use mary_report::compare::{Side, comparison, table};
-use mary_report::html::{Chapter, Contents, ReportOptions};
+use mary_report::html::ReportOptions;
 use mary_report::terminal;
 use mary_store::RunFolder;
 use mary_weights::Checkpoint;
@@ -135,32 +135,19 @@ pub fn show(tables: &[Table], csv: Option<&Path>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What tuned models and the one they were made from were asked.
-struct TunedChapter(Vec<Table>);
-
-impl Chapter for TunedChapter {
-    type Error = anyhow::Error;
-
-    fn id(&self) -> &str {
-        "tuned"
-    }
-
-    fn title(&self) -> &str {
-        "Before and after tuning"
-    }
-
-    fn build(&self, _: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
-        let tables = self.0.iter().cloned().map(Some);
-        Ok(Some(Exhibits::default().with_tables(tables).into()))
-    }
-}
-
 /// Writes the report of a test of tuned models, with these tables before those of the families.
 pub fn write_report(place: &Place, run: &Path, tables: Vec<Table>) -> anyhow::Result<()> {
     let path = summary::report_path(run);
-    let first: Vec<chapters::AnyChapter<'_>> = vec![Box::new(TunedChapter(tables))];
+    let shown = Exhibits::default().with_tables(tables.into_iter().map(Some));
+    let chapter = chapters::MadeChapter("tuned", "Before and after tuning", shown);
     let (runs, options) = ([run.to_owned()], ReportOptions::default());
-    chapters::write_with(&place.registry, &runs, first, &path, &options)?;
+    chapters::write_with(
+        &place.registry,
+        &runs,
+        vec![Box::new(chapter)],
+        &path,
+        &options,
+    )?;
     super::tell(&format!(
         "report: {}\nrun:    {}",
         path.display(),

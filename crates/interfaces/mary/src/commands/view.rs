@@ -74,7 +74,6 @@ impl Command for ViewArgs {
     }
 }
 
-/// Run folders as the viewer sees them.
 struct Folders {
     /// Named by the user; empty means all below the root.
     chosen: Vec<PathBuf>,

@@ -1,5 +1,4 @@
-//! The viewer's pages, made on the server, one file each. Whatever a model, a dataset or an address
-//! brought is escaped here. What all pages share: the frame with its trail, labels and choices.
+//! The viewer's pages. Whatever a model, a dataset or an address brought is escaped here.
 
 pub(super) mod run;
 pub(super) mod runs;
@@ -11,10 +10,8 @@ use std::collections::BTreeMap;
 use mary_contract::{RunManifest, model_labels};
 
 use super::{RunEntry, query::encode};
-use crate::{
-    escape::{foreign, html},
-    subject,
-};
+use crate::escape::{foreign, html, prose, terminal};
+use crate::subject;
 
 pub(super) const CSS: &str = concat!(
     include_str!("../../style/base.css"),
@@ -26,7 +23,6 @@ pub(super) const PER_PAGE: usize = 50;
 
 const END: &str = "</main></body></html>";
 
-/// A page with its trail of links back.
 fn shell(title: &str, trail: &[(String, String)], live: Option<&RunEntry>, main: &str) -> String {
     begin(title, trail, live) + main + END
 }
@@ -55,7 +51,6 @@ fn begin(title: &str, trail: &[(String, String)], live: Option<&RunEntry>) -> St
     out
 }
 
-/// The way to a run, by what it measured.
 fn run_link(entry: &RunEntry) -> (String, String) {
     (
         subject::run_title(&entry.manifest),
@@ -64,12 +59,8 @@ fn run_link(entry: &RunEntry) -> (String, String) {
 }
 
 pub(super) fn error(message: &str) -> String {
-    shell(
-        "Not to be shown",
-        &[],
-        None,
-        &format!("<p>{}</p>", crate::escape::prose(message)),
-    )
+    let said = format!("<p>{}</p>", prose(message));
+    shell("Not to be shown", &[], None, &said)
 }
 
 /// What models are called on these pages; addresses keep the full names.
@@ -98,16 +89,10 @@ fn select(name: &str, label: &str, none: &str, choices: &[Choice], chosen: Optio
         out += &format!("<option value=\"\">{none}</option>");
     }
     for choice in choices {
-        out += &format!(
-            "<option value=\"{}\"{}>{}",
-            html(choice.value),
-            if chosen == Some(choice.value) {
-                " selected"
-            } else {
-                ""
-            },
-            html(&crate::escape::terminal(choice.text)),
-        );
+        let is_chosen = chosen == Some(choice.value);
+        let selected = if is_chosen { " selected" } else { "" };
+        let (value, text) = (html(choice.value), html(&terminal(choice.text)));
+        out += &format!("<option value=\"{value}\"{selected}>{text}");
         if !choice.more.is_empty() {
             out += &format!(" ({})", html(&choice.more));
         }

@@ -1,5 +1,4 @@
-//! The list of runs: what was asked of whom with which settings, what came out, and the way to samples
-//! and reports.
+//! The list of runs.
 
 use super::super::runs::{RunColumn, RunLine, RunsQuery, lines, state};
 use super::super::{RunList, UnreadableRun, query::encode};
@@ -51,7 +50,6 @@ pub(in crate::viewer) fn page(list: &RunList, asked: &RunsQuery) -> String {
     shell("Runs", &[], None, &out)
 }
 
-/// The runs that cannot be read, with what is wrong with each.
 fn unreadable(runs: &[UnreadableRun]) -> String {
     if runs.is_empty() {
         return String::new();

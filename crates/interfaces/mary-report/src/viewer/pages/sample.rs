@@ -1,5 +1,4 @@
-//! One sample, alone or beside another model's, with the one before and after it in the list that it was
-//! opened from. Written piece by piece: an answer may have many megabytes.
+//! One sample, alone or beside another model's. Written piece by piece: an answer may have many megabytes.
 
 use std::fmt::{self, Write};
 
@@ -142,7 +141,6 @@ fn tag_link(run: &str, id: &SampleId, name: &str, value: &str) -> String {
     )
 }
 
-/// Setting another model beside this one, with how each did on the item.
 fn comparer(page: &SamplePage, other: Option<&str>, labels: &Labels) -> String {
     let id = &page.one.id;
     let others: Vec<Choice> = page

@@ -75,9 +75,9 @@ fn filters(id: &str, asked: &ListQuery, facets: &Facets, labels: &Labels) -> Str
     );
     let orders: Vec<Choice> = Order::ALL
         .into_iter()
-        .map(|order| Choice {
-            value: order.name(),
-            text: order.words(),
+        .map(|(_, value, text)| Choice {
+            value,
+            text,
             more: String::new(),
         })
         .collect();
@@ -147,26 +147,19 @@ fn list_line(run: &str, asked: &ListQuery, line: &SampleRow, labels: &Labels) ->
         0 => String::new(),
         n => format!(", trial {}", n + 1),
     };
-    let flipped = line.other.map_or(String::new(), |class| {
-        format!(
-            " → <span class=\"badge {}\">{}</span>",
-            class.name(),
-            class.words()
-        )
-    });
-    let margin = line
-        .margin
-        .map_or(String::new(), |margin| format!(", margin {margin:.3}"));
+    let flipped = line.other.map(|class| format!(" → {}", class.badge()));
+    let flipped = flipped.unwrap_or_default();
+    let margin = line.margin.map(|margin| format!(", margin {margin:.3}"));
+    let margin = margin.unwrap_or_default();
+    let shown = match line.question.as_str() {
+        "" => &line.id.item,
+        question => question,
+    };
     format!(
-        "<li><span class=\"cls\"><span class=\"badge {}\">{}</span>{flipped}</span><a class=\"line\" dir=\"auto\" href=\"{}\">{}</a><span class=\"ans\" dir=\"auto\">{}</span><span class=\"who\">{}, {}, {}{trial}{margin}</span></li>",
-        line.class.name(),
-        line.class.words(),
+        "<li><span class=\"cls\">{}{flipped}</span><a class=\"line\" dir=\"auto\" href=\"{}\">{}</a><span class=\"ans\" dir=\"auto\">{}</span><span class=\"who\">{}, {}, {}{trial}{margin}</span></li>",
+        line.class.badge(),
         html(&asked.sample_address(run, &line.id, other)),
-        if line.question.is_empty() {
-            foreign(&line.id.item)
-        } else {
-            foreign(&line.question)
-        },
+        foreign(shown),
         foreign(&line.answer),
         foreign(labels.get(&line.id.model)),
         foreign(&line.id.task),

@@ -118,12 +118,10 @@ pub struct PowerArgs {
     pub per_person: u64,
 }
 
-/// Items that a person answers unless something else is said.
 const PER_PERSON: usize = 40;
 /// Minutes without a sign of life after which a place is given to another.
 const MINUTES: u32 = 60;
 
-/// Draws items and writes the folder.
 pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
     let language = args.language;
     let mut frozen = match &args.judge {
@@ -193,7 +191,6 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
-/// The items of tasks, drawn by the seed.
 fn drawn(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Frozen> {
     let tasks = mary_lab::select_tasks(&place.registry, &args.tasks)?;
     let options = TaskOptions {
@@ -237,7 +234,6 @@ fn platform(kind: PlatformKind) -> Platform {
 /// Items from which on a person is checked twice, and excluded only when both fail: one slip is no proof.
 const TWO_CHECKS: usize = 10;
 
-/// The attention checks of a study, spread over a person's items.
 fn attention(texts: &Texts, per_person: usize) -> Vec<Check> {
     let check = |question: &str, answer: usize, after: usize| Check {
         kind: CheckKind::Attention,
@@ -255,7 +251,6 @@ fn attention(texts: &Texts, per_person: usize) -> Vec<Check> {
     ]
 }
 
-/// Says how wide intervals will be.
 pub fn power(args: &PowerArgs) -> anyhow::Result<Status> {
     let plan = StudyPlan {
         accuracy: args.accuracy,

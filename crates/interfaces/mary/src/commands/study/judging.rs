@@ -102,7 +102,6 @@ pub fn frozen(
     ))
 }
 
-/// What the judges of a study say, model by model; nothing for a study of another kind.
 pub fn show(session: &Session, samples: &[Sample]) -> anyhow::Result<()> {
     let keys = session.study.keys()?;
     let marks = session.verdicts(&keys, samples);

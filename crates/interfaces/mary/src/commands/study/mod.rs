@@ -1,5 +1,4 @@
-//! `mary study`: items for people, judged as models are. What is done lives in `mary-study`; here are
-//! arguments, places and messages.
+//! `mary study`: items for people, judged as models are. What is done lives in `mary-study`.
 
 mod design;
 mod judging;
@@ -282,14 +281,10 @@ fn simulated_people(n: usize) -> String {
     format!("{n} simulated {}", if n == 1 { "person" } else { "people" })
 }
 
-/// What the first model of a run answered, by task and item.
 fn answers_of(run: &Path) -> anyhow::Result<BTreeMap<(String, String), String>> {
     let folder = RunFolder::open(run)?;
-    let first = folder
-        .manifest()
-        .models
-        .first()
-        .map(|m| m.model.to_string());
+    let models = &folder.manifest().models;
+    let first = models.first().map(|m| m.model.to_string());
     let mut answers = BTreeMap::new();
     for verdict in folder.verdicts()? {
         let verdict = verdict?;

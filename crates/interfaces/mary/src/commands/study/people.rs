@@ -109,13 +109,11 @@ pub fn status(place: &Place, study: &Path, json: bool) -> anyhow::Result<Status>
     Ok(Status::Done)
 }
 
-/// Ends it and writes the run folder.
 pub fn close(place: &Place, args: &CloseArgs) -> anyhow::Result<Status> {
     let (session, _thread) = opened(place, &args.study)?;
-    let inside = if session.is_closed()? {
-        0
-    } else {
-        session.inside()?
+    let inside = match session.is_closed()? {
+        true => 0,
+        false => session.inside()?,
     };
     if inside > 0 && args.let_finish {
         session.stop_admission()?;
@@ -158,7 +156,6 @@ pub fn close(place: &Place, args: &CloseArgs) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
-/// Why there is nothing to judge in a study.
 fn nobody_counts(found: &Results) -> String {
     let mut why = match found.finished {
         0 => "nobody has finished".to_owned(),
@@ -178,12 +175,11 @@ fn note_unfinished(unfinished: Unfinished) {
 
 /// Asks whether a study is to be closed while people take part; a script has to say so beforehand.
 fn may_close(inside: usize) -> anyhow::Result<bool> {
-    let taking = if inside == 1 {
-        "is taking part"
-    } else {
-        "are taking part"
-    };
-    let who = format!("{} {taking} at the moment", counted(inside, "person"));
+    let are = if inside == 1 { "is" } else { "are" };
+    let who = format!(
+        "{} {are} taking part at the moment",
+        counted(inside, "person")
+    );
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return usage_error(format!(
             "{who}\nhint: --let-finish lets nobody new in and lets them finish; --yes closes at once, and \
@@ -230,16 +226,14 @@ pub fn results(place: &Place, args: &ResultsArgs) -> anyhow::Result<Status> {
     let samples = if is_study {
         let (session, _thread) = opened(place, path)?;
         let mut found = session.judged(&place.registry)?;
-        let samples = if args.with_excluded {
-            std::mem::take(&mut found.with_excluded)
-        } else {
-            std::mem::take(&mut found.samples)
-        };
+        let samples = std::mem::take(match args.with_excluded {
+            true => &mut found.with_excluded,
+            false => &mut found.samples,
+        });
         if samples.is_empty() {
-            let hint = if found.finished > 0 {
-                "\nhint: --with-excluded counts them"
-            } else {
-                ""
+            let hint = match found.finished {
+                0 => "",
+                _ => "\nhint: --with-excluded counts them",
             };
             let why = nobody_counts(&found);
             return missing_error(format!("{}: {why}{hint}", args.study));
@@ -386,7 +380,6 @@ fn against(people: &[Sample], run: &Path) -> anyhow::Result<Vec<Difference>> {
     Ok(found)
 }
 
-/// Why a run cannot be held against people.
 fn nothing_in_common(people: &[Sample], asked: &[TaskRun], run: &Path) -> UsageError {
     let tasks: Vec<&str> = by_task(people).into_keys().collect();
     let both = tasks.iter().any(|t| asked.iter().any(|run| *run.id == **t));
@@ -413,10 +406,8 @@ pub fn export(place: &Place, args: &ExportStudyArgs) -> anyhow::Result<Status> {
     let (session, _thread) = opened(place, &args.study)?;
     let found = session.judged(&place.registry)?;
     note_unfinished(found.unfinished);
-    let out = args
-        .out
-        .clone()
-        .unwrap_or_else(|| args.study.join("export"));
+    let beside = || args.study.join("export");
+    let out = args.out.clone().unwrap_or_else(beside);
     for file in rows::write(&session, &found, &session.people()?, &out)? {
         print(&format!("{}\n", file.display()))?;
     }

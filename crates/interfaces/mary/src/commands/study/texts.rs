@@ -34,7 +34,6 @@ impl Texts {
     }
 }
 
-/// A text with the number of pages in it.
 pub fn with_number(text: &str, n: usize) -> String {
     text.replace("{n}", &n.to_string())
 }

@@ -17,7 +17,6 @@ use crate::interrupt;
 /// Tasks of a Slurm array, where the controller does not say.
 const USUAL_LIMIT: usize = 1001;
 
-/// What a program printed, if it could be started and ended well.
 fn printed(program: &str, words: &[&str]) -> Option<String> {
     let output = Command::new(program)
         .args(words)
@@ -30,7 +29,6 @@ fn printed(program: &str, words: &[&str]) -> Option<String> {
         .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The largest array that Slurm accepts here.
 pub fn slurm_array_limit() -> usize {
     printed("scontrol", &["show", "config"])
         .and_then(|config| slurm::array_limit(&config))
@@ -70,7 +68,6 @@ pub fn queued(submissions: &Submissions, of: usize) -> Vec<usize> {
     shards.into_iter().collect()
 }
 
-/// Joins the shards in a process of its own.
 pub fn merge(job: &Job) -> anyhow::Result<Status> {
     let ended = Command::new(&job.program)
         .arg("merge")
@@ -84,7 +81,6 @@ pub fn merge(job: &Job) -> anyhow::Result<Status> {
     })
 }
 
-/// A submission that is about to be made.
 pub struct Call<'a> {
     pub job: &'a Job,
     pub submissions: Submissions,
@@ -94,7 +90,6 @@ pub struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Hands the shards over and notes it.
     pub fn submit(mut self) -> anyhow::Result<Status> {
         match self.engine {
             Engine::Slurm => self.slurm(),

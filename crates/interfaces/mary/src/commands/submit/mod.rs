@@ -1,5 +1,4 @@
-//! `mary submit`: a run or sweep divided into shards and handed to an engine. Planning and printing
-//! live here, calling the engines in `engines`, playing through in `simulation`.
+//! `mary submit`: a run or sweep divided into shards and handed to an engine.
 
 mod engines;
 mod simulation;
@@ -21,7 +20,6 @@ use crate::laboratory::laboratory;
 use crate::settings::Place;
 use crate::specification;
 
-/// Shards of a command that says nothing about their number.
 const SHARDS: usize = 8;
 /// Variables that decide where a command finds and leaves things.
 const VARIABLES: [&str; 6] = [
@@ -208,13 +206,11 @@ impl Command for SubmitArgs {
     }
 }
 
-/// The command that is shared among shards.
 enum Shared {
     Run(Box<RunArgs>),
     Sweep(Box<SweepArgs>),
 }
 
-/// Reads the command that the user typed behind `--`, with its own places.
 fn shared(words: &[String]) -> Result<(PlaceArgs, Shared), UsageError> {
     let another = |error: &clap::Error| error.kind() == clap::error::ErrorKind::InvalidSubcommand;
     let wrong = |error: clap::Error| match another(&error) {
@@ -244,7 +240,6 @@ fn within(place: &Place, inner: &PlaceArgs) -> Place {
     }
 }
 
-/// What the command asks for, divided.
 fn work(place: &Place, command: &Shared, args: &SubmitArgs) -> anyhow::Result<Work> {
     let shard = match command {
         Shared::Run(run) => run.shard,
@@ -281,12 +276,9 @@ fn work(place: &Place, command: &Shared, args: &SubmitArgs) -> anyhow::Result<Wo
             let folder = state.path().to_owned();
             let parts = sweep.parts(shards(args, &folder)?);
             let all = sweep.members.len().max(1) as f64;
+            let name = folder.file_name().unwrap_or_default();
             Ok(Work {
-                name: folder
-                    .file_name()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned(),
+                name: name.to_string_lossy().into_owned(),
                 folder,
                 planned: parts.iter().map(Vec::len).collect(),
                 shares: parts.iter().map(|p| p.len() as f64 / all).collect(),
@@ -313,28 +305,25 @@ fn job(
     shards: Vec<usize>,
     number: usize,
 ) -> anyhow::Result<Job> {
-    let mut environment = vec![
-        ("MARY_RUNS".to_owned(), place.runs.display().to_string()),
-        (
-            "MARY_CACHE_DIR".to_owned(),
-            place.cache.display().to_string(),
-        ),
+    let places = [
+        ("MARY_RUNS", Some(&place.runs)),
+        ("MARY_CACHE_DIR", Some(&place.cache)),
+        ("MARY_DATA_DIR", place.data.as_ref()),
     ];
-    if let Some(data) = &place.data {
-        environment.push(("MARY_DATA_DIR".to_owned(), data.display().to_string()));
-    }
-    for name in VARIABLES {
-        if let Ok(value) = std::env::var(name) {
-            environment.push((name.to_owned(), value));
-        }
-    }
+    let places = places.into_iter();
+    let places = places.filter_map(|(name, path)| Some((name, path?.display().to_string())));
+    let kept = VARIABLES.into_iter();
+    let kept = kept.filter_map(|name| Some((name, std::env::var(name).ok()?)));
+    let environment = places
+        .chain(kept)
+        .map(|(name, value)| (name.to_owned(), value));
     Ok(Job {
         name: format!("mary-{}", work.name.rsplit('-').next().unwrap_or_default()),
         folder: work.folder.clone(),
         program: std::env::current_exe()?,
         words: args.command.clone(),
         directory: std::env::current_dir()?,
-        environment,
+        environment: environment.collect(),
         of: work.planned.len(),
         shards,
         number,
@@ -352,16 +341,10 @@ fn job(
     })
 }
 
-/// What is done, under way and submitted now.
 fn say(work: &Work, job: &Job, standing: &[ShardProgress], queued: &[usize]) {
-    let complete = standing
-        .iter()
-        .filter(|s| s.standing == Standing::Complete)
-        .count();
-    let running = standing
-        .iter()
-        .filter(|s| matches!(s.standing, Standing::Running(_)))
-        .count();
+    let count = |is: fn(&Standing) -> bool| standing.iter().filter(|s| is(&s.standing)).count();
+    let complete = count(|s| *s == Standing::Complete);
+    let running = count(|s| matches!(s, Standing::Running(_)));
     super::tell(&format!(
         "{}: {}; {complete} complete, {running} running, {} waiting, {} to be submitted",
         work.folder.display(),
@@ -371,7 +354,6 @@ fn say(work: &Work, job: &Job, standing: &[ShardProgress], queued: &[usize]) {
     ));
 }
 
-/// Prints scripts, shards and hours.
 fn dry_run(
     args: &SubmitArgs,
     work: &Work,

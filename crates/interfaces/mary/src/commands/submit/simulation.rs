@@ -6,7 +6,6 @@ use super::SubmitArgs;
 use crate::commands::{print, print_json, tell};
 use crate::exit::{Status, UsageError};
 
-/// Plays through what the text says.
 pub fn simulate(args: &SubmitArgs, text: &str) -> anyhow::Result<Status> {
     let (checkpoints, devices) = read(text).ok_or_else(|| {
         UsageError::new(format!(

@@ -82,9 +82,7 @@ impl Command for SweepArgs {
         }
         let mut sweep = asked(&lab, self)?;
         sweep.shard = shard;
-        if shard.is_some() && node.is_none() {
-            sweep.spec.execution.cache = false;
-        }
+        sweep.spec.execution.cache &= shard.is_none() || node.is_some();
         let mut state = sweep.open_state(&place.runs, &crate::words::words())?;
         let left = sweep.left(&state).len();
         super::tell(&format!(
@@ -115,15 +113,11 @@ impl Command for SweepArgs {
         };
         let faulty = show::show(&place.registry, &state, &sweep.spec, &records, &shown)?;
         stopped?;
-        Ok(if faulty || records.len() < sweep.members.len() {
-            Status::Incomplete
-        } else {
-            Status::Done
-        })
+        let all = records.len() >= sweep.members.len();
+        Ok(Status::done_if(all && !faulty))
     }
 }
 
-/// Joins what the shards of a sweep have done, and shows it.
 pub fn merge(place: &Place, folder: &Path, json: bool) -> anyhow::Result<Status> {
     let mut state = State::open(folder, &serde_json::Value::Null)?;
     let new = state.join()?;
@@ -145,9 +139,5 @@ pub fn merge(place: &Place, folder: &Path, json: bool) -> anyhow::Result<Status>
     };
     let faulty = show::show(&place.registry, &state, &spec, &records, &shown)?;
     let whole = super::jobs::say_missing(folder)?;
-    Ok(if faulty || !whole {
-        Status::Incomplete
-    } else {
-        Status::Done
-    })
+    Ok(Status::done_if(whole && !faulty))
 }

@@ -1,5 +1,4 @@
-//! What a sweep shows at its end: a table of checkpoints, what is wrong with some, when each ability
-//! grows, and a report with figures of development.
+//! What a sweep shows at its end: its checkpoints, what is wrong with some, when each ability grows.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,7 +9,7 @@ use mary_contract::{
 use mary_lab::RunSpec;
 use mary_lab::checkpoints::{Fault, Record, State, faults};
 use mary_lab::families::amount;
-use mary_report::html::{Chapter, Contents, ReportOptions};
+use mary_report::html::ReportOptions;
 use mary_report::{ScoreScale, terminal};
 use mary_store::RunFolder;
 
@@ -85,9 +84,9 @@ pub fn show(
         // What a sweep is made for comes first: the curves, then the checkpoints and windows as tables.
         let mut shown = development.clone();
         shown.tables.insert(0, table);
-        let chapter = SweepChapter(shown);
+        let chapter = chapters::MadeChapter("sweep", "The sweep", shown);
         let options = ReportOptions {
-            lead: Some(chapter.id().to_owned()),
+            lead: Some(chapter.0.to_owned()),
             ..ReportOptions::default()
         };
         chapters::write_with(registry, &paths, vec![Box::new(chapter)], &out, &options)?;
@@ -95,25 +94,6 @@ pub fn show(
     }
     tell(&format!("sweep:  {}", state.path().display()));
     Ok(!wrong.is_empty())
-}
-
-/// The curves of a sweep, its checkpoints and windows.
-struct SweepChapter(Exhibits);
-
-impl Chapter for SweepChapter {
-    type Error = anyhow::Error;
-
-    fn id(&self) -> &str {
-        "sweep"
-    }
-
-    fn title(&self) -> &str {
-        "The sweep"
-    }
-
-    fn build(&self, _: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
-        Ok(Some(self.0.clone().into()))
-    }
 }
 
 /// Checkpoints whose score left the trend of their size.
