@@ -85,7 +85,6 @@ pub struct AbTask {
 }
 
 impl AbTask {
-    /// The shots (as many as set) and the items, by source.
     fn examples(
         &self,
         setup: &HtestSettings,
@@ -137,7 +136,6 @@ impl AbTask {
     }
 }
 
-/// What lets a model write its answer.
 pub(super) fn written(setup: &HtestSettings, text: String) -> Request {
     Request::Generate(Generate {
         prompt: Prompt::single(setup.form, text),
@@ -408,7 +406,6 @@ pub(super) fn withheld(answer: &Generated) -> Option<UnscoredReason> {
     }
 }
 
-/// Why a chain of thought has no answer, where none was read.
 pub(super) fn unread(thought: &Generated) -> UnscoredReason {
     withheld(thought).unwrap_or(match thought.finish {
         Finish::Length => UnscoredReason::Truncated,

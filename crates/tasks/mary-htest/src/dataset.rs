@@ -13,7 +13,6 @@ use mary_generators::{Stream, shuffle, stream};
 
 /// Shots in the pool, as published: 25 A and 25 B.
 pub const SHOT_POOL: usize = 50;
-/// Items of a fine-tuning set.
 pub const TRAIN_SIZE: usize = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,14 +47,12 @@ pub struct Example {
     pub pair: Option<String>,
 }
 
-/// An A text and its matched B text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Twins {
     pub a: String,
     pub b: String,
 }
 
-/// How the items of a task are made.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
     /// The task's name, for the streams of randomness.

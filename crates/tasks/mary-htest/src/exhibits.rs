@@ -14,7 +14,6 @@ use super::results::{
 };
 use super::setup::{ItemsSource, Mode};
 
-/// Pictures of letter-geometry items in a report.
 const PICTURES: usize = 12;
 
 pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
@@ -174,7 +173,6 @@ fn by_family(profiles: &[Profile<'_>]) -> Option<Figure> {
     Some(figure.with_series(in_order(families)).with_series(paper))
 }
 
-/// A series for each name, its points from left to right.
 fn in_order(named: BTreeMap<String, Vec<Point>>) -> impl Iterator<Item = Series> {
     named.into_iter().map(|(name, mut points)| {
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -269,7 +267,6 @@ fn against_geometry(profiles: &[Profile<'_>], results: &[Outcome]) -> Option<Fig
     ]))
 }
 
-/// Pictures of the first letter-geometry items, where fresh ones were run.
 fn pictures(runs: &[RunSummary]) -> Vec<mary_contract::Picture> {
     runs.iter()
         .flat_map(|run| &run.manifest.tasks)

@@ -8,7 +8,6 @@ use super::published::DECLARED;
 use super::results::{Outcome, results};
 use super::setup::ItemsSource;
 
-/// One model on one task, released against fresh.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gap {
     pub model: String,

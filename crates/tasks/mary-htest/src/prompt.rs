@@ -83,7 +83,6 @@ pub fn geometry_thinking(question: &str, options: &[String]) -> String {
     )
 }
 
-/// What the second model is asked about it.
 pub fn geometry_reading(question: &str, options: &[String], answer: &str) -> String {
     format!(
         "Someone was asked the question below, with the four symbols {} to choose from, and thought out \

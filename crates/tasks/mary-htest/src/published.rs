@@ -40,7 +40,6 @@ pub struct PublishedApproach {
     pub models: [(String, Option<usize>); 2],
 }
 
-/// One model at one number of shots.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedRow {
     pub model: String,
@@ -59,13 +58,11 @@ impl PublishedRow {
         mean(&self.accuracy)
     }
 
-    /// Its shots, as a table has them.
     pub(super) fn shots(&self) -> String {
         let k = self.k.map(|k| k.to_string());
         k.unwrap_or_else(|| "not stated".to_owned())
     }
 
-    /// Its ten accuracies and their mean, as a table has them.
     pub(super) fn percents(&self) -> impl Iterator<Item = String> {
         let all = self.accuracy.iter().copied();
         all.chain([self.mean()]).map(percent)
@@ -93,7 +90,6 @@ pub struct PublishedPerson {
     pub of: usize,
 }
 
-/// Letter geometry of one model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedGeometry {
     pub model: String,

@@ -17,7 +17,6 @@ use super::tasks::ab_task;
 /// Letter geometry, which has no part in the averages.
 pub(super) const GEOMETRY: &str = "htest/letter-geometry";
 
-/// One model on one task as it was run.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// The model, as the user named it.
@@ -36,39 +35,32 @@ pub struct Outcome {
     pub conditions: Conditions,
 }
 
-/// Every H-TEST result of the runs that could be scored.
 pub fn results(runs: &[RunSummary]) -> Vec<Outcome> {
     let mut found = Vec::new();
     for run in runs {
-        for row in run.rows.iter().filter(|r| r.task.starts_with("htest/")) {
-            let Some(task) = run.manifest.task(&row.task) else {
-                continue;
-            };
-            let Some(setup) = setup_of(&row.task, &task.settings) else {
-                continue;
-            };
-            let Some(accuracy) = accuracy(row) else {
-                continue;
-            };
+        let ours = run.rows.iter().filter(|r| r.task.starts_with("htest/"));
+        found.extend(ours.filter_map(|row| {
+            let task = run.manifest.task(&row.task)?;
+            let setup = setup_of(&row.task, &task.settings)?;
             let parameters = run
                 .manifest
                 .models
                 .iter()
                 .find(|m| m.model.to_string() == row.model)
                 .and_then(|m| m.parameters);
-            found.push(Outcome {
+            Some(Outcome {
                 model: row.model.clone(),
                 task: row.task.clone(),
                 k: setup.shots,
                 mode: setup.mode,
                 source: setup.source,
                 form: setup.form,
-                accuracy,
+                accuracy: accuracy(row)?,
                 adjusted: row.score.clone(),
                 parameters,
                 conditions: task.conditions(),
-            });
-        }
+            })
+        }));
     }
     found
 }
@@ -113,11 +105,7 @@ pub(super) fn task_title(id: &str) -> String {
 
 /// The paper's accuracy of a row: its own measure where answers may be unread, else the score.
 fn accuracy(row: &SummaryRow) -> Option<Estimate> {
-    row.measures
-        .iter()
-        .find(|m| m.name == "accuracy")
-        .map(|m| m.estimate.clone())
-        .or_else(|| row.score.clone())
+    row.measure("accuracy").or(row.score.as_ref()).cloned()
 }
 
 /// The accuracy of a result. Where some answers could not be read, the score without them, which the
@@ -136,7 +124,6 @@ pub(super) fn accuracy_cell(outcome: Option<&Outcome>) -> Cell {
     }
 }
 
-/// A mean over the paper's ten tasks.
 pub(super) fn average_cell(average: Option<&Estimate>) -> Cell {
     average.map_or_else(Cell::none, |e| Cell::percent(e, 1))
 }
@@ -190,7 +177,6 @@ impl Profile<'_> {
         mean(all?.into_iter())
     }
 
-    /// How it was asked, in three words.
     pub(super) fn how(&self) -> String {
         let mode = match self.first.mode {
             Mode::Score => "score",

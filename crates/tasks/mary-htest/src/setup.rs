@@ -103,7 +103,6 @@ pub enum Tail {
     Published,
 }
 
-/// Everything set, with defaults filled in.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HtestSettings {
     pub seed: u64,
@@ -113,7 +112,6 @@ pub struct HtestSettings {
     pub n: usize,
     pub shots: usize,
     pub order: Order,
-    /// Where a scored label follows.
     pub tail: Tail,
     pub temperature: f64,
     pub max_tokens: u32,

@@ -237,19 +237,16 @@ pub(super) fn published_beside(tables: &[Table]) -> Option<Table> {
 
 pub fn published_matrix() -> Table {
     let matrix = &published().table_8;
-    let title = |name: &String| {
-        ab_task(name).map_or_else(|| name.clone(), |task| task.card.title.to_string())
-    };
     let tested = matrix.tested.iter().zip(&matrix.accuracy);
     let rows = tested.map(|(tested, row)| {
         let values = row.iter().map(|v| percent(*v));
-        std::iter::once(title(tested)).chain(values).collect()
+        std::iter::once(task_title(tested)).chain(values).collect()
     });
     DECLARED
         .table("htest-table-8-published")
         .saying("model", &matrix.model)
         .saying("citation", &published().citation)
-        .with_heads("trained", matrix.trained.iter().map(title))
+        .with_heads("trained", matrix.trained.iter().map(|t| task_title(t)))
         .with_published(Cell::printed_rows(rows))
 }
 

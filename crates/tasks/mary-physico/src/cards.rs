@@ -52,7 +52,6 @@ struct CardEntry {
 static FILE: LazyLock<CardsFile> =
     LazyLock::new(|| serde_json::from_str(include_str!("cards.json")).unwrap_or_default());
 
-/// The card of one of the family's tasks.
 pub(crate) fn card(id: &'static str) -> TaskCard {
     static NONE: LazyLock<CardEntry> = LazyLock::new(CardEntry::default);
     let file = &*FILE;

@@ -15,7 +15,7 @@ use crate::cards::card;
 use crate::choice_task::said;
 use crate::grid_task::described;
 use crate::judging;
-use crate::low_level::{planned_instances, words_for};
+use crate::low_level::{defined, planned_instances};
 use crate::masking::{Masked, masked};
 use crate::parse;
 use crate::prompt;
@@ -58,7 +58,7 @@ impl Task for Describe {
         let setup = PhysicoSettings::read(&DESCRIBE_CARD, settings)?;
         let instances = planned_instances(&setup)?;
         Ok(Box::new(instances.into_iter().map(move |instance| {
-            words_for(&instance.concept)?;
+            defined(&instance.concept)?;
             let asked = prompt::describe(&instance.concept);
             let whole = prompt::prompt(setup.form, &[], &asked, false);
             let ask = Ask::subject(Request::Generate(judging::generate(&setup, whole)));
@@ -203,7 +203,6 @@ impl Task for Describe {
 
 /// Where the answers of a description lie, by what was asked.
 struct AnswerOrder {
-    /// The judge's 0 or 1.
     judge: Option<usize>,
     /// The answer to "any more?"; after it what the judge finds in the first and in both.
     recall: Option<usize>,

@@ -18,7 +18,6 @@ use crate::published::{DECLARED, Printed, published};
 use crate::results::{Outcome, cell, outcomes, printed};
 use crate::setup::{Icl, InstanceSource};
 
-/// Pictures of instances in a report.
 const PICTURES: usize = 6;
 
 pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
@@ -70,7 +69,6 @@ pub(crate) fn groups<'a>(high: &[&'a Outcome<'a>]) -> Vec<Group<'a>> {
 
 pub(crate) const SPLITS: [Split; 3] = [Split::CoreDev, Split::CoreTest, Split::Associative];
 
-/// The accuracy of a group on a split.
 pub(crate) fn on(group: &[&Outcome<'_>], split: Split) -> Option<crate::results::Accuracy> {
     group.iter().find_map(|o| o.part("split", split.name()))
 }
@@ -310,7 +308,6 @@ fn perceived<'a>(all: &'a [Outcome<'a>]) -> Vec<&'a Outcome<'a>> {
         .collect()
 }
 
-/// Whether the grids are seen at all.
 fn perception(all: &[Outcome<'_>]) -> Option<Table> {
     let measured = perceived(all);
     let rows = measured.iter().map(|o| {
@@ -331,7 +328,6 @@ fn perception(all: &[Outcome<'_>]) -> Option<Table> {
         .if_measured()
 }
 
-/// The parts of an outcome with these values of a tag, as points.
 fn part_points<'a>(
     outcome: &'a Outcome<'_>,
     tag: &'a str,
@@ -344,7 +340,6 @@ fn part_points<'a>(
     })
 }
 
-/// The three sets, a series a model and way of asking.
 fn bars(groups: &[Group<'_>]) -> Option<Figure> {
     let series = groups.iter().filter_map(|group| {
         let first = group.first()?;
@@ -373,7 +368,6 @@ fn perception_bars(all: &[Outcome<'_>]) -> Option<Figure> {
     figure.with_series(series).if_measured()
 }
 
-/// The first instances of the first fresh run.
 fn pictures(high: &[&Outcome<'_>]) -> Vec<Picture> {
     let Some(first) = high
         .iter()

@@ -154,7 +154,6 @@ pub(crate) fn average_cell(values: &[f64]) -> Cell {
     }
 }
 
-/// The gaps of every model, one line each.
 pub fn overall_table(gaps: &[Gap]) -> Option<Table> {
     let rows: Vec<Vec<Cell>> = gaps
         .iter()
@@ -208,7 +207,6 @@ fn concept_of(pair: &str) -> &str {
     pair.split_once(": ").map_or(pair, |(_, concept)| concept)
 }
 
-/// A scatter of low against high, a point a concept.
 pub fn scatter(gaps: &[Gap]) -> Option<Figure> {
     let series: Vec<Series> = gaps
         .iter()
@@ -229,7 +227,6 @@ pub fn scatter(gaps: &[Gap]) -> Option<Figure> {
         .if_measured()
 }
 
-/// A task without its family.
 pub fn short(task: &str) -> &str {
     task.strip_prefix("physico/").unwrap_or(task)
 }

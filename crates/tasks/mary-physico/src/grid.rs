@@ -8,7 +8,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest side of a grid.
 pub const LONGEST: usize = 20;
 
 /// The names of the ten colours, in the order of their numbers (the paper's legend).
@@ -29,7 +28,6 @@ pub struct Grid {
     cells: Vec<u8>,
 }
 
-/// Why rows of numbers are not a grid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GridError {
     #[error("a grid needs at least one row and one column, found none")]
@@ -137,7 +135,6 @@ impl Grid {
         (0..(self.rows * self.cols) as i32).map(move |i| (i / cols, i % cols))
     }
 
-    /// The places of one colour, row by row.
     pub fn places_of(&self, colour: u8) -> Vec<Place> {
         self.places_where(|c| c == colour)
     }
@@ -200,31 +197,22 @@ impl Grid {
     /// The connected regions of equal colour among the cells whose colour is wanted; `corners` says
     /// whether touching by a corner counts.
     pub fn regions(&self, wanted: impl Fn(u8) -> bool, corners: bool) -> Vec<Vec<Place>> {
-        let mut seen = vec![false; self.cells.len()];
+        let mut seen = Self::new(self.rows, self.cols);
         let mut found = Vec::new();
-        for start in self.places() {
+        for start in self.places_where(wanted) {
+            if !seen.free(start.0, start.1) {
+                continue;
+            }
             let colour = self.at(start.0, start.1);
-            let Some(i) = self.index(start.0, start.1) else {
-                continue;
-            };
-            if !wanted(colour) || seen.get(i).copied().unwrap_or(true) {
-                continue;
-            }
-            if let Some(s) = seen.get_mut(i) {
-                *s = true;
-            }
+            seen.set(start.0, start.1, 1);
             let mut part = vec![start];
             let mut next = 0;
             while let Some(&(r, c)) = part.get(next) {
                 next += 1;
                 for (dr, dc) in around(corners) {
                     let (r, c) = (r + dr, c + dc);
-                    if self.get(r, c) == Some(colour)
-                        && let Some(i) = self.index(r, c)
-                        && let Some(s) = seen.get_mut(i)
-                        && !*s
-                    {
-                        *s = true;
+                    if self.get(r, c) == Some(colour) && seen.free(r, c) {
+                        seen.set(r, c, 1);
                         part.push((r, c));
                     }
                 }
@@ -235,7 +223,6 @@ impl Grid {
         found
     }
 
-    /// The grid mirrored left to right.
     pub fn mirrored(&self) -> Self {
         let cols = self.cols as i32;
         self.mapped(self.rows, self.cols, |r, c| (r, cols - 1 - c))
@@ -256,7 +243,6 @@ impl Grid {
         out
     }
 
-    /// Every cell of one colour in another.
     pub fn recoloured(&self, from: u8, to: u8) -> Self {
         let mut out = self.clone();
         for cell in out.cells.iter_mut().filter(|c| **c == from) {
@@ -268,11 +254,7 @@ impl Grid {
     /// How many cells differ; grids of different sizes differ in every cell of the larger.
     pub fn differing(&self, other: &Self) -> usize {
         if (self.rows, self.cols) == (other.rows, other.cols) {
-            self.cells
-                .iter()
-                .zip(&other.cells)
-                .filter(|(a, b)| a != b)
-                .count()
+            self.places_unlike(other).len()
         } else {
             self.cells.len().max(other.cells.len())
         }
@@ -329,7 +311,6 @@ impl From<Grid> for Vec<Vec<u8>> {
     }
 }
 
-/// A grid before and after the concept was at work.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Pair {
     pub input: Grid,

@@ -49,7 +49,6 @@ pub(crate) static ASSOCIATIVE_VISUAL_TASK: ChoiceTask = ChoiceTask {
     conventions: seen_conventions,
 };
 
-/// The tasks of grids, with what they show.
 pub(crate) static GRID_TASKS: [(&ChoiceTask, Level); 4] = [
     (&CORE_TEXT_TASK, Level::Core),
     (&CORE_VISUAL_TASK, Level::Core),
@@ -159,7 +158,6 @@ fn told(shown: ForPeople, side: &str) -> ForPeople {
     ))
 }
 
-/// The question with its grids, as numbers or as a picture.
 fn asked(
     seen: bool,
     setup: &PhysicoSettings,
@@ -189,7 +187,6 @@ pub fn question(pairs: &[Pair]) -> String {
     sides.collect::<Vec<_>>().join("\n\n")
 }
 
-/// An item with what results are broken down by.
 pub fn described(instance: &Instance, question: String, asks: Vec<mary_contract::Ask>) -> Item {
     let target = Target::Choice {
         question,

@@ -18,7 +18,6 @@ use crate::upstream;
 use crate::worlds::{self, Aspect, Concept};
 pub use crate::worlds::{Level, Split};
 
-/// One instance, whatever its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
     /// The same in text, in pictures and at the low level.
@@ -31,7 +30,6 @@ pub struct Instance {
     /// Four labels in the order shown.
     pub options: Vec<String>,
     pub correct: usize,
-    /// The block that shares the option set.
     pub block: Option<String>,
     /// How often the concept came before, from 0.
     pub turn: usize,
@@ -62,7 +60,6 @@ impl Block {
 #[derive(Debug, Clone)]
 pub struct Planned {
     block: Arc<Block>,
-    /// Which of the block's showings.
     place: usize,
     showing: Showing,
     options: Vec<&'static str>,

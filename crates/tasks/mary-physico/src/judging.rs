@@ -16,7 +16,6 @@ use crate::parse;
 use crate::prompt::{PromptContent, Shot, prompt};
 use crate::setup::{Mode, PhysicoSettings};
 
-/// The question to the model under study, by mode.
 pub fn ask(
     setup: &PhysicoSettings,
     shots: &[Shot],
@@ -73,7 +72,6 @@ pub fn failed(message: &str) -> Judgement {
     Judgement::failed(ErrorKind::Internal, message)
 }
 
-/// The verdict on one answer to a question with options.
 pub fn judged(options: &[String], correct: usize, answer: &Response) -> Judgement {
     match answer {
         Response::Scored(scored) => by_scores(options, correct, scored),
@@ -148,7 +146,6 @@ fn by_words(options: &[String], correct: usize, answer: &Generated) -> Judgement
     }
 }
 
-/// What a score of one choice is.
 pub fn scoring(setup: &PhysicoSettings) -> Scoring {
     match setup.mode {
         Mode::Score | Mode::Letters => Scoring::share(Ties::Shared),
@@ -202,7 +199,6 @@ pub fn part_name(measure: &str, tag: &str, value: &str) -> String {
 /// Standard deviation over runs, as the paper's tables print it.
 pub const SD: &str = "sd_over_runs";
 
-/// One sample's part in the figures.
 struct ScoredSample {
     trial: u32,
     cluster: String,

@@ -48,7 +48,6 @@ pub struct Physico;
 
 pub static PHYSICO: Physico = Physico;
 
-/// Its tasks: high level, low level, perception.
 pub(crate) static TASKS: [&dyn Task; 9] = [
     &grid_task::CORE_TEXT_TASK,
     &grid_task::CORE_VISUAL_TASK,

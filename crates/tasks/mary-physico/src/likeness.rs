@@ -185,7 +185,6 @@ pub fn spread(concept: &'static Concept, aspect: usize) -> Arc<Spread> {
     Arc::clone(known.entry(key).or_insert(found))
 }
 
-/// The counts of some pairs of an aspect.
 pub fn measured(concept: &'static Concept, aspect: usize) -> Vec<Counts> {
     const PAIRS: usize = 240;
     let mut rng = stream(0, &format!("physico/spread/{}/{aspect}", concept.id));
@@ -207,7 +206,6 @@ pub fn measured(concept: &'static Concept, aspect: usize) -> Vec<Counts> {
 #[derive(Debug, Clone, Copy)]
 pub struct Showing {
     pub concept: &'static Concept,
-    /// How often it came before.
     pub turn: usize,
     pub aspect: usize,
 }
@@ -382,7 +380,6 @@ impl Arrangement {
     }
 }
 
-/// Whether two concepts are different and neither could be taken for the other.
 pub fn apart(a: &Concept, b: &Concept) -> bool {
     a.id != b.id && a.confusable_with(b).is_none()
 }

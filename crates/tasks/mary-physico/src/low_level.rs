@@ -13,7 +13,7 @@ use crate::instances::{Instance, Level, planned};
 use crate::judging;
 use crate::prompt;
 use crate::setup::{Part, PhysicoSettings};
-use crate::worlds::{self, Words};
+use crate::worlds::{self, Concept};
 
 /// The instances whose options the low level shares.
 pub(crate) fn planned_instances(setup: &PhysicoSettings) -> Result<Vec<Instance>, TaskError> {
@@ -30,9 +30,8 @@ pub(crate) fn planned_instances(setup: &PhysicoSettings) -> Result<Vec<Instance>
     Ok(found)
 }
 
-pub(crate) fn words_for(concept: &str) -> Result<&'static Words, TaskError> {
+pub(crate) fn defined(concept: &str) -> Result<&'static Concept, TaskError> {
     worlds::concept(concept)
-        .map(|c| &c.words)
         .ok_or_else(|| TaskError::Generator(format!("physico: `{concept}` has no definition")))
 }
 
@@ -57,7 +56,7 @@ pub(crate) static DEFINITION_TASK: ChoiceTask = ChoiceTask {
 fn definitions(setup: PhysicoSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
     let instances = planned_instances(&setup)?;
     Ok(Box::new(instances.into_iter().map(move |instance| {
-        let all = words_for(&instance.concept)?.definitions;
+        let all = &defined(&instance.concept)?.definitions;
         let which = instance.turn % all.len().max(1);
         let text = all.get(which).copied().unwrap_or_default();
         let asked = prompt::guess(text, &instance.options);

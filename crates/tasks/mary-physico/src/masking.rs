@@ -3,9 +3,7 @@
 
 use crate::worlds::Concept;
 
-/// In place of a name.
 pub const PHENOMENON: &str = "[PHENOMENON]";
-/// In place of a give-away.
 pub const MASK: &str = "[MASK]";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +60,6 @@ fn covers(pattern: &str, text: &[Word], at: usize) -> usize {
     if fits { parts.len() } else { 0 }
 }
 
-/// The longest run of words from `at` that one of the patterns covers.
 fn longest(patterns: &[&str], text: &[Word], at: usize) -> usize {
     let lengths = patterns.iter().map(|p| covers(p, text, at));
     lengths.max().unwrap_or(0)
@@ -73,13 +70,7 @@ fn longest(patterns: &[&str], text: &[Word], at: usize) -> usize {
 pub fn names_in(concept: &Concept, text: &str) -> Vec<String> {
     let bare = text.replace(PHENOMENON, "").replace(MASK, "");
     let words = words(&bare);
-    let patterns: Vec<&str> = concept
-        .words
-        .names
-        .iter()
-        .chain(concept.words.giveaways)
-        .copied()
-        .collect();
+    let patterns: Vec<&str> = [&concept.names[..], &concept.giveaways].concat();
     (0..words.len())
         .filter(|&at| longest(&patterns, &words, at) > 0)
         .filter_map(|at| words.get(at).map(|w| w.text.clone()))
@@ -91,14 +82,14 @@ pub fn names_in(concept: &Concept, text: &str) -> Vec<String> {
 pub fn masked(concept: &Concept, text: &str) -> Masked {
     let words = words(text);
     let mut names: Vec<&str> = vec![concept.name];
-    names.extend(concept.words.names);
+    names.extend(&concept.names);
     let mut out = String::with_capacity(text.len());
     let (mut kept, mut counts) = (0, [0, 0]);
     let mut last: Option<(&str, usize)> = None;
     let mut at = 0;
     while let Some(word) = words.get(at) {
         let named = longest(&names, &words, at);
-        let given = longest(concept.words.giveaways, &words, at);
+        let given = longest(&concept.giveaways, &words, at);
         let (mask, length) = match (named, given) {
             (0, 0) => {
                 at += 1;
@@ -143,8 +134,8 @@ mod tests {
     fn no_definition_names_its_concept_in_any_inflection() {
         assert_eq!(concepts().len(), 67);
         for entry in concepts() {
-            assert!(entry.words.definitions.len() >= 2, "{}", entry.name);
-            for definition in entry.words.definitions {
+            assert!(entry.definitions.len() >= 2, "{}", entry.name);
+            for definition in &entry.definitions {
                 assert!(
                     definition.contains(PHENOMENON),
                     "{}: {definition}",

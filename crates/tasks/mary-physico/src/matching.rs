@@ -31,7 +31,6 @@ fn distractor_cells(level: Level) -> usize {
     }
 }
 
-/// One of the four while it is drawn.
 struct Drawing<'a> {
     showing: &'a Showing,
     aspect: &'static Aspect,

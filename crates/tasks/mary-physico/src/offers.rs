@@ -18,14 +18,11 @@ use crate::tuning::{
 };
 use crate::worlds::{self, Concept};
 
-/// Concepts on one page of a contact sheet.
 const PER_PAGE: usize = 10;
 /// Instances of each concept in a fine-tuning set.
 const PER_CONCEPT: usize = 4;
-/// Score of a guesser among four options.
 const CHANCE: f64 = 0.25;
 
-/// Grids as numbers and as a picture.
 pub(crate) fn twin(run: &TaskRun) -> Option<Twin> {
     let (name, shown) = match run.id.strip_suffix("-visual") {
         Some(name) => (name, ShownAs::Picture),

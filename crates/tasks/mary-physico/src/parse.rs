@@ -43,7 +43,6 @@ struct Word {
     colon: bool,
 }
 
-/// The words of a text, with the marks between them.
 fn words(text: &str) -> Vec<Word> {
     let mut found: Vec<Word> = Vec::new();
     let (mut comma, mut colon) = (false, false);
@@ -78,12 +77,10 @@ fn words(text: &str) -> Vec<Word> {
     found
 }
 
-/// The bare words of an option or a phrase.
 fn name(text: &str) -> Vec<String> {
     words(text).into_iter().map(|w| w.text).collect()
 }
 
-/// Whether a phrase stands at this place.
 fn stands(words: &[Word], at: usize, phrase: &[String]) -> bool {
     !phrase.is_empty()
         && words
@@ -91,7 +88,6 @@ fn stands(words: &[Word], at: usize, phrase: &[String]) -> bool {
             .is_some_and(|here| here.iter().zip(phrase).all(|(w, p)| w.text == *p))
 }
 
-/// An option named in a sentence.
 #[derive(Debug, Clone, Copy)]
 struct Mention {
     option: usize,
@@ -259,7 +255,6 @@ fn phrase_at(words: &[Word], at: usize, phrases: &[String]) -> Option<usize> {
     Some(at + longest)
 }
 
-/// Whether an announcement begins at this word.
 fn leads(words: &[Word], at: usize) -> bool {
     lead_end(words, at).is_some()
 }
@@ -273,7 +268,6 @@ fn lead_end(words: &[Word], at: usize) -> Option<usize> {
         .or_else(|| phrase_at(words, at, &PHRASES.leads))
 }
 
-/// What one sentence says about the choice.
 enum Says {
     Settles(usize),
     /// Several, and not which.
@@ -407,7 +401,6 @@ pub fn choice(answer: &str, options: &[String]) -> Option<usize> {
     }
 }
 
-/// The only option mentioned, if there is exactly one.
 fn only(mentions: &[usize]) -> Option<usize> {
     let first = *mentions.first()?;
     mentions.iter().all(|m| *m == first).then_some(first)

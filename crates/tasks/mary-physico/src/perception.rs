@@ -181,18 +181,10 @@ fn only<T>(mut found: impl Iterator<Item = T>) -> Option<T> {
 fn colour(rng: &mut Stream, seen: &PairObjects) -> Option<Drawn> {
     let object = largest(&seen.input)?;
     let right = colour_name(object.colour)?;
-    let present = |c: &u8| {
-        seen.input
-            .iter()
-            .chain(&seen.output)
-            .any(|o| o.colour == *c)
-    };
-    let mut there: Vec<u8> = (1..10)
-        .filter(|c| *c != object.colour && present(c))
-        .collect();
-    let mut others: Vec<u8> = (1..10)
-        .filter(|c| *c != object.colour && !present(c))
-        .collect();
+    let all = seen.input.iter().chain(&seen.output).map(|o| o.colour);
+    let present = |c: &u8| all.clone().any(|o| o == *c);
+    let wrong = (1..10).filter(|c| *c != object.colour);
+    let (mut there, mut others): (Vec<u8>, Vec<u8>) = wrong.partition(present);
     if there.is_empty() {
         return None;
     }
@@ -260,10 +252,8 @@ fn whereabouts(rng: &mut Stream, seen: &PairObjects, pair: &Pair) -> Option<Draw
             .collect();
         there.get(below(rng, there.len())).copied()
     };
-    let (row, col) = (
-        beside(top, pair.input.rows())?,
-        beside(left, pair.input.cols())?,
-    );
+    let row = beside(top, pair.input.rows())?;
+    let col = beside(left, pair.input.cols())?;
     let words = |row: i32, col: i32| format!("row {}, column {}", row + 1, col + 1);
     Some((
         format!(

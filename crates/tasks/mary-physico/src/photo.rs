@@ -39,7 +39,6 @@ pub(crate) static PHOTO_TASK: ChoiceTask = ChoiceTask {
     },
 };
 
-/// One line of the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Photograph {
     pub path: PathBuf,
@@ -49,7 +48,6 @@ pub struct Photograph {
     pub options: Vec<String>,
 }
 
-/// A line of a manifest in JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PhotoRecord {

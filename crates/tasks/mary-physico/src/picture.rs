@@ -116,7 +116,6 @@ pub fn sheet(concepts: &[&'static Concept], seed: u64, titled: bool) -> Picture 
     picture
 }
 
-/// One grid with its upper left corner here.
 fn grid(picture: &mut Picture, grid: &Grid, (x, y): (u32, u32), cell: u32) {
     for (r, c) in grid.places() {
         let colour = ARC_COLOURS

@@ -77,9 +77,7 @@ pub struct PublishedPerception {
 pub struct PublishedConcept {
     /// The concept; Table 10 prints "spectrum of light and optical filters" for "optical filters".
     pub concept: String,
-    /// First column.
     pub gpt_4_text: Printed,
-    /// Second column.
     pub gpt_4o_visual: Printed,
     /// Third column, one run.
     pub o1_preview_text: Option<f64>,

@@ -8,7 +8,6 @@ use mary_contract::{
 use crate::judging::{SD, part_name};
 use crate::setup::{Icl, InstanceSource, Mode, PhysicoSettings};
 
-/// One model on one task as it was run.
 #[derive(Debug, Clone)]
 pub struct Outcome<'a> {
     pub row: &'a SummaryRow,
@@ -22,7 +21,6 @@ pub struct Outcome<'a> {
     pub runs: u32,
 }
 
-/// An accuracy with its deviation over runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accuracy {
     pub estimate: Estimate,
@@ -38,7 +36,6 @@ impl Accuracy {
     }
 }
 
-/// One decimal, with the deviation where there is one.
 pub fn printed(value: f64, sd: Option<f64>) -> String {
     match sd {
         Some(sd) => format!("{value:.1} ± {sd:.1}"),
@@ -67,23 +64,15 @@ impl<'a> Outcome<'a> {
         })
     }
 
-    /// The accuracy of the samples with this tag.
     pub fn part(&self, tag: &str, value: &str) -> Option<Accuracy> {
-        let estimate = self
-            .row
-            .measure(&part_name("accuracy", tag, value))
-            .cloned()
-            .or_else(|| self.row.part(tag, value).cloned())?;
+        let measure = |name: &str| self.row.measure(&part_name(name, tag, value));
+        let estimate = measure("accuracy").or_else(|| self.row.part(tag, value))?;
         Some(Accuracy {
-            estimate,
-            sd: self
-                .row
-                .measure(&part_name(SD, tag, value))
-                .map(|e| e.value),
+            estimate: estimate.clone(),
+            sd: measure(SD).map(|e| e.value),
         })
     }
 
-    /// The values of a tag that were met.
     pub fn values(&self, tag: &str) -> Vec<&'a str> {
         let breakdown = self.row.breakdowns.iter().find(|b| b.tag == tag);
         breakdown
@@ -91,7 +80,6 @@ impl<'a> Outcome<'a> {
             .unwrap_or_default()
     }
 
-    /// Whether it was asked about grids.
     pub fn is_high(&self) -> bool {
         let task = self.task();
         task.starts_with("physico/core-") || task.starts_with("physico/associative-")
@@ -102,7 +90,6 @@ impl<'a> Outcome<'a> {
         self.row.task.ends_with("-visual") || self.row.task == "physico/photo"
     }
 
-    /// How it was asked, in a few words.
     pub fn how(&self) -> String {
         let mut words = vec![if self.seen() { "pictures" } else { "text" }.to_owned()];
         words.push(
@@ -148,20 +135,17 @@ impl<'a> Outcome<'a> {
 pub fn outcomes(runs: &[RunSummary]) -> Vec<Outcome<'_>> {
     let mut found = Vec::new();
     for run in runs {
-        for row in run.rows.iter().filter(|r| r.task.starts_with("physico/")) {
-            let Some(task) = run.manifest.task(&row.task) else {
-                continue;
-            };
-            if let Some(setup) = setup_of(&row.task, &task.settings) {
-                found.push(Outcome {
-                    row,
-                    setup,
-                    conditions: task.conditions(),
-                    variant: String::new(),
-                    runs: run.manifest.trials,
-                });
-            }
-        }
+        let ours = run.rows.iter().filter(|r| r.task.starts_with("physico/"));
+        found.extend(ours.filter_map(|row| {
+            let task = run.manifest.task(&row.task)?;
+            Some(Outcome {
+                row,
+                setup: setup_of(&row.task, &task.settings)?,
+                conditions: task.conditions(),
+                variant: String::new(),
+                runs: run.manifest.trials,
+            })
+        }));
     }
     tell_apart(&mut found);
     found

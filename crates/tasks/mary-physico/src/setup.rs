@@ -37,7 +37,6 @@ impl Mode {
     }
 }
 
-/// Shots before the question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Icl {
     None,
@@ -70,7 +69,6 @@ pub enum Part {
     Associative,
 }
 
-/// Everything set, with defaults filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhysicoSettings {
     pub seed: u64,

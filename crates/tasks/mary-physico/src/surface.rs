@@ -254,7 +254,6 @@ pub fn surface(
     Ok(Some(found))
 }
 
-/// Fresh instances of another seed.
 fn lessons(level: Level, setup: &PhysicoSettings) -> Result<Vec<Instance>, TaskError> {
     planned(level, setup.seed ^ TRAIN, LESSONS)?
         .iter()

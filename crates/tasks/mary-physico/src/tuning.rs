@@ -12,7 +12,6 @@ use crate::upstream;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
-    /// The system message, where the prompt has one.
     pub system: Option<String>,
     pub user: String,
     pub assistant: String,
@@ -180,10 +179,8 @@ fn matrix(seed: u64, n: usize) -> Vec<Example> {
     let mut examples = Vec::with_capacity(5 * n);
     for _ in 0..n {
         let made = moved(&mut rng);
-        let (input, output) = (
-            grid_text(&made.input, GridText::Rows),
-            grid_text(&made.output, GridText::Rows),
-        );
+        let input = grid_text(&made.input, GridText::Rows);
+        let output = grid_text(&made.output, GridText::Rows);
         let transpose = made.input.turned().mirrored();
         let copied = grid_text(&made.copied(), GridText::Rows);
         examples.push(ask(
@@ -225,7 +222,6 @@ fn matrix(seed: u64, n: usize) -> Vec<Example> {
     examples
 }
 
-/// One conversation a line.
 pub fn chat_jsonl(examples: &[Example]) -> String {
     let mut lines = String::new();
     for e in examples {

@@ -26,7 +26,6 @@ pub const ARC: &str = "arc";
 /// Pairs of an instance, as in the paper.
 const PAIRS: usize = 3;
 
-/// A record of the hub's release.
 #[derive(Deserialize)]
 struct HubRecord {
     label: Value,
@@ -39,7 +38,6 @@ struct HubRecord {
     output_3: Grid,
 }
 
-/// A file of the supplement.
 #[derive(Deserialize)]
 struct Supplement {
     question: Vec<Grid>,
@@ -47,7 +45,6 @@ struct Supplement {
     choices: Vec<String>,
 }
 
-/// A file of ARC or ConceptARC.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ArcTask {
     pub train: Vec<Pair>,
@@ -62,6 +59,16 @@ fn damaged(path: &Path, message: impl Into<String>) -> TaskError {
     .into()
 }
 
+fn text_of(path: &Path) -> Result<String, TaskError> {
+    mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA)
+        .map_err(|e| damaged(path, e.to_string()))
+}
+
+fn stem(path: &Path) -> String {
+    let name = path.file_stem().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
 /// Files of a folder with these endings, in order, numbers in their names by value.
 fn files(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, TaskError> {
     let entries = std::fs::read_dir(folder).map_err(|e| damaged(folder, e.to_string()))?;
@@ -74,8 +81,7 @@ fn files(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, TaskError> {
         })
         .collect();
     found.sort_by_key(|p| {
-        let name = p.file_stem().map(|s| s.to_string_lossy().into_owned());
-        let name = name.unwrap_or_default();
+        let name = stem(p);
         let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
         (digits.parse::<u64>().unwrap_or(u64::MAX), name)
     });
@@ -114,16 +120,14 @@ fn hub_instance(text: &str, id: String) -> Result<Option<Instance>, String> {
             record.choices.len()
         ));
     }
-    let pair = |input: Grid, output: Grid| Pair { input, output };
-    let pairs = vec![
-        pair(record.input_1, record.output_1),
-        pair(record.input_2, record.output_2),
-        pair(record.input_3, record.output_3),
-    ];
+    let inputs = [record.input_1, record.input_2, record.input_3];
+    let outputs = [record.output_1, record.output_2, record.output_3];
+    let both = inputs.into_iter().zip(outputs);
+    let pairs = both.map(|(input, output)| Pair { input, output });
     let Some(correct) = correct(&record.label, &record.choices)? else {
         return Ok(None);
     };
-    Ok(Some(loaded(id, pairs, record.choices, correct)))
+    Ok(Some(loaded(id, pairs.collect(), record.choices, correct)))
 }
 
 fn loaded(id: String, pairs: Vec<Pair>, options: Vec<String>, correct: usize) -> Instance {
@@ -148,10 +152,8 @@ pub fn published(data: &dyn DataSource, level: Level) -> Result<Vec<Instance>, T
     let mut found = Vec::new();
     let mut withheld = 0;
     for path in files(&folder, &["jsonl", "json"])? {
-        let name = path
-            .file_name()
-            .map(|n| n.to_string_lossy().to_lowercase())
-            .unwrap_or_default();
+        let name = path.file_name().unwrap_or_default();
+        let name = name.to_string_lossy().to_lowercase();
         let wanted = match level {
             Level::Core => name.contains("core") && !name.contains("count"),
             Level::Associative => name.contains("assoc") && !name.contains("count"),
@@ -177,12 +179,8 @@ pub fn published(data: &dyn DataSource, level: Level) -> Result<Vec<Instance>, T
 
 /// Reads an export of the hub's form, one record a line or one list; gives how many are withheld.
 fn hub_file(path: &Path, level: Level, found: &mut Vec<Instance>) -> Result<usize, TaskError> {
-    let text = mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA)
-        .map_err(|e| damaged(path, e.to_string()))?;
-    let stem = path
-        .file_stem()
-        .map(|s| s.to_string_lossy().into_owned())
-        .unwrap_or_default();
+    let text = text_of(path)?;
+    let stem = stem(path);
     let records: Vec<(usize, String)> = if text.trim_start().starts_with('[') {
         let list: Vec<Value> =
             serde_json::from_str(&text).map_err(|e| damaged(path, e.to_string()))?;
@@ -219,8 +217,7 @@ fn hub_file(path: &Path, level: Level, found: &mut Vec<Instance>) -> Result<usiz
 }
 
 fn supplement_file(path: &Path) -> Result<Instance, TaskError> {
-    let text = mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA)
-        .map_err(|e| damaged(path, e.to_string()))?;
+    let text = text_of(path)?;
     let file: Supplement = serde_json::from_str(&text).map_err(|e| damaged(path, e.to_string()))?;
     let (pairs, rest) = file.question.as_chunks::<2>();
     if pairs.len() < PAIRS || !rest.is_empty() || file.choices.len() != 4 {
@@ -237,20 +234,15 @@ fn supplement_file(path: &Path) -> Result<Instance, TaskError> {
     let correct = correct(&label, &file.choices)
         .map_err(|e| damaged(path, e))?
         .ok_or_else(|| damaged(path, "expected a label in `gt`, found none"))?;
+    let pairs = pairs.iter().cloned();
     let pairs = pairs
-        .iter()
-        .map(|[input, output]| Pair {
-            input: input.clone(),
-            output: output.clone(),
-        })
+        .map(|[input, output]| Pair { input, output })
         .collect();
-    let id = path.file_stem().map(|s| s.to_string_lossy().into_owned());
-    Ok(loaded(id.unwrap_or_default(), pairs, file.choices, correct))
+    Ok(loaded(stem(path), pairs, file.choices, correct))
 }
 
 pub fn arc_task(path: &Path) -> Result<ArcTask, TaskError> {
-    let text = mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA)
-        .map_err(|e| damaged(path, e.to_string()))?;
+    let text = text_of(path)?;
     serde_json::from_str(&text).map_err(|e| damaged(path, e.to_string()))
 }
 
@@ -329,14 +321,9 @@ pub fn concept_arc(data: &dyn DataSource, seed: u64) -> Result<Vec<Instance>, Ta
     folders.sort();
     let mut tasks = Vec::new();
     for folder in folders {
-        let label = folder.file_name().map(|n| spoken(&n.to_string_lossy()));
+        let label = spoken(&folder.file_name().unwrap_or_default().to_string_lossy());
         for path in files(&folder, &["json"])? {
-            let id = path.file_stem().map(|s| s.to_string_lossy().into_owned());
-            tasks.push((
-                id.unwrap_or_default(),
-                label.clone().unwrap_or_default(),
-                arc_task(&path)?,
-            ));
+            tasks.push((stem(&path), label.clone(), arc_task(&path)?));
         }
     }
     with_options(tasks, seed, CONCEPT_ARC)
@@ -346,8 +333,7 @@ pub fn concept_arc(data: &dyn DataSource, seed: u64) -> Result<Vec<Instance>, Ta
 pub fn arc(data: &dyn DataSource, labels: &str, seed: u64) -> Result<Vec<Instance>, TaskError> {
     let folder = data.folder(ARC)?;
     let file = Path::new(labels);
-    let text = mary_platform::read_plain_text(file, mary_platform::LARGEST_DATA)
-        .map_err(|e| damaged(file, e.to_string()))?;
+    let text = text_of(file)?;
     let mut wanted = BTreeMap::new();
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let line = line.trim();
@@ -388,10 +374,7 @@ pub fn arc_tasks(data: &dyn DataSource) -> Result<Vec<(String, ArcTask)>, TaskEr
     paths.extend(files(&folder.join("data/evaluation"), &["json"])?);
     paths
         .into_iter()
-        .map(|path| {
-            let name = path.file_stem().map(|s| s.to_string_lossy().into_owned());
-            Ok((name.unwrap_or_default(), arc_task(&path)?))
-        })
+        .map(|path| Ok((stem(&path), arc_task(&path)?)))
         .collect()
 }
 

@@ -65,7 +65,7 @@ fn the_same_seeds_give_the_grids_and_the_answers_of_the_last_version() {
     let mut found = String::new();
     let mut answers: Vec<(Fnv, usize)> = readings().map(|_| (fnv(), 0)).collect();
     for concept in concepts() {
-        for aspect in concept.aspects {
+        for aspect in &concept.aspects {
             let mut grids = fnv();
             for seed in 0..SEEDS {
                 for (m, level) in [Level::Core, Level::Associative].into_iter().enumerate() {

@@ -61,7 +61,7 @@ fn every_concept_has_readings_of_its_own() {
     for r in readings::readings() {
         let c = concept(r.concept).unwrap_or_else(|| panic!("{} is no concept", r.concept));
         assert!(!r.aspects.is_empty(), "{}: {}", r.concept, r.asks);
-        for a in r.aspects {
+        for a in &r.aspects {
             assert!(c.aspects.iter().any(|x| x.id == *a), "{}/{a}", c.id);
         }
         assert!(r.asks.ends_with('?') && r.asks.len() > 30, "{}", r.asks);

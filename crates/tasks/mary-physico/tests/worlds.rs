@@ -38,7 +38,7 @@ fn all_67_concepts_have_two_aspects_with_a_rule() {
         assert!(c.aspects.len() >= 2, "{}", c.id);
         let names: HashSet<_> = c.aspects.iter().map(|a| a.id).collect();
         assert_eq!(names.len(), c.aspects.len(), "{}", c.id);
-        for a in c.aspects {
+        for a in &c.aspects {
             assert!(
                 a.rule.ends_with('.') && a.rule.len() > 30,
                 "{}/{}",

@@ -162,9 +162,8 @@ impl Operation {
 
     fn twice(symbol: char, first: Step, second: Step) -> Self {
         Self {
-            symbol,
-            first,
             second: Some(second),
+            ..Self::once(symbol, first)
         }
     }
 
@@ -299,13 +298,11 @@ fn question(operation: Operation) -> Option<Question> {
 
 /// Whether one of several steps leaves the picture as it was.
 fn idle(operation: &Operation) -> bool {
-    let Some(second) = operation.second else {
-        return false;
-    };
     let stays = |before: &Ink, after: &Ink| {
         Form::from_ink(before).likeness(&Form::from_ink(after)) >= UNCHANGED
     };
     let steps = || {
+        let second = operation.second?;
         let source = picture(operation.symbol)?;
         let middle = operation.first.apply(source)?;
         let last = second.apply(&middle)?;

@@ -92,7 +92,7 @@ fn an_added_concept_is_drawn_read_and_said_like_the_others() {
         }
     }
     assert!(known >= 114, "{known} of 120");
-    for definition in CONDENSATION.words.definitions {
+    for definition in &CONDENSATION.definitions {
         assert!(definition.contains(PHENOMENON) && names_in(&CONDENSATION, definition).is_empty());
     }
     let text = masked(&CONDENSATION, "Condensation makes dew.").text;

@@ -1,6 +1,6 @@
 //! Drawing on a grid: boxes, lines, discs, rings and forms put at a place.
 
-use crate::grid::{Grid, Pair, Place};
+use crate::grid::{Grid, Pair, Place, around};
 
 impl Grid {
     /// A filled box between two corners, both inside.
@@ -84,49 +84,36 @@ pub fn line(from: Place, to: Place) -> Vec<Place> {
         .collect()
 }
 
+pub(crate) fn room(from: Place, to: Place) -> Vec<Place> {
+    (from.0..=to.0)
+        .flat_map(|r| (from.1..=to.1).map(move |c| (r, c)))
+        .collect()
+}
+
+/// The cells around a centre, row by row, whose steps from it are wanted.
+fn within(centre: Place, radius: i32, wanted: impl Fn(i32, i32) -> bool) -> Vec<Place> {
+    room((-radius, -radius), (radius, radius))
+        .into_iter()
+        .filter(|&(r, c)| wanted(r, c))
+        .map(|(r, c)| (centre.0 + r, centre.1 + c))
+        .collect()
+}
+
 pub fn disc(centre: Place, radius: i32) -> Vec<Place> {
-    let reach = radius * radius + radius;
-    let mut cells = Vec::new();
-    for r in -radius..=radius {
-        for c in -radius..=radius {
-            if r * r + c * c <= reach {
-                cells.push((centre.0 + r, centre.1 + c));
-            }
-        }
-    }
-    cells
+    within(centre, radius, |r, c| {
+        r * r + c * c <= radius * radius + radius
+    })
 }
 
 /// The cells of a round ring one cell thick: the disc's cells that touch its outside.
 pub fn ring(centre: Place, radius: i32) -> Vec<Place> {
-    if radius == 0 {
-        return vec![centre];
-    }
-    let reach = radius * radius + radius;
-    let inside = |r: i32, c: i32| r * r + c * c <= reach;
-    let mut cells = Vec::new();
-    for r in -radius..=radius {
-        for c in -radius..=radius {
-            let edge =
-                !inside(r - 1, c) || !inside(r + 1, c) || !inside(r, c - 1) || !inside(r, c + 1);
-            if inside(r, c) && edge {
-                cells.push((centre.0 + r, centre.1 + c));
-            }
-        }
-    }
-    cells
+    let inside = |(r, c): Place| r * r + c * c <= radius * radius + radius;
+    let edge = |r, c| radius == 0 || around(false).any(|(dr, dc)| !inside((r + dr, c + dc)));
+    within(centre, radius, |r, c| inside((r, c)) && edge(r, c))
 }
 
 pub fn square_ring(centre: Place, radius: i32) -> Vec<Place> {
-    let mut cells = Vec::new();
-    for r in -radius..=radius {
-        for c in -radius..=radius {
-            if r.abs().max(c.abs()) == radius {
-                cells.push((centre.0 + r, centre.1 + c));
-            }
-        }
-    }
-    cells
+    within(centre, radius, |r, c| r.abs().max(c.abs()) == radius)
 }
 
 /// A form turned by a quarter clockwise, its upper left corner at (0, 0).

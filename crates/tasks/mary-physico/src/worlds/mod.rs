@@ -116,17 +116,25 @@ pub enum Support {
 pub type Draw = fn(&mut Setting, Pair) -> Option<Pair>;
 
 /// One way in which a concept shows.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Aspect {
     /// Its name, unique within the concept.
     pub id: &'static str,
     /// What turns input into output, in one sentence.
     pub rule: &'static str,
     pub turn: Turn,
+    #[serde(default)]
     pub support: Support,
     /// Whether it is kept for associative instances: whoever was tuned on core ones has never seen it.
+    #[serde(default)]
     pub associative_only: bool,
+    #[serde(skip, default = "undrawn")]
     make: Draw,
+}
+
+fn undrawn() -> Draw {
+    |_, _| None
 }
 
 impl Aspect {
@@ -136,24 +144,13 @@ impl Aspect {
     }
 }
 
-/// A concept in words, for the low level.
+/// A physical concept: how it is drawn, said and recognised, and what it could be taken for.
 ///
 /// The definitions are ours, in school physics. The concept's own names stand as `[PHENOMENON]` and
 /// whatever would give it away without understanding (a discoverer, an instrument named after it) as
 /// `[MASK]`, as in Yu et al. 2025, §3.2.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Words {
-    /// Words and phrases that name it and mask it wherever a model writes about it; `gravit*` is every
-    /// word that begins so.
-    pub names: &'static [&'static str],
-    /// Words and phrases that give it away without naming it, masked apart.
-    pub giveaways: &'static [&'static str],
-    /// Two or more definitions, masked.
-    pub definitions: &'static [&'static str],
-}
-
-/// A physical concept: how it is drawn, said and recognised, and what it could be taken for.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Concept {
     /// Its name with hyphens, lower case.
     pub id: &'static str,
@@ -163,21 +160,31 @@ pub struct Concept {
     /// Whether the paper's associative set has it.
     pub associative: bool,
     /// The ways in which it shows; at least two.
-    pub aspects: &'static [Aspect],
-    pub words: Words,
-    pub readings: &'static [Reading],
+    pub aspects: Vec<Aspect>,
+    /// Words and phrases that name it and mask it wherever a model writes about it; `gravit*` is every
+    /// word that begins so.
+    #[serde(borrow)]
+    pub names: Vec<&'static str>,
+    /// Words and phrases that give it away without naming it, masked apart.
+    #[serde(borrow)]
+    pub giveaways: Vec<&'static str>,
+    /// Two or more, masked.
+    #[serde(borrow)]
+    pub definitions: Vec<&'static str>,
+    pub readings: Vec<Reading>,
     /// Concepts that must not stand beside it as options, with the reason: a picture of the one could
     /// honestly be called the other, or one of its parts could. Symmetric, hence written down with
     /// either of the two, and deliberately generous: an option set has dozens of safe concepts to draw
     /// from, and a wrong option that is half right measures nothing.
-    pub confusable: &'static [(&'static str, &'static str)],
+    #[serde(borrow)]
+    pub confusable: Vec<(&'static str, &'static str)>,
 }
 
 impl Concept {
     /// The aspects shown in instances of this level, with their numbers: those kept for associative
     /// instances show in these alone, and where a concept has such aspects, its associative instances
     /// show no other.
-    pub fn shown(&self, level: Level) -> impl Iterator<Item = (usize, &'static Aspect)> + use<> {
+    pub fn shown(&self, level: Level) -> impl Iterator<Item = (usize, &Aspect)> {
         let kept = self.aspects.iter().any(|a| a.associative_only);
         let wanted = move |a: &Aspect| match level {
             Level::Core => !a.associative_only,

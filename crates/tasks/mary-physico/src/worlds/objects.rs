@@ -19,7 +19,6 @@ pub struct Object {
     pub bounds: [i32; 4],
 }
 
-/// What became of an object from input to output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
@@ -42,7 +41,6 @@ pub enum Change {
     Vanished(Object),
 }
 
-/// All there is to see in a pair.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairObjects {
     pub background: u8,
@@ -52,17 +50,15 @@ pub struct PairObjects {
     pub changes: Vec<Change>,
 }
 
-/// The objects of a pair and what became of them.
 pub fn objects(pair: &Pair) -> PairObjects {
     let background = pair.background();
     let input = seen(&pair.input, background);
     let output = seen(&pair.output, background);
-    let changes = changes(&input, &output);
     PairObjects {
         background,
+        changes: changes(&input, &output),
         input,
         output,
-        changes,
     }
 }
 
@@ -131,10 +127,8 @@ fn shape(cells: &[Place], [top, left, bottom, right]: [i32; 4]) -> &'static str 
     }
     if count == height + width - 1 {
         let corner = |r: i32, c: i32| cells.iter().all(|p| p.0 == r || p.1 == c);
-        if [(top, left), (top, right), (bottom, left), (bottom, right)]
-            .iter()
-            .any(|&(r, c)| corner(r, c))
-        {
+        let [top_row, bottom_row] = [top, bottom].map(|r| corner(r, left) || corner(r, right));
+        if top_row || bottom_row {
             return "L shape";
         }
     }

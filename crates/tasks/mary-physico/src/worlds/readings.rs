@@ -21,18 +21,29 @@ use serde::Deserialize;
 pub use look::Look;
 
 /// A concept's rule as a question about any pair.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Reading {
+    #[serde(skip)]
     pub concept: &'static str,
+    pub(crate) id: &'static str,
     /// The aspects whose plain pairs it knows.
-    pub aspects: &'static [&'static str],
+    #[serde(borrow)]
+    pub aspects: Vec<&'static str>,
     pub asks: &'static str,
     /// Whether the answer depends on where down is.
     pub turn: Turn,
+    #[serde(default)]
     pub(crate) first: First,
     /// A question that comes first because its answer is the same whichever way the pair is turned.
+    #[serde(skip)]
     pub(crate) may: Option<fn(&Look) -> bool>,
+    #[serde(skip, default = "unread")]
     pub(crate) fits: fn(&Look) -> bool,
+}
+
+fn unread() -> fn(&Look) -> bool {
+    |_| false
 }
 
 /// What a reading asks first of any pair, however it is turned: it costs next to nothing and is most
@@ -100,7 +111,7 @@ impl Reading {
 }
 
 pub fn readings() -> impl Iterator<Item = &'static Reading> {
-    concepts().iter().flat_map(|c| c.readings)
+    concepts().iter().flat_map(|c| &c.readings)
 }
 
 type Rivals = Arc<Vec<&'static Reading>>;
@@ -116,7 +127,7 @@ fn rivals(concept: &'static Concept) -> Rivals {
     drop(known);
     let beside = |c: &&&'static Concept| c.id != concept.id && concept.confusable_with(c).is_none();
     let all = concepts().iter().filter(beside);
-    let found: Rivals = Arc::new(all.flat_map(|c| c.readings).collect());
+    let found: Rivals = Arc::new(all.flat_map(|c| &c.readings).collect());
     let mut known = RIVALS.write().unwrap_or_else(PoisonError::into_inner);
     known.insert(concept.id, Arc::clone(&found));
     found

@@ -1,14 +1,8 @@
 //! Scenery that several concepts draw alike: flames, vessels, bars, waves, small pictures.
 
 use super::Setting;
-use super::draw::{extent, line};
+use super::draw::{extent, line, room};
 use crate::grid::{Grid, Pair, Place};
-
-pub(crate) fn room(from: Place, to: Place) -> Vec<Place> {
-    (from.0..=to.0)
-        .flat_map(|r| (from.1..=to.1).map(move |c| (r, c)))
-        .collect()
-}
 
 pub(crate) fn bar(g: &mut Grid, at: Place, half: i32, tall: i32, colours: (u8, u8)) {
     let (r, c) = at;
@@ -16,14 +10,12 @@ pub(crate) fn bar(g: &mut Grid, at: Place, half: i32, tall: i32, colours: (u8, u
     g.fill((r, c + half), (r + tall - 1, c + 2 * half - 1), colours.1);
 }
 
-/// A flame: a wide row, a narrow row, a tip.
 pub(crate) fn flame(g: &mut Grid, base: i32, mid: i32, colour: u8) {
     g.fill((base, mid - 1), (base, mid + 1), colour);
     g.fill((base - 1, mid - 1), (base - 1, mid), colour);
     g.set(base - 2, mid, colour);
 }
 
-/// A sun: a block with rays.
 pub(crate) fn sun(g: &mut Grid, at: Place, colour: u8) {
     g.fill(at, (at.0 + 1, at.1 + 1), colour);
     g.paint(
@@ -48,7 +40,6 @@ pub(crate) fn puddle(g: &mut Grid, floor: i32, mid: i32, widest: i32, cells: i32
     }
 }
 
-/// A small picture in two or three colours.
 pub(crate) fn motif(s: &mut Setting, cells: usize, most: i32) -> Option<Vec<(Place, u8)>> {
     let form = s.blob(cells);
     let (tall, wide) = extent(&form);
@@ -97,10 +88,8 @@ pub(crate) fn framed_part(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let size = (s.between(8, s.rows), s.between(8, s.cols));
     let from = s.place((0, s.rows - size.0), (0, s.cols - size.1));
     let scene = strewn(s, from, size);
-    let (tall, wide) = (
-        s.between(3, s.rows / 2 - 1).min(size.0 - 2),
-        s.between(3, s.cols / 2 - 1).min(size.1 - 2),
-    );
+    let tall = s.between(3, s.rows / 2 - 1).min(size.0 - 2);
+    let wide = s.between(3, s.cols / 2 - 1).min(size.1 - 2);
     let at = s.place(
         (from.0 + 1, from.0 + size.0 - tall - 1),
         (from.1 + 1, from.1 + size.1 - wide - 1),
@@ -123,7 +112,6 @@ pub(crate) fn framed_part(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     (inside.len() >= 4).then_some(p)
 }
 
-/// An open vessel: two walls and a floor.
 pub(crate) fn vessel(g: &mut Grid, top: i32, floor: i32, cols: (i32, i32), colour: u8) {
     g.fill((top, cols.0), (floor, cols.0), colour);
     g.fill((top, cols.1), (floor, cols.1), colour);

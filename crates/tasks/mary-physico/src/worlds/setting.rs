@@ -38,7 +38,6 @@ impl Setting {
         (side(), side())
     }
 
-    /// The nine colours in a random order.
     pub fn palette(rng: &mut Stream) -> [u8; 9] {
         let mut palette = [1, 2, 3, 4, 5, 6, 7, 8, 9];
         shuffle(rng, &mut palette);
@@ -69,7 +68,6 @@ impl Setting {
         coin(&mut self.rng)
     }
 
-    /// One of two, by a coin.
     pub fn either<T>(&mut self, heads: T, tails: T) -> T {
         if self.coin() { heads } else { tails }
     }
@@ -111,7 +109,6 @@ impl Setting {
         form
     }
 
-    /// A pair of two canvases that start alike.
     pub fn pair(&self) -> Pair {
         Pair {
             input: self.canvas(),

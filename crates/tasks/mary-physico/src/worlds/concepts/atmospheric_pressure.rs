@@ -127,10 +127,8 @@ fn rose_in_a_tube(look: &Look) -> bool {
         let shut = lid.is_some_and(|r| look.stays((r, col)) && look.is((r, col)) != liquid);
         let fell = |side: i32| gone.iter().any(|p| (p.1 - col).signum() == side);
         // The air over the dish comes down with it, and nothing changes elsewhere.
-        let (left, right) = (
-            gone.iter().map(|p| p.1).min().unwrap_or(0),
-            gone.iter().map(|p| p.1).max().unwrap_or(0),
-        );
+        let left = gone.iter().map(|p| p.1).min().unwrap_or(0);
+        let right = gone.iter().map(|p| p.1).max().unwrap_or(0);
         let over_the_dish = every(&look.changed, |p| p.1 >= left - 1 && p.1 <= right + 1);
         let fits = over_the_dish
             && came.len() >= 3

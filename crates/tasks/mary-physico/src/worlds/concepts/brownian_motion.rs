@@ -142,8 +142,7 @@ fn all_staggered(look: &Look) -> Option<bool> {
         false
     });
     let crooked = ways.iter().filter(|w| !straight(&w.cells)).count();
-    let fits = each && 2 * crooked > ways.len() && steps.iter().any(|s| Some(s) != steps.first());
-    Some(fits)
+    Some(each && 2 * crooked > ways.len() && steps.iter().any(|s| Some(s) != steps.first()))
 }
 
 fn cells_of(look: &Look, cells: &[Place], colour: u8) -> Vec<Place> {

@@ -79,10 +79,8 @@ fn shared(look: &Look) -> Option<bool> {
                 && (d.1 + b.1) % 2 == 0;
             let middle = (b.1 + d.1) / 2;
             let electron = |colour: &u8| {
-                let (was, is) = (
-                    look.input.places_of(*colour),
-                    look.output.places_of(*colour),
-                );
+                let was = look.input.places_of(*colour);
+                let is = look.output.places_of(*colour);
                 *colour != core
                     && was.len() == 2
                     && is.len() == 2

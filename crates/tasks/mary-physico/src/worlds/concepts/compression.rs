@@ -158,8 +158,7 @@ fn closed_up(look: &Look) -> bool {
         let bars = |all: &[u8]| all.iter().copied().filter(|c| *c != 0).collect::<Vec<u8>>();
         let gap =
             |all: &[u8]| all.windows(2).any(|w| w[0] == 0 && w[1] != 0) || all.first() == Some(&0);
-        let fits = bars(&was) == bars(&is) && bars(&is).len() >= 3 && gap(&was) && !gap(&is);
-        Some(fits)
+        Some(bars(&was) == bars(&is) && bars(&is).len() >= 3 && gap(&was) && !gap(&is))
     })
 }
 

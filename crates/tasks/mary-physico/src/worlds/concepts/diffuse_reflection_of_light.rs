@@ -99,6 +99,5 @@ fn scattered(look: &Look) -> Option<bool> {
     let left = hits.iter().filter(|p| leaves(p)).count();
     let starts = |part: &Part| part.cells.iter().any(|p| hits.iter().any(|q| near(q, p)));
     let thrown = |part: &Part| starts(part) || look.attached(part, &look.output);
-    let fits = left >= 1 && 2 * left >= hits.len() && look.new_parts().iter().all(thrown);
-    Some(fits)
+    Some(left >= 1 && 2 * left >= hits.len() && look.new_parts().iter().all(thrown))
 }

@@ -100,10 +100,8 @@ fn diagonal(look: &Look) -> Option<bool> {
         let far = |p: &Place| (p.0 - at.0).abs().max((p.1 - at.1).abs());
         // The dashes lie along the two far sides.
         let along = |p: &Place, from: &Place| {
-            let (u, v) = (
-                (corner.0 - from.0, corner.1 - from.1),
-                (p.0 - from.0, p.1 - from.1),
-            );
+            let u = (corner.0 - from.0, corner.1 - from.1);
+            let v = (p.0 - from.0, p.1 - from.1);
             (u.0 * v.1 - u.1 * v.0).abs() <= u.0.abs().max(u.1.abs())
         };
         let dashes = look.came(body);

@@ -196,10 +196,8 @@ fn drawn_to_the_middle(look: &Look) -> Option<bool> {
         let middle = (r / 2, c / 2);
         let now = look.output.places_of(stone);
         let lie_on_it = now.iter().all(|&p| planet.touches(&[p]));
-        let (was, is) = (
-            ways(look.input.places_of(stone), middle)?,
-            ways(now, middle)?,
-        );
+        let was = ways(look.input.places_of(stone), middle)?;
+        let is = ways(now, middle)?;
         Some(lie_on_it && was.iter().zip(&is).all(|(a, b)| a.0 == b.0 && a.1 > b.1))
     }))
 }

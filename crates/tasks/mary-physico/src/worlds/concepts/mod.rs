@@ -8,27 +8,24 @@
 
 use std::sync::LazyLock;
 
-use serde::Deserialize;
-
 // What the concepts' files are written in, besides what they use themselves.
-use super::draw::{disc, extent, line, quarter, ring, shifted, square_ring};
+use super::draw::{disc, extent, line, quarter, ring, room, shifted, square_ring};
 use super::readings::look::{Answer, Look, Move, Part, edge_or};
 use super::readings::part::{area, bounds, connected, outside, skin};
 use super::readings::shared::{
     apart, became, beside, distinct, every, exactly, exists, facing, filled, halves, heights,
     humps, in_column, in_row, ordered, profile, scaled, sizes, surface, those, view,
 };
-use super::readings::{First, Reading};
 use super::scenery::{
-    bar, block, crest, curve, flame, foot, framed_part, larger, puddle, room, sun, vessel,
+    bar, block, crest, curve, flame, foot, framed_part, larger, puddle, sun, vessel,
 };
-use super::{Aspect, Concept, Draw, Setting, Split, Support, Turn, Words};
+use super::{Concept, Draw, Setting};
 use crate::grid::{Grid, Pair, Place, around};
 
 /// The code of a concept, and the file that says the rest. A function `crushed_can` draws the aspect
 /// `crushed-can`; readings have their names from their functions as well.
 pub(super) struct ConceptCode {
-    /// [`ConceptFile`] as JSON. Its texts are borrowed, so that none may hold an escape.
+    /// [`Concept`] as JSON. Its texts are borrowed, so that none may hold an escape.
     pub(super) data: &'static str,
     pub(super) functions: &'static ConceptFunctions,
 }
@@ -50,95 +47,25 @@ fn given(holds: bool) -> Option<()> {
     holds.then_some(())
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ConceptFile {
-    id: &'static str,
-    name: &'static str,
-    set: Split,
-    associative: bool,
-    aspects: Vec<AspectEntry>,
-    readings: Vec<ReadingEntry>,
-    #[serde(borrow)]
-    names: Vec<&'static str>,
-    #[serde(borrow)]
-    giveaways: Vec<&'static str>,
-    #[serde(borrow)]
-    definitions: Vec<&'static str>,
-    #[serde(borrow)]
-    confusable: Vec<(&'static str, &'static str)>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AspectEntry {
-    id: &'static str,
-    rule: &'static str,
-    turn: Turn,
-    #[serde(default)]
-    support: Support,
-    #[serde(default)]
-    associative_only: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ReadingEntry {
-    id: &'static str,
-    #[serde(borrow)]
-    aspects: Vec<&'static str>,
-    asks: &'static str,
-    turn: Turn,
-    #[serde(default)]
-    first: First,
-}
-
 impl ConceptCode {
     pub(super) fn concept(&self) -> serde_json::Result<Concept> {
-        let file: ConceptFile = serde_json::from_str(self.data)?;
+        let mut concept: Concept = serde_json::from_str(self.data)?;
         let is = |function: &str, id: &str| function.replace('_', "-") == id;
-        let aspect = |entry: AspectEntry| {
+        concept.aspects.retain_mut(|aspect| {
             let mut draws = self.functions.draws.iter();
-            let (_, make) = draws.find(|(name, _)| is(name, entry.id))?;
-            Some(Aspect {
-                id: entry.id,
-                rule: entry.rule,
-                turn: entry.turn,
-                support: entry.support,
-                associative_only: entry.associative_only,
-                make: *make,
-            })
-        };
-        let reading = |entry: ReadingEntry| {
+            let found = draws.find(|(name, _)| is(name, aspect.id));
+            found.map(|(_, make)| aspect.make = *make).is_some()
+        });
+        let id = concept.id;
+        concept.readings.retain_mut(|reading| {
+            reading.concept = id;
             let mut reads = self.functions.reads.iter();
-            let functions = reads.find(|f| is(f.name, entry.id))?;
-            Some(Reading {
-                concept: file.id,
-                aspects: entry.aspects.leak(),
-                asks: entry.asks,
-                turn: entry.turn,
-                first: entry.first,
-                may: functions.may,
-                fits: functions.fits,
-            })
-        };
-        // Read once and kept for as long as the program runs: leaking loses nothing.
-        let aspects: Vec<Aspect> = file.aspects.into_iter().filter_map(aspect).collect();
-        let readings: Vec<Reading> = file.readings.into_iter().filter_map(reading).collect();
-        Ok(Concept {
-            id: file.id,
-            name: file.name,
-            set: file.set,
-            associative: file.associative,
-            aspects: aspects.leak(),
-            words: Words {
-                names: file.names.leak(),
-                giveaways: file.giveaways.leak(),
-                definitions: file.definitions.leak(),
-            },
-            readings: readings.leak(),
-            confusable: file.confusable.leak(),
-        })
+            let found = reads.find(|f| is(f.name, reading.id));
+            found
+                .map(|f| (reading.may, reading.fits) = (f.may, f.fits))
+                .is_some()
+        });
+        Ok(concept)
     }
 }
 

@@ -62,10 +62,8 @@ fn swung_across(look: &Look) -> Option<bool> {
         look.touched.iter().filter(|c| **c != ghost),
         |&ball| {
             let bob = look.one_move(ball)?;
-            let (l, r) = (
-                bob.from.bounds[1].min(bob.to.bounds[1]),
-                bob.from.bounds[1].max(bob.to.bounds[1]),
-            );
+            let l = bob.from.bounds[1].min(bob.to.bounds[1]);
+            let r = bob.from.bounds[1].max(bob.to.bounds[1]);
             let between = |g: &&Part| {
                 g.alike(bob.from)
                     && g.bounds[1] >= l

@@ -91,10 +91,8 @@ fn centred_view(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         let size = s.between(2, 4) as usize;
         let form = s.blob(size);
         let place = s.place((3, s.rows - 6), (3, s.cols - 6));
-        let (from, to) = (
-            shifted(&form, place),
-            shifted(&form, (place.0 + by.0, place.1 + by.1)),
-        );
+        let from = shifted(&form, place);
+        let to = shifted(&form, (place.0 + by.0, place.1 + by.1));
         if bodies < many && p.input.roomy(&from) && p.output.roomy(&to) {
             let colour = s.colour(2 + bodies as usize % 2);
             p.input.paint(from, colour);
@@ -162,8 +160,7 @@ fn crossing(grid: &Grid, axis: u8) -> Option<Place> {
 fn axes_elsewhere(look: &Look) -> Option<bool> {
     let [axis] = *exactly(&look.touched)?;
     let (a, b) = (crossing(&look.input, axis)?, crossing(&look.output, axis)?);
-    let fits = a.0 != b.0 && a.1 != b.1 && look.is(b) != axis && look.was(b) == look.is(b);
-    Some(fits)
+    Some(a.0 != b.0 && a.1 != b.1 && look.is(b) != axis && look.was(b) == look.is(b))
 }
 
 fn others_go_by(look: &Look) -> Option<bool> {

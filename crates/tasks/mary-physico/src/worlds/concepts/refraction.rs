@@ -9,10 +9,8 @@ fn bent_ray(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let enter = s.between(surface, s.cols - 5);
     // A block of glass that is wider than the way of the ray through it.
     let leave = enter + (bottom - surface) / 3 + 1;
-    let (left, right) = (
-        s.between(0, (enter - 2).max(0)),
-        s.between((leave + 1).min(s.cols - 1), s.cols - 1),
-    );
+    let left = s.between(0, (enter - 2).max(0));
+    let right = s.between((leave + 1).min(s.cols - 1), s.cols - 1);
     p.both(|g| g.fill((surface, left), (bottom - 1, right), medium));
     let mut c = enter;
     for r in (0..surface).rev() {

@@ -20,10 +20,8 @@ fn soft_body(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     for (g, w, h) in [(&mut p.input, wide, tall), (&mut p.output, thin, long)] {
         let (top, left) = (mid.0 - h / 2, mid.1 - w / 2);
         g.fill((top, left), (top + h - 1, left + w - 1), body);
-        let (jt, jb) = (
-            mid.0 - tall / 2 - reach,
-            mid.0 - tall / 2 + tall - 1 + reach,
-        );
+        let jt = mid.0 - tall / 2 - reach;
+        let jb = mid.0 - tall / 2 + tall - 1 + reach;
         g.fill((jt, 0), (jb, left - 1), jaw);
         g.fill((jt, left + w), (jb, s.cols), jaw);
     }

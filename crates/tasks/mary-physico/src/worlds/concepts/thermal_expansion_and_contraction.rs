@@ -54,10 +54,8 @@ fn longer_and_shorter(look: &Look) -> Option<bool> {
     let [colour] = *exactly(&look.touched)?;
     given(look.kept(colour, 6))?;
     let restless = |parts: Vec<&Part>| -> Vec<Part> { parts.into_iter().cloned().collect() };
-    let (before, after) = (
-        restless(look.before_of(colour)),
-        restless(look.after_of(colour)),
-    );
+    let before = restless(look.before_of(colour));
+    let after = restless(look.after_of(colour));
     let ([a, b], [c, d]) = (exactly(&before)?, exactly(&after)?);
     let within = |small: &Part, large: &Part| {
         small.len() < large.len() && small.cells.iter().all(|p| large.has(*p))

@@ -26,7 +26,6 @@ impl Answer for Option<bool> {
     }
 }
 
-/// A part that lies elsewhere in the output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Move<'a> {
     pub(crate) from: &'a Part,
@@ -42,14 +41,11 @@ pub(crate) struct Ways {
     pub(crate) reshaped: usize,
 }
 
-/// A pair as readings see it.
 #[derive(Debug)]
 pub struct Look {
     pub(crate) input: Grid,
     pub(crate) output: Grid,
-    /// How many cells have each colour in the input.
     pub(crate) before: [usize; 10],
-    /// How many cells have each colour in the output.
     pub(crate) after: [usize; 10],
     /// The cells that differ, row by row.
     pub(crate) changed: Vec<Place>,
@@ -57,7 +53,6 @@ pub struct Look {
     pub(crate) only_added: bool,
     /// Every cell that differs is coloured in both.
     pub(crate) only_recoloured: bool,
-    /// Every colour has as many cells as before.
     pub(crate) same_counts: bool,
     /// Colours that differing cells have, in either grid, other than black.
     pub(crate) touched: Vec<u8>,
@@ -119,7 +114,6 @@ impl Look {
         }
     }
 
-    /// The same pair turned by so many quarters.
     pub(crate) fn turned(&self, quarters: usize) -> &Self {
         let Some(cell) = quarters.checked_sub(1).and_then(|q| self.turns.get(q)) else {
             return self;
@@ -207,12 +201,10 @@ impl Look {
         self.had(colour) >= fewest && self.had(colour) == self.has(colour)
     }
 
-    /// The only colour that is new, if there is one and only one.
     pub(crate) fn one_fresh(&self) -> Option<u8> {
         exactly(&self.fresh).map(|[c]| *c)
     }
 
-    /// The only colour that is gone, if there is one and only one.
     pub(crate) fn one_lost(&self) -> Option<u8> {
         exactly(&self.lost).map(|[c]| *c)
     }
@@ -238,12 +230,10 @@ impl Look {
             .get_or_init(|| [&self.input, &self.output].map(|g| hanging_together(g, true)))
     }
 
-    /// The input's connected parts of one colour.
     pub(crate) fn parts_before(&self) -> &[Part] {
         &self.both_parts()[0]
     }
 
-    /// The output's connected parts of one colour.
     pub(crate) fn parts_after(&self) -> &[Part] {
         &self.both_parts()[1]
     }
@@ -328,7 +318,6 @@ impl Look {
         self.same_counts.then(|| self.moves_but(&[]))?
     }
 
-    /// How the colours that take part in the change did so.
     pub(crate) fn ways(&self) -> Ways {
         *self.ways.get_or_init(|| {
             let kept = |c: &u8| self.kept(*c, 1);
@@ -344,7 +333,6 @@ impl Look {
         })
     }
 
-    /// The moves of parts of these colours only.
     pub(crate) fn moves_of(&self, colours: &[u8]) -> Option<Vec<Move<'_>>> {
         let but: Vec<u8> = (1..10).filter(|c| !colours.contains(c)).collect();
         self.moves_but(&but)
@@ -355,7 +343,6 @@ impl Look {
         exactly(&self.moves_of(&[colour])?).map(|[one]| *one)
     }
 
-    /// The only part of this colour, before and after.
     pub(crate) fn one_part(&self, colour: u8) -> Option<(&Part, &Part)> {
         let (before, after) = (self.before_of(colour), self.after_of(colour));
         Some((exactly::<_, 1>(&before)?[0], exactly::<_, 1>(&after)?[0]))
@@ -385,7 +372,6 @@ impl Look {
         })
     }
 
-    /// Whether a colour has so many parts before and so many after.
     pub(crate) fn has_parts(&self, colour: u8, before: usize, after: usize) -> bool {
         self.before_of(colour).len() == before && self.after_of(colour).len() == after
     }

@@ -35,7 +35,6 @@ impl Part {
         self.bounds[3] - self.bounds[1] + 1
     }
 
-    /// Whether it fills its bounds.
     pub(crate) fn is_box(&self) -> bool {
         self.len() as i32 == self.tall() * self.wide()
     }
@@ -157,12 +156,10 @@ pub(crate) fn bounds(cells: &[Place]) -> Option<[i32; 4]> {
     }))
 }
 
-/// The cells of the box around these cells.
 pub(crate) fn area(cells: &[Place]) -> i32 {
     bounds(cells).map_or(0, |[t, l, b, r]| (b - t + 1) * (r - l + 1))
 }
 
-/// Whether these cells hang together, by sides or corners.
 pub(crate) fn connected(cells: &[Place]) -> bool {
     let mut left: Vec<Place> = cells.to_vec();
     let mut open: Vec<Place> = left.pop().into_iter().collect();

@@ -6,7 +6,6 @@ use super::look::{Answer, Look, Part};
 use super::part::bounds;
 use crate::grid::{Grid, Place};
 
-/// Whether the answer is yes for one of several.
 pub(crate) fn exists<T, A: Answer>(
     all: impl IntoIterator<Item = T>,
     mut asked: impl FnMut(T) -> A,
@@ -21,7 +20,6 @@ pub(crate) fn every<T, A: Answer>(
     all.into_iter().all(|one| asked(one).yes())
 }
 
-/// Those of several that are wanted.
 pub(crate) fn those<T>(all: impl IntoIterator<Item = T>, wanted: impl FnMut(&T) -> bool) -> Vec<T> {
     all.into_iter().filter(wanted).collect()
 }
@@ -36,7 +34,6 @@ pub(crate) fn ordered<T, K: PartialOrd>([a, b]: [T; 2], key: impl Fn(&T) -> K) -
     if key(&a) < key(&b) { [a, b] } else { [b, a] }
 }
 
-/// All of several, if they are so many.
 pub(crate) fn exactly<T, const N: usize>(all: &[T]) -> Option<&[T; N]> {
     all.try_into().ok()
 }
