@@ -5,6 +5,7 @@
 //! ([`upstream`]), and the authors' released answers, people's included, become runs like any other
 //! ([`released_runs`]). An analysis over stored runs: what else could explain an error ([`Confounds`]).
 
+mod cards;
 mod choice;
 mod confounds;
 mod exhibits;
@@ -27,22 +28,16 @@ pub use exhibits::{before_after, exhibits};
 pub use material::{Language, Question, Sense, Subtask, Triple};
 pub use released::{PEOPLE, released_runs};
 pub use scenes::{SCENES, Scenes};
-pub use source::{MaterialSource, SOURCE};
+pub use source::MaterialSource;
 pub use tuning::tuning_set;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use mary_contract::{
-    Citation, DataSource, Exhibits, Family, FamilyError, ReleasedRun, RunSummary, SampleAnalysis,
-    Table, Task, TaskError, TaskRun, Text, TuningRequest, TuningSet, Twin, built_in,
+    DataSource, Exhibits, Family, FamilyError, ReleasedRun, RunSummary, SampleAnalysis, Table,
+    Task, TaskError, TaskRun, Text, TuningRequest, TuningSet, Twin, built_in,
 };
-
-pub const CITATION: Citation = Citation::new(
-    "Zhihui Yang, Yupei Wang, Kaijie Mo, Zhe Zhao and Renfen Hu. 2025. Does Visual Grounding \
-           Enhance the Understanding of Embodied Knowledge in Large Language Models?",
-    "https://github.com/ererdewubudesi/embodied_knowledge_2025",
-);
 
 #[derive(Debug, Clone, Copy)]
 pub struct Embodied;

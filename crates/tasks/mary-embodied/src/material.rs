@@ -22,7 +22,6 @@ pub enum Sense {
 }
 
 impl Sense {
-    /// All six, in the paper's order.
     pub const ALL: [Self; 6] = [
         Self::Visual,
         Self::Auditory,
@@ -32,7 +31,6 @@ impl Sense {
         Self::Interoceptive,
     ];
 
-    /// One word, as in tags and tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Visual => "visual",
@@ -71,15 +69,10 @@ impl fmt::Display for Sense {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subtask {
-    /// Hue, brightness, saturation of colours.
     ColorAttributes,
-    /// Colours of animals, plants, food.
     ColorsInNature,
-    /// Shapes folded, cut, turned, counted.
     Geometry,
-    /// Letters, digits and characters as shapes.
     Symbols,
-    /// Where the parts of a body are, and how they move.
     Body,
     Auditory,
     Tactile,
@@ -106,7 +99,6 @@ impl Subtask {
         self as u32 + 1
     }
 
-    /// The subtask of a number from 1 to 9.
     pub fn numbered(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|s| s.number() == number)
     }
@@ -174,27 +166,6 @@ pub struct Triple {
     pub sentences: [Cow<'static, str>; 3],
 }
 
-impl Triple {
-    /// A triple of a set that is compiled in.
-    pub const fn compiled_in(
-        sense: Sense,
-        word: &'static str,
-        synonym: &'static str,
-        antonym: &'static str,
-        sentences: [&'static str; 3],
-    ) -> Self {
-        let [a, b, c] = sentences;
-        Self {
-            sense,
-            word: Cow::Borrowed(word),
-            synonym: Cow::Borrowed(synonym),
-            antonym: Cow::Borrowed(antonym),
-            sentences: [Cow::Borrowed(a), Cow::Borrowed(b), Cow::Borrowed(c)],
-        }
-    }
-}
-
-/// A question with four options of which one is right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     pub subtask: Subtask,

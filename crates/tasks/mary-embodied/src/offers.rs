@@ -9,7 +9,6 @@ use mary_contract::{
 use crate::perceptualqa::CARD;
 use crate::{Confounds, Norms, Subtask};
 
-/// The order of the subtasks, as the paper has it.
 pub(crate) fn tag_order(tag: &str) -> Vec<Text> {
     match tag {
         "subtask" => Subtask::ALL.iter().map(|s| text(s.code())).collect(),
@@ -60,7 +59,6 @@ pub(crate) fn tuning_sets() -> Vec<Text> {
     vec![CARD.id.clone()]
 }
 
-/// PerceptualQA's training part, or the part that `split` names, in one of the paper's two shapes.
 pub(crate) fn tuning_set(
     wanted: &TuningRequest,
     data: &dyn DataSource,

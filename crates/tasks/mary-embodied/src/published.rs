@@ -45,7 +45,6 @@ pub struct PublishedTuning {
 /// Means and standard deviations of one subtask's questions.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedConfounds {
-    /// `V-CA` to `O`.
     pub subtask: String,
     pub length: [f64; 2],
     pub frequency: [f64; 2],

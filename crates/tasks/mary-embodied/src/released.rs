@@ -27,10 +27,8 @@ fn conventions(task: &dyn Task, settings: &TaskSettings, remark: &str) -> BTreeM
     said
 }
 
-/// What stands before the names of the authors' models.
 pub(crate) const PUBLISHED: &str = "published/";
 
-/// The name of the people among models.
 pub const PEOPLE: &str = "people/yang-2025";
 
 /// Reads `predictions.tar.gz` (or its folder), the folder of people's answers, or SensoryVec's file

@@ -1,17 +1,10 @@
 //! Where triples and questions come from.
 
-use mary_contract::{Param, TaskCard, TaskError, TaskSettings};
+use mary_contract::{TaskCard, TaskError, TaskSettings};
 
 use crate::choice::choose;
 
-/// The parameter `source`. Its old words `own` and `upstream` are read as these.
-pub const SOURCE: Param = Param::new(
-    mary_contract::SOURCE,
-    "fresh",
-    "fresh, published",
-    "Our own set, which needs no download, or the authors' released files.",
-);
-
+/// The setting `source`, whose old words `own` and `upstream` are read as these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MaterialSource {
     Fresh,
@@ -21,10 +14,9 @@ pub enum MaterialSource {
 impl MaterialSource {
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         let words = [("fresh", Self::Fresh), ("published", Self::Published)];
-        choose(card, settings, &SOURCE.name, &words)
+        choose(card, settings, mary_contract::SOURCE, &words)
     }
 
-    /// As in settings.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fresh => "fresh",

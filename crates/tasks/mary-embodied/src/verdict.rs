@@ -7,7 +7,6 @@ use mary_contract::{
 use mary_generators::best;
 use serde_json::json;
 
-/// The one answer to an item with a choice as its target.
 pub(crate) struct Answered<'a> {
     pub options: &'a [String],
     pub correct: usize,
@@ -20,7 +19,6 @@ pub(crate) enum Answer<'a> {
 }
 
 impl<'a> Answered<'a> {
-    /// What there is to judge; otherwise why there is nothing.
     pub fn read(item: &'a Item, answers: &'a [Reply]) -> Result<Self, String> {
         let Target::Choice {
             options, correct, ..

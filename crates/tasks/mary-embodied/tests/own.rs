@@ -5,19 +5,26 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use mary_audit::{AuditSettings, Example, audit};
 use mary_embodied::own::{questions, triples};
-use mary_embodied::{Sense, Subtask, Triple};
+use mary_embodied::{Language, Sense, Subtask, Triple};
 use strsim::normalized_levenshtein;
 
 #[test]
 fn there_are_enough_triples_of_every_sense_with_three_sentences_each() {
-    assert!(triples().len() >= 120, "{}", triples().len());
+    assert!(
+        triples(Language::En).len() >= 120,
+        "{}",
+        triples(Language::En).len()
+    );
     for sense in Sense::ALL {
-        let of = triples().iter().filter(|t| t.sense == sense).count();
+        let of = triples(Language::En)
+            .iter()
+            .filter(|t| t.sense == sense)
+            .count();
         assert!(of >= 20, "{sense}: {of}");
     }
     let mut sentences = HashSet::new();
     let mut words = HashSet::new();
-    for t in triples() {
+    for t in triples(Language::En) {
         assert!(words.insert(&t.word), "{} twice", t.word);
         let three: BTreeSet<&str> = [&t.word, &t.synonym, &t.antonym].map(AsRef::as_ref).into();
         assert_eq!(three.len(), 3, "{t:?}");
@@ -48,7 +55,7 @@ fn fits_the_article(t: &Triple, sentence: &str) {
 
 /// The share of triples in which choosing by `alike` finds the synonym; ties are one half.
 fn found_by(alike: impl Fn(&str, &str) -> f64) -> f64 {
-    let points: f64 = triples()
+    let points: f64 = triples(Language::En)
         .iter()
         .map(|t| {
             let (same, other) = (alike(&t.word, &t.synonym), alike(&t.word, &t.antonym));
@@ -59,14 +66,14 @@ fn found_by(alike: impl Fn(&str, &str) -> f64) -> f64 {
             }
         })
         .sum();
-    points / triples().len() as f64
+    points / triples(Language::En).len() as f64
 }
 
 #[test]
 fn shared_letters_do_not_find_the_synonym() {
-    let n = triples().len() as f64;
+    let n = triples(Language::En).len() as f64;
     let mean = |other: fn(&Triple) -> &str| -> f64 {
-        let all = triples().iter();
+        let all = triples(Language::En).iter();
         all.map(|t| normalized_levenshtein(&t.word, other(t)))
             .sum::<f64>()
             / n
@@ -91,13 +98,13 @@ fn shared_letters_do_not_find_the_synonym() {
 fn there_are_enough_questions_of_every_subtask() {
     let mut texts = HashSet::new();
     for subtask in Subtask::ALL {
-        let of: Vec<_> = questions()
+        let of: Vec<_> = questions(Language::En)
             .iter()
             .filter(|q| q.subtask == subtask)
             .collect();
         assert!(of.len() >= 20, "{}: {}", subtask.code(), of.len());
     }
-    for q in questions() {
+    for q in questions(Language::En) {
         assert!(texts.insert(&q.question), "{} twice", q.question);
         assert!(q.question.ends_with('?'), "{}", q.question);
         let options: BTreeSet<String> = q.options.iter().map(|o| o.to_lowercase()).collect();
@@ -107,7 +114,7 @@ fn there_are_enough_questions_of_every_subtask() {
 
 /// Options as a task would show them, in an order drawn from the question's own letters.
 fn examples() -> Vec<Example> {
-    questions()
+    questions(Language::En)
         .iter()
         .enumerate()
         .map(|(number, q)| {
@@ -131,7 +138,7 @@ fn the_right_option_is_not_told_by_its_looks() {
     eprintln!("{}", report.to_text());
     assert_eq!(report.shortcuts().count(), 0);
     let share = |longest: bool| -> f64 {
-        let points = questions().iter().map(|q| {
+        let points = questions(Language::En).iter().map(|q| {
             let long = |o: &str| {
                 let n = o.chars().count() as i64;
                 if longest { n } else { -n }
@@ -144,7 +151,7 @@ fn the_right_option_is_not_told_by_its_looks() {
                 0.0
             }
         });
-        points.sum::<f64>() / questions().len() as f64
+        points.sum::<f64>() / questions(Language::En).len() as f64
     };
     eprintln!("longest {:.3}, shortest {:.3}", share(true), share(false));
     assert!(share(true) < 0.30 && share(false) < 0.30);
@@ -170,7 +177,7 @@ fn nothing_is_shared_with_the_released_files() {
         sentences.extend([field(5), field(6), field(7)]);
     }
     assert!(theirs.len() > 300, "{}", theirs.len());
-    for t in triples() {
+    for t in triples(Language::En) {
         let set: BTreeSet<String> = [&t.word, &t.synonym, &t.antonym]
             .map(|w| w.to_lowercase())
             .into();
@@ -191,7 +198,7 @@ fn nothing_is_shared_with_the_released_files() {
         }
     }
     assert!(asked.len() > 900, "{}", asked.len());
-    for q in questions() {
+    for q in questions(Language::En) {
         assert!(
             !asked.contains(&q.question.to_lowercase()),
             "{}",

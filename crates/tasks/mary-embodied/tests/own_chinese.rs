@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mary_contract::{NoData, Target, Task, TaskSettings};
-use mary_embodied::own::{questions, questions_zh, triples, triples_zh};
+use mary_embodied::Language;
+use mary_embodied::own::{questions, triples};
 use mary_embodied::perceptualqa::PERCEPTUAL_QA;
 
 /// An English option without what Chinese does not say: articles, whose it is, number, and words that
@@ -46,7 +47,7 @@ fn bare(option: &str) -> String {
 #[test]
 fn every_chinese_option_leads_back_to_one_english_option() {
     let mut back: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
-    for (en, zh) in questions().iter().zip(questions_zh()) {
+    for (en, zh) in questions(Language::En).iter().zip(questions(Language::Zh)) {
         assert_eq!(en.subtask, zh.subtask, "{} {}", en.question, zh.question);
         assert_eq!(en.correct, zh.correct);
         let distinct: BTreeSet<&str> = zh.options.iter().map(AsRef::as_ref).collect();
@@ -59,7 +60,7 @@ fn every_chinese_option_leads_back_to_one_english_option() {
     let several: Vec<_> = back.iter().filter(|(_, en)| en.len() > 1).collect();
     assert!(several.is_empty(), "{several:#?}");
     // The key of a whole subtask read backwards is the English key.
-    for (en, zh) in questions().iter().zip(questions_zh()) {
+    for (en, zh) in questions(Language::En).iter().zip(questions(Language::Zh)) {
         let key = (
             en.subtask.code().to_owned(),
             zh.options[zh.correct].to_string(),
@@ -142,7 +143,7 @@ const ASKED: [(&str, &str); 34] = [
 #[test]
 fn what_is_asked_is_the_same_in_both() {
     let mut used = BTreeSet::new();
-    for (en, zh) in questions().iter().zip(questions_zh()) {
+    for (en, zh) in questions(Language::En).iter().zip(questions(Language::Zh)) {
         assert_eq!(
             facts(&en.question),
             facts(&zh.question),
@@ -205,7 +206,7 @@ fn chinese_triples_are_well_formed_and_form_does_not_tell() {
     let shared = |a: &str, b: &str| a.chars().filter(|c| b.contains(*c)).count();
     let (mut by_synonym, mut by_antonym) = (0, 0);
     let (mut words, mut sentences) = (BTreeSet::new(), BTreeSet::new());
-    for (en, zh) in triples().iter().zip(triples_zh()) {
+    for (en, zh) in triples(Language::En).iter().zip(triples(Language::Zh)) {
         assert_eq!(en.sense, zh.sense, "{} {}", en.word, zh.word);
         assert!(words.insert(&zh.word), "{} twice", zh.word);
         let three: BTreeSet<&str> = [&zh.word, &zh.synonym, &zh.antonym]

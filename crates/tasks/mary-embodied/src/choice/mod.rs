@@ -13,34 +13,14 @@ pub use whole_set::whole_set;
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, Generate, Image, Needs, Param, Part, Prompt, PromptForm, Request, Sampling, Score,
-    Scoring, Start, TaskCard, TaskError, TaskSettings, Ties,
+    Ask, Generate, Image, Needs, Part, Prompt, PromptForm, Request, Sampling, Score, Scoring,
+    Start, TaskCard, TaskError, TaskSettings, Ties,
 };
 
 use crate::Language;
 
 /// The four labels, in the order shown.
 pub const LETTERS: [&str; 4] = ["A", "B", "C", "D"];
-
-pub const MODE: Param = Param::new(
-    "mode",
-    "score",
-    "score, generate",
-    "Compare the log-probabilities of the four letters, or let the model write a JSON answer \
-            with its rationale at temperature 0 (the paper).",
-);
-
-pub const MAX_TOKENS: Param =
-    Param::new("max_tokens", "256", "a number", "Longest written answer.");
-
-/// The parameter `template`, for tasks that a model can be tuned on.
-pub const TEMPLATE: Param = Param::new(
-    "template",
-    "published",
-    "published, tuning-chat, tuning-letter",
-    "The prompt of written answers: the evaluation's, or that of one of the two tuning sets, for \
-            a model that was tuned on it.",
-);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Template {
@@ -55,7 +35,6 @@ pub enum Template {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     Score,
-    /// In words, as JSON.
     Generate,
 }
 
@@ -68,11 +47,10 @@ pub struct Asking {
 }
 
 impl Asking {
-    /// Reads and checks [`MODE`] and [`MAX_TOKENS`] of a card that has both.
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(card)?;
         let modes = [("score", Mode::Score), ("generate", Mode::Generate)];
-        let mode = choose(card, settings, &MODE.name, &modes)?;
+        let mode = choose(card, settings, "mode", &modes)?;
         let templates = [
             // A card without the parameter gives nothing, which is the evaluation's prompt.
             ("", Template::Published),
@@ -80,13 +58,13 @@ impl Asking {
             ("tuning-chat", Template::TuningChat),
             ("tuning-letter", Template::TuningLetter),
         ];
-        let template = choose(card, settings, &TEMPLATE.name, &templates)?;
-        let text = settings.param(card, &MAX_TOKENS.name);
+        let template = choose(card, settings, "template", &templates)?;
+        let text = settings.param(card, "max_tokens");
         let max_tokens: u32 = text
             .parse()
             .ok()
             .filter(|n| *n > 0)
-            .ok_or_else(|| not_one_of(card, &MAX_TOKENS.name, text))?;
+            .ok_or_else(|| not_one_of(card, "max_tokens", text))?;
         Ok(Self {
             mode,
             form: settings.form,
@@ -106,7 +84,6 @@ impl Asking {
         }
     }
 
-    /// The question as it is put to the model.
     pub fn ask(&self, shown: &ShownQuestion<'_>) -> Ask {
         Ask::subject(match self.mode {
             Mode::Generate => Request::Generate(Generate {
@@ -146,11 +123,7 @@ impl Asking {
     }
 
     fn with_picture(&self, text: String, picture: Option<&Image>) -> Prompt {
-        let mut prompt = Prompt::single(self.form, text);
-        if let (Some(picture), Some(turn)) = (picture, prompt.turns.first_mut()) {
-            turn.parts.insert(0, Part::Image(picture.clone()));
-        }
-        prompt
+        with_picture(self.form, text, picture)
     }
 
     /// The letters as they follow the prefix: bare in a chat answer and after a Chinese colon, with
@@ -170,52 +143,50 @@ impl Asking {
         }
     }
 
-    /// The conventions every task asked this way must state.
     pub fn conventions(&self, language: Language) -> BTreeMap<String, String> {
-        let mut said = BTreeMap::new();
-        let mut say = |name: &str, text: String| said.insert(name.to_owned(), text);
-        match self.mode {
-            Mode::Score => {
-                say("template", prompt::SCORED_TEMPLATE.into());
-                say(
+        let said: &[(&str, &str)] = match self.mode {
+            Mode::Score => &[
+                ("template", prompt::SCORED_TEMPLATE),
+                (
                     "answer",
-                    format!(
+                    &format!(
                         "the most probable of {:?}, sum of token log-probabilities",
                         self.continuations(language)
                     ),
-                );
-                say(
-                    "ties",
-                    "shared: 1/k when the right letter is among k best".into(),
-                );
-            }
-            Mode::Generate => {
-                let template = match self.template {
-                    Template::Published => prompt::template_convention(language),
-                    Template::TuningChat => "Yang et al. 2025, Appendix D.1, chat shape",
-                    Template::TuningLetter => "Yang et al. 2025, Appendix D.1, instruction shape",
-                };
-                say("template", template.into());
-                say(
+                ),
+                ("ties", "shared: 1/k when the right letter is among k best"),
+            ],
+            Mode::Generate => &[
+                (
+                    "template",
+                    match self.template {
+                        Template::Published => prompt::template_convention(language),
+                        Template::TuningChat => "Yang et al. 2025, Appendix D.1, chat shape",
+                        Template::TuningLetter => {
+                            "Yang et al. 2025, Appendix D.1, instruction shape"
+                        }
+                    },
+                ),
+                (
                     "answer",
-                    format!(
+                    &format!(
                         "JSON with answer and rationale, temperature 0, at most {} tokens",
                         self.max_tokens
                     ),
-                );
-                say(
+                ),
+                (
                     "parser",
                     "robust: the letter, or the option written out; `exact` is the paper's: the \
-                     answer field is the letter and nothing else, under the right index"
-                        .into(),
-                );
-                say(
+                     answer field is the letter and nothing else, under the right index",
+                ),
+                (
                     "unparsed",
-                    "left out of the score; wrong in `accuracy` and in `exact`".into(),
-                );
-            }
-        }
-        said
+                    "left out of the score; wrong in `accuracy` and in `exact`",
+                ),
+            ],
+        };
+        let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+        said.iter().map(owned).collect()
     }
 }
 
@@ -226,11 +197,18 @@ pub struct ShownQuestion<'a> {
     pub question: &'a str,
     pub options: &'a [String],
     pub language: Language,
-    /// A picture shown before the text.
     pub picture: Option<&'a Image>,
 }
 
-/// One of a few words that a setting can be.
+/// A prompt with a picture before its text.
+pub(crate) fn with_picture(form: PromptForm, text: String, picture: Option<&Image>) -> Prompt {
+    let mut prompt = Prompt::single(form, text);
+    if let (Some(picture), Some(turn)) = (picture, prompt.turns.first_mut()) {
+        turn.parts.insert(0, Part::Image(picture.clone()));
+    }
+    prompt
+}
+
 pub(crate) fn choose<T: Copy>(
     card: &TaskCard,
     settings: &TaskSettings,
@@ -245,7 +223,6 @@ pub(crate) fn choose<T: Copy>(
 
 pub(crate) const LANGUAGES: [(&str, Language); 2] = [("en", Language::En), ("zh", Language::Zh)];
 
-/// A setting that is none of its values.
 pub fn not_one_of(card: &TaskCard, name: &str, found: &str) -> TaskError {
     let param = card.params.iter().find(|p| p.name == name);
     let values = param.map_or("", |p| &p.values);

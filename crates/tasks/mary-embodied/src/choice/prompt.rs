@@ -27,7 +27,6 @@ const TUNING: &str = concat!(
     "###Example Output",
 );
 
-/// How the template of a written answer is named among the conventions.
 pub fn template_convention(language: Language) -> &'static str {
     match language {
         Language::En => "Yang et al. 2025, Appendix C.2",
@@ -77,7 +76,6 @@ fn lettered(options: &[String], written: impl Fn(&str, &str) -> String) -> Vec<S
         .collect()
 }
 
-/// Question and options up to the place where a letter follows.
 pub fn up_to_letter(shown: &ShownQuestion<'_>, form: PromptForm) -> String {
     let options = lettered(shown.options, |letter, option| {
         format!("{letter}. {option}")
@@ -101,7 +99,6 @@ pub fn tuning_system() -> String {
     format!(r#"{TUNING}{{"answer": "C.Red"}}###Question"#)
 }
 
-/// The user message of the chat tuning set.
 pub fn tuning_user(question: &str, options: &[String]) -> String {
     format!(
         "{}Return only the JSON.",

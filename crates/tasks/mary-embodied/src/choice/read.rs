@@ -104,7 +104,6 @@ fn object_with_padded_index(text: &str) -> Option<(serde_json::Map<String, Value
     }
 }
 
-/// The value of a field that means "answer", as text.
 fn answer_field(object: &serde_json::Map<String, Value>) -> Option<String> {
     let field = object.iter().find(|(key, _)| {
         let key = key.trim().to_lowercase();
@@ -214,7 +213,6 @@ fn leading_letter(text: &str) -> Option<(usize, &str)> {
     (ends && !small).then_some((choice, rest))
 }
 
-/// The only option whose text this is.
 fn written_out(text: &str, options: &[String]) -> Option<usize> {
     let wanted = bare(text);
     if wanted.is_empty() {

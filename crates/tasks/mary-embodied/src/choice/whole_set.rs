@@ -28,13 +28,7 @@ pub fn whole_set(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
     let mut add = |name: &str, interval: Option<Interval>| {
         measures.extend(interval.map(|i| Measure {
             name: name.to_owned(),
-            estimate: Estimate {
-                value: i.value,
-                low: i.low,
-                high: i.high,
-                n: i.n,
-                method: i.method.to_owned(),
-            },
+            estimate: Estimate::new(i.value, (i.low, i.high), i.n, i.method),
         }));
     };
     add("position_bias", position_bias(&chosen));
@@ -65,20 +59,16 @@ fn chosen(sample: &Sample) -> Option<Chosen> {
     else {
         return None;
     };
-    let own = options.get(letter)?;
+    let (own, id) = (options.get(letter)?, sample.item.id.as_str());
     Some(Chosen {
-        question: question_of(&sample.item.id).to_owned(),
+        // The last part of the id names the order.
+        question: id.rsplit_once('-').map_or(id, |(q, _)| q).to_owned(),
         order: sample.item.tags.get("order").cloned().unwrap_or_default(),
         trial: sample.id.trial,
         letter,
         correct: *correct,
         option: options.iter().filter(|o| *o < own).count(),
     })
-}
-
-/// The id without its last part, which names the order.
-fn question_of(id: &str) -> &str {
-    id.rsplit_once('-').map_or(id, |(question, _)| question)
 }
 
 fn position_bias(chosen: &[Chosen]) -> Option<Interval> {

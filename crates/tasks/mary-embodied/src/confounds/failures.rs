@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mary_contract::{Cell, Item, Outcome, Sample, Table, Target};
+use mary_contract::{Cell, Outcome, Sample, Table, Target};
 
 use crate::exhibits::DECLARED;
 
@@ -12,7 +12,6 @@ const SHOWN: usize = 20;
 /// Fewer models than this say little about what "every model" fails.
 const FEWEST_MODELS: usize = 2;
 
-/// One question or triple, whoever answered it.
 #[derive(Debug, Default)]
 struct Record {
     kind: String,
@@ -22,7 +21,6 @@ struct Record {
     right: BTreeSet<String>,
 }
 
-/// Right and wrong by item, gathered over models.
 #[derive(Debug, Default)]
 pub(super) struct Failures {
     questions: BTreeMap<String, Record>,
@@ -63,12 +61,15 @@ impl Failures {
                 if let (Some(first), Some(synonym), Some(antonym)) =
                     (word("word"), word("synonym"), word("antonym"))
                 {
-                    let record = self.triples.entry(key_of(item)).or_insert_with(|| Record {
-                        kind: item.tags.get("sense").cloned().unwrap_or_default(),
-                        text: first,
-                        answer: format!("{synonym} / {antonym}"),
-                        ..Record::default()
-                    });
+                    let record = self
+                        .triples
+                        .entry(item.id.clone())
+                        .or_insert_with(|| Record {
+                            kind: item.tags.get("sense").cloned().unwrap_or_default(),
+                            text: first,
+                            answer: format!("{synonym} / {antonym}"),
+                            ..Record::default()
+                        });
                     record.take(&sample.id.model, score);
                 }
             }
@@ -85,7 +86,6 @@ impl Failures {
         tables.into_iter().flatten().collect()
     }
 
-    /// Where the right option stood.
     fn placing(&self) -> Option<Table> {
         let most = self.places.values().flat_map(BTreeMap::keys).max()? + 1;
         let letter = |place: usize| char::from(b'A' + place.min(25) as u8).to_string();
@@ -109,11 +109,6 @@ impl Record {
             }
         }
     }
-}
-
-/// What names a triple in every run of its source.
-fn key_of(item: &Item) -> String {
-    item.id.clone()
 }
 
 fn failed(records: &BTreeMap<String, Record>, id: &str) -> Option<Table> {
@@ -144,7 +139,7 @@ fn failed(records: &BTreeMap<String, Record>, id: &str) -> Option<Table> {
 
 #[cfg(test)]
 mod tests {
-    use mary_contract::{Judgement, SampleId};
+    use mary_contract::{Item, Judgement, SampleId};
 
     use super::*;
 

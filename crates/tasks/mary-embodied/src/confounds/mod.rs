@@ -76,7 +76,6 @@ impl Confounds {
         }
     }
 
-    /// All tables that the answers give, question by question.
     pub fn tables(&self) -> Vec<Table> {
         let fruitful: Vec<(&Conditions, Vec<Table>)> = self
             .gathered
@@ -117,7 +116,6 @@ impl Gathered {
     }
 }
 
-/// A p-value as it is read.
 fn p_cell(p: f64) -> String {
     if p < 0.001 {
         "< 0.001".to_owned()

@@ -18,7 +18,6 @@ const FREQUENCY_FILE: &str = "large_en.msgpack.gz";
 const ACQUISITION_FILE: &str = "AoA_ratings_Kuperman_et_al_BRM.tsv";
 
 impl Norms {
-    /// Reads the datasets `wordfreq` and `norms`.
     pub fn load(data: &dyn DataSource) -> Result<Self, TaskError> {
         Ok(Self {
             frequency: frequencies(&data.folder("wordfreq")?.join(FREQUENCY_FILE))?,

@@ -11,12 +11,10 @@ use crate::Subtask;
 use crate::exhibits::DECLARED;
 use crate::published::published;
 
-/// What a question and its options are made of.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Material {
     /// Words between blanks, options included (characters where there are no blanks to speak of).
     pub length: f64,
-    /// Mean Zipf frequency of the listed words.
     pub frequency: Option<f64>,
     /// Mean age of acquisition of the rated words, in years.
     pub acquisition: Option<f64>,
@@ -38,7 +36,6 @@ impl QuestionRecord {
         }
     }
 
-    /// The share of right answers; nothing when none has a score.
     pub(super) fn score(&self) -> Option<f64> {
         let n = self.scores.len();
         (n > 0).then(|| self.scores.iter().sum::<f64>() / n as f64)
@@ -84,7 +81,6 @@ pub fn material(question: &str, options: &[String], norms: &Norms) -> Material {
 
 type Questions = BTreeMap<String, BTreeMap<String, QuestionRecord>>;
 
-/// The three confounds: name, value.
 pub(super) type Confound = (&'static str, fn(&Material) -> Option<f64>);
 pub(super) const CONFOUNDS: [Confound; 3] = [
     ("length", |m| Some(m.length)),
@@ -176,11 +172,8 @@ pub(super) fn right_and_wrong(all: &Questions) -> Option<Table> {
     for (row, p) in rows.iter_mut().zip(corrected) {
         row.push(p_cell(p));
     }
-    Some(
-        DECLARED
-            .table("embodied-confounds")
-            .with_rows(Cell::figures(rows)),
-    )
+    let table = DECLARED.table("embodied-confounds");
+    Some(table.with_rows(Cell::figures(rows)))
 }
 
 #[cfg(test)]

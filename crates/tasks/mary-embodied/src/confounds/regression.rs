@@ -11,7 +11,6 @@ use super::questions::{CONFOUNDS, QuestionRecord};
 use crate::Subtask;
 use crate::exhibits::DECLARED;
 
-/// A design: named columns over the same rows.
 pub(super) struct Design {
     pub(super) names: Vec<String>,
     /// One for each observation.
@@ -155,7 +154,6 @@ pub(super) fn question_regression(
     )
 }
 
-/// A model's name as part of a file name.
 pub(super) fn file_name(model: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() {

@@ -10,7 +10,6 @@ use super::norms::Norms;
 use super::regression::{Design, coefficient_rows, file_name, standardise};
 use crate::exhibits::DECLARED;
 
-/// One triple as one model placed it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TripleRecord {
     visual: bool,

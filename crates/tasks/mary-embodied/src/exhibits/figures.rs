@@ -3,11 +3,11 @@
 use mary_contract::{Figure, Point, ReferenceLine, Series, Task as _};
 
 use super::DECLARED;
-use super::results::{Answers, Places, is_released};
+use super::results::{Answers, Places};
 use crate::perceptualqa::PERCEPTUAL_QA;
 use crate::published::published;
 use crate::sensoryvec::SENSORY_VEC;
-use crate::{Language, Sense, Subtask};
+use crate::{Language, MaterialSource, Sense, Subtask};
 
 /// Figure 2a: SensoryVec by sense.
 pub(super) fn by_sense(places: &[Places]) -> Option<Figure> {
@@ -47,7 +47,9 @@ pub(super) fn by_subtask(answers: &[Answers]) -> Option<Figure> {
             }
         }
     }
-    let released = english.iter().any(|a| is_released(a.setup.source));
+    let released = english
+        .iter()
+        .any(|a| a.setup.source == MaterialSource::Published);
     let of_paper = |wanted: bool| -> Vec<Point> {
         let rows = published()
             .table_14
@@ -79,7 +81,6 @@ pub(super) fn by_subtask(answers: &[Answers]) -> Option<Figure> {
     figure.with_series(all).if_measured()
 }
 
-/// SensoryVec by layer, where every layer was looked at.
 pub(super) fn by_layer(places: &[Places]) -> Option<Figure> {
     let lines = places.iter().filter(|p| p.layers.len() > 1).map(|p| {
         let points = p

@@ -12,7 +12,6 @@ use std::sync::LazyLock;
 
 use mary_contract::{Declarations, Exhibits, RunSummary};
 
-/// Titles, captions, heads and axes.
 pub(crate) static DECLARED: LazyLock<Declarations> =
     LazyLock::new(|| Declarations::read(include_str!("../exhibits.json")));
 

@@ -10,15 +10,13 @@ use crate::choice::{Mode, Template};
 use crate::perceptualqa::{self, PERCEPTUAL_QA, Part};
 use crate::released::{PEOPLE, PUBLISHED};
 use crate::sensoryvec::{self, SENSORY_VEC};
-use crate::{MaterialSource, Sense, Subtask};
+use crate::{Sense, Subtask};
 
 /// Accuracy by column (`all`, `visual`, `V-CA` …, or senses).
 pub(super) type Columns = BTreeMap<String, Estimate>;
 
-/// One model on PerceptualQA.
 pub(super) struct Answers {
     pub(super) model: String,
-    /// What was asked and how it was judged.
     pub(super) conditions: Conditions,
     pub(super) setup: perceptualqa::PerceptualQaSettings,
     /// The paper's accuracy where answers were written, else the score.
@@ -35,7 +33,6 @@ impl Answers {
         self.model == PEOPLE
     }
 
-    /// How it was asked, in a few words.
     pub(super) fn how(&self) -> String {
         let mode = match (self.setup.asking.mode, self.setup.asking.template) {
             (Mode::Score, _) => "score",
@@ -56,7 +53,6 @@ impl Answers {
     }
 }
 
-/// One model on SensoryVec.
 pub(super) struct Places {
     pub(super) model: String,
     pub(super) setup: sensoryvec::SensoryVecSettings,
@@ -64,7 +60,6 @@ pub(super) struct Places {
     pub(super) columns: Columns,
     /// Triples left out because a word has no vector.
     pub(super) left_out: usize,
-    /// By layer, where several were looked at.
     pub(super) layers: Vec<(usize, Estimate)>,
     /// By which word looks closer, and by shared stem.
     pub(super) forms: BTreeMap<String, BTreeMap<String, Estimate>>,
@@ -102,7 +97,6 @@ fn rows<'a>(
     })
 }
 
-/// Every PerceptualQA result, people first.
 pub(super) fn answers(runs: &[RunSummary]) -> Vec<Answers> {
     let card = PERCEPTUAL_QA.card();
     let mut all: Vec<Answers> = rows(runs, &card.id)
@@ -206,11 +200,6 @@ pub(super) fn places(runs: &[RunSummary]) -> Vec<Places> {
     found.filter(|p| !p.columns.is_empty()).collect()
 }
 
-/// Whether the released set was run: only then do published rows stand beside ours.
-pub(super) fn is_released(source: MaterialSource) -> bool {
-    source == MaterialSource::Published
-}
-
 pub(super) fn cell(columns: &Columns, column: &str) -> Cell {
     share(columns.get(column))
 }
@@ -220,7 +209,6 @@ pub(super) fn share(estimate: Option<&Estimate>) -> Cell {
     estimate.map_or_else(Cell::none, |e| Cell::percent(e, 2))
 }
 
-/// The senses of SensoryVec beside vision.
 pub(super) fn other_senses() -> impl Iterator<Item = Sense> {
     Sense::ALL.into_iter().filter(|s| *s != Sense::Visual)
 }

@@ -4,7 +4,7 @@ use mary_contract::{Cell, Estimate, RunSummary, Table};
 use mary_stats::{LEVEL, intervals};
 
 use super::DECLARED;
-use super::results::{Answers, Places, answers, cell, is_released, other_senses, share};
+use super::results::{Answers, Places, answers, cell, other_senses, share};
 use crate::published::{PublishedRow, published};
 use crate::{Language, MaterialSource};
 
@@ -19,7 +19,6 @@ fn published_cells(row: &PublishedRow, table: u32, gaps: usize) -> Vec<Cell> {
     cells
 }
 
-/// The share of answers that could not be read.
 fn unread_cell((unread, all): (usize, usize)) -> Cell {
     let found = intervals::wilson(unread as u64, all as u64, LEVEL).ok();
     let estimate = found.map(|i| Estimate::new(i.value, (i.low, i.high), i.n, i.method));
@@ -31,7 +30,9 @@ fn beside<T>(
     sources: impl IntoIterator<Item = MaterialSource>,
     rows: &[T],
 ) -> impl Iterator<Item = &T> {
-    let released = sources.into_iter().any(is_released);
+    let released = sources
+        .into_iter()
+        .any(|source| source == MaterialSource::Published);
     rows.iter().filter(move |_| released)
 }
 
@@ -102,7 +103,6 @@ fn by_column(a: &Answers) -> Vec<Cell> {
     first.into_iter().chain(columns).collect()
 }
 
-/// Table 14: every subtask.
 pub(super) fn table_14(answers: &[Answers]) -> Option<Table> {
     let printed = beside(sources(answers), &published().table_14);
     DECLARED

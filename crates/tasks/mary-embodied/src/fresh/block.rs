@@ -53,14 +53,12 @@ impl Block {
         }
     }
 
-    /// What the options are called where only the picture is shown.
     pub(super) fn seen_as(mut self, options: Vec<Said>) -> Self {
         self.seen_options = Some(options);
         self
     }
 }
 
-/// A kind of question that can be drawn without end.
 #[derive(Debug)]
 pub struct FreshKind {
     pub name: &'static str,
@@ -89,7 +87,6 @@ impl FreshKind {
     }
 }
 
-/// One item: a question with its options in the order shown.
 #[derive(Debug, Clone)]
 pub struct FreshItem {
     pub kind: &'static str,
@@ -101,7 +98,6 @@ pub struct FreshItem {
     pub block: usize,
 }
 
-/// Draws tried before a generator gives up.
 const ATTEMPTS: usize = 200_000;
 
 /// `n` items of a seed and a level, the kinds by turns, no question twice.
@@ -191,13 +187,14 @@ fn placed(rng: &mut Stream, kind: &'static str, number: usize, block: Block) -> 
     items
 }
 
-/// Draws until four questions have four different answers, or `draws` are used up. The answers become
-/// the options.
-fn gather<A: PartialEq>(
+/// Draws until four questions have four different answers, or `draws` are used up. The answers, in words,
+/// become the options.
+pub fn gathered<A: PartialEq>(
     rng: &mut Stream,
     draws: usize,
     mut draw: impl FnMut(&mut Stream) -> Option<(A, Posed)>,
-) -> Option<(Vec<A>, Vec<Posed>)> {
+    words: impl Fn(&A) -> Said,
+) -> Option<Block> {
     let mut answers: Vec<A> = Vec::with_capacity(OPTIONS);
     let mut questions = Vec::with_capacity(OPTIONS);
     for _ in 0..draws {
@@ -208,21 +205,10 @@ fn gather<A: PartialEq>(
             questions.push(posed);
         }
         if answers.len() == OPTIONS {
-            return Some((answers, questions));
+            return Some(Block::new(answers.iter().map(words).collect(), questions));
         }
     }
     None
-}
-
-/// A block whose options are the answers, in words.
-pub fn gathered<A: PartialEq>(
-    rng: &mut Stream,
-    draws: usize,
-    draw: impl FnMut(&mut Stream) -> Option<(A, Posed)>,
-    words: impl Fn(&A) -> Said,
-) -> Option<Block> {
-    let (answers, questions) = gather(rng, draws, draw)?;
-    Some(Block::new(answers.iter().map(words).collect(), questions))
 }
 
 pub fn counted(

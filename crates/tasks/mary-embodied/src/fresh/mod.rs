@@ -14,58 +14,20 @@ pub use block::{Block, FreshItem, FreshKind, Posed};
 pub use said::{Level, Said};
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
-    DataSource, ForPeople, Item, Items, Judgement, Measure, Needs, Param, Reply, Sample, Scoring,
-    Target, Task, TaskCard, TaskError, TaskSettings, text,
+    DataSource, ForPeople, Item, Items, Judgement, Measure, Needs, Reply, Sample, Scoring, Target,
+    Task, TaskCard, TaskError, TaskSettings,
 };
 
 use crate::Language;
-use crate::choice::{
-    Asking, LANGUAGES, MAX_TOKENS, MODE, ShownQuestion, choose, judge, not_one_of, whole_set,
-};
-
-const SHOW: Param = Param::new(
-    "show",
-    "text",
-    "text, picture, both",
-    "Say everything in words, show a picture and only ask, or both. The items are twins under \
-            the same ids.",
-);
-const LANGUAGE: Param = Param::new(
-    "language",
-    "en",
-    "en, zh",
-    "English or Chinese. The items are twins under the same ids.",
-);
-const LEVEL: Param = Param::new(
-    "level",
-    "any",
-    "any, 1, 2, 3, 4",
-    "Questions as they come, or of one rung of the ladder: from 1 to 4 there is more to keep in mind \
-            (folds, cuts, moves, symbols) or less that tells two things apart.",
-);
-const N: Param = Param::new(
-    "n",
-    "200",
-    "a multiple of 4",
-    "Items, four to an option set.",
-);
-const COLOURS: Param = Param::new(
-    "colours",
-    "names",
-    "names, life, both",
-    "Colours of the CSS standard by their names, things as they look in life (snow, coal, a ripe lemon), \
-            or both.",
-);
-
-static PARAMS: [Param; 6] = [MODE, SHOW, LANGUAGE, LEVEL, N, MAX_TOKENS];
-static COLOUR_PARAMS: [Param; 7] = [MODE, SHOW, LANGUAGE, LEVEL, COLOURS, N, MAX_TOKENS];
+use crate::cards::card;
+use crate::choice::{Asking, LANGUAGES, ShownQuestion, choose, judge, not_one_of, whole_set};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Show {
     Text,
-    /// As a picture with the bare question.
     Picture,
     Both,
 }
@@ -85,81 +47,29 @@ impl Show {
 
 #[derive(Debug)]
 pub struct FreshTask {
-    card: &'static TaskCard,
+    card: LazyLock<TaskCard>,
     kinds: &'static [FreshKind],
     /// Asked only where the setting `colours` wants them.
     in_life: &'static [FreshKind],
     margins: &'static str,
 }
 
-const fn card(
-    id: &'static str,
-    title: &'static str,
-    about: &'static str,
-    params: &'static [Param],
-) -> TaskCard {
-    TaskCard {
-        id: text(id),
-        family: text("embodied"),
-        version: 2,
-        title: text(title),
-        about: text(about),
-        chance: Some(0.25),
-        human: None,
-        params: Param::list(params),
-        dataset: None,
-        citation: crate::CITATION,
-        starter: None,
-        content: None,
-    }
-}
-
-static COLOUR_CARD: TaskCard = card(
-    "embodied/fresh-colour",
-    "Fresh colour",
-    "Lightness, chroma, hue and mixtures of named colours, computed in two perceptual colour \
-            spaces that must agree. Four questions share one set of options, each option being right \
-            once, so that the question must be read. With `show` the same questions are asked in \
-            words, of a picture, or with both.",
-    &COLOUR_PARAMS,
-);
-
 pub static FRESH_COLOUR: FreshTask = FreshTask {
-    card: &COLOUR_CARD,
+    card: LazyLock::new(|| card("embodied/fresh-colour")),
     kinds: &colour::BY_NAME,
     in_life: &colour::IN_LIFE,
     margins: colour::MARGINS,
 };
 
-static GEOMETRY_CARD: TaskCard = card(
-    "embodied/fresh-geometry",
-    "Fresh geometry",
-    "Paper folded and punched, cakes and polygons cut, shapes compared, cubes folded and piled, \
-            boards and arrows turned: questions that are answered by picturing it, computed from \
-            coordinates. Four questions share one set of options, each option being right once. With \
-            `show` the same questions are asked in words, of a picture, or with both.",
-    &PARAMS,
-);
-
 pub static FRESH_GEOMETRY: FreshTask = FreshTask {
-    card: &GEOMETRY_CARD,
+    card: LazyLock::new(|| card("embodied/fresh-geometry")),
     kinds: &geometry::KINDS,
     in_life: &[],
     margins: geometry::MARGINS,
 };
 
-static SYMBOLS_CARD: TaskCard = card(
-    "embodied/fresh-symbols",
-    "Fresh symbols",
-    "Printed letters, digits and signs as shapes: areas they enclose, pieces they fall into when \
-            cut, strokes a line crosses, the side they are open to when turned, symmetry, size; read \
-            off the pictures of real glyphs. Four questions share one set of options, each option being \
-            right once. With `show` the same questions are asked in words, of a picture, or with both.",
-    &PARAMS,
-);
-
 pub static FRESH_SYMBOLS: FreshTask = FreshTask {
-    card: &SYMBOLS_CARD,
+    card: LazyLock::new(|| card("embodied/fresh-symbols")),
     kinds: &symbols::KINDS,
     in_life: &[],
     margins: symbols::MARGINS,
@@ -170,7 +80,6 @@ pub static FRESH_TASKS: [&FreshTask; 3] = [&FRESH_COLOUR, &FRESH_GEOMETRY, &FRES
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colours {
     Names,
-    /// Of things as they look in life.
     Life,
     Both,
 }
@@ -187,12 +96,10 @@ struct FreshSettings {
 }
 
 impl FreshTask {
-    /// `n` questions of a seed as they come by default, before they are put to anyone.
     pub fn questions(&self, seed: u64, n: usize) -> Result<Vec<FreshItem>, TaskError> {
         self.drawn(seed, n, Level::Any, Colours::Names)
     }
 
-    /// `n` questions of a seed, of a level of the ladder and (of colours) by name or in life.
     pub fn drawn(
         &self,
         seed: u64,
@@ -216,13 +123,12 @@ impl FreshTask {
             .collect()
     }
 
-    /// Its kinds of question: as they come by default, and those of things in life.
     pub fn kinds(&self) -> impl Iterator<Item = &'static FreshKind> {
         self.kinds.iter().chain(self.in_life)
     }
 
     fn setup(&self, settings: &TaskSettings) -> Result<FreshSettings, TaskError> {
-        let asking = Asking::read(self.card, settings)?;
+        let asking = Asking::read(&self.card, settings)?;
         let colours = [
             // A card without the parameter gives nothing.
             ("", Colours::Names),
@@ -230,20 +136,19 @@ impl FreshTask {
             ("life", Colours::Life),
             ("both", Colours::Both),
         ];
-        let [level, n] = ["level", "n"].map(|name| settings.param(self.card, name));
+        let [level, n] = ["level", "n"].map(|name| settings.param(&self.card, name));
         Ok(FreshSettings {
             asking,
-            show: choose(self.card, settings, "show", &Show::ALL)?,
-            language: choose(self.card, settings, "language", &LANGUAGES)?,
-            level: Level::named(level).ok_or_else(|| not_one_of(self.card, "level", level))?,
-            colours: choose(self.card, settings, "colours", &colours)?,
+            show: choose(&self.card, settings, "show", &Show::ALL)?,
+            language: choose(&self.card, settings, "language", &LANGUAGES)?,
+            level: Level::named(level).ok_or_else(|| not_one_of(&self.card, "level", level))?,
+            colours: choose(&self.card, settings, "colours", &colours)?,
             seed: settings.seed,
-            n: n.parse().map_err(|_| not_one_of(self.card, "n", n))?,
+            n: n.parse().map_err(|_| not_one_of(&self.card, "n", n))?,
         })
     }
 }
 
-/// A question as it is shown: its words and its options.
 fn shown(setup: &FreshSettings, fresh: &FreshItem) -> (String, Vec<String>) {
     let said = |text: &Said| text.in_language(setup.language).to_owned();
     let all = |options: &[Said]| options.iter().map(said).collect();
@@ -290,7 +195,7 @@ fn item(setup: &FreshSettings, number: usize, fresh: &FreshItem) -> Result<Item,
 
 impl Task for FreshTask {
     fn card(&self) -> &TaskCard {
-        self.card
+        &self.card
     }
 
     fn for_people(&self, settings: &TaskSettings, item: &Item) -> Option<ForPeople> {

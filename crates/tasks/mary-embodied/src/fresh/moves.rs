@@ -79,7 +79,6 @@ pub fn draw_moves(rng: &mut Stream, unit: usize, least: usize, most: usize) -> V
     moves
 }
 
-/// The moves of a thing (as the phrases call it) as a sentence.
 pub fn told(moves: &[Move], thing: &str) -> Said {
     let thing = phrase(&format!("thing.{thing}"));
     let (mut en, mut zh) = (String::new(), String::new());

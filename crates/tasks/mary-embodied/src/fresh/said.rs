@@ -20,7 +20,6 @@ pub(super) fn phrase(key: &str) -> Said {
         .map_or_else(|| Said::same(key), |[en, zh]| Said::new(en, zh))
 }
 
-/// The same, said in English and in Chinese.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Said {
     pub en: String,
@@ -46,7 +45,6 @@ impl Said {
         self.both(name, &value, &value)
     }
 
-    /// Fills the place `{name}` with a text.
     pub(super) fn fill(self, name: &str, text: &Self) -> Self {
         self.both(name, &text.en, &text.zh)
     }
@@ -63,7 +61,6 @@ impl Said {
         }
     }
 
-    /// One after the other, as sentences of a question.
     pub fn then(&self, next: &Self) -> Self {
         Self::new(
             format!("{} {}", self.en, next.en),

@@ -9,16 +9,11 @@ use mary_generators::{Packing, Picture};
 pub type Spot = [f64; 2];
 pub type Paint = [u8; 3];
 
-/// Dots from side to side.
 pub const WIDTH: usize = 512;
-/// The pen of lines and letters.
 pub const BLACK: Paint = [20, 20, 20];
 pub const GREY: Paint = [150, 150, 150];
-/// Paper that lies on the white ground.
 pub const PAPER: Paint = [232, 226, 208];
-/// Paper that lies on other paper.
 pub const FLAP: Paint = [198, 186, 150];
-/// What a question is about.
 pub const RED: Paint = [200, 40, 40];
 
 /// Fine dots along the side of a dot: edges come out smooth.
@@ -37,7 +32,6 @@ enum Form {
     Disc(Spot, f64),
     /// A glyph with the middle of its ink at a place, and its dots per em.
     Glyph(char, Spot, f64),
-    /// Glyphs side by side on one baseline, and their dots per em.
     Row(Vec<char>, f64, f64),
 }
 
@@ -109,7 +103,6 @@ impl Sketch {
         }
     }
 
-    /// A line with a head at its end.
     pub fn arrow(&mut self, from: Spot, to: Spot, thick: f64, paint: Paint) {
         let (dx, dy) = (to[0] - from[0], to[1] - from[1]);
         let long = dx.hypot(dy).max(1e-9);
@@ -131,7 +124,6 @@ impl Sketch {
         self.push(Form::Glyph(symbol, centre, size), paint);
     }
 
-    /// Glyphs side by side on one baseline, across the paper.
     pub fn row(&mut self, symbols: &[char], baseline: f64, size: f64) {
         self.push(Form::Row(symbols.to_vec(), baseline, size), BLACK);
     }
@@ -172,7 +164,6 @@ pub fn regular(centre: Spot, radius: f64, corners: usize, turn: f64) -> Vec<Spot
         .collect()
 }
 
-/// The lower left and upper right corner of a glyph's ink, in ems.
 pub fn bounds(symbol: char) -> Option<(Spot, Spot)> {
     let contours = outline(symbol)?;
     let mut low = [f64::INFINITY; 2];
@@ -207,7 +198,6 @@ impl Form {
     }
 }
 
-/// A glyph whose baseline begins at a place.
 fn glyph(symbol: char, at: Spot, size: f64) -> Vec<Vec<Spot>> {
     let place = |p: &Spot| [at[0] + p[0] * size, at[1] - p[1] * size];
     let contours = outline(symbol).unwrap_or_default();

@@ -5,61 +5,34 @@
 //! The sets are text files beside this one, one line an entry, compiled in.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use crate::{Language, Question, Sense, Subtask, Triple};
 
-/// The English triples, sense by sense.
-pub fn triples() -> &'static [Triple] {
-    static SET: OnceLock<Vec<Triple>> = OnceLock::new();
-    SET.get_or_init(|| {
-        entries(include_str!("triples.txt"))
-            .filter_map(triple)
-            .collect()
-    })
+/// The triples of a language, sense by sense, in the same order: each Chinese one says of the same sense what
+/// its twin says, with words of Chinese, not with a translation of every word.
+pub fn triples(language: Language) -> &'static [Triple] {
+    static SETS: LazyLock<[Vec<Triple>; 2]> = LazyLock::new(|| {
+        [include_str!("triples.txt"), include_str!("triples.zh.txt")]
+            .map(|text| entries(text).filter_map(triple).collect())
+    });
+    &SETS[language as usize]
 }
 
-/// The triples in Chinese, in the same order: each says of the same sense what its twin says, with words of
-/// Chinese, not with a translation of every word.
-pub fn triples_zh() -> &'static [Triple] {
-    static SET: OnceLock<Vec<Triple>> = OnceLock::new();
-    SET.get_or_init(|| {
-        entries(include_str!("triples.zh.txt"))
-            .filter_map(triple)
-            .collect()
-    })
-}
-
-pub fn triples_in(language: Language) -> &'static [Triple] {
-    match language {
-        Language::En => triples(),
-        Language::Zh => triples_zh(),
-    }
-}
-
-/// The English questions, subtask by subtask, the right option first; the task shuffles them.
-pub fn questions() -> &'static [Question] {
-    static SET: OnceLock<Vec<Question>> = OnceLock::new();
-    SET.get_or_init(|| read(include_str!("questions.txt"), Language::En))
-}
-
-/// The same questions in Chinese, in the same order, so that a question has the same number in both.
-pub fn questions_zh() -> &'static [Question] {
-    static SET: OnceLock<Vec<Question>> = OnceLock::new();
-    SET.get_or_init(|| read(include_str!("questions.zh.txt"), Language::Zh))
-}
-
-pub fn questions_in(language: Language) -> &'static [Question] {
-    match language {
-        Language::En => questions(),
-        Language::Zh => questions_zh(),
-    }
-}
-
-fn read(text: &'static str, language: Language) -> Vec<Question> {
-    entries(text)
-        .filter_map(|fields| question(fields, language))
-        .collect()
+/// The questions of a language, subtask by subtask, the right option first (the task shuffles them), in the
+/// same order, so that a question has the same number in both.
+pub fn questions(language: Language) -> &'static [Question] {
+    static SETS: LazyLock<[Vec<Question>; 2]> = LazyLock::new(|| {
+        let read = |text, language| {
+            let read = entries(text).filter_map(|fields| question(fields, language));
+            read.collect()
+        };
+        [
+            read(include_str!("questions.txt"), Language::En),
+            read(include_str!("questions.zh.txt"), Language::Zh),
+        ]
+    });
+    &SETS[language as usize]
 }
 
 /// The lines of a set, cut at their bars; remarks and empty lines left out.
@@ -72,13 +45,13 @@ fn entries(text: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
 fn triple(fields: Vec<&'static str>) -> Option<Triple> {
     let [sense, word, synonym, antonym, one, two, three] = fields.try_into().ok()?;
     let sense = Sense::named(sense)?;
-    Some(Triple::compiled_in(
+    Some(Triple {
         sense,
-        word,
-        synonym,
-        antonym,
-        [one, two, three],
-    ))
+        word: Cow::Borrowed(word),
+        synonym: Cow::Borrowed(synonym),
+        antonym: Cow::Borrowed(antonym),
+        sentences: [one, two, three].map(Cow::Borrowed),
+    })
 }
 
 fn question(fields: Vec<&'static str>, language: Language) -> Option<Question> {
@@ -100,9 +73,10 @@ mod tests {
     #[test]
     fn no_line_is_lost() {
         let lines = |text| entries(text).count();
-        assert_eq!(lines(include_str!("triples.txt")), triples().len());
-        assert_eq!(lines(include_str!("questions.txt")), questions().len());
-        assert_eq!(questions_zh().len(), questions().len());
-        assert_eq!(triples_zh().len(), triples().len());
+        for language in [Language::En, Language::Zh] {
+            let (t, q) = (triples(language).len(), questions(language).len());
+            assert_eq!(lines(include_str!("triples.txt")), t);
+            assert_eq!(lines(include_str!("questions.txt")), q);
+        }
     }
 }

@@ -10,7 +10,6 @@ use super::setup::{Part, PerceptualQaSettings};
 use crate::upstream::{self, NumberedQuestion};
 use crate::{MaterialSource, Question, Subtask, own};
 
-/// The questions of a setup in one of the two orders.
 pub fn questions(
     setup: &PerceptualQaSettings,
     order: u32,
@@ -27,11 +26,10 @@ pub fn questions(
     Ok(all)
 }
 
-/// Our own questions of a language, numbered within their subtask, options shuffled.
 fn own_questions(setup: &PerceptualQaSettings, order: u32) -> Vec<NumberedQuestion> {
     let mut all = Vec::new();
     for subtask in Subtask::ALL {
-        let of_subtask: Vec<&Question> = own::questions_in(setup.language)
+        let of_subtask: Vec<&Question> = own::questions(setup.language)
             .iter()
             .filter(|q| q.subtask == subtask)
             .collect();
@@ -66,7 +64,6 @@ fn right_places(n: usize, subtask: Subtask, seed: u64, order: u32) -> Vec<usize>
     places
 }
 
-/// The question with its right option at a place and the wrong ones around it.
 fn shuffled(
     question: &Question,
     place: usize,

@@ -11,39 +11,21 @@ pub use bank::questions;
 pub use setup::{Part, PerceptualQaSettings};
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
-    DataSource, ErrorKind, ForPeople, Item, Items, Judgement, Measure, Needs, Param, PeopleAnswer,
-    Reference, Reply, Sample, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, text,
+    DataSource, ErrorKind, ForPeople, Item, Items, Judgement, Measure, Needs, PeopleAnswer,
+    Reference, Reply, Sample, Scoring, Target, Task, TaskCard, TaskError, TaskSettings,
 };
 
+use crate::cards::card;
 use crate::choice::{self, ShownQuestion, Template};
 use crate::upstream::NumberedQuestion;
-use crate::{CITATION, Language, MaterialSource, upstream};
+use crate::{Language, MaterialSource};
 
 pub static PERCEPTUAL_QA: PerceptualQa = PerceptualQa;
 
-pub(crate) static CARD: TaskCard = TaskCard {
-    id: text("embodied/perceptualqa"),
-    family: text("embodied"),
-    version: 1,
-    title: text("PerceptualQA"),
-    about: text(
-        "Questions that people answer by imagining what they would see, hear, touch, taste or smell: \
-            colours, shapes folded and turned, letters as figures, parts of the body, and four other \
-            senses. They ask for experience rather than facts.",
-    ),
-    chance: Some(0.25),
-    human: Some(Reference::new(
-        0.86,
-        "Yang et al. 2025, Table 5: seven people, two answers to each of 350 released questions",
-    )),
-    params: Param::list(&setup::PARAMS),
-    dataset: Some(text(upstream::DATASET)),
-    citation: CITATION,
-    starter: Some(36),
-    content: None,
-};
+pub(crate) static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("embodied/perceptualqa"));
 
 #[derive(Debug, Clone, Copy)]
 pub struct PerceptualQa;
@@ -56,7 +38,6 @@ pub(crate) fn item_id(source: MaterialSource, index: u32, order: u32) -> String 
     }
 }
 
-/// The number a question was asked under.
 fn index_of(id: &str) -> Option<u32> {
     id.rsplit('-').nth(1)?.parse().ok()
 }

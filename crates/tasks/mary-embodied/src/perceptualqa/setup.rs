@@ -1,30 +1,9 @@
 //! What a user can set for PerceptualQA, read once and checked.
 
-use mary_contract::{Param, TaskCard, TaskError, TaskSettings};
+use mary_contract::{TaskCard, TaskError, TaskSettings};
 
-use crate::choice::{self, Asking, LANGUAGES, choose};
+use crate::choice::{Asking, LANGUAGES, choose};
 use crate::{Language, MaterialSource};
-
-pub(super) static PARAMS: [Param; 7] = [
-    choice::MODE,
-    crate::SOURCE,
-    Param::new("language", "en", "en, zh", "English or Chinese questions."),
-    Param::new(
-        "orders",
-        "both",
-        "both, 1, 2",
-        "Ask every question in two orders of its options (the paper's two trials), or in one.",
-    ),
-    Param::new(
-        "split",
-        "all",
-        "all, train, test",
-        "All questions, or the four fifths that a tuning set of the same seed holds, or the fifth \
-                that it leaves out.",
-    ),
-    choice::TEMPLATE,
-    choice::MAX_TOKENS,
-];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
@@ -36,7 +15,6 @@ pub enum Part {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PerceptualQaSettings {
-    /// Seed of shuffles and of the split.
     pub seed: u64,
     pub asking: Asking,
     pub source: MaterialSource,

@@ -4,7 +4,6 @@ use mary_contract::{Item, Judgement, Reply};
 
 use crate::verdict::{Answer, Answered, by_scores, by_words, failed};
 
-/// Judges one item with a choice as its target.
 pub(super) fn judge(item: &Item, answers: &[Reply]) -> Judgement {
     let asked = match Answered::read(item, answers) {
         Ok(asked) => asked,

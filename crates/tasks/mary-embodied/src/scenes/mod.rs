@@ -7,71 +7,25 @@
 mod judge;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use mary_contract::{
-    Ask, DataSource, ForPeople, Generate, Image, Item, Items, Judgement, Needs, Param, Part,
-    Prompt, PromptForm, Reply, Request, Sampling, Score, Scoring, Speaker, Start, Target, Task,
-    TaskCard, TaskError, TaskSettings, Ties, Turn, text,
+    Ask, DataSource, ForPeople, Generate, Image, Item, Items, Judgement, Needs, PromptForm, Reply,
+    Request, Sampling, Score, Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings,
+    Ties,
 };
 use mary_generators::small_world::scenes::{KINDS, Posed, Scene, exam};
 use mary_generators::{Packing, Picture};
 
-use crate::choice::{choose, not_one_of};
+use crate::cards::card;
+use crate::choice::{choose, not_one_of, with_picture};
 
 /// Questions of a block, in which every answer is right equally often.
 const BLOCK: usize = 16;
 
 const LONGEST: u32 = 32;
 
-static PARAMS: [Param; 4] = [
-    Param::new(
-        "picture",
-        "own",
-        "own, blank, other, none",
-        "The question's own picture, blank paper, the picture of another question of the same words \
-            (one time in four its answer is the same), or no picture at all. The items are twins under \
-            the same ids.",
-    ),
-    Param::new(
-        "mode",
-        "score",
-        "score, generate",
-        "Compare the log-probabilities of the four answers, or let the model write at temperature 0.",
-    ),
-    Param::new(
-        "size",
-        "224",
-        "a number from 24 to 1024",
-        "Dots of a picture's side.",
-    ),
-    Param::new(
-        "n",
-        "320",
-        "a multiple of 80",
-        "Items: sixteen for each kind of question in turn.",
-    ),
-];
-
-static CARD: TaskCard = TaskCard {
-    id: text("embodied/scenes"),
-    family: text("embodied"),
-    version: 1,
-    title: text("Scenes"),
-    about: text(
-        "Does a model see? Colour, shape, place and number of simple shapes, and how a line of cells \
-            runs through a grid, asked of small generated pictures with four answers each. With `picture` \
-            the same questions come with their own picture, a blank one, another's or none: what is right \
-            beyond one in four with the own picture alone was seen.",
-    ),
-    chance: Some(0.25),
-    human: None,
-    params: Param::list(&PARAMS),
-    dataset: None,
-    citation: crate::CITATION,
-    starter: None,
-    content: None,
-};
+static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("embodied/scenes"));
 
 #[derive(Debug)]
 pub struct Scenes;
@@ -167,15 +121,7 @@ impl Setup {
             PromptForm::Plain => question.prompt(),
             PromptForm::Chat => format!("{} Answer with these words alone.", question.text),
         };
-        let parts = picture.map(Part::Image).into_iter();
-        let prompt = Prompt {
-            form: self.form,
-            system: None,
-            turns: vec![Turn {
-                speaker: Speaker::User,
-                parts: parts.chain([Part::Text(words)]).collect(),
-            }],
-        };
+        let prompt = with_picture(self.form, words, picture.as_ref());
         let before = match self.form {
             PromptForm::Plain => " ",
             PromptForm::Chat => "",

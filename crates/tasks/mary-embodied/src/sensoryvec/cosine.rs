@@ -2,13 +2,10 @@
 
 use mary_contract::{Observed, Reply, Response};
 
-/// Why there is no verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Nothing {
-    /// A word has no vector in this model.
     OutOfVocabulary(&'static str),
     Broken(String),
-    /// A number that is not one.
     NotFinite,
 }
 
@@ -67,7 +64,6 @@ pub(super) fn cosines(answers: &[Reply]) -> Result<Vec<Cosines>, Nothing> {
     Ok(all)
 }
 
-/// The mean vector over some sentences, for each layer.
 fn layers_of(
     role: &'static str,
     sentences: &[&Observed],

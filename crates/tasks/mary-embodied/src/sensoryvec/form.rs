@@ -18,7 +18,6 @@ pub fn looks_closer(word: &str, synonym: &str, antonym: &str) -> &'static str {
     }
 }
 
-/// With which of the two a word shares its stem.
 pub fn shares_stem(word: &str, synonym: &str, antonym: &str) -> &'static str {
     match (same_stem(word, synonym), same_stem(word, antonym)) {
         (true, true) => "both",
@@ -35,7 +34,6 @@ const SUFFIXES: [&str; 22] = [
     "lessness", "fulness", "iness", "less", "ness", "like", "some", "able", "ible", "ful", "ous",
     "ish", "ing", "ive", "ent", "ant", "est", "ed", "er", "al", "ic", "y",
 ];
-/// A stem is at least this long.
 const SHORTEST: usize = 3;
 
 /// Whether two words have a stem in common: without their affixes they are equal, or all but equal in

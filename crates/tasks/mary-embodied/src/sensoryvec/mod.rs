@@ -12,42 +12,25 @@ mod setup;
 pub use setup::{Pooling, SensoryVecSettings};
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, DataSource, ErrorKind, InForce, Item, Items, Judgement, Needs, Observe, Param, Pool,
-    Reply, Request, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason,
-    text,
+    Ask, DataSource, ErrorKind, InForce, Item, Items, Judgement, Needs, Observe, Pool, Reply,
+    Request, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason,
 };
 use serde_json::{Value, json};
 
-use crate::{CITATION, MaterialSource, Triple, own, upstream};
+use crate::cards::card;
+use crate::{MaterialSource, Triple, own, upstream};
 use cosine::{Cosines, Nothing, ROLES};
 
 pub static SENSORY_VEC: SensoryVec = SensoryVec;
 
-static CARD: TaskCard = TaskCard {
-    id: text("embodied/sensoryvec"),
-    family: text("embodied"),
-    version: 1,
-    title: text("SensoryVec"),
-    about: text(
-        "Words of six senses as vectors: is a word nearer to its synonym than to its antonym? \
-            Antonyms of the senses stand in the same sentences and differ in what is perceived, which \
-            is what text alone may not tell.",
-    ),
-    chance: Some(0.5),
-    human: None,
-    params: Param::list(&setup::PARAMS),
-    dataset: Some(text(upstream::DATASET)),
-    citation: CITATION,
-    starter: Some(24),
-    content: None,
-};
+static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("embodied/sensoryvec"));
 
 #[derive(Debug, Clone, Copy)]
 pub struct SensoryVec;
 
-/// One item: nine texts to be read.
 fn item(setup: &SensoryVecSettings, place: usize, triple: &Triple) -> Item {
     let words = [&triple.word, &triple.synonym, &triple.antonym];
     let asks = words
@@ -60,7 +43,6 @@ fn item(setup: &SensoryVecSettings, place: usize, triple: &Triple) -> Item {
     labelled(setup.source, place, triple, target, asks)
 }
 
-/// The item of a triple with whatever is to be judged.
 fn labelled(
     source: MaterialSource,
     place: usize,
@@ -189,7 +171,7 @@ impl Task for SensoryVec {
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
         let setup = SensoryVecSettings::read(&CARD, settings)?;
         let triples = match setup.source {
-            MaterialSource::Fresh => own::triples_in(setup.language).to_vec(),
+            MaterialSource::Fresh => own::triples(setup.language).to_vec(),
             MaterialSource::Published => upstream::triples(data)?,
         };
         let items = triples

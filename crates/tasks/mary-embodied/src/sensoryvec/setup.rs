@@ -1,50 +1,17 @@
 //! What a user can set for SensoryVec, read once and checked.
 
-use mary_contract::{Changes, Layers, Param, TaskCard, TaskError, TaskSettings};
+use mary_contract::{Layers, TaskCard, TaskError, TaskSettings};
 
 use crate::choice::{LANGUAGES, choose, not_one_of};
 use crate::{Language, MaterialSource};
 
-pub(super) static PARAMS: [Param; 5] = [
-    crate::SOURCE,
-    Param::new(
-        "language",
-        "en",
-        "en, zh",
-        "Our own triples in English or in Chinese; the released ones are English.",
-    ),
-    Param::new(
-        "pool",
-        "target",
-        "target, sentence",
-        "Average the vectors of the target word's tokens, or of all tokens of the sentence; the \
-                paper does not say which it did.",
-    ),
-    Param::new(
-        "layer",
-        "-1",
-        "a number; 0 is the embedding layer, negative ones count from the end",
-        "The layer that is scored.",
-    ),
-    Param::new(
-        "layers",
-        "scored",
-        "scored, all",
-        "Keep the scored layer only, or every layer from the same pass for a curve (the log then \
-                holds nine vectors a triple for each layer).",
-    )
-    .changing(Changes::Nothing),
-];
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pooling {
-    /// Those of the target word.
     Target,
     Sentence,
 }
 
 impl Pooling {
-    /// As in settings.
     pub fn name(self) -> &'static str {
         match self {
             Self::Target => "target",

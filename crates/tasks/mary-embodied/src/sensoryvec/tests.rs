@@ -1,19 +1,21 @@
+use std::borrow::Cow;
+
 use mary_contract::{LayerVector, NoData, Observed, Outcome, PooledVectors, Response, Vector};
 
 use super::*;
 use crate::Sense;
 
-const TRIPLE: Triple = Triple::compiled_in(
-    Sense::Tactile,
-    "gritty",
-    "sandy",
-    "smooth",
-    [
-        "The path felt {}.",
-        "A {} cloth lay there.",
-        "{} soap is rare.",
+const TRIPLE: Triple = Triple {
+    sense: Sense::Tactile,
+    word: Cow::Borrowed("gritty"),
+    synonym: Cow::Borrowed("sandy"),
+    antonym: Cow::Borrowed("smooth"),
+    sentences: [
+        Cow::Borrowed("The path felt {}."),
+        Cow::Borrowed("A {} cloth lay there."),
+        Cow::Borrowed("{} soap is rare."),
     ],
-);
+};
 
 fn settings(pairs: &[(&str, &str)]) -> TaskSettings {
     TaskSettings {

@@ -12,19 +12,16 @@ use serde_json::Value;
 use super::{damaged, read};
 use crate::Language;
 
-/// Everything one model (or the people) answered in one language.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Released {
     /// As the folder names it; `people` for people.
     pub model: String,
     pub language: Language,
-    /// The answers, in the order of the files.
     pub answers: Vec<ReleasedAnswer>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReleasedAnswer {
-    /// Which of the two orders of options was shown.
     pub order: u32,
     /// From 0: the first or the second person.
     pub trial: u32,

@@ -9,12 +9,10 @@ use super::{damaged, file, read};
 use crate::choice::LETTERS;
 use crate::{Language, Question, Subtask};
 
-/// A question with the number it is asked under.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NumberedQuestion {
     /// The subtask times 1,000, plus a running number.
     pub index: u32,
-    /// The question, its options in the order shown.
     pub question: Question,
 }
 

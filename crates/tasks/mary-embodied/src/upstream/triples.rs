@@ -14,21 +14,17 @@ const FILE: &str = "SensoryVec/SensoryVec_Dataset_with_Predictions.csv";
 /// Columns before the models' ones.
 const OWN_COLUMNS: usize = 8;
 
-/// The cosines of one model, one for each triple of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredCosines {
-    /// As the file names it.
     pub model: String,
     /// With synonym and with antonym; nothing where a word is outside the vocabulary.
     pub cosines: Vec<Option<(f64, f64)>>,
 }
 
-/// The 349 triples.
 pub fn triples(data: &dyn DataSource) -> Result<Vec<Triple>, TaskError> {
     triples_of(&file(data, FILE)?)
 }
 
-/// The triples of a copy of the released file.
 pub fn triples_of(path: &Path) -> Result<Vec<Triple>, TaskError> {
     let (_, rows) = table(path)?;
     rows.iter()

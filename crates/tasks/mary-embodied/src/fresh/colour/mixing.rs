@@ -68,7 +68,6 @@ fn mixes_to(
     (clear >= 1.0 && !options.iter().any(known)).then_some(clear)
 }
 
-/// The pure screen colours that divide the circle of hues, in order.
 const PURE: [(&str, [u8; 3]); 4] = [
     ("red", [255, 0, 0]),
     ("yellow", [255, 255, 0]),
@@ -89,7 +88,6 @@ fn between(hue: f64, space: fn([u8; 3]) -> Lab) -> Option<(usize, f64)> {
     })
 }
 
-/// The part of the circle in which a mixture's hue lies.
 pub fn sector(rng: &mut Stream, level: Level) -> Option<Block> {
     let draw = |rng: &mut Stream| {
         let three = [CSS.any(rng), CSS.any(rng), CSS.any(rng)];

@@ -14,11 +14,8 @@ use super::block::{Block, FreshKind, OPTIONS, Posed, gathered, listed};
 use super::said::{Level, Said, phrase};
 use super::sketch::{BLACK, Sketch, WIDTH};
 
-/// Two colours differ in lightness from here on: (OKLab, CIELAB).
 const LIGHTER: (f64, f64) = (0.06, 6.0);
-/// Two colours differ in chroma from here on.
 const STRONGER: (f64, f64) = (0.035, 9.0);
-/// A colour has a hue from this chroma on.
 const HUED: (f64, f64) = (0.06, 16.0);
 /// Hues this near are neighbours, in degrees.
 const NEAR: f64 = 18.0;
@@ -40,7 +37,6 @@ const HUES: [f64; 3] = [1.6, 1.3, 1.15];
 const MIXED: [f64; 3] = [1.4, 1.25, 1.12];
 const SECTORS: [f64; 3] = [3.0, 2.0, 1.4];
 
-/// The kinds of question about colours that are named.
 pub static BY_NAME: [FreshKind; 6] = [
     FreshKind::new("extreme", |rng, level| extreme(&CSS, rng, level))
         .growing("the least clear comparison, in margins: 1.4, 1.25, 1.12, 1"),
@@ -53,7 +49,6 @@ pub static BY_NAME: [FreshKind; 6] = [
     FreshKind::new("sector", mixing::sector),
 ];
 
-/// The kinds of question about things as they look in life.
 pub static IN_LIFE: [FreshKind; 4] = [
     FreshKind::new("life-extreme", |rng, level| extreme(&LIFE, rng, level)),
     FreshKind::new("life-order", |rng, level| order(&LIFE, rng, level)),
@@ -61,7 +56,6 @@ pub static IN_LIFE: [FreshKind; 4] = [
     FreshKind::new("life-hue", |rng, level| hue(&LIFE, rng, level)),
 ];
 
-/// The margins in words, for the conventions.
 pub const MARGINS: &str = "CSS named colours, sRGB; an answer must hold in OKLab and in CIELAB (D65) \
     alike: lightness apart by 0.06 and 6, chroma by 0.035 and 9, hue neighbours within 18 degrees and \
     others beyond 42, a mixture within 0.07 and 13 of its answer and the others at least 0.09 and 16 \
@@ -86,7 +80,6 @@ fn ends(gap: impl Fn(usize, usize) -> f64) -> Option<(usize, usize, f64)> {
     Some((least, most, one.min(two)))
 }
 
-/// Patches in a row, named P to S.
 const LETTERS: [char; OPTIONS] = ['P', 'Q', 'R', 'S'];
 
 fn patches(sketch: &mut Sketch, top: f64, colours: &[[u8; 3]]) {
@@ -123,7 +116,6 @@ fn names_of(colours: &[&Coloured]) -> Vec<Said> {
     colours.iter().map(|c| c.name.clone()).collect()
 }
 
-/// The four colours shown, and a question about one of them.
 fn about_four(palette: &Palette, colours: &[&Coloured; OPTIONS], ask: &Said) -> Posed {
     let mut sketch = Sketch::new(208);
     patches(&mut sketch, 8.0, &colours.map(|c| c.rgb));
@@ -164,7 +156,6 @@ fn extreme(palette: &Palette, rng: &mut Stream, level: Level) -> Option<Block> {
     Some(Block::new(names_of(&colours), questions).seen_as(patch_options()))
 }
 
-/// The places in a row from least to most.
 fn order(palette: &Palette, rng: &mut Stream, level: Level) -> Option<Block> {
     let mut colours = palette.four(rng);
     let (attribute, way) = if coin(rng) {

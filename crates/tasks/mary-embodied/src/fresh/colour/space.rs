@@ -4,7 +4,6 @@
 //! 15:2004 with the white point D65 of IEC 61966-2-1. Questions are asked only where the two agree,
 //! so that an answer does not hang on one model of seeing.
 
-/// A colour in a space with a lightness and two opponent axes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lab {
     /// Lightness: 0 to 1 in OKLab, 0 to 100 in CIELAB.
@@ -16,7 +15,6 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// How far from grey.
     pub fn chroma(self) -> f64 {
         self.a.hypot(self.b)
     }

@@ -22,7 +22,6 @@ pub(super) struct Coloured {
     /// A named colour is called by its keyword in both languages: it is a name of a standard, and a
     /// translation would carry the character of its hue.
     pub(super) name: Said,
-    /// As it is painted.
     pub(super) rgb: [u8; 3],
     /// In OKLab and in CIELAB; never empty.
     looks: Vec<(Lab, Lab)>,
@@ -48,7 +47,6 @@ impl Coloured {
         })
     }
 
-    /// The only look of a named colour.
     pub(super) fn look(&self) -> (Lab, Lab) {
         self.looks[0]
     }
@@ -90,7 +88,6 @@ impl Attribute {
         }
     }
 
-    /// Its smallest value in OKLab.
     pub(super) fn least(self, c: &Coloured) -> f64 {
         let values = c.looks.iter().map(|l| self.value(l.0));
         values.fold(f64::INFINITY, f64::min)
@@ -115,7 +112,6 @@ impl Attribute {
     }
 }
 
-/// What questions are drawn from, and how they are worded.
 pub(super) struct Palette {
     /// The phrases' first word.
     words: &'static str,
@@ -172,7 +168,6 @@ impl Palette {
     }
 }
 
-/// Whether two names have a word in common.
 pub(super) fn share_a_word(one: &str, two: &str) -> bool {
     one.split(' ').any(|w| two.split(' ').any(|v| v == w))
 }

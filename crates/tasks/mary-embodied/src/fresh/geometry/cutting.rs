@@ -146,7 +146,6 @@ impl End {
 #[derive(Debug, Clone)]
 struct Cutting {
     corners: usize,
-    /// Corners cut off first.
     clipped: Vec<usize>,
     from: End,
     to: End,
@@ -273,7 +272,6 @@ impl Cutting {
     }
 }
 
-/// A polygon with some corners cut off, cut in two.
 pub fn corners(rng: &mut Stream, level: Level) -> Option<Block> {
     counted(rng, 80, |rng| {
         let cutting = Cutting::draw(rng, level)?;

@@ -64,69 +64,43 @@ impl Folded {
         }
         let part = 1 + below(rng, long / 2);
         let low_moves = coin(rng);
-        let line = if low_moves {
-            extent.from + part
-        } else {
-            extent.to - part
-        };
-        if low_moves {
-            extent.from = line;
-        } else {
-            extent.to = line;
-        }
-        self.folds.push(Fold {
+        let fold = Fold {
             columns,
-            line,
+            line: match low_moves {
+                true => extent.from + part,
+                false => extent.to - part,
+            },
             low_moves,
-        });
+        };
+        fold.apply(extent);
+        self.folds.push(fold);
     }
 
     /// The columns (or rows) of the sheet that end up over one place, found by unfolding backwards.
     fn layers(&self, columns: bool, place: usize) -> Vec<usize> {
-        let mut extent = if columns { self.columns } else { self.rows };
         let mut layers = vec![place];
         for fold in self.folds.iter().rev().filter(|f| f.columns == columns) {
+            let extent = self.before(fold, columns);
             // What lies `d` squares beyond the line came from `d` squares before it.
-            let long = extent.to - extent.from;
             let mirrored: Vec<usize> = layers
                 .iter()
                 .filter_map(|&at| (2 * fold.line).checked_sub(at + 1))
+                .filter(|at| (extent.from..extent.to).contains(at))
                 .collect();
-            let part = if fold.low_moves {
-                let start = self.before(fold, columns).from;
-                extent.from = start;
-                fold.line - start
-            } else {
-                let end = self.before(fold, columns).to;
-                extent.to = end;
-                end - fold.line
-            };
-            debug_assert!(part <= long);
-            layers.extend(
-                mirrored
-                    .into_iter()
-                    .filter(|at| (extent.from..extent.to).contains(at)),
-            );
+            layers.extend(mirrored);
         }
         layers.sort_unstable();
         layers
     }
 
-    /// What the sheet covered before a fold.
     fn before(&self, until: &Fold, columns: bool) -> Extent {
         let mut extent = Extent {
             from: 0,
             to: self.size,
         };
-        for fold in self.folds.iter().filter(|f| f.columns == columns) {
-            if fold == until {
-                break;
-            }
-            if fold.low_moves {
-                extent.from = fold.line;
-            } else {
-                extent.to = fold.line;
-            }
+        let earlier = self.folds.iter().take_while(|f| *f != until);
+        for fold in earlier.filter(|f| f.columns == columns) {
+            fold.apply(&mut extent);
         }
         extent
     }
@@ -272,7 +246,6 @@ impl Fold {
         }
     }
 
-    /// The line and which way the paper goes.
     fn mark(
         &self,
         sketch: &mut Sketch,
@@ -325,7 +298,6 @@ pub fn count(rng: &mut Stream, level: Level) -> Option<Block> {
     })
 }
 
-/// Which other square has a hole.
 pub fn place(rng: &mut Stream, level: Level) -> Option<Block> {
     let (sizes, fold_numbers) = extent(level);
     let size = sizes.0 + below(rng, sizes.1);

@@ -63,7 +63,6 @@ impl Shape {
         }
     }
 
-    /// Its name among the phrases, and its sizes.
     fn sized(self) -> (&'static str, f64, f64) {
         match self {
             Self::Square(a) => ("square", a, a),

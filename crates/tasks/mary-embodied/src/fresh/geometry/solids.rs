@@ -91,7 +91,6 @@ fn draw_net(rng: &mut Stream) -> Option<Vec<(Square, usize)>> {
 /// Numbers on the faces; not those of a die, whose opposite faces people know.
 const FIRST_NUMBER: usize = 2;
 
-/// A net with a number in each square.
 struct Numbered {
     squares: Vec<(Square, usize)>,
     wide: i32,
@@ -228,7 +227,6 @@ fn draw_towers(rng: &mut Stream, level: Level) -> Towers {
     towers
 }
 
-/// A pile of cubes seen from the front, from the side, or counted.
 pub fn pile(rng: &mut Stream, level: Level) -> Option<Block> {
     counted(rng, 60, |rng| {
         let towers = draw_towers(rng, level);

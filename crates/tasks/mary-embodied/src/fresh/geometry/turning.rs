@@ -8,7 +8,6 @@ use crate::fresh::moves::{direction_words, draw_moves, told};
 use crate::fresh::said::Level;
 use crate::fresh::sketch::{BLACK, GREY, PAPER, Sketch, WIDTH};
 
-/// Where a stone lies after its board was turned and flipped.
 pub fn board(rng: &mut Stream, level: Level) -> Option<Block> {
     let size = 4 + below(rng, 6);
     let (least, most) = level.pick((2, 3), [(1, 1), (2, 2), (3, 3), (4, 4)]);
@@ -46,7 +45,6 @@ fn board_sketch(size: usize, stone: (usize, usize)) -> Sketch {
     sketch
 }
 
-/// Where an arrow points after it was turned and flipped.
 pub fn heading(rng: &mut Stream, level: Level) -> Option<Block> {
     let (least, most) = level.pick((2, 4), [(1, 1), (2, 2), (3, 3), (5, 5)]);
     let draw = |rng: &mut Stream| {

@@ -14,7 +14,6 @@ const STEADY: &str = "ABCDEFHILMNOPSTUVWXYZbcdehmnpquvwxz2356789ΓΛΠΦΨΔ";
 #[derive(Debug, Clone)]
 pub struct Known {
     pub symbol: char,
-    /// Looks the same, as far as counts go, in every plain type.
     pub steady: bool,
     pub looks: Looks,
 }

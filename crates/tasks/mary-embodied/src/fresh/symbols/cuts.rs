@@ -1,6 +1,5 @@
 //! The lines by which symbols are cut or crossed, and the parts of them that are covered.
 
-/// The lines a symbol is cut or crossed by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CuttingLine {
     /// A horizontal line; else a vertical one.
@@ -9,7 +8,6 @@ pub struct CuttingLine {
     pub share: Share,
 }
 
-/// How far down, or from the left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Share {
     Quarter,
@@ -30,27 +28,24 @@ impl Share {
 
     /// As the phrases call it.
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Quarter => "quarter",
-            Self::Third => "third",
-            Self::Half => "half",
-            Self::TwoThirds => "two-thirds",
-            Self::ThreeQuarters => "three-quarters",
-        }
+        self.known().0
     }
 
     pub fn value(self) -> f64 {
+        self.known().1
+    }
+
+    fn known(self) -> (&'static str, f64) {
         match self {
-            Self::Quarter => 0.25,
-            Self::Third => 1.0 / 3.0,
-            Self::Half => 0.5,
-            Self::TwoThirds => 2.0 / 3.0,
-            Self::ThreeQuarters => 0.75,
+            Self::Quarter => ("quarter", 0.25),
+            Self::Third => ("third", 1.0 / 3.0),
+            Self::Half => ("half", 0.5),
+            Self::TwoThirds => ("two-thirds", 2.0 / 3.0),
+            Self::ThreeQuarters => ("three-quarters", 0.75),
         }
     }
 }
 
-/// The parts of a symbol that are covered.
 pub(super) const COVERS: [Share; 3] = [Share::Quarter, Share::Third, Share::Half];
 
 pub(super) fn lines() -> impl Iterator<Item = CuttingLine> {

@@ -11,15 +11,12 @@ use mary_generators::glyphs::ink::{Half, Ink};
 use super::cuts::{COVERS, CuttingLine, Share, lines};
 use super::look;
 
-/// The fewest fonts that must have a symbol.
 pub const FEWEST: usize = 3;
 
 const SIDES: [Half; 4] = [Half::Top, Half::Bottom, Half::Left, Half::Right];
 
-/// Everything that is clear about one picture of a symbol.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Looks {
-    /// All its ink hangs together.
     pub single: bool,
     /// Regions wholly surrounded by ink.
     pub regions: Option<usize>,
@@ -31,7 +28,6 @@ pub struct Looks {
     covered: Vec<Option<usize>>,
     /// Pieces after each cut: levels first.
     cut: Vec<Option<usize>>,
-    /// Strokes met by each line.
     crossed: Vec<Option<usize>>,
     /// Width and height of the ink in dots, a font each; nothing where a font lacks the symbol.
     pub boxes: Vec<Option<(f64, f64)>>,
@@ -122,7 +118,6 @@ impl Looks {
             + lost(&self.symmetry, &other.symmetry)
     }
 
-    /// Regions left when a share is covered from one side.
     pub fn regions_left(&self, side: Half, share: Share) -> Option<usize> {
         let row = SIDES.iter().position(|s| *s == side)?;
         let column = COVERS.iter().position(|s| *s == share)?;
@@ -202,7 +197,6 @@ fn place(line: CuttingLine) -> Option<usize> {
     lines().position(|l| l == line)
 }
 
-/// What is on the list of a symbol.
 pub fn listed(symbol: char) -> Option<&'static Looks> {
     static LIST: OnceLock<HashMap<char, Looks>> = OnceLock::new();
     let list = LIST.get_or_init(|| {

@@ -81,7 +81,6 @@ fn clear_count(patches: &[Patch]) -> Option<usize> {
     clear.then_some(patches.len())
 }
 
-/// Regions wholly surrounded by ink.
 pub fn regions(ink: &Ink) -> Option<usize> {
     let mut blank = patches(ink.width(), ink.height(), false, &|x, y| !ink.dot(x, y));
     blank.retain(|p| !p.at_edge);
@@ -92,7 +91,6 @@ pub fn single(ink: &Ink) -> bool {
     patches(ink.width(), ink.height(), true, &|x, y| ink.dot(x, y)).len() == 1
 }
 
-/// The row at a share of the height.
 fn row_at(ink: &Ink, share: f64) -> usize {
     ((share * ink.height() as f64).round() as usize).clamp(1, ink.height().max(2) - 1)
 }
@@ -118,7 +116,6 @@ pub fn pieces(ink: &Ink, share: f64) -> Option<usize> {
     })
 }
 
-/// Strokes that a line along a row at this share of the height crosses.
 pub fn strokes(ink: &Ink, share: f64, pen: usize) -> Option<usize> {
     let longest = (ALONG * pen as f64) as usize;
     steady(share, |at| {
@@ -191,7 +188,6 @@ pub fn opening(ink: &Ink) -> Option<usize> {
     side
 }
 
-/// The smallest convex shape around the ink, as a range of columns for each row.
 struct Hull {
     rows: Vec<(f64, f64)>,
 }
@@ -275,7 +271,6 @@ fn chain(points: impl Iterator<Item = (f64, f64)>, way: f64) -> Vec<(f64, f64)> 
     kept
 }
 
-/// The column of a chain at a row.
 fn along(chain: &[(f64, f64)], y: f64) -> f64 {
     let after = chain.partition_point(|p| p.0 < y);
     match (

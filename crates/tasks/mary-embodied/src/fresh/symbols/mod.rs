@@ -20,7 +20,6 @@ pub static KINDS: [FreshKind; 7] = [
     FreshKind::new("size", shapes::size),
 ];
 
-/// The margins in words, for the conventions.
 pub const MARGINS: &str = "drawn in DejaVu Sans; every answer holds in each of seven sans-serif fonts that \
     has the symbols, in three at least; a count must stay the same when a line is moved by 5 % of the \
     height, regions and pieces have at least 30 dots where a stroke is 12 wide; a symbol open to one \

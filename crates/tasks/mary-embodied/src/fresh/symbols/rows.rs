@@ -12,7 +12,6 @@ use crate::fresh::block::{Block, Posed, counted};
 use crate::fresh::said::{Level, Said, phrase};
 use crate::fresh::sketch::Sketch;
 
-/// A symbol with the count that is asked for.
 type Counted = (&'static Known, usize);
 
 /// How many symbols stand in a row: the same in all four questions of a block, so that counting them
@@ -49,7 +48,6 @@ fn posed(symbols: &[char], ask: &Said) -> Posed {
     })
 }
 
-/// Areas wholly surrounded by ink.
 pub fn regions(rng: &mut Stream, level: Level) -> Option<Block> {
     static FROM: OnceLock<Vec<Counted>> = OnceLock::new();
     let from = FROM.get_or_init(|| {
@@ -115,7 +113,6 @@ impl CuttingLine {
     }
 }
 
-/// Every line with the symbols for which it is clear.
 fn by_line(
     count: impl Fn(&Looks, CuttingLine) -> Option<usize>,
 ) -> Vec<(CuttingLine, Vec<Counted>)> {
@@ -130,7 +127,6 @@ fn by_line(
         .collect()
 }
 
-/// Pieces after each symbol was cut.
 pub fn cut(rng: &mut Stream, level: Level) -> Option<Block> {
     static FROM: OnceLock<Vec<(CuttingLine, Vec<Counted>)>> = OnceLock::new();
     let from = FROM.get_or_init(|| by_line(Looks::pieces));
@@ -145,7 +141,6 @@ pub fn cut(rng: &mut Stream, level: Level) -> Option<Block> {
     })
 }
 
-/// Strokes met by a line through each symbol.
 pub fn crossed(rng: &mut Stream, level: Level) -> Option<Block> {
     static FROM: OnceLock<Vec<(CuttingLine, Vec<Counted>)>> = OnceLock::new();
     let from = FROM.get_or_init(|| by_line(Looks::strokes));

@@ -11,7 +11,6 @@ use crate::fresh::moves::{direction_words, draw_moves, told};
 use crate::fresh::said::{Level, Said, phrase};
 use crate::fresh::sketch::{BLACK, Sketch};
 
-/// The side a symbol is open to after it was turned and flipped.
 pub fn opening(rng: &mut Stream, level: Level) -> Option<Block> {
     static FROM: OnceLock<Vec<(&'static Known, usize)>> = OnceLock::new();
     let from = FROM.get_or_init(|| {
