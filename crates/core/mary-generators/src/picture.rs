@@ -23,12 +23,10 @@ pub enum Packing {
     Flat,
 }
 
-/// A picture that could not be written or read as PNG.
 #[derive(Debug, Error)]
 pub enum PictureError {
     #[error("could not write the picture as PNG: {0}")]
     Write(#[from] png::EncodingError),
-    /// The file is no PNG, or a damaged one.
     #[error("could not read the picture as PNG: {0}")]
     Read(#[from] png::DecodingError),
     #[error("expected a PNG of eight bits of red, green and blue, found {0}")]
@@ -55,12 +53,10 @@ impl Picture {
         }
     }
 
-    /// Dots from side to side.
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// Dots from top to bottom.
     pub fn height(&self) -> u32 {
         self.height
     }
@@ -107,7 +103,6 @@ impl Picture {
         Ok(bytes)
     }
 
-    /// Reads a PNG of the kind written here.
     pub fn from_png(bytes: &[u8]) -> Result<Self, PictureError> {
         let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info()?;
         let kind = reader.output_color_type();

@@ -22,7 +22,6 @@ use std::collections::HashSet;
 /// Two sentences that differ in one grammatical point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MinimalPair {
-    /// The phenomenon, one of twelve.
     pub phenomenon: &'static str,
     pub paradigm: &'static str,
     pub good: String,
@@ -41,7 +40,6 @@ pub struct Comparison {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GradedCategory {
     pub name: &'static str,
-    /// Its members, the most frequent first.
     pub members: &'static [&'static str],
 }
 

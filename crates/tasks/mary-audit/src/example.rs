@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::AuditError;
 
-/// A question, its options, and which of them is right.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
     pub id: String,

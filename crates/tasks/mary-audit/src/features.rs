@@ -31,7 +31,6 @@ pub(crate) fn ngrams(text: &str) -> Vec<String> {
     }))
 }
 
-/// The first and the last character.
 pub(crate) fn first_character(text: &str) -> Vec<String> {
     text.chars()
         .next()
@@ -194,14 +193,12 @@ pub(crate) fn overlap(question: &str, option: &str) -> f64 {
     own.iter().filter(|w| asked.contains(*w)).count() as f64 / own.len() as f64
 }
 
-/// The words of a text as numbers.
 pub(crate) struct Text {
     first: Option<u32>,
     last: Option<u32>,
     all: Vec<u32>,
 }
 
-/// Numbers the words of every text.
 pub(crate) fn number_words<'a>(texts: impl Iterator<Item = &'a str>) -> (Vec<Text>, usize) {
     let mut known: HashMap<String, u32> = HashMap::new();
     let mut numbered = Vec::new();

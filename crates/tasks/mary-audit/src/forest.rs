@@ -232,7 +232,6 @@ impl<'s> Cases<'s> {
         DenseMatrix::from_2d_vec(&rows).map_err(learner)
     }
 
-    /// Learns on some examples and is tried on others.
     fn tried(
         &self,
         columns: &[usize],

@@ -9,12 +9,10 @@ use serde::Serialize;
 
 use crate::Example;
 
-/// Repeats, contradictions, balance and order of a set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hygiene {
     /// Examples beyond the first of each question.
     pub repeats: usize,
-    /// Up to ten of the repeated questions.
     pub repeated: Vec<String>,
     /// Questions that occur with different right answers.
     pub contradictions: Vec<String>,
@@ -23,7 +21,6 @@ pub struct Hygiene {
     pub balance_p: f64,
     /// Share of neighbours in the file whose labels differ.
     pub alternation: f64,
-    /// Longest stretch of one label.
     pub longest_run: usize,
     /// Two-sided p-value of as many runs by chance (Wald and Wolfowitz), for two labels.
     pub runs_p: Option<f64>,

@@ -36,7 +36,6 @@ impl Lifts {
         }
     }
 
-    /// Share of a class among all cases.
     fn share(&self, class: usize) -> f64 {
         let all: f64 = self.totals.iter().sum();
         // One imaginary case for each class keeps every share away from 0 and 1.
@@ -101,7 +100,6 @@ impl Lifts {
     }
 }
 
-/// A feature that goes with a class more or less often than it should.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Telling {
     pub(crate) feature: u32,

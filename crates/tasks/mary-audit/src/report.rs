@@ -10,7 +10,6 @@ use crate::{Form, Hygiene};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
     pub baseline: &'static str,
-    /// What it sees, in words.
     pub sees: &'static str,
     /// Accuracy by cross-validation, with its 95 % interval.
     pub accuracy: Interval,
@@ -31,7 +30,6 @@ pub struct Finding {
 pub struct AuditReport {
     pub form: Form,
     pub n: usize,
-    /// How many distinct questions they hold.
     pub distinct: usize,
     /// In how many groups they were kept together (twins, blocks, repeats).
     pub groups: usize,
@@ -70,7 +68,6 @@ impl AuditReport {
         self.findings.iter().find(|f| f.baseline == baseline)
     }
 
-    /// The report as text, one line for each baseline.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         let form = match &self.form {

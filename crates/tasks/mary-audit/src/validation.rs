@@ -39,7 +39,6 @@ impl Classes {
     }
 }
 
-/// What one baseline sees of every example.
 pub(crate) struct Sheet {
     pub(crate) name: &'static str,
     pub(crate) sees: &'static str,

@@ -49,12 +49,10 @@ impl Ink {
         })
     }
 
-    /// In dots.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// In dots.
     pub fn height(&self) -> usize {
         self.height
     }
@@ -89,17 +87,14 @@ impl Ink {
         }
     }
 
-    /// A quarter turn to the right.
     pub fn clockwise(&self) -> Self {
         self.remade(self.height, self.width, |x, y| (y, self.height - 1 - x))
     }
 
-    /// Flipped along a vertical line: left becomes right.
     pub fn left_right(&self) -> Self {
         self.remade(self.width, self.height, |x, y| (self.width - 1 - x, y))
     }
 
-    /// Flipped along a horizontal line: top becomes bottom.
     pub fn top_bottom(&self) -> Self {
         self.remade(self.width, self.height, |x, y| (x, self.height - 1 - y))
     }

@@ -24,12 +24,10 @@ impl Typeface {
         Some(Self { font, size, pen })
     }
 
-    /// The picture of a symbol, if the font has it.
     pub fn ink(&self, symbol: char) -> Option<Ink> {
         draw_at(&self.font, symbol, self.size)
     }
 
-    /// The thickness of its upright stroke, in dots.
     pub fn pen(&self) -> usize {
         self.pen
     }

@@ -13,7 +13,6 @@ fn phrase(category: &Category, member: &str) -> String {
     }
 }
 
-/// A sentence that puts a member into its category.
 pub(super) fn category(dice: &mut Dice) -> String {
     let category = dice.pick(&WORLD.categories);
     let member = *dice.graded(&category.members);
@@ -83,7 +82,6 @@ fn shares_member(one: &Category, other: &Category) -> bool {
     one.members.iter().any(|m| other.members.contains(m))
 }
 
-/// A sentence about a quality of the senses.
 pub(super) fn quality(dice: &mut Dice) -> String {
     let quality = dice.pick(&WORLD.qualities);
     let has = dice.one_in(2);

@@ -269,7 +269,6 @@ pub(super) fn held_out() -> Vec<Comparison> {
     out
 }
 
-/// A number of the small world in words, for probes.
 pub fn word(number: usize) -> &'static str {
     WORLD.numbers.get(number).copied().unwrap_or("many")
 }

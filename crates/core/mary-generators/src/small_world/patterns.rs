@@ -8,7 +8,6 @@ use super::dice::Dice;
 use super::numbers;
 use super::world::WORLD;
 
-/// A document whose lines belong together.
 pub(super) fn document(dice: &mut Dice) -> String {
     match dice.between(0, 9) {
         0..=3 => labelled(dice),

@@ -14,7 +14,6 @@ pub(super) fn slot(template: &str, good: &str, bad: &str) -> GoodBad {
     )
 }
 
-/// The text with its first letter made a capital.
 pub(super) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     match letters.next() {
@@ -71,7 +70,6 @@ pub(super) fn two_names(dice: &mut Dice) -> (&'static str, &'static str) {
     (one.name, other.name)
 }
 
-/// Two names of different gender.
 pub(super) fn opposite_names(dice: &mut Dice) -> (&'static Name, &'static Name) {
     loop {
         let (one, other) = dice.two(&WORLD.names);

@@ -23,7 +23,6 @@ pub(super) struct Noun {
 }
 
 impl Noun {
-    /// The form for one or for many, and the other.
     pub(super) fn forms(&self, plural: bool) -> (&'static str, &'static str) {
         if plural {
             (self.many, self.one)
@@ -42,7 +41,6 @@ pub(super) struct Verb {
     pub(super) ing: &'static str,
 }
 
-/// A category and its members, the most typical first.
 #[derive(Deserialize)]
 pub(super) struct Category {
     pub(super) name: &'static str,

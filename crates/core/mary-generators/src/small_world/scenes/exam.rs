@@ -7,7 +7,6 @@ use crate::small_world::dice::Dice;
 /// Questions of a block: four for each answer.
 pub(crate) const BLOCK: usize = 16;
 
-/// A question of an exam with its picture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Posed {
     pub scene: Scene,

@@ -17,11 +17,9 @@ const DESCRIBED: usize = 2;
 /// One picture in so many is asked how many shapes it has: that is the easiest, and needs the fewest questions.
 const COUNTED: usize = 3;
 
-/// A picture to learn from, with words about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lesson {
     pub scene: Scene,
-    /// What is said about it, in order.
     pub phrases: Vec<Phrase>,
 }
 
