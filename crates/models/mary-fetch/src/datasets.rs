@@ -1,9 +1,6 @@
-//! The upstream datasets: where they live, what they should hash to, and how they get here.
-//!
-//! Nothing of them is part of this repository. [`catalogue()`] lists each with its licence, its pinned
-//! commit and the SHA-256 of every file; [`LocalData`] finds them in a mirror or in the user's
-//! cache, fetches what is missing, and checks what is there. What the files *mean* is the business
-//! of the task that reads them.
+//! The upstream datasets, of which nothing is part of this repository: [`catalogue()`] lists each
+//! with its licence, its pinned commit and the SHA-256 of every file; [`LocalData`] finds, fetches
+//! and checks them.
 
 mod catalogue;
 mod digest;

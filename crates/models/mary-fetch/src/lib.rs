@@ -1,9 +1,6 @@
-//! What is downloaded and is no model's answer: the one HTTP client of the laboratory, the Hugging Face hub as
-//! seen through it, and the upstream [`datasets`].
-//!
-//! Every client that leaves this crate speaks TLS through the same library (`rustls` with `ring`) and
-//! trusts what the operating system trusts. [`hub`] asks the hub what a repository holds and brings
-//! files into the ordinary hub cache, shared with every other program that uses it.
+//! What is downloaded and is no model's answer: the one HTTP client of the laboratory (`rustls`
+//! with `ring`, trusting what the operating system trusts), the Hugging Face hub, and the upstream
+//! [`datasets`].
 
 mod client;
 pub mod datasets;

@@ -6,7 +6,7 @@ use mary_contract::{ErrorKind, ModelError};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::options::OMITTABLE;
+use crate::options::{OMITTABLE, bad};
 use crate::secret::shortened;
 use crate::wire::text;
 
@@ -102,10 +102,9 @@ fn first_words(text: &str) -> String {
 pub(crate) fn refused_in_batch(body: &Value) -> ModelError {
     let complaint = complaint(body.to_string().as_bytes());
     let message = complaint.message;
-    ModelError::new(
-        ErrorKind::BadRequest,
-        format!("the provider refused this request of the batch: {message}"),
-    )
+    bad(format!(
+        "the provider refused this request of the batch: {message}"
+    ))
 }
 
 /// How providers put errors into words and codes, in `data/errors.json`.

@@ -1,9 +1,8 @@
 //! Batches: submit everything at once, leave, and come back for the answers at half the price.
 //!
-//! A state file ([`BatchState`]) remembers what was submitted under which name. Coming back with the same run
-//! asks the same questions, whose names are found in the file, so nothing is submitted twice. The file is
-//! written *before* a batch is created: a process killed in between finds its batch again by looking through
-//! the provider's list.
+//! The state file ([`BatchState`]) is written *before* a batch is created: nothing is submitted
+//! twice, and a process killed in between finds its batch again by looking through the provider's
+//! list.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;

@@ -1,8 +1,8 @@
 //! Flow control: how many requests are under way at once, and when the next may leave.
 //!
 //! The window grows while it goes well (by one per answer at first and after a cut, then by one per
-//! round) and halves when more than one in five recent answers says that the provider is overloaded. All requests of a model pass one gate in order of
-//! arrival; it waits for room in the window and for the rate limits, learnt or set.
+//! round) and halves when more than one in five recent answers says that the provider is
+//! overloaded.
 
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,9 +1,6 @@
-//! What a wire format is: a file of its own in `formats` behind [`WireFormat`], and a line in the registry there.
-//!
-//! A format turns a request into a body and a body into an answer, and says how its services are
-//! talked to (where the key goes, which headers). What only some can do (answers piece by piece, scores,
-//! batches) is a small trait of its own. A format knows nothing of retries, money or files, and
-//! nothing outside of it asks which format it is.
+//! A wire format: a file of its own in `formats` and a line in the registry there. What only some
+//! formats can do (answers piece by piece, scores, batches) is a small trait of its own. A format
+//! knows nothing of retries, money or files, and nothing outside of it asks which format it is.
 
 use std::fmt::Debug;
 

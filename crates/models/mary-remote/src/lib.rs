@@ -1,9 +1,7 @@
 //! Models behind HTTP: every API people use, without losing a request, a cent or a key.
 //!
-//! [`providers`] lists them. A wire format is one file behind [`WireFormat`] that maps requests to
-//! bodies and bodies to answers, and one line in [`formats::FORMATS`]; a service is an entry of the catalogue.
-//! What is common to all of them lives beside: the gate (`flow`, `limits`), trying again (`retry`), keys
-//! ([`secret`]), prices, budgets and estimates ([`Prices`], [`Ledger`]), batches.
+//! A wire format is one file behind [`WireFormat`] and one line in [`formats::FORMATS`]; a service
+//! is an entry of the catalogue. What is common to all of them lives beside.
 
 pub mod api_error;
 mod batch;

@@ -1,8 +1,6 @@
-//! The ledger: what was spent, what is promised to requests under way, and the hard stop.
-//!
-//! Before a request leaves, its likely cost is set aside. When that does not fit any more, the
-//! request waits for those under way to settle; when nothing is under way and it still does not fit,
-//! the run stops with an error that leaves it resumable.
+//! The ledger: before a request leaves, its likely cost is set aside. When that does not fit any
+//! more, the request waits for those under way to settle; when nothing is under way and it still
+//! does not fit, the run stops with an error that leaves it resumable.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -11,32 +11,10 @@ use serde::Deserialize;
 use crate::retry::RetryPolicy;
 
 /// Every argument with its default; docs/remote.md says what each does.
-const ARGUMENTS: &[(&str, &str)] = &[
-    ("reasoning_effort", ""),
-    ("reasoning_tokens", "4096"),
-    ("thinking_budget", ""),
-    ("rpm", ""),
-    ("tpm", ""),
-    ("retries", "10"),
-    ("max_wait", "600"),
-    ("stop_wait", "60"),
-    ("backoff_ms", "500"),
-    ("connect_timeout", "10"),
-    ("first_byte_timeout", "600"),
-    ("timeout", "900"),
-    ("cache", "on"),
-    ("images", ""),
-    ("logprobs", ""),
-    ("bos", ""),
-    ("omit", ""),
-    ("prices", ""),
-    ("key_env", ""),
-    ("check", "true"),
-    ("batch", ""),
-    ("batch_wait", "0"),
-    ("batch_poll", "30"),
-    ("batch_again", "false"),
-];
+fn arguments() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = include_str!("../data/arguments.txt").lines();
+    lines.filter_map(|line| line.split_once('='))
+}
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -98,9 +76,8 @@ pub(crate) const OMITTABLE: &[&str] = &["temperature", "top_p", "top_k", "seed",
 impl Options {
     /// Reads the arguments; an unknown one is refused, since it is most likely a slip.
     pub fn read(settings: &ModelSettings) -> Result<Self, ModelError> {
-        let known = || ARGUMENTS.iter().map(|(name, _)| *name);
-        if let Some(name) = settings.args.keys().find(|&n| !known().any(|k| k == n)) {
-            let known: Vec<_> = known().collect();
+        let known: Vec<_> = arguments().map(|(name, _)| name).collect();
+        if let Some(name) = settings.args.keys().find(|n| !known.contains(&n.as_str())) {
             return Err(bad(format!("a remote model has no argument `{name}`"))
                 .hint(format!("it has: {}", known.join(", "))));
         }
@@ -147,7 +124,7 @@ impl Args<'_> {
     /// What the user says, or the default of the list; `None` where both are empty.
     fn text(&self, name: &str) -> Option<String> {
         let said = self.0.args.get(name).map(|value| value.trim());
-        let default = || Some(ARGUMENTS.iter().find(|(known, _)| *known == name)?.1);
+        let default = || Some(arguments().find(|(known, _)| *known == name)?.1);
         let value = said.filter(|v| !v.is_empty()).or_else(default)?;
         (!value.is_empty()).then(|| value.to_owned())
     }
@@ -235,7 +212,8 @@ mod tests {
         assert_eq!(options.retry, RetryPolicy::default());
         assert_eq!(options.timeouts.total, Duration::from_secs(900));
         assert!(options.cache && options.check && !options.batch_again);
-        assert_eq!(read(ARGUMENTS).unwrap(), options);
+        let all: Vec<_> = arguments().collect();
+        assert_eq!((all.len(), read(&all).unwrap()), (24, options));
     }
 
     #[test]

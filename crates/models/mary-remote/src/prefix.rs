@@ -1,9 +1,6 @@
 //! Which beginning of a prompt is shared with other prompts, so that a cache mark can be set behind
-//! it.
-//!
-//! Requests come ordered by their beginning. Comparing each with the last few finds the shared part
-//! without being told; the mark is set at a line end, so that cutting the text there changes no
-//! token, and stays at the same place as long as it serves.
+//! it: at a line end, so that cutting the text there changes no token, and at the same place as
+//! long as it serves.
 
 use std::collections::VecDeque;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use mary_contract::{ErrorKind, ModelError, ModelRef, Usage};
 use serde::Deserialize;
 
-use crate::options::Options;
+use crate::options::{Options, bad};
 
 const OURS: &str = include_str!("../data/prices.json");
 
@@ -110,9 +110,7 @@ fn matches(name: &str, model: &str) -> bool {
 
 fn parse(text: &str, path: &Path) -> Result<PriceList, ModelError> {
     let wrong = |message: String| {
-        ModelError::new(
-            ErrorKind::BadRequest,
-            format!("{}: {message}", path.display()),
+        bad(format!("{}: {message}", path.display()),
         )
         .hint("expected {\"updated\": \"2026-01-31\", \"source\": \"…\", \"models\": [{\"provider\": \"openai\", \"model\": \"gpt-4o\", \"input\": 2.5, \"output\": 10}]}")
     };

@@ -13,7 +13,7 @@ use crate::llamacpp;
 use crate::money::Promise;
 use crate::options::{Logprobs, bad};
 use crate::remote::Remote;
-use crate::wire::{Read, words};
+use crate::wire::{Read, RequestShape, words};
 
 struct Sum {
     promise: Promise,
@@ -103,17 +103,12 @@ impl Remote {
         let chat = self.entry.chat.and_then(|f| Some((f, f.top_tokens()?)));
         let (format, top) =
             chat.ok_or_else(|| bad(format!("{} takes no chat messages", self.card.model)))?;
-        let received = self
-            .connection
-            .ask(
-                Question::post(
-                    &format.path(&self.connection.model),
-                    &|shape| top.body(&self.wire_request(&generate, shape, 0)),
-                    &|raw| top.read(raw, &score.continuations),
-                )
-                .costing(prompt_tokens(&score.prefix), &sum.promise),
-            )
-            .await?;
+        let path = format.path(&self.connection.model);
+        let body = |shape: &RequestShape| top.body(&self.wire_request(&generate, shape, 0));
+        let read = |raw: &Value| top.read(raw, &score.continuations);
+        let question = Question::post(&path, &body, &read);
+        let question = question.costing(prompt_tokens(&score.prefix), &sum.promise);
+        let received = self.connection.ask(question).await?;
         Ok(sum.add(received))
     }
 
@@ -134,16 +129,11 @@ impl Remote {
                 special_tokens_switch: self.entry.extensions.add_special_tokens,
             };
             let body = echoes.body(&echo)?;
-            let received = self
-                .connection
-                .ask(
-                    Question::post(&path, &|_| body.clone(), &|raw| echoes.read(raw, &echo))
-                        .costing(
-                            text_tokens(&prefix) + text_tokens(continuation),
-                            &sum.promise,
-                        ),
-                )
-                .await?;
+            let tokens = text_tokens(&prefix) + text_tokens(continuation);
+            let body = |_: &RequestShape| body.clone();
+            let read = |raw: &Value| echoes.read(raw, &echo);
+            let question = Question::post(&path, &body, &read).costing(tokens, &sum.promise);
+            let received = self.connection.ask(question).await?;
             continuations.extend(sum.add(received).continuations);
         }
         Ok(Scored { continuations })
@@ -166,15 +156,11 @@ impl Remote {
             let mut logprobs = Vec::new();
             for stretch in cut.stretches() {
                 let body = cut.body(stretch, server);
-                let received = self
-                    .connection
-                    .ask(
-                        Question::post("/completion", &|_| body.clone(), &|raw| {
-                            cut.read(stretch, raw)
-                        })
-                        .costing(text_tokens(&prefix), &sum.promise),
-                    )
-                    .await?;
+                let body = |_: &RequestShape| body.clone();
+                let read = |raw: &Value| cut.read(stretch, raw);
+                let question = Question::post("/completion", &body, &read);
+                let question = question.costing(text_tokens(&prefix), &sum.promise);
+                let received = self.connection.ask(question).await?;
                 logprobs.extend(sum.add(received));
                 if !stretch.forced {
                     // Megabytes of alternatives nobody asked for.

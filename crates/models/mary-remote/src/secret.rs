@@ -1,9 +1,6 @@
-//! Keys: where they come from, and how they are kept out of everything that is written.
-//!
-//! A key is read from the environment or from `.env` in the working directory, never from an
-//! argument. It lives in a [`Secret`], which shows nothing of itself, and every text that leaves
-//! this crate (an error, a raw answer) goes through a [`Scrubber`] first, because providers like to
-//! repeat the key they were given.
+//! Keys: read from the environment or from `.env`, never from an argument, and kept out of
+//! everything that is written: every text that leaves this crate goes through a [`Scrubber`],
+//! because providers like to repeat the key they were given.
 
 use std::fmt;
 use std::path::Path;

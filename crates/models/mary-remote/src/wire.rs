@@ -10,7 +10,7 @@ use mary_contract::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::options::Options;
+use crate::options::{Options, bad};
 
 /// What a model is known not to accept. Starts from its name and grows when the provider says so.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -314,14 +314,11 @@ pub fn finite_score(
     // Only a text of one token without anything before it has none to score.
     let none = tokens.is_empty() && !first_unscored;
     if none || tokens.len() != logprobs.len() {
-        return Err(ModelError::new(
-            ErrorKind::BadRequest,
-            format!(
-                "the server gave {} log-probabilities for {} tokens of the text",
-                logprobs.len(),
-                tokens.len()
-            ),
-        ));
+        return Err(bad(format!(
+            "the server gave {} log-probabilities for {} tokens of the text",
+            logprobs.len(),
+            tokens.len()
+        )));
     }
     let bad = |wrong: &dyn Fn(f64) -> bool, hint: &str| {
         let mut pairs = tokens.iter().zip(&logprobs);
@@ -355,9 +352,7 @@ pub fn top_scores(
 ) -> Result<Scored, ReadError> {
     let listed = listed.and_then(Value::as_array).ok_or_else(|| {
         ReadError::Final(
-            ModelError::new(
-                ErrorKind::BadRequest,
-                "the answer holds no top log-probabilities",
+            bad("the answer holds no top log-probabilities",
             )
             .hint("this model or server does not give them; choose a task that asks for words, or another model"),
         )
@@ -384,9 +379,7 @@ fn pick(listed: &[(&str, f64)], continuation: &str) -> Result<ContinuationScore,
         }
         None => {
             let lowest = listed.iter().map(|(_, p)| *p).fold(f64::INFINITY, f64::min);
-            Err(ModelError::new(
-                ErrorKind::BadRequest,
-                format!(
+            Err(bad(format!(
                     "{continuation:?} is not one of the {} most probable tokens the API lists (the last has log-probability {lowest:.2})",
                     listed.len()
                 ),

@@ -125,7 +125,7 @@ impl Index {
     /// Reads what has been written since. An incomplete or unreadable *last* line is left out: it
     /// is being written just now, or torn.
     pub(crate) fn extend(&mut self, path: &Path) -> Result<(), StoreError> {
-        let Some(mut reader) = grown(self, path)? else {
+        let Some(mut reader) = grown(self, |known| known.end, path)? else {
             return Ok(());
         };
         let mut bytes = Vec::new();
@@ -200,7 +200,8 @@ pub(crate) struct Ascending {
 impl Ascending {
     /// Reads what has been written since, as far as the order holds.
     pub(crate) fn extend(&mut self, path: &Path) -> Result<(), StoreError> {
-        let Some(mut reader) = grown(self, path)?.filter(|_| !self.broken) else {
+        let Some(mut reader) = grown(self, |known| known.end, path)?.filter(|_| !self.broken)
+        else {
             return Ok(());
         };
         let mut bytes = Vec::new();
@@ -227,38 +228,24 @@ impl Ascending {
     }
 }
 
-/// What knows a log up to some byte.
-trait UpTo: Default {
-    /// Bytes of whole, readable lines.
-    fn end(&self) -> u64;
-}
-
-impl UpTo for Index {
-    fn end(&self) -> u64 {
-        self.end
-    }
-}
-
-impl UpTo for Ascending {
-    fn end(&self) -> u64 {
-        self.end
-    }
-}
-
 /// What stands in a log behind what is known of it. A log that has shrunk is another: all is forgotten.
-fn grown(known: &mut impl UpTo, path: &Path) -> Result<Option<BufReader<File>>, StoreError> {
+fn grown<K: Default>(
+    known: &mut K,
+    end: fn(&K) -> u64,
+    path: &Path,
+) -> Result<Option<BufReader<File>>, StoreError> {
     let Some(mut file) = open_if_there(path)? else {
         return Ok(None);
     };
     let len = file.metadata().map_err(io_at(path))?.len();
-    if len < known.end() {
+    if len < end(known) {
         *known = Default::default();
     }
-    if len == known.end() {
+    if len == end(known) {
         return Ok(None);
     }
-    file.seek(SeekFrom::Start(known.end()))
-        .map_err(io_at(path))?;
+    let behind = SeekFrom::Start(end(known));
+    file.seek(behind).map_err(io_at(path))?;
     Ok(Some(BufReader::with_capacity(READ_BUFFER, file)))
 }
 

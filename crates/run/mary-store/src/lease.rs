@@ -71,13 +71,12 @@ impl Holder {
     }
 
     fn is(&self, other: &Self) -> bool {
-        Self {
-            beat: 0,
-            ..self.clone()
-        } == Self {
-            beat: 0,
-            ..other.clone()
-        }
+        let beat = self.beat;
+        *self
+            == Self {
+                beat,
+                ..other.clone()
+            }
     }
 }
 

@@ -1,13 +1,6 @@
-//! Where results are kept: run folders, the response cache, exports and imports.
-//!
-//! A run is a folder ([`RunFolder`]): a manifest, an append-only log with one [`Sample`] per line,
-//! and a summary. Answers of models live apart from runs in the [`ResponseCache`], named by
-//! content, so that whatever was once answered is never asked again. `docs/log-format.md`
-//! describes the files.
-//!
-//! Nothing here runs a model or makes a statistic.
-//!
-//! [`Sample`]: mary_contract::Sample
+//! Where results are kept: run folders ([`RunFolder`]), the response cache ([`ResponseCache`]),
+//! exports and imports. `docs/log-format.md` describes the files. Nothing here runs a model or
+//! makes a statistic.
 
 mod atomic;
 mod cache;

@@ -1,10 +1,7 @@
-//! One line of the log: how a sample is written, and how its head is read without the rest.
-//!
-//! A line is a JSON object with the keys `id`, `judgement`, `usage`, `item`, `exchanges` and `sum` in
-//! this order. What a summary or a resuming run needs stands first, so that reading stops before the
-//! prompts, answers and vectors that make up most of the bytes. The checksum stands in the line itself,
-//! not in a file beside the log: whatever a kill leaves behind, a line and its checksum are there
-//! together or not at all.
+//! One line of the log: a JSON object with the keys `id`, `judgement`, `usage`, `item`, `exchanges`
+//! and `sum` in this order. What a summary or a resuming run needs stands first, so that reading
+//! stops before the prompts, answers and vectors. The checksum stands in the line itself: whatever
+//! a kill leaves behind, a line and its checksum are there together or not at all.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -7,29 +7,7 @@
 use std::path::{Path, PathBuf};
 
 /// Kinds that several machines see at once.
-const SHARED: [&str; 21] = [
-    "afs",
-    "beegfs",
-    "ceph",
-    "cifs",
-    "fuse.ceph-fuse",
-    "fuse.glusterfs",
-    "fuse.juicefs",
-    "fuse.s3fs",
-    "fuse.sshfs",
-    "gfs2",
-    "glusterfs",
-    "gpfs",
-    "lustre",
-    "nfs",
-    "nfs4",
-    "ocfs2",
-    "orangefs",
-    "panfs",
-    "pvfs2",
-    "smb3",
-    "wekafs",
-];
+const SHARED: &str = include_str!("network_file_systems.txt");
 
 /// The kind of network file system a path lies on (`nfs4`, `lustre`, …); `None` for a local one. The
 /// path itself need not exist yet.
@@ -68,7 +46,10 @@ fn kind_in(mounts: &str, path: &Path) -> Option<String> {
         }
     }
     let (_, kind) = found?;
-    SHARED.contains(&kind).then(|| kind.to_owned())
+    SHARED
+        .lines()
+        .find(|shared| *shared == kind)
+        .map(str::to_owned)
 }
 
 /// Blanks stand as `\040` in the table.

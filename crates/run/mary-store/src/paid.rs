@@ -1,13 +1,9 @@
 //! Answers that were paid for, in the run folder from the moment they arrive: `paid.jsonl`.
 //!
-//! A sample reaches the log when all its questions are answered and judged, and the cache of answers is
-//! shared by many runs; neither says what *this* run has paid for. Here an answer and what it cost are one
-//! line, written by one call before anything else is done with the answer. So there is no moment at which
-//! one of the two is known without the other: after a kill, what the lines add up to is what was spent on
-//! answers, and every one of them is recalled instead of asked again, with or without a cache.
-//!
-//! The first line holds what was spent before the file was made. Once everything is in the log the file
-//! is deleted.
+//! An answer and what it cost are one line, written by one call before anything else is done with
+//! the answer: after a kill, what the lines add up to is what was spent on answers, and every one
+//! of them is recalled instead of asked again, with or without a cache. The first line holds what
+//! was spent before the file was made. Once everything is in the log the file is deleted.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File, OpenOptions};

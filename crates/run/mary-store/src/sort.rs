@@ -1,9 +1,6 @@
-//! Sorting more lines than memory should hold: an external merge sort.
-//!
-//! Lines are read in chunks of bounded size, sorted by id, written to temporary files and merged from
-//! there, so that copies of one sample meet side by side with their content at hand. Every file is
-//! read and written from its beginning to its end, which suits network file systems, where reading at
-//! random places would cost a round trip for each sample.
+//! Sorting more lines than memory should hold: an external merge sort. Every file is read and
+//! written from its beginning to its end, which suits network file systems, where reading at random
+//! places would cost a round trip for each sample.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

@@ -217,7 +217,7 @@ fn learning(samples: &[&Sample]) -> Vec<(usize, f64)> {
         .collect()
 }
 
-pub(crate) fn estimate(interval: &Interval) -> Estimate {
+fn estimate(interval: &Interval) -> Estimate {
     Estimate {
         value: interval.value,
         low: interval.low,
@@ -227,6 +227,15 @@ pub(crate) fn estimate(interval: &Interval) -> Estimate {
     }
 }
 
+/// In place of what the row has under this name.
+pub(crate) fn put_measure(row: &mut SummaryRow, name: &str, interval: Option<Interval>) {
+    row.measures.retain(|m| m.name != name);
+    row.measures.extend(interval.map(|interval| Measure {
+        name: name.to_owned(),
+        estimate: estimate(&interval),
+    }));
+}
+
 /// Puts intervals over people and items into a row of a summary, and agreement beside it. A published
 /// figure of people is taken away: these are people.
 pub fn enrich(row: &mut SummaryRow, statistics: &PeopleStatistics) {
@@ -234,13 +243,7 @@ pub fn enrich(row: &mut SummaryRow, statistics: &PeopleStatistics) {
         row.score = Some(estimate(score));
     }
     row.human = None;
-    let mut add = |name: &str, interval: Option<Interval>| {
-        row.measures.retain(|m| m.name != name);
-        row.measures.extend(interval.map(|interval| Measure {
-            name: name.to_owned(),
-            estimate: estimate(&interval),
-        }));
-    };
+    let mut add = |name: &str, interval| put_measure(row, name, interval);
     add("cohen_kappa", statistics.cohen);
     add("krippendorff_alpha", statistics.alpha);
     add(

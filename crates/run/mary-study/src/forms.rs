@@ -1,14 +1,9 @@
-//! Forms with which people judge what models wrote: a line for each text, an empty column for the verdict.
-//! A family writes such a form from a run (its command `form`). It can be filled in as a spreadsheet, a file
-//! for each judge; or become a study ([`frozen`]), judged in the browser or on the study's own sheets.
+//! Forms with which people judge what models wrote: a line for each text, an empty column for the
+//! verdict; filled in as a spreadsheet, or made a study ([`frozen`]).
 //!
-//! Judges are blind: a page shows what was written and what it is about, never which model wrote it. What
-//! several lines share (one model describing a concept twice in the same words, two models agreeing) is
-//! judged once and counts for each of them.
-//!
-//! A form may ask several things of one answer, a line for each (which of a concept's properties a
-//! description names): a column `part` tells the lines apart, and what becomes of the verdicts has a name of
-//! its own in the column `measure`.
+//! Judges are blind: a page never shows which model wrote a text, and what several lines share is
+//! judged once and counts for each. A form may ask several things of one answer, a line for each;
+//! the column `part` tells them apart, and `measure` names what the verdicts become.
 
 use std::collections::BTreeMap;
 

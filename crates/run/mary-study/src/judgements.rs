@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use mary_contract::{Measure, Outcome, Registry, RunSummary, Sample};
+use mary_contract::{Outcome, Registry, RunSummary, Sample};
 use mary_lab::engine::summarise::{Summariser, Verdict};
 use mary_platform::counted;
 use mary_stats::agreement::cohen_kappa;
@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::StudyError;
-use crate::analysis::{alpha, alpha_in_words, estimate};
+use crate::analysis::{alpha, alpha_in_words, put_measure};
 use crate::error::io_at;
 use crate::forms::Form;
 pub use crate::keys::MEASURE;
@@ -292,13 +292,7 @@ pub fn write_run(
         let Some(own) = own.filter(|_| tasks_judged.contains(&row.task)) else {
             continue;
         };
-        let mut add = |name: &str, interval: Option<Interval>| {
-            row.measures.retain(|m| m.name != name);
-            row.measures.extend(interval.map(|interval| Measure {
-                name: name.to_owned(),
-                estimate: estimate(&interval),
-            }));
-        };
+        let mut add = |name: &str, interval| put_measure(row, name, interval);
         add(measure, Some(own.correct));
         add(&joining.of_judges("kappa"), own.kappa);
         add(&joining.of_judges("alpha"), own.alpha);

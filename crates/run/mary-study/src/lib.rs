@@ -1,10 +1,5 @@
-//! Studies with people: the same items, the same renderer and the same judge as for models, in a browser
-//! or on paper.
-//!
-//! A study is a folder ([`Study`]): texts and rules, items frozen by a seed, keys apart from them, people
-//! and answers in SQLite ([`store::Store`]). [`Session`] is the way through it, [`server`] its pages,
-//! [`results`] the run folder that comes out of it. Nothing here knows a family of tasks by name, and no
-//! model is ever asked.
+//! Studies with people: the same items, the same renderer and the same judge as for models, in a
+//! browser or on paper. Nothing here knows a family of tasks by name, and no model is ever asked.
 
 pub mod analysis;
 mod clock;

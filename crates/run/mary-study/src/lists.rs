@@ -1,11 +1,8 @@
-//! Who answers which items in which order. Every place of a study has a list of its own, decided by the
-//! seed before anybody comes, so that a place that becomes free is filled again exactly as designed.
+//! Who answers which items in which order, decided by the seed before anybody comes, so that a
+//! place that becomes free is filled again exactly as designed.
 //!
-//! Items stand in one order in which strata are spread evenly, and lists are consecutive stretches of it,
-//! one after the other around the circle: every item is given to as many people as every other, or to one
-//! more. In a Latin square the stretch is turned by one for each round, so that after as many rounds as a
-//! list is long every item has stood once in every place. Balanced lists have the same items in an order
-//! of their own for each person.
+//! Items stand in one order in which strata are spread evenly, and lists are consecutive stretches
+//! of it around the circle: every item is given to as many people as every other, or to one more.
 
 use mary_generators::{below, shuffle, stream};
 use serde::{Deserialize, Serialize};

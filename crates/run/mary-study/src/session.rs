@@ -69,21 +69,12 @@ impl Session {
         now: i64,
     ) -> (String, Work<Result<Joined, NoPlace>>) {
         let token = random_token();
-        let work = self.joining_with(&token, platform, now);
+        let work = self.joining_among(&token, platform, None, now);
         (token, work)
     }
 
-    /// The same with a token that was made before: a form that is sent twice gives one place.
-    pub fn joining_with(
-        &self,
-        token: &str,
-        platform: Option<PlatformIds>,
-        now: i64,
-    ) -> Work<Result<Joined, NoPlace>> {
-        self.joining_among(token, platform, None, now)
-    }
-
-    /// The same for somebody who comes from an address from which others came.
+    /// The same with a token that was made before, so that a form that is sent twice gives one place,
+    /// for somebody who comes from an address from which others came.
     pub(crate) fn joining_among(
         &self,
         token: &str,

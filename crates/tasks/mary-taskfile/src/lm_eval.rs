@@ -1,10 +1,10 @@
-//! Task files of [lm-evaluation-harness](https://github.com/EleutherAI/lm-evaluation-harness), read as
-//! they are where they need no Python code: includes, groups and tags are resolved, and prompts, options
-//! and targets are byte for byte those of the harness, as are its filters and metrics.
+//! Task files of [lm-evaluation-harness](https://github.com/EleutherAI/lm-evaluation-harness), read
+//! as
+//! they are where they need no Python code: prompts, options and targets are byte for byte those of
+//! the harness, as are its filters and metrics.
 //!
-//! [`read`] gives the tasks that a file describes; [`HarnessTask::new`] finds the data of one and gives a
-//! [`mary_contract::Task`] like any other. A task file and its data are hostile input: templates run on
-//! limited fuel, patterns within a limit of steps, and aliases cannot grow without end.
+//! A task file and its data are hostile input: templates run on limited fuel, patterns within a
+//! limit of steps, and aliases cannot grow without end.
 
 mod asking;
 mod config;

@@ -161,6 +161,21 @@ fn source_of(path: &Path) -> Result<String, TaskFileError> {
     })
 }
 
+/// Hash of several texts; the length before each keeps them apart.
+pub(crate) fn content_hash(parts: &[&str]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+pub(crate) fn file_safe(name: &str) -> String {
+    let safe = |c: char| c.is_alphanumeric() || c == '.';
+    name.to_lowercase().replace(|c: char| !safe(c), "-")
+}
+
 struct Reading<'a> {
     path: &'a Path,
     source: &'a str,
@@ -208,11 +223,7 @@ impl Reading<'_> {
             .map(|p| self.pattern(p))
             .transpose()?;
         let layers = self.layers(&form)?;
-        let mut hasher = blake3::Hasher::new();
-        for part in ["mary-taskfile 1", self.source, &table.hash, &shots.hash] {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part.as_bytes());
-        }
+        let content = content_hash(&["mary-taskfile 1", self.source, &table.hash, &shots.hash]);
         let options = match form.request.choices.as_ref().map(toml::Spanned::get_ref) {
             Some(Choices::Each(each)) => Some(each.len()),
             _ => None,
@@ -225,7 +236,7 @@ impl Reading<'_> {
             shots,
             pattern,
             layers,
-            content: hasher.finalize().to_hex().to_string(),
+            content,
             options,
             twin,
             form,
@@ -281,15 +292,8 @@ impl Reading<'_> {
             None => (stem.into_owned(), 0),
         };
         let slug = |text: &str| -> String {
-            let plain = text.trim().to_lowercase();
-            let safe = plain.chars().map(|c| {
-                if c.is_alphanumeric() || c == '.' {
-                    c
-                } else {
-                    '-'
-                }
-            });
-            safe.collect::<String>().trim_matches(['-', '.']).to_owned()
+            let safe = file_safe(text.trim());
+            safe.trim_matches(['-', '.']).to_owned()
         };
         let (family, task) = given.split_once('/').unwrap_or(("own", &given));
         let (family, task) = (slug(family), slug(task));

@@ -1,7 +1,5 @@
-//! Rows of JSONL, CSV, TSV and Parquet files, read one by one, so that a file of any length takes the
-//! memory of one row (of Parquet: of the pages being read). Whatever is wrong is told with file and
-//! line. A table may lie in several files, as a folder of Parquet does. Text may be UTF-8 or UTF-16, and
-//! the separator of CSV a comma, a semicolon or a tab ([`mary_platform::Separated`]).
+//! Rows of JSONL, CSV, TSV and Parquet files, read one by one, so that a file of any length takes
+//! the memory of one row (of Parquet: of the pages being read).
 
 use std::io::Read as _;
 use std::path::PathBuf;

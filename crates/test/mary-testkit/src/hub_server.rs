@@ -1,8 +1,5 @@
-//! A hub on loopback: model repositories with branches, tags and commits, small files given at once,
-//! large ones by a signed link to a storage at another address, and all the ways in which the real
-//! one breaks, each planned beforehand.
-//!
-//! It keeps the books: what was asked, what was sent, and whether a token went where it must not go.
+//! A hub on loopback with all the ways in which the real one breaks, each planned beforehand. It
+//! keeps the books: what was asked, what was sent, and whether a token went where it must not go.
 //! HTTP is written by hand, because a library would not let it cut an answer in half.
 
 mod answers;

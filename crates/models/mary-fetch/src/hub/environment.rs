@@ -2,25 +2,17 @@
 
 use std::path::PathBuf;
 
-use super::HubError;
-
-/// Where the hub is, where its cache is, and who asks.
-pub(super) struct Environment {
-    pub(super) endpoint: String,
-    pub(super) token: Option<String>,
-    pub(super) offline: bool,
-    pub(super) cache: PathBuf,
-}
+use super::{Hub, HubError};
 
 const HUB: &str = "https://huggingface.co";
 
-pub(super) fn read() -> Result<Environment, HubError> {
+pub(super) fn read() -> Result<Hub, HubError> {
     let endpoint = text("HF_ENDPOINT").unwrap_or_else(|| HUB.to_owned());
-    Ok(Environment {
-        endpoint: endpoint.trim_end_matches('/').to_owned(),
+    let cache = cache().ok_or(HubError::NoHome)?;
+    Ok(Hub {
         token: token(),
         offline: flag("HF_HUB_OFFLINE") || flag("TRANSFORMERS_OFFLINE"),
-        cache: cache().ok_or(HubError::NoHome)?,
+        ..Hub::at(&endpoint, cache)
     })
 }
 

@@ -1,9 +1,6 @@
-//! The Hugging Face hub: what a repository holds, and its files in the ordinary hub cache.
-//!
-//! The environment is read as the hub's own library reads it: `HF_ENDPOINT`, `HF_TOKEN` (or the file
-//! the login command writes), `HF_HOME`, `HF_HUB_CACHE`, `HF_HUB_OFFLINE`. Nothing is asked when the
-//! cache has the answer; what is fetched is continued where it broke off, checked against the hash
-//! that the hub gives, and put in place whole.
+//! The Hugging Face hub, with the environment read as its own library reads it. Nothing is asked
+//! when the cache has the answer; what is fetched is continued where it broke off, checked against
+//! the hash that the hub gives, and put in place whole.
 
 mod cache;
 mod environment;
@@ -130,15 +127,7 @@ impl std::fmt::Debug for Hub {
 
 impl Hub {
     pub fn from_env() -> Result<Self, HubError> {
-        let found = environment::read()?;
-        Ok(Self {
-            endpoint: found.endpoint,
-            token: found.token,
-            offline: found.offline,
-            cache: Cache::new(found.cache),
-            patience: Patience::default(),
-            client: OnceLock::new(),
-        })
+        environment::read()
     }
 
     /// A hub at an address with a cache in a folder, whatever the environment says.

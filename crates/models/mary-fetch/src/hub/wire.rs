@@ -120,6 +120,7 @@ impl Hub {
         inside: bool,
         build: impl Fn(&Client, Url) -> RequestBuilder,
     ) -> Result<Attempt, HubError> {
+        let broken = |what: String| Ok(Attempt::Broken(Retryable::Passing(what)));
         let client = self.client()?;
         let mut url = url.clone();
         let mut at_home = true;
@@ -143,14 +144,11 @@ impl Hub {
             };
             let status = answer.status();
             if status == StatusCode::TOO_MANY_REQUESTS {
-                return Ok(Attempt::Broken(Retryable::Busy(retry_after(
-                    answer.headers(),
-                ))));
+                let asked = retry_after(answer.headers());
+                return Ok(Attempt::Broken(Retryable::Busy(asked)));
             }
             if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT {
-                return Ok(Attempt::Broken(Retryable::Passing(format!(
-                    "it answered {status}"
-                ))));
+                return broken(format!("it answered {status}"));
             }
             let next = answer
                 .headers()
@@ -160,10 +158,8 @@ impl Hub {
             let Some(next) = next else {
                 // A link of the storage that has expired is renewed by asking again.
                 if !at_home && !status.is_success() && status != StatusCode::RANGE_NOT_SATISFIABLE {
-                    return Ok(Attempt::Broken(Retryable::Passing(format!(
-                        "the storage at {} answered {status}",
-                        place(&url)
-                    ))));
+                    let storage = place(&url);
+                    return broken(format!("the storage at {storage} answered {status}"));
                 }
                 return Ok(Attempt::Answer(answer));
             };
@@ -174,9 +170,7 @@ impl Hub {
             at_home &= !leaves;
             url = next;
         }
-        Ok(Attempt::Broken(Retryable::Passing(format!(
-            "more than {REDIRECTS} redirects"
-        ))))
+        broken(format!("more than {REDIRECTS} redirects"))
     }
 
     pub(super) fn refusal(

@@ -3,11 +3,12 @@
 //!
 //! Schema: platform.openai.com/docs/api-reference/completions and the servers' own pages.
 
-use mary_contract::{ErrorKind, Generated, ModelError, Scored, Start};
+use mary_contract::{Generated, ModelError, Scored, Start};
 use serde_json::{Map, Value, json};
 
 use super::openai_chat::{ask_stream, finish, has_ended, only_choice, take_choice, with_usage};
 use crate::format::{Echo, EchoFormat, WireFormat};
+use crate::options::bad;
 use crate::stream::{StreamFormat, grow};
 use crate::wire::{Read, ReadError, WireRequest, boundary, finite_score, str_at, text, words};
 
@@ -84,8 +85,7 @@ impl EchoFormat for OpenAiCompletions {
     /// of none.
     fn body(&self, echo: &Echo<'_>) -> Result<Value, ModelError> {
         if *echo.start == Start::Never && !echo.special_tokens_switch {
-            return Err(ModelError::new(
-                ErrorKind::BadRequest,
+            return Err(bad(
                 "this server adds a start token as its tokenizer pleases and cannot be told not to",
             )
             .hint("score with the model's own convention, or serve the model with vLLM"));
@@ -149,9 +149,7 @@ fn score(echo: &Echo<'_>, tokens: &[&str], values: &[Value]) -> Result<Scored, R
     }
     if unscored && matches!(echo.start, Start::Always | Start::Text) {
         return Err(ReadError::Final(
-            ModelError::new(
-                ErrorKind::BadRequest,
-                "the server put no start token before the text, so its first token has no probability",
+            bad("the server put no start token before the text, so its first token has no probability",
             )
             .hint("name the start token, for example --model-arg bos='<|endoftext|>'"),
         ));
@@ -180,9 +178,7 @@ fn generated_tokens(raw: &Value, tokens: &[&str], echo: &Echo<'_>) -> usize {
 
 fn no_echo(found: &str) -> ReadError {
     ReadError::Final(
-        ModelError::new(
-            ErrorKind::BadRequest,
-            format!("asked for the prompt's log-probabilities by echo, the server gave {found}"),
+        bad(format!("asked for the prompt's log-probabilities by echo, the server gave {found}"),
         )
         .hint("this server cannot score given text; say --model-arg logprobs=none and choose tasks that ask for words"),
     )

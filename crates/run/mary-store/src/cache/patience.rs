@@ -1,11 +1,7 @@
-//! Taking turns at one file: what counts as "another has it just now", and how long that is waited
-//! for.
-//!
-//! SQLite's own busy handler waits where a lock is merely held, but not where waiting could be a
+//! Taking turns at one file. SQLite's own busy handler does not wait where waiting could be a
 //! deadlock: switching a new file to the write-ahead log, creating the tables while another process
-//! does the same, closing the last connection while another opens. There it says "database is
-//! locked" at once, whatever the time-out. Since everything done here may be done again from its
-//! beginning, such a refusal is waited out in the same way.
+//! does the same, closing the last connection while another opens. Since everything done here may
+//! be done again from its beginning, such a refusal is waited out in the same way.
 
 use std::time::{Duration, Instant};
 

@@ -13,47 +13,18 @@ use crate::parquet::{Cell, FileNotes, GroupLimits, TableWriter};
 
 /// The columns before the log-probabilities of the options, in the order of [`cells`]: name and type. Text is
 /// `binary`.
-const COLUMNS: [(&str, &str); 29] = [
-    ("model", "required binary"),
-    ("task", "required binary"),
-    ("item", "required binary"),
-    ("trial", "required int32"),
-    ("outcome", "required binary"),
-    ("score", "optional double"),
-    ("reason", "optional binary"),
-    ("parsed", "optional binary"),
-    ("target", "required binary"),
-    ("stratum", "required binary"),
-    ("cluster", "optional binary"),
-    ("tags", "required binary"),
-    ("measures", "required binary"),
-    ("prompt", "required binary"),
-    ("answer", "required binary"),
-    ("prompt_tokens", "required int64"),
-    ("cached_tokens", "required int64"),
-    ("completion_tokens", "required int64"),
-    ("reasoning_tokens", "required int64"),
-    ("cost", "optional double"),
-    ("model_version", "optional binary"),
-    ("options", "optional int64"),
-    ("right", "optional int64"),
-    ("right_text", "optional binary"),
-    ("chosen", "optional int64"),
-    ("chosen_text", "optional binary"),
-    ("logprob_right", "optional double"),
-    ("logprob_other", "optional double"),
-    ("margin", "optional double"),
-];
+const COLUMNS: &str = include_str!("columns.tsv");
 
 /// Columns that came with Parquet; the text keeps the ones it always had.
 const NOT_IN_TEXT: [&str; 4] = ["cached_tokens", "reasoning_tokens", "cost", "model_version"];
 
 /// All columns of a run with so many options. What came later stands behind what was there.
 fn columns(options: usize) -> impl Iterator<Item = (String, &'static str)> {
-    let fixed = COLUMNS.map(|(name, form)| (name.to_owned(), form));
+    let fixed = COLUMNS.lines().filter_map(|line| line.split_once('\t'));
+    let fixed = fixed.map(|(name, form)| (name.to_owned(), form));
     let logprobs = (1..=options).map(|n| (format!("logprob_{n}"), "optional double"));
     let source = ("source".to_owned(), "optional binary");
-    fixed.into_iter().chain(logprobs).chain([source])
+    fixed.chain(logprobs).chain([source])
 }
 
 pub(super) fn export_csv(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, StoreError> {

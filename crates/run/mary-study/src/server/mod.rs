@@ -1,10 +1,8 @@
-//! The pages of a study: consent, instructions, checks, items, the end, and a page for who runs it.
+//! The pages of a study: plain forms that work from the keyboard and without scripts.
 //!
-//! Plain forms that work from the keyboard and without scripts; a small script of our own adds the clock
-//! and the number keys. A page holds the question at hand and nothing else: the server does not read
-//! `keys.json`, so that no key can reach a browser. Whoever holds the token of a link is that person;
-//! steps are saved with keys of their own, so that a form sent twice, late or out of order changes nothing.
-//! TLS is a reverse proxy's (docs/people.md).
+//! The server does not read `keys.json`, so that no key can reach a browser. Whoever holds the
+//! token of a link is that person; steps are saved with keys of their own, so that a form sent
+//! twice, late or out of order changes nothing. TLS is a reverse proxy's (docs/people.md).
 
 mod admin;
 mod connection;
@@ -190,12 +188,8 @@ impl Server {
         if !self.may(token) {
             return Err(Box::new(self.busy()));
         }
-        match self
-            .session
-            .store
-            .call(self.session.looking(token, self.session.now()))
-            .await
-        {
+        let looking = self.session.looking(token, self.session.now());
+        match self.session.store.call(looking).await {
             Ok(Some(view)) => {
                 // From now on counted by themselves.
                 if !self.limits.knows(&token_hash(token)) {
@@ -288,12 +282,11 @@ impl Server {
             return Ok(None);
         };
         let value = |name: &str| {
-            let found = pairs
-                .iter()
-                .find(|(n, _)| n == name)
-                .map(|(_, v)| v.clone());
+            let found = field(pairs, name);
             let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-            found.filter(|v| !v.is_empty() && v.len() <= LONGEST_ID && v.chars().all(plain))
+            found
+                .filter(|v| !v.is_empty() && v.len() <= LONGEST_ID && v.chars().all(plain))
+                .map(str::to_owned)
         };
         match names.map(value) {
             [Some(pid), study, Some(session)] => Ok(Some(PlatformIds {
@@ -356,6 +349,11 @@ async fn consent(
     server.say(StatusCode::OK, &said)
 }
 
+fn field<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    let found = pairs.iter().find(|(n, _)| n == name);
+    found.map(|(_, value)| value.as_str())
+}
+
 fn cookie(headers: &HeaderMap) -> Option<String> {
     let all = headers.get(header::COOKIE)?.to_str().ok()?;
     let own = all
@@ -380,11 +378,7 @@ async fn agree(
     let pairs = body.0;
     let w = server.words();
     let settings = &server.session.study.settings;
-    let said = pairs
-        .iter()
-        .find(|(n, _)| n == "agree")
-        .map(|(_, v)| v.as_str());
-    if said != Some("yes") {
+    if field(&pairs, "agree") != Some("yes") {
         let code = &settings.platform.no_consent;
         let said = Message {
             heading: w.thanks.into(),
@@ -402,7 +396,7 @@ async fn agree(
     let Some(neighbours) = server.limits.attempt(from, Instant::now()) else {
         return server.busy();
     };
-    let ticket = pairs.iter().find(|(n, _)| n == "ticket").map(|(_, v)| v);
+    let ticket = field(&pairs, "ticket");
     let Some(token) = ticket.and_then(|t| server.session.ticket_token(t)) else {
         return server.plain(StatusCode::BAD_REQUEST, w.not_found);
     };
@@ -525,19 +519,12 @@ async fn picture(
     let Step::Trial { trial: at, item } = step else {
         return server.not_found();
     };
-    let question = server
-        .session
-        .study
-        .questions
-        .get(item)
-        .filter(|_| at == trial);
-    let mut pictures = question
-        .into_iter()
-        .flat_map(|q| &q.parts)
-        .filter_map(|part| match part {
-            Part::Image(image) => Some(image),
-            Part::Text(_) => None,
-        });
+    let question = server.session.study.questions.get(item);
+    let parts = question.filter(|_| at == trial).map(|q| q.parts.iter());
+    let mut pictures = parts.into_iter().flatten().filter_map(|part| match part {
+        Part::Image(image) => Some(image),
+        Part::Text(_) => None,
+    });
     match pictures.nth(number) {
         Some(image) => {
             let kind = HeaderValue::from_str(&image.media_type)

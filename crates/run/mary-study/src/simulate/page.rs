@@ -1,7 +1,7 @@
-//! Simulated people before the real page: an HTTP client that reads the forms it is given and posts them,
-//! as a browser does, many at once. What the server acknowledged is written down by the client, so that it
-//! can be held against the store afterwards; a connection that breaks (a server that was killed) is taken up
-//! again with the same form, as a browser's reload does.
+//! Simulated people before the real page: an HTTP client that posts the forms it is given, many at
+//! once. What the server acknowledged is written down here, to be held against the store
+//! afterwards; a connection that breaks is taken up again with the same form, as a browser's reload
+//! does.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

@@ -153,31 +153,8 @@ impl Config {
     }
 }
 
-/// Keys that ask for what is not done here, and what to say of them.
-const NOT_DONE: [(&str, &str); 7] = [
-    (
-        "use_prompt",
-        "names a prompt of the Python package promptsource, which is not read here",
-    ),
-    (
-        "doc_to_image",
-        "shows pictures, which task files of the harness do not do here\nhint: a task file of Mary's own can (docs/own-tasks.md)",
-    ),
-    ("doc_to_audio", "plays sounds, which is not done here"),
-    (
-        "custom_dataset",
-        "makes its data in Python, which is not run here",
-    ),
-    ("process_results", "judges in Python, which is not run here"),
-    (
-        "process_docs",
-        "changes rows in Python, which is not run here",
-    ),
-    (
-        "unsafe_code",
-        "runs what a model wrote, which is not done here",
-    ),
-];
+/// Keys that ask for what is not done here, what to say of them, and perhaps a hint behind a tab.
+const NOT_DONE: &str = include_str!("not_done.tsv");
 
 struct Reading<'a> {
     merged: &'a Merged,
@@ -224,11 +201,12 @@ impl Reading<'_> {
 
     fn config(&self) -> Result<Config, HarnessError> {
         self.no_python()?;
-        for (key, why) in NOT_DONE {
+        for (key, why) in NOT_DONE.lines().filter_map(|line| line.split_once('\t')) {
             if let Some(entry) = self.merged.get(key)
                 && !(key == "unsafe_code" && entry.node.data == Data::Bool(false))
             {
-                return Err(self.refuse_key(entry, entry.node.line, key, why));
+                let why = why.replace('\t', "\n");
+                return Err(self.refuse_key(entry, entry.node.line, key, &why));
             }
         }
         if let Some(entry) = self.merged.get("repeats")

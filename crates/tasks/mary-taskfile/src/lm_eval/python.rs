@@ -39,31 +39,21 @@ fn write(out: &mut String, value: &Value, depth: usize) {
         ValueKind::Bool => out.push_str(if value.is_true() { "True" } else { "False" }),
         ValueKind::Number => out.push_str(&number(value)),
         ValueKind::String => out.push_str(&quoted(value.as_str().unwrap_or_default())),
-        ValueKind::Map => {
-            out.push('{');
-            for (at, key) in value.try_iter().into_iter().flatten().enumerate() {
-                if at > 0 {
-                    out.push_str(", ");
-                }
-                write(out, &key, depth + 1);
-                out.push_str(": ");
-                write(
-                    out,
-                    &value.get_item(&key).unwrap_or(Value::UNDEFINED),
-                    depth + 1,
-                );
-            }
-            out.push('}');
-        }
-        ValueKind::Seq | ValueKind::Iterable => {
-            out.push('[');
+        kind @ (ValueKind::Map | ValueKind::Seq | ValueKind::Iterable) => {
+            let map = kind == ValueKind::Map;
+            out.push(if map { '{' } else { '[' });
             for (at, member) in value.try_iter().into_iter().flatten().enumerate() {
                 if at > 0 {
                     out.push_str(", ");
                 }
                 write(out, &member, depth + 1);
+                if map {
+                    let held = value.get_item(&member).unwrap_or(Value::UNDEFINED);
+                    out.push_str(": ");
+                    write(out, &held, depth + 1);
+                }
             }
-            out.push(']');
+            out.push(if map { '}' } else { ']' });
         }
         _ => out.push_str(&value.to_string()),
     }
@@ -73,10 +63,7 @@ fn number(value: &Value) -> String {
     if value.is_integer() {
         return value.to_string();
     }
-    let Ok(x) = f64::try_from(value.clone()) else {
-        return value.to_string();
-    };
-    float(x)
+    f64::try_from(value.clone()).map_or_else(|_| value.to_string(), float)
 }
 
 /// `repr` of a float: the shortest digits that give it back, in Python's choice of notation.

@@ -19,6 +19,7 @@ use crate::lm_eval::metrics::Metric;
 use crate::lm_eval::render::{Doc, no_templates};
 use crate::lm_eval::shots::Pool;
 use crate::lm_eval::{HarnessError, judge, overall};
+use crate::plan::{content_hash, file_safe};
 use crate::template::Templates;
 
 /// The seed that the harness draws shots with, unless its user says otherwise.
@@ -118,29 +119,13 @@ impl HarnessTask {
 }
 
 fn content(config: &Config, rows: &SplitRows, shots: Option<&SplitRows>) -> String {
-    let mut hasher = blake3::Hasher::new();
-    let none = String::new();
-    let shots = shots.map_or(&none, |s| &s.table.hash);
+    let shots = shots.map_or("", |s| s.table.hash.as_str());
     let whole = config.whole.to_string();
-    for part in ["mary-harness 1", &whole, &rows.table.hash, shots] {
-        hasher.update(&(part.len() as u64).to_le_bytes());
-        hasher.update(part.as_bytes());
-    }
-    hasher.finalize().to_hex().to_string()
+    content_hash(&["mary-harness 1", &whole, &rows.table.hash, shots])
 }
 
 fn card(config: &Config, content: String) -> TaskCard {
-    let safe = config.task.to_lowercase();
-    let safe: String = safe
-        .chars()
-        .map(|c| {
-            if c.is_alphanumeric() || c == '.' {
-                c
-            } else {
-                '-'
-            }
-        })
-        .collect();
+    let safe = file_safe(&config.task);
     let title = config.alias.clone().unwrap_or_else(|| config.task.clone());
     let about = format!(
         "{} of lm-evaluation-harness ({})",
@@ -239,24 +224,21 @@ impl MadeRows {
         })
     }
 
-    fn step(&mut self) -> Option<Result<(usize, Made, Doc), TaskError>> {
+    fn step(&mut self) -> Result<Option<(usize, Made, Doc)>, TaskError> {
         let (row, mut doc) = match self.docs.next() {
-            None if self.number > 0 => return None,
+            None if self.number > 0 => return Ok(None),
             None => {
                 let why = "there are no rows; expected at least one";
-                return Some(Err(self.inner.rows.table.wrong(1, why)));
+                return Err(self.inner.rows.table.wrong(1, why));
             }
-            Some(Err(error)) => return Some(Err(error)),
-            Some(Ok(found)) => found,
+            Some(found) => found?,
         };
         let maker = match &self.maker {
             Some(maker) => maker,
             None => {
                 let (config, templates) = (&self.inner.config, &self.inner.templates);
-                match Maker::new(Arc::clone(config), Arc::clone(templates), &doc) {
-                    Ok(maker) => self.maker.insert(maker),
-                    Err(trouble) => return Some(Err(row.wrong(trouble.0))),
-                }
+                let maker = Maker::new(Arc::clone(config), Arc::clone(templates), &doc);
+                self.maker.insert(maker.map_err(|e| row.wrong(e.0))?)
             }
         };
         for name in &maker.features {
@@ -266,18 +248,12 @@ impl MadeRows {
         }
         let shots = match &mut self.pool {
             None => Vec::new(),
-            Some(pool) => match pool.draw(&doc) {
-                Ok(shots) => shots,
-                Err(why) => return Some(Err(row.wrong(why))),
-            },
+            Some(pool) => pool.draw(&doc).map_err(|why| row.wrong(why))?,
         };
-        let made = match maker.make(&doc, &shots) {
-            Ok(made) => made,
-            Err(trouble) => return Some(Err(row.wrong(trouble.0))),
-        };
+        let made = maker.make(&doc, &shots).map_err(|e| row.wrong(e.0))?;
         let number = self.number;
         self.number += 1;
-        Some(Ok((number, made, doc)))
+        Ok(Some((number, made, doc)))
     }
 }
 
@@ -288,7 +264,7 @@ impl Iterator for MadeRows {
         if self.ended {
             return None;
         }
-        let found = self.step();
+        let found = self.step().transpose();
         self.ended = !matches!(found, Some(Ok(_)));
         found
     }

@@ -58,24 +58,13 @@ fn size(dice: &mut Dice) -> usize {
     }
 }
 
-const PATTERNS: [&str; 10] = [
-    "",
-    "a*",
-    "(a|aa)+$",
-    "(?:(a|aa)+)+\\1!",
-    "(a{1,1000}){1,1000}",
-    "\\p{L}|.",
-    "(?=a)",
-    "[^b]*",
-    "((((a)*)*)*)*",
-    "(",
-];
+const PATTERNS: &str = include_str!("good/patterns.txt");
 
 /// A part of the kind that may stand there.
 fn part(place: &str, dice: &mut Dice) -> Value {
     let pattern = match dice.roll(2) {
         0 => json!({"String": "a"}),
-        _ => json!({"Regex": dice.pick(&PATTERNS)}),
+        _ => json!({"Regex": dice.pick(&PATTERNS.lines().collect::<Vec<_>>())}),
     };
     let replace = json!({"type": "Replace", "pattern": pattern, "content": "a".repeat(size(dice))});
     let bytes = json!({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": dice.roll(2) == 0});

@@ -2,14 +2,13 @@
 //! files. A server on loopback hands out the bytes; the whole way from the socket to the answer is
 //! walked.
 
-use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mary_contract::{
-    Generate, Generated, Job, Model, ModelError, ModelSettings, Prompt, Reply, Sampling, Score,
-    Scored, Start, Ticket, WorkQueue,
+    Generate, Generated, Model, ModelSettings, Prompt, Sampling, Score, Scored, Start,
 };
 use mary_remote::{BatchState, Ledger, providers_with};
+use mary_testkit::conformance::TestQueue;
 use mary_testkit::raw_server::{RawServer, Say};
 use serde_json::json;
 
@@ -43,32 +42,6 @@ pub(super) fn all() -> Result<Vec<Target>, SetupError> {
     ])
 }
 
-struct OneQuestion<Q, A> {
-    job: Option<Job<Q>>,
-    answer: Option<Result<Reply<A>, ModelError>>,
-}
-
-impl<Q, A> OneQuestion<Q, A> {
-    fn new(request: Q) -> Self {
-        let ticket = Ticket(0);
-        Self {
-            job: Some(Job { ticket, request }),
-            answer: None,
-        }
-    }
-}
-
-impl<Q, A> WorkQueue<Q, A> for OneQuestion<Q, A> {
-    fn next(&mut self) -> Option<Job<Q>> {
-        self.job.take()
-    }
-
-    fn answer(&mut self, _: Ticket, answer: Result<Reply<A>, ModelError>) -> ControlFlow<()> {
-        self.answer = Some(answer);
-        ControlFlow::Continue(())
-    }
-}
-
 fn open(
     name: &str,
     server: &RawServer,
@@ -99,27 +72,27 @@ fn open(
 }
 
 fn generates(model: &mut dyn Model) -> bool {
-    let mut queue: OneQuestion<Generate, Generated> = OneQuestion::new(Generate {
+    let mut queue: TestQueue<_, Generated> = TestQueue::new([Generate {
         prompt: Prompt::chat("hello"),
         sampling: Sampling::greedy(4),
-    });
+    }]);
     if let Some(generator) = model.generator() {
         generator.generate(&mut queue);
     }
-    queue.answer.is_some_and(|a| a.is_ok())
+    !queue.replies().is_empty()
 }
 
 fn scores(model: &mut dyn Model, prefix: Prompt) -> bool {
-    let mut queue: OneQuestion<Score, Scored> = OneQuestion::new(Score {
+    let mut queue: TestQueue<_, Scored> = TestQueue::new([Score {
         prefix,
         continuations: vec![" A".into()],
         start: Start::Model,
         details: Default::default(),
-    });
+    }]);
     if let Some(scorer) = model.scorer() {
         scorer.score(&mut queue);
     }
-    queue.answer.is_some_and(|a| a.is_ok())
+    !queue.replies().is_empty()
 }
 
 #[derive(Clone, Default)]
