@@ -275,7 +275,10 @@ fn the_reader_opens_what_was_grown_and_computes_the_same() {
         let mut session = model.session(read.len()).expect("a session");
         session.show(shown.clone());
         let mut batch = Batch::default();
-        batch.push_pictured(&read, &[], 0, &shown);
+        batch.push(&read, &[], 0);
+        if shown.turns() {
+            batch.turns = shown.places(&read).iter().map(|p| p.at).collect();
+        }
         session.forward(&batch, None).expect("runs");
         let rows: Vec<usize> = (0..read.len()).collect();
         let theirs = session.logits(&rows).expect("logits");

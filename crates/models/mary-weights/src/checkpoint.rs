@@ -14,7 +14,6 @@ use crate::mapped::{Mapped, RawBytes};
 use crate::stored::Stored;
 use crate::{ChatTemplate, TensorInfo, Tokenizer, bounds, fault, remembered, tokenizer};
 
-/// The files of a model that is compiled into the binary.
 #[derive(Debug, Clone, Copy)]
 pub struct EmbeddedFiles<'a> {
     pub config: &'a [u8],
@@ -186,7 +185,6 @@ impl Checkpoint {
         Ok(self)
     }
 
-    /// The word embedding: its name and how many rows it has.
     fn embedding(&self) -> Option<(&str, usize)> {
         const ENDINGS: [&str; 5] = [
             "embed_tokens.weight",

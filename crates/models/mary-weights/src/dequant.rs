@@ -28,7 +28,6 @@ pub(crate) fn to_f32(dtype: TensorType, bytes: &[u8], out: &mut [f32]) {
     }
 }
 
-/// The numbers of whole blocks, converted on all threads.
 pub fn numbers(dtype: TensorType, bytes: &[u8]) -> Vec<f32> {
     let blocks = bytes.len() / dtype.block_bytes().max(1);
     let mut out = vec![0.0; blocks * dtype.block_len()];
@@ -98,7 +97,6 @@ fn blocks<const BYTES: usize, const NUMBERS: usize>(
     }
 }
 
-/// The half-precision number at a place of a block.
 #[inline(always)]
 fn half_at<const N: usize>(block: &[u8; N], at: usize) -> f32 {
     f16::from_le_bytes([block[at], block[at + 1]]).to_f32()

@@ -14,7 +14,6 @@ pub(crate) enum NeededFiles {
     File(String),
 }
 
-/// From the hub's cache, or from the hub.
 pub(crate) fn from_hub(
     owner: &str,
     repository: &str,

@@ -11,8 +11,6 @@ use mary_contract::{ErrorKind, ModelError, ModelRef};
 use crate::hub::{NeededFiles, from_hub};
 use crate::{catalogue, fault};
 
-/// The file or folder of a model: a local path, a catalogue model pulled before, or a hub id
-/// (fetched into the ordinary hub cache when it is not there yet).
 pub fn locate(model: &ModelRef) -> Result<PathBuf, ModelError> {
     let name = &model.name;
     let path = expand_home(name);

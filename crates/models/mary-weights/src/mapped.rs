@@ -93,9 +93,7 @@ impl Mapped {
             bytes: Bytes::Compiled(bytes),
         }
     }
-}
 
-impl Mapped {
     /// A part of the file, which stays mapped as long as somebody has it.
     pub fn share(&self, range: Range<usize>) -> RawBytes {
         RawBytes {

@@ -31,7 +31,6 @@ pub fn on_hub(id: &str) -> Result<Vec<String>, ModelError> {
     })
 }
 
-/// Names that are checkpoints', each once, in the order of training.
 fn ordered(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut found: Vec<(u64, String)> = names
         .filter_map(|name| Some((CheckpointName::read(&name)?.step, name)))
@@ -41,7 +40,6 @@ fn ordered(names: impl Iterator<Item = String>) -> Vec<String> {
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Schedules that their makers published, where they are known here.
 pub fn published(id: &str) -> Vec<String> {
     if id.starts_with("EleutherAI/pythia-") {
         // 0, 1, 2, 4 … 512, then every thousand to 143,000.

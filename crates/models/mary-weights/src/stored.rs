@@ -13,11 +13,9 @@ pub(crate) enum RowOrder {
     /// LLaMA's query and key: within a head, the two halves that rotary embedding pairs up are
     /// interleaved.
     Rotary { head_dim: usize },
-    /// GPT-NeoX: Hugging Face keeps query, key and value of a head together, GGUF all queries, all
-    /// keys, all values.
-    NeoxQkv { heads: usize, head_dim: usize },
-    /// Falcon: Hugging Face keeps the queries of a group with their key and value.
-    FalconQkv {
+    /// Hugging Face keeps the queries of a group with their key and value (GPT-NeoX has a group for each head), GGUF
+    /// all queries, all keys, all values.
+    Qkv {
         heads: usize,
         groups: usize,
         head_dim: usize,
@@ -31,10 +29,7 @@ impl RowOrder {
             Self::Rotary { head_dim } => {
                 head_dim > 0 && head_dim.is_multiple_of(2) && rows.is_multiple_of(head_dim)
             }
-            Self::NeoxQkv { heads, head_dim } => {
-                head_dim > 0 && heads.checked_mul(3 * head_dim) == Some(rows)
-            }
-            Self::FalconQkv {
+            Self::Qkv {
                 heads,
                 groups,
                 head_dim,
@@ -54,12 +49,7 @@ impl RowOrder {
                 let (side, pair) = (within / (head_dim / 2), within % (head_dim / 2));
                 head * head_dim + 2 * pair + side
             }
-            Self::NeoxQkv { heads, head_dim } => {
-                let (head, within) = (row / (3 * head_dim), row % (3 * head_dim));
-                let (part, d) = (within / head_dim, within % head_dim);
-                (part * heads + head) * head_dim + d
-            }
-            Self::FalconQkv {
+            Self::Qkv {
                 heads,
                 groups,
                 head_dim,
@@ -172,7 +162,11 @@ impl Stored {
     /// The bytes in Hugging Face's order; `None` when the blocks cannot be rearranged without
     /// unpacking them.
     pub fn read_raw<'a>(&self, bytes: &'a [u8]) -> Option<Cow<'a, [u8]>> {
-        let dtype = self.info.dtype;
+        let TensorInfo { shape, dtype } = &self.info;
+        let dense = |strides: &[usize]| {
+            let gathered = gather(bytes, shape, strides, dtype.block_bytes());
+            Cow::Owned(gathered)
+        };
         Some(match &self.layout {
             Layout::Plain => Cow::Borrowed(bytes),
             Layout::Rows(order) => {
@@ -185,7 +179,7 @@ impl Stored {
                 }
                 Cow::Owned(out)
             }
-            Layout::PlusOne if dtype == TensorType::F32 => Cow::Owned(
+            Layout::PlusOne if *dtype == TensorType::F32 => Cow::Owned(
                 self.read_f32(bytes)
                     .iter()
                     .flat_map(|x| x.to_le_bytes())
@@ -193,19 +187,9 @@ impl Stored {
             ),
             Layout::Transposed if !dtype.is_quantised() => {
                 let (rows, _) = self.matrix();
-                Cow::Owned(gather(
-                    bytes,
-                    &self.info.shape,
-                    &[1, rows],
-                    dtype.block_bytes(),
-                ))
+                dense(&[1, rows])
             }
-            Layout::Strided(strides) => Cow::Owned(gather(
-                bytes,
-                &self.info.shape,
-                strides,
-                dtype.block_bytes(),
-            )),
+            Layout::Strided(strides) => dense(strides),
             Layout::PlusOne | Layout::Transposed => return None,
         })
     }
@@ -247,14 +231,15 @@ mod tests {
         let cases = [
             (RowOrder::Rotary { head_dim: 8 }, 24),
             (
-                RowOrder::NeoxQkv {
+                RowOrder::Qkv {
                     heads: 3,
+                    groups: 3,
                     head_dim: 4,
                 },
                 36,
             ),
             (
-                RowOrder::FalconQkv {
+                RowOrder::Qkv {
                     heads: 6,
                     groups: 2,
                     head_dim: 4,

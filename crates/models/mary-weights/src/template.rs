@@ -39,7 +39,6 @@ impl std::fmt::Debug for ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// Compiles a template; begin and end token come from the tokenizer.
     pub(crate) fn new(source: &str, tokenizer: &Tokenizer) -> Result<Self, String> {
         let tokens = [
             ("bos_token", tokenizer.bos()),

@@ -38,7 +38,6 @@ impl std::fmt::Debug for StaticVectors {
 }
 
 impl StaticVectors {
-    /// Reads a file; the kind is found from its content.
     pub fn open(path: &Path) -> Result<Self, ModelError> {
         let file = Mapped::open(path)?;
         let result = if file.starts_with(&[0x1f, 0x8b]) {
@@ -199,7 +198,6 @@ impl FileForm {
     }
 }
 
-/// The first line, if it is text of a bearable length.
 fn line(bytes: &[u8]) -> Option<&str> {
     let window = &bytes[..bytes.len().min(MAX_WORD + 32 * MAX_DIM)];
     let end = window

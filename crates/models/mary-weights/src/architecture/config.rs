@@ -224,10 +224,12 @@ pub struct ExpertNames {
     pub shared: (&'static str, &'static str),
 }
 
-/// What tensors are called, each without `.weight` and `.bias`.
+/// What sizes are called in a configuration, and tensors, each without `.weight` and `.bias`, in a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Names {
+    /// Width, depth, heads, vocabulary and context; several names, and a default, are separated by `|`.
+    pub sizes: [&'static str; 5],
     /// Prefixes of the body and of the head that occur in the wild, tried in order.
     #[serde(deserialize_with = "pairs")]
     pub prefixes: &'static [(&'static str, &'static str)],

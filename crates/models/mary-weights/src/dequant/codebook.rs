@@ -52,7 +52,6 @@ fn u32_at(block: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]])
 }
 
-/// Low or high half of a byte.
 fn nibble(byte: u8, high: usize) -> u8 {
     (byte >> (high * 4)) & 15
 }

@@ -66,7 +66,6 @@ impl Sidecars {
         Ok(found)
     }
 
-    /// The same with the tokenizer of another folder.
     pub fn with_tokenizer(mut self, folder: &Path) -> Result<Self, ModelError> {
         let other = Self::read(folder)?;
         let vocabulary = |name: &str| PLAIN_TOKENIZER.contains(&name) || name == "tokenizer.json";

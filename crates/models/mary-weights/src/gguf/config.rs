@@ -156,10 +156,7 @@ fn shared(source: &GgufSource<'_>) -> Result<Map<String, Value>, String> {
         "eos_token_id": token("eos"),
         "pad_token_id": token("padding"),
     });
-    match config {
-        Value::Object(map) => Ok(map),
-        _ => Err("has no configuration".into()),
-    }
+    Ok(config.as_object().cloned().unwrap_or_default())
 }
 
 /// Scaled rotary embeddings: said in metadata, or as a table of factors per frequency.

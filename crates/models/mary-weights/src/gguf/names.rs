@@ -238,8 +238,7 @@ fn undo(
     let (heads, groups, head_dim) = (a.heads, a.kv_heads, a.head_dim);
     let order = match conversion {
         Conversion::RotaryPairs if is(&[".attn_q.", ".attn_k."]) => RowOrder::Rotary { head_dim },
-        Conversion::QkvByRole if is(&[".attn_qkv."]) => RowOrder::NeoxQkv { heads, head_dim },
-        Conversion::QkvByGroup if is(&[".attn_qkv."]) => RowOrder::FalconQkv {
+        Conversion::QkvByRole if is(&[".attn_qkv."]) => RowOrder::Qkv {
             heads,
             groups,
             head_dim,

@@ -17,7 +17,6 @@ use crate::{dequant, fault};
 /// The number of 32-bit floats among ggml's types.
 const F32: u32 = 0;
 
-/// What is added to a model.
 pub trait Additions {
     /// Whether a tensor is changed, by Hugging Face's name.
     fn change(&self, name: &str) -> bool;
@@ -36,7 +35,6 @@ struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// Bytes that it takes in the new file.
     fn len(&self) -> usize {
         match self.changed.as_slice() {
             [] => self.whole.len,
@@ -49,7 +47,6 @@ impl Piece<'_> {
         file.get(self.whole.start..end).unwrap_or_default()
     }
 
-    /// The numbers with what is added.
     fn numbers(&self, file: &Mapped, additions: &dyn Additions) -> Result<Vec<f32>, String> {
         let dtype = self.whole.info.dtype;
         let mut all = vec![0.0; self.whole.info.shape.iter().product()];

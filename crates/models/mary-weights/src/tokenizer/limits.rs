@@ -65,7 +65,6 @@ pub(super) fn check_file(bytes: &[u8]) -> Result<(), String> {
     check_post(&all.post_processor)
 }
 
-/// How many times longer a text becomes at most, where that can be borne.
 pub(super) fn check(normalizer: &Value, pre: &Value, decoder: &Value) -> Result<u64, String> {
     let mut parts = 0;
     let before = growth(normalizer, &mut parts)?.saturating_mul(growth(pre, &mut parts)?);
@@ -80,7 +79,6 @@ pub(super) fn check(normalizer: &Value, pre: &Value, decoder: &Value) -> Result<
     Ok(before)
 }
 
-/// Refuses a text that would become too long in a pipeline that lengthens it this many times.
 pub(super) fn check_text(text: &str, growth: u64) -> Result<(), String> {
     let grown = (text.len() as u64).saturating_mul(growth);
     if growth > USUAL_GROWTH && grown > LONGEST_GROWN {
@@ -155,7 +153,6 @@ fn precompiled(table: &str) -> u64 {
     (longest.unwrap_or(0) as u64).div_ceil(3).max(1)
 }
 
-/// Refuses a post-processor that repeats a text or adds tokens without end.
 pub(super) fn check_post(post: &Value) -> Result<(), String> {
     let (repeats, added) = added_by(post, 0)?;
     if repeats > MOST_REPEATS || added > MOST_ADDED {
@@ -201,7 +198,6 @@ fn at_most(name: &str, text: &str, most: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses tokens and ids that no vocabulary has.
 pub(super) fn check_vocabulary(inner: &tokenizers::Tokenizer) -> Result<usize, String> {
     let mut size = 0;
     for (token, id) in inner.get_vocab(true) {

@@ -36,7 +36,6 @@ enum Spelling {
     Plain,
 }
 
-/// What the files around a vocabulary say of special tokens.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Specials {
     pub bos: Option<u32>,
@@ -170,23 +169,19 @@ impl Tokenizer {
         starts.contains(&true).then_some(starts)
     }
 
-    /// A token as the vocabulary writes it.
     pub(crate) fn token(&self, id: u32) -> Option<String> {
         self.inner.id_to_token(id)
     }
 
-    /// The token a text begins with, if the model has one.
     pub fn bos(&self) -> Option<u32> {
         self.bos
     }
 
-    /// The token that stands for a masked one, if the model has one.
     pub fn mask(&self) -> Option<u32> {
         let known = ["[MASK]", "<mask>"].iter();
         known.into_iter().find_map(|t| self.inner.token_to_id(t))
     }
 
-    /// The token a text ends with, if the model has one.
     pub fn eos(&self) -> Option<u32> {
         self.eos.first().copied()
     }
@@ -295,7 +290,6 @@ fn keep_spaces_in_offsets(inner: &mut tokenizers::Tokenizer) -> Result<(), Strin
     Ok(())
 }
 
-/// Puts BOS and EOS around texts as `add_bos_token` and `add_eos_token` say.
 fn surround(inner: &mut tokenizers::Tokenizer, specials: &Specials) -> Result<(), String> {
     let token = |wanted: Option<bool>, id: Option<u32>| {
         let id = id.filter(|_| wanted == Some(true))?;

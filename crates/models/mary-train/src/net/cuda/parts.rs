@@ -226,24 +226,18 @@ impl Gpu {
     ) -> Result<InParts, ModelError> {
         let wide = across.next_multiple_of(8);
         let pick = |pass: &(usize, usize)| if left { pass.0 } else { pass.1 };
+        let (row_step, part_step) = match inner_across {
+            true => (6 * wide, wide),
+            false => (wide, high * wide),
+        };
+        let long = InParts {
+            at: 0,
+            row_step,
+            part_step,
+        };
         let (mut parts, count, order) = match lie {
             PartLayout::Planes => (planes(0, high, across), 3, order([0, 1, 2])),
-            PartLayout::Long if inner_across => {
-                let parts = InParts {
-                    at: 0,
-                    row_step: 6 * wide,
-                    part_step: wide,
-                };
-                (parts, 6, order(PASSES.iter().map(pick)))
-            }
-            PartLayout::Long => {
-                let parts = InParts {
-                    at: 0,
-                    row_step: wide,
-                    part_step: high * wide,
-                };
-                (parts, 6, order(PASSES.iter().map(pick)))
-            }
+            PartLayout::Long => (long, 6, order(PASSES.iter().map(pick))),
         };
         let numbers = match lie {
             PartLayout::Planes => count * parts.part_step,

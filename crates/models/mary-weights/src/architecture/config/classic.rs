@@ -13,24 +13,13 @@ use super::{
 };
 use crate::gguf::source::GgufSource;
 
-/// What most configurations call width, depth, heads, vocabulary and context.
-pub(super) const USUAL: [&str; 5] = [
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "vocab_size",
-    "max_position_embeddings",
-];
-
-/// A decoder with layer norms and a plain feed-forward block; families change what differs. `sizes` are what the
-/// file calls width, depth, heads, vocabulary and context; several names, and a default, are separated by `|`.
+/// A decoder with layer norms and a plain feed-forward block; families change what differs.
 pub(super) fn decoder(
     family: &'static str,
     f: &Fields<'_>,
-    sizes: [&str; 5],
     names: Names,
 ) -> Result<Architecture, ModelError> {
-    let [hidden, layers, heads, vocab, context] = sizes.map(|names| f.need_one(names));
+    let [hidden, layers, heads, vocab, context] = names.sizes.map(|size| f.need_one(size));
     let (hidden, layers, heads) = (hidden?, layers?, heads?);
     let head_dim = hidden / heads.max(1);
     Ok(Architecture {
@@ -95,6 +84,13 @@ pub(super) fn rotate(a: &mut Architecture, f: &Fields<'_>, share: f64) -> Result
 
 /// Names that a family fills in; every other name stays empty and is never asked for.
 pub(super) const NO_NAMES: Names = Names {
+    sizes: [
+        "hidden_size",
+        "num_hidden_layers",
+        "num_attention_heads",
+        "vocab_size",
+        "max_position_embeddings",
+    ],
     prefixes: &[("", "")],
     embed: "",
     positions: "",
@@ -144,7 +140,7 @@ pub(super) static GPT_NEOX: Family = Family {
 };
 
 fn gpt_neox(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let mut a = decoder("GPT-NeoX", f, USUAL, names("gpt_neox"))?;
+    let mut a = decoder("GPT-NeoX", f, names("gpt_neox"))?;
     a.intermediate = f.need("intermediate_size")?;
     a.norm.eps = f.float("layer_norm_eps", 1e-5);
     a.mlp.activation = f.activation("hidden_act", "gelu")?;
@@ -180,11 +176,8 @@ pub(super) static GPT2: Family = Family {
     }],
 };
 
-/// What GPT-2 and GPT-J call their sizes.
-pub(super) const OF_GPT2: [&str; 5] = ["n_embd", "n_layer", "n_head", "vocab_size", "n_positions"];
-
 fn gpt2(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let mut a = decoder("GPT-2", f, OF_GPT2, names("gpt2"))?;
+    let mut a = decoder("GPT-2", f, names("gpt2"))?;
     a.intermediate = f.count("n_inner").unwrap_or(4 * a.hidden);
     a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
     a.mlp.activation = f.activation("activation_function", "gelu_new")?;
@@ -218,7 +211,7 @@ fn opt(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let mut names = names("opt");
     names.project = (width != hidden).then_some(("project_in", "project_out"));
     names.final_norm = names.final_norm.filter(|_| final_norm);
-    let mut a = decoder("OPT", f, USUAL, names)?;
+    let mut a = decoder("OPT", f, names)?;
     a.intermediate = f.need("ffn_dim")?;
     a.mlp.activation = f.activation("activation_function", "relu")?;
     a.embedding.width = width;
@@ -242,7 +235,7 @@ pub(super) static PHI: Family = Family {
 };
 
 fn phi(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let mut a = decoder("Phi", f, USUAL, names("phi"))?;
+    let mut a = decoder("Phi", f, names("phi"))?;
     if f.flag("qk_layernorm", false) {
         a.attention.qk_norm = QkNorm::PerHead;
     }

@@ -4,7 +4,7 @@
 use mary_contract::ModelError;
 use serde_json::{Value, json};
 
-use super::classic::{USUAL, decoder, names};
+use super::classic::{decoder, names};
 use super::family::{Family, GgufForm, Rotation};
 use super::{Architecture, Block, Fields};
 use crate::gguf::source::GgufSource;
@@ -23,7 +23,7 @@ fn bert(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         Some("visual_bert") => "VisualBERT (text path)",
         _ => "BERT",
     };
-    let mut a = decoder(family, f, USUAL, names("bert"))?;
+    let mut a = decoder(family, f, names("bert"))?;
     a.intermediate = f.need("intermediate_size")?;
     a.causal = false;
     a.language_head = false;
@@ -65,7 +65,7 @@ fn roberta(f: &Fields<'_>) -> Result<Architecture, ModelError> {
 pub(super) static CLIP_TEXT: Family = Family::in_folders(&["clip_text_model"], clip_text);
 
 fn clip_text(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let mut a = decoder("CLIP (text tower)", f, USUAL, names("clip_text"))?;
+    let mut a = decoder("CLIP (text tower)", f, names("clip_text"))?;
     a.intermediate = f.need("intermediate_size")?;
     a.language_head = false;
     a.norm.eps = f.float("layer_norm_eps", 1e-5);

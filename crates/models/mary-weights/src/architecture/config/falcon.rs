@@ -14,18 +14,10 @@ pub(super) static FALCON: Family = Family {
     read: falcon,
     gguf: &[GgufForm {
         pre: "falcon",
-        conversion: Conversion::QkvByGroup,
+        conversion: Conversion::QkvByRole,
         ..GgufForm::new("falcon", ("falcon", "FalconForCausalLM"), falcon_gguf)
     }],
 };
-
-const SIZES: [&str; 5] = [
-    "hidden_size",
-    "num_hidden_layers|n_layer",
-    "num_attention_heads|n_head",
-    "vocab_size",
-    "max_position_embeddings|2048",
-];
 
 fn falcon(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let new = f.flag("new_decoder_architecture", false);
@@ -35,7 +27,7 @@ fn falcon(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         (names.attn_norm, names.mlp_norm) = ("ln_attn", "ln_mlp");
         names.gguf = &[("attn_norm_2", "attn_norm"), ("attn_norm", "ffn_norm")];
     }
-    let mut a = decoder("Falcon", f, SIZES, names)?;
+    let mut a = decoder("Falcon", f, names)?;
     a.intermediate = f.count("ffn_hidden_size").unwrap_or(4 * a.hidden);
     a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
     a.mlp.activation = f.activation("activation", "gelu")?;

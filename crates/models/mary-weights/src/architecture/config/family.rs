@@ -60,8 +60,6 @@ pub(crate) enum Conversion {
     RotaryPairs,
     /// Takes queries, keys and values of the heads apart.
     QkvByRole,
-    /// The same, where heads share keys and values.
-    QkvByGroup,
     /// Leaves queries, keys and values in one tensor where Hugging Face has three (older files).
     QkvJoined,
     /// Adds one to the weights of norms.

@@ -25,16 +25,15 @@ pub(super) static INVENTED: Family = Family {
     }],
 };
 
-const SIZES: [&str; 5] = [
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "vocab_size",
-    "longest",
-];
-
 fn invented(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let names = Names {
+        sizes: [
+            "hidden_size",
+            "num_hidden_layers",
+            "num_attention_heads",
+            "vocab_size",
+            "longest",
+        ],
         prefixes: &[("brain.", "mouth."), ("", "")],
         embed: "words",
         layer: "floors.{}.",
@@ -47,7 +46,7 @@ fn invented(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         head: "say",
         ..NO_NAMES
     };
-    let mut a = decoder("Invented", f, SIZES, names)?;
+    let mut a = decoder("Invented", f, names)?;
     a.block = Block::Parallel { shared: true };
     let share = f.rotary_share(&["turning"], 1.0);
     rotate(&mut a, f, share)?;

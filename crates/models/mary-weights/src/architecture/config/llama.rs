@@ -4,13 +4,13 @@
 use mary_contract::ModelError;
 use serde_json::{Value, json};
 
-use super::classic::{USUAL, decoder, names, rotate};
+use super::classic::{decoder, names, rotate};
 use super::family::{Conversion, Family, GgufForm, Rotation};
 use super::{Architecture, Block, Fields, Mlp, QkNorm, QkvLayout, QkvNames, Rope, UpNames};
 use crate::gguf::source::GgufSource;
 
 pub(super) fn base(family: &'static str, f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let mut a = decoder(family, f, USUAL, names("llama"))?;
+    let mut a = decoder(family, f, names("llama"))?;
     a.intermediate = f.need("intermediate_size")?;
     a.kv_heads = f.count("num_key_value_heads").unwrap_or(a.heads);
     a.head_dim = f.count("head_dim").unwrap_or(a.head_dim);

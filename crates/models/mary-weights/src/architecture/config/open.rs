@@ -4,7 +4,7 @@
 use mary_contract::ModelError;
 use serde_json::{Value, json};
 
-use super::classic::{OF_GPT2, decoder, names, rotate, rotate_all};
+use super::classic::{decoder, names, rotate, rotate_all};
 use super::family::{Conversion, Family, GgufForm, Rotation};
 use super::fields::refused;
 use super::llama;
@@ -20,18 +20,10 @@ pub(super) static QWEN: Family = Family {
     }],
 };
 
-const OF_QWEN: [&str; 5] = [
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "vocab_size",
-    "seq_length|max_position_embeddings",
-];
-
 /// The first Qwen (and Qwen-VL's text side): LLaMA's recipe under GPT-2's names. Its files state twice
 /// the width of the feed-forward block.
 fn qwen(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let mut a = decoder("Qwen", f, OF_QWEN, names("qwen"))?;
+    let mut a = decoder("Qwen", f, names("qwen"))?;
     a.intermediate = f.need("intermediate_size")? / 2;
     a.head_dim = f.count("kv_channels").unwrap_or(a.head_dim);
     a.attention.scale = (a.head_dim as f32).sqrt().recip();
@@ -66,7 +58,7 @@ pub(super) static GPTJ: Family = Family::in_folders(&["gptj"], gptj);
 
 /// GPT-J: one norm feeds attention and feed-forward, and neighbouring dimensions turn together.
 fn gptj(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let mut a = decoder("GPT-J", f, OF_GPT2, names("gptj"))?;
+    let mut a = decoder("GPT-J", f, names("gptj"))?;
     a.intermediate = f.count("n_inner").unwrap_or(4 * a.hidden);
     a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
     a.mlp.activation = f.activation("activation_function", "gelu_new")?;
@@ -80,17 +72,9 @@ fn gptj(f: &Fields<'_>) -> Result<Architecture, ModelError> {
 
 pub(super) static GPT_NEO: Family = Family::in_folders(&["gpt_neo"], gpt_neo);
 
-const OF_GPT_NEO: [&str; 5] = [
-    "hidden_size",
-    "num_layers",
-    "num_heads",
-    "vocab_size",
-    "max_position_embeddings",
-];
-
 /// GPT-Neo: learned positions, scores that are not scaled, every other layer with a window.
 fn gpt_neo(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let mut a = decoder("GPT-Neo", f, OF_GPT_NEO, names("gpt_neo"))?;
+    let mut a = decoder("GPT-Neo", f, names("gpt_neo"))?;
     a.intermediate = f.count("intermediate_size").unwrap_or(4 * a.hidden);
     a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
     a.mlp.activation = f.activation("activation_function", "gelu_new")?;
@@ -134,21 +118,13 @@ pub(super) static BLOOM: Family = Family {
     }],
 };
 
-const OF_BLOOM: [&str; 5] = [
-    "n_embed|hidden_size",
-    "n_layer",
-    "n_head",
-    "vocab_size",
-    "seq_length|2048",
-];
-
 /// BLOOM: linear biases in full precision, a norm after the embedding.
 fn bloom(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     if f.flag("apply_residual_connection_post_layernorm", false) {
         let what = "BLOOM with `apply_residual_connection_post_layernorm` is not known";
         return Err(refused(what).hint("no published BLOOM uses it"));
     }
-    let mut a = decoder("BLOOM", f, OF_BLOOM, names("bloom"))?;
+    let mut a = decoder("BLOOM", f, names("bloom"))?;
     a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
     a.mlp.activation = Activation::GeluTanh;
     a.embedding.norm = true;
