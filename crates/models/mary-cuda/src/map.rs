@@ -20,8 +20,7 @@ pub struct Matrix {
 }
 
 impl Device {
-    /// Describes a matrix that is fetched in tiles of so many rows, 64 numbers wide, laid out for the
-    /// matrix units.
+    /// Tiles have so many rows, are 64 numbers wide and laid out for the matrix units.
     pub fn map(&self, of: Matrix, tile_rows: usize) -> Result<Map, ModelError> {
         const SWIZZLED_128: i32 = 3;
         const WHOLE_LINES: i32 = 3;

@@ -1,5 +1,4 @@
-//! Kernels as they are embedded in the program, packed, in parts that are loaded when they are first
-//! used: PTX text for any GPU, or machine code for one kind.
+//! Kernels embedded in the program, packed: PTX text for any GPU, or machine code for one kind.
 
 use std::io::Read;
 

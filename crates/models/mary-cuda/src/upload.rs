@@ -1,6 +1,5 @@
-//! Large amounts of bytes on their way to a GPU: all threads copy into pinned buffers, and the GPU fetches
-//! from one while the next is being filled. A plain copy from memory that is not pinned is done by one
-//! thread of the driver, page after page.
+//! All threads copy into pinned buffers, and the GPU fetches from one while the next is being filled. A plain
+//! copy from memory that is not pinned is done by one thread of the driver, page after page.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -50,7 +49,6 @@ impl Uploader {
         Ok(())
     }
 
-    /// Gives the buffers back, once the GPU has read them.
     pub fn release(&self) {
         *self.ring.lock().unwrap_or_else(PoisonError::into_inner) = Ring::default();
     }

@@ -47,7 +47,6 @@ pub const ROWS: usize = 256;
 /// Depth handled before sums go back to memory, in tiles.
 const CHUNK: usize = 18;
 
-/// Whether the processor has tiles and the kernel lets us use them.
 pub fn available() -> bool {
     static AVAILABLE: OnceLock<bool> = OnceLock::new();
     *AVAILABLE.get_or_init(detect)
@@ -93,8 +92,7 @@ fn depth_tiles(inputs: usize) -> usize {
     inputs.div_ceil(DEPTH)
 }
 
-/// A block of the product: these rows and these outputs, written to `out`, whose first row and
-/// column are those of the whole product.
+/// These rows and outputs of `out`, whose first row and column are those of the whole product.
 #[derive(Clone, Copy)]
 pub struct Region {
     /// First row; a multiple of 32.
@@ -105,7 +103,6 @@ pub struct Region {
     pub outputs: usize,
     /// Numbers from one row of `out` to the next.
     pub stride: usize,
-    /// Add to what `out` holds.
     pub add: bool,
 }
 
@@ -219,9 +216,7 @@ struct Edge([f32; 4 * TILE * TILE]);
 #[cfg(target_arch = "x86_64")]
 impl Edge {
     /// Computes a block: straight to its place, or by way of this memory where it is not whole.
-    ///
-    /// # Safety
-    /// As for [`Block::run`]; `at` has `rows` rows of `outputs` numbers.
+    /// Safety: as for [`Block::run`]; `at` has `rows` rows of `outputs` numbers.
     #[inline]
     unsafe fn through(
         &mut self,

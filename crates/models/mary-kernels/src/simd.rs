@@ -1,15 +1,12 @@
-//! Choosing the widest instructions the processor has, at run time, for loops that the compiler
-//! vectorises by itself; and the functions such loops are made of.
+//! Chooses the widest instructions of the processor at run time, for loops that the compiler vectorises.
 
 use std::sync::OnceLock;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Width {
-    /// Whatever the compiler's baseline has.
     Baseline,
     /// AVX2 with fused multiply-add.
     V3,
-    /// AVX-512.
     V4,
 }
 
@@ -52,9 +49,8 @@ fn detect() -> Width {
     Width::Baseline
 }
 
-/// Runs a closure compiled for the widest instructions of the processor. Nothing is fused unless the
-/// closure says so, so the same numbers come out of every width. The closure must be
-/// `#[inline(always)]`.
+/// Runs an `#[inline(always)]` closure compiled for the widest instructions of the processor. Nothing is fused
+/// unless the closure says so, so the same numbers come out of every width.
 #[inline(always)]
 pub fn dispatch<R>(body: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]

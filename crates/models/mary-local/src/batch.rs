@@ -1,7 +1,5 @@
 //! What is computed together: rows of any mixture of sequences, and which keys each may see.
 
-use crate::vision::PictureRows;
-
 /// A run of positions that follow one another, and where the keys they may see lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
@@ -9,8 +7,7 @@ pub struct Segment {
     pub len: usize,
     /// Position of the first row in its sequence.
     pub position: usize,
-    /// Spans of the cache (first row, length) that hold positions 0, 1, 2, … up to and
-    /// including the segment's own.
+    /// Spans of the cache (first row, length) that hold positions 0, 1, 2, … up to the segment's last.
     pub spans: Vec<(usize, usize)>,
 }
 
@@ -45,8 +42,7 @@ pub struct Batch {
     /// The row of the cache that gets its keys and values.
     pub slots: Vec<usize>,
     pub segments: Vec<Segment>,
-    /// Where each row stands in time, height and width, for models that turn by all three; empty where
-    /// positions say it all.
+    /// Where each row stands in time, height and width; empty where positions say it all.
     pub turns: Vec<[u32; 3]>,
     /// For each row, the positions of the picture that it sees in both directions; empty where none does.
     pub reach: Vec<(usize, usize)>,
@@ -81,22 +77,6 @@ impl Batch {
         self.positions.extend(position..position + tokens.len());
         self.slots.extend(slot..slot + tokens.len());
         self.segments.push(segment);
-    }
-
-    /// The same for the whole beginning of a sequence with pictures, whose places count where the model
-    /// turns by them.
-    pub fn push_pictured(
-        &mut self,
-        tokens: &[u32],
-        past: &[(usize, usize)],
-        slot: usize,
-        shown: &PictureRows,
-    ) {
-        self.push(tokens, past, slot);
-        if shown.turns() {
-            let places = shown.places(tokens);
-            self.turns.extend(places.iter().map(|p| p.at));
-        }
     }
 }
 

@@ -51,18 +51,16 @@ pub(crate) fn describe(
         (Precision::Bf16, true) => "bf16 into products, sums and residual stream f32",
         (Precision::F16, true) => "f16 into products, sums and residual stream f32",
     };
+    let own = if template {
+        "the checkpoint's own"
+    } else {
+        "none"
+    };
     let conventions = [
         ("weights", stored.as_str()),
         ("dtype", dtype),
         ("start", start.as_str()),
-        (
-            "template",
-            if template {
-                "the checkpoint's own"
-            } else {
-                "none"
-            },
-        ),
+        ("template", own),
         ("log-probabilities", "natural logarithm, f32 log-softmax"),
         (
             "beyond the context",

@@ -1,5 +1,4 @@
-//! What whole distributions tell of scored tokens: entropy, rank, and how probable a new word was. A device
-//! that cannot look at them itself hands over its logits block by block.
+//! What whole distributions tell of scored tokens. A device that cannot look at them hands over its logits.
 
 use mary_contract::{Details, ModelError, TokenDetails};
 use rayon::prelude::*;
@@ -9,7 +8,6 @@ use crate::kernels::cpu::head::{Distribution, above};
 use crate::kernels::{Look, Looked, TokenStatistics};
 use crate::trie::Chunk;
 
-/// Rows whose logits are held at once.
 const ROWS: usize = 128;
 
 #[derive(Debug, Clone, Default)]
@@ -71,8 +69,7 @@ impl Distributions {
     }
 }
 
-/// The details of scored tokens, as they were asked for. Of what was `seen` there is one more than of tokens
-/// where what follows the last one was looked at.
+/// Of what was `seen` there is one more than of tokens where what follows the last one was looked at.
 pub(crate) fn told(
     asked: Details,
     places: &[(u32, u32)],

@@ -1,11 +1,12 @@
 //! A transformer on whichever device it was loaded to; its callers do not know where the numbers are.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use mary_contract::ModelError;
 
 use crate::config::Architecture;
+use crate::errors::lock;
 use crate::kernels::{Backend, Draw, Look, Looked, WantedToken};
 use crate::transformer::{Batch, Transformer, Watch, Workspace};
 use crate::vision::PictureRows;
@@ -19,7 +20,6 @@ pub(crate) trait Engine: Send + Sync {
     fn ahead(&self) -> usize;
 }
 
-/// A computation under way: its memory, its keys and values, and what was asked of it.
 pub type Session<'a> = Box<dyn Steps + 'a>;
 
 pub trait Steps: Send {
@@ -29,8 +29,7 @@ pub trait Steps: Send {
     fn ask(&mut self, rows: &[usize], wanted: &[WantedToken]) -> Result<(), ModelError>;
     /// The log-probabilities asked for first; nothing where nothing is left.
     fn collect(&mut self) -> Result<Vec<f32>, ModelError>;
-    /// Log-probabilities after some rows of the last batch and what was seen of each wanted token, where
-    /// the device looks at distributions itself.
+    /// Log-probabilities and what was seen of each, where the device looks at distributions itself.
     fn look(
         &mut self,
         rows: &[usize],
@@ -39,8 +38,7 @@ pub trait Steps: Send {
     ) -> Result<Option<Looked>, ModelError>;
     fn logits(&mut self, rows: &[usize]) -> Result<Vec<f32>, ModelError>;
     fn draws(&self) -> bool;
-    /// Tokens drawn after some rows of the last batch, on a device that draws; `None` in a row whose logits
-    /// are no numbers.
+    /// On a device that draws; `None` in a row whose logits are no numbers.
     fn draw(&mut self, rows: &[usize], draws: &[Draw]) -> Result<Vec<Option<u32>>, ModelError>;
     fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<(), ModelError>;
     /// Shows pictures to the batches that follow: tokens from `1 << 31` on are rows of these.
@@ -67,16 +65,10 @@ impl<B: Backend> Engine for Placed<B> {
     }
 
     fn session(&self, rows: usize) -> Result<Session<'_>, ModelError> {
-        let lent = self
-            .work
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
-        let cache = self.transformer.cache(rows);
         let steps = Run {
             home: self,
-            work: lent.unwrap_or_default(),
-            cache,
+            work: lock(&self.work).pop().unwrap_or_default(),
+            cache: self.transformer.cache(rows),
             asked: VecDeque::new(),
         };
         self.transformer.backend.check()?;
@@ -108,7 +100,6 @@ struct Run<'a, B: Backend> {
 }
 
 impl<B: Backend> Run<'_, B> {
-    /// What a call gave, unless the device failed in it or before.
     fn checked<T>(&self, value: T) -> Result<T, ModelError> {
         self.home.transformer.backend.check().map(|()| value)
     }
@@ -192,7 +183,6 @@ impl<B: Backend> Drop for Run<'_, B> {
     fn drop(&mut self) {
         let mut work = std::mem::take(&mut self.work);
         work.shown = None;
-        let home = self.home.work.lock();
-        home.unwrap_or_else(PoisonError::into_inner).push(work);
+        lock(&self.home.work).push(work);
     }
 }

@@ -1,6 +1,13 @@
-//! Short forms of the errors that this crate gives.
+//! Short forms of the errors that this crate gives, and of a lock that a panic does not spoil.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mary_contract::{ErrorKind, ModelError};
+
+/// A panic elsewhere leaves nothing half done behind the locks of this crate.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 pub(crate) fn bad_model(message: impl Into<String>) -> ModelError {
     ModelError::new(ErrorKind::BadModel, message)

@@ -11,8 +11,7 @@ pub(crate) struct Taken {
     pub weights: Vec<f32>,
 }
 
-/// Who takes which expert, from the router's scores row after row. Of equal scores the first expert's
-/// counts as the higher.
+/// From the router's scores row after row; of equal scores the first expert's counts as the higher.
 pub(crate) fn route(scores: &[f32], experts: &Experts) -> Vec<Taken> {
     let mut taken = vec![Taken::default(); experts.count];
     for (row, scores) in scores.chunks_exact(experts.count).enumerate() {
@@ -62,7 +61,6 @@ impl<B: Backend> Transformer<B> {
         }
     }
 
-    /// One expert over the rows that `second` holds.
     fn expert(
         &self,
         of: &DenseOf<B>,

@@ -33,8 +33,7 @@ struct Writing {
     first: usize,
     rows: usize,
     answered: bool,
-    /// Where its tokens stand in time, height and width, where that is asked; the prompt's, then those
-    /// of what was written.
+    /// Places of the prompt's tokens, then of those written, where the model turns by them.
     places: Vec<Place>,
     held: usize,
     written: Vec<u32>,
@@ -43,7 +42,6 @@ struct Writing {
     cut: Option<String>,
 }
 
-/// The beginning that lies in the first rows of the cache.
 #[derive(Default)]
 struct Common {
     tokens: Vec<u32>,
@@ -120,14 +118,11 @@ impl Writer<'_> {
             let message = format!("the prompt has {count} tokens; this model sees {context}");
             return Err(too_long(message).hint("shorten the prompt or take fewer shots"));
         }
+        let places = shown.turns().then(|| shown.places(&prompt));
         Ok(Writing {
             job,
             most: (request.sampling.max_tokens as usize).min(context - count),
-            places: if shown.turns() {
-                shown.places(&prompt)
-            } else {
-                vec![]
-            },
+            places: places.unwrap_or_default(),
             prompt,
             sampler: Sampler::new(&request.sampling),
             first: 0,
@@ -167,10 +162,8 @@ impl Writer<'_> {
                 if writing.finish.is_some() {
                     seats.leave(writing);
                     let reply = self.reply(writing);
-                    if queue
-                        .answer(self.jobs[writing.job].ticket, reply)
-                        .is_break()
-                    {
+                    let ticket = self.jobs[writing.job].ticket;
+                    if queue.answer(ticket, reply).is_break() {
                         return Ok(ControlFlow::Break(()));
                     }
                 }
@@ -330,7 +323,6 @@ impl Writer<'_> {
         })
     }
 
-    /// Draws a token and sees whether the answer is finished.
     fn take(self, writing: &mut Writing, next: &Next, row: usize) {
         if writing.most == 0 {
             writing.finish = Some(Ok(Finish::Length));
@@ -398,8 +390,7 @@ struct Seats {
 }
 
 impl Seats {
-    /// Places for so many: as long as anybody needs if there is memory for that, else as long as the first
-    /// ones need.
+    /// As long as anybody needs if there is memory for that, else as long as the first ones need.
     fn new(model: &LocalModel, pool: &[Writing], common: &Common, together: usize) -> Self {
         let own = |w: &Writing| w.own_rows(common);
         let longest = pool.iter().map(own).max().unwrap_or(0);
@@ -421,8 +412,7 @@ impl Seats {
         }
     }
 
-    /// Gives free places to those who wait, in order; numbers them. Reading a prompt is a pass of its own, so
-    /// a few places are filled together.
+    /// Reading a prompt is a pass of its own, so a few places are filled together.
     fn fill(&mut self, pool: &mut [Writing], common: &Common) -> Vec<usize> {
         let waits = |w: &Writing| !w.answered && w.rows == 0;
         let waiting = pool.iter().filter(|w| waits(w)).count();
@@ -475,7 +465,6 @@ fn common(group: &[Writing]) -> Common {
     }
 }
 
-/// What a step gave: logits, or tokens where the device draws them itself.
 enum Next {
     Logits { all: Vec<f32>, vocabulary: usize },
     Tokens(Vec<Option<u32>>),

@@ -17,8 +17,6 @@ pub use shapes::{
     Spans, TokenStatistics, WantedToken,
 };
 
-/// A device: where tensors live and who multiplies them.
-///
 /// Calls may return before their work is done, as long as later calls see it done. A call that
 /// fails makes itself known through [`Backend::check`]; those after it do nothing.
 pub trait Backend: Send + Sync {
@@ -62,8 +60,7 @@ pub trait Backend: Send + Sync {
     fn loaded(&self) {}
     fn vector(&self, x: Vec<f32>) -> Self::Vector;
     fn table(&self, data: Vec<f32>, width: usize) -> Self::Table;
-    /// The same as the checkpoint stores them, which a device may keep as they are. Asked only of a device that
-    /// [takes](Backend::takes_stored) such weights.
+    /// Asked only of a device that [takes](Backend::takes_stored) such weights.
     fn table_stored(&self, stored: Stored) -> Self::Table {
         let data = mary_weights::numbers(stored.kind, &stored.bytes);
         self.table(data, stored.inputs)
@@ -144,7 +141,6 @@ pub trait Backend: Send + Sync {
         spans: Spans,
         by: &NormOf<Self::Vector>,
     );
-    /// Cuts the first `len` numbers off at ± `limit`.
     fn clip(&self, x: &mut Self::Tensor, len: usize, limit: f32);
     /// Adds row after row of `x`, each times its weight, to these rows; none is named twice.
     fn add_rows(
@@ -168,13 +164,11 @@ pub trait Backend: Send + Sync {
         cache: (&mut Self::Cache, usize),
         plan: &Self::Plan<'_>,
     );
-    /// Whether so many rows are taken through what lies between two attentions in one go
-    /// ([`Backend::between`]), for layers that are multiplied there.
+    /// Whether so many rows and these layers are taken through [`Backend::between`] in one go.
     fn goes_between(&self, _rows: Extent, _layers: &[&Self::Linear]) -> bool {
         false
     }
-    /// Takes all rows from one attention to the next. Asked only where [`Backend::goes_between`] says so; a
-    /// row gets the bits that the single steps give it.
+    /// Asked only where [`Backend::goes_between`] says so; a row gets the bits that single steps give it.
     fn between(&self, _work: Between<'_, '_, Self>)
     where
         Self: Sized,
@@ -216,8 +210,7 @@ pub trait Backend: Send + Sync {
     fn looks(&self) -> bool {
         false
     }
-    /// Log-probabilities of the wanted tokens, and what was seen of each; full logits are never kept.
-    /// Asked only of a device that [looks](Backend::looks). With the head stands what squashes its logits.
+    /// Asked only of a device that [looks](Backend::looks); beside the head stands what squashes its logits.
     fn distributions(
         &self,
         _x: &Self::Tensor,
@@ -233,8 +226,7 @@ pub trait Backend: Send + Sync {
     fn draws(&self) -> bool {
         false
     }
-    /// The next token of each row of logits so wide, squashed to a range where one is given, on a device
-    /// that draws; `None` in a row where a logit is no number.
+    /// On a device that draws; `shape`: width of the logits, what squashes them. `None` where one is no number.
     fn draw(
         &self,
         _logits: &Self::Tensor,
@@ -257,7 +249,6 @@ pub struct Between<'a, 'p, B: Backend + 'p> {
 
 pub struct Ending<'a, B: Backend> {
     pub attended: &'a B::Tensor,
-    /// Brings that into the residual stream.
     pub out: &'a B::Linear,
     pub norm: &'a NormOf<B::Vector>,
     /// The feed-forward layers read what attention read, not what it wrote.

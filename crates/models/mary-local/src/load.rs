@@ -101,10 +101,7 @@ impl<'a, B: Backend> Loader<'a, B> {
     fn transformer(self) -> Result<Transformer<B>, ModelError> {
         let (a, n) = (self.architecture, self.names());
         let embed = self.embed()?;
-        let positions = match a.embedding.position_offset {
-            Some(_) => Some(self.positions()?),
-            None => None,
-        };
+        let positions = a.embedding.position_offset.map(|_| self.positions());
         let project = match n.project {
             Some((into, out)) => {
                 let width = a.embedding.width;
@@ -117,17 +114,10 @@ impl<'a, B: Backend> Loader<'a, B> {
         };
         let blocks = (0..a.layers).map(|layer| self.block(layer));
         let blocks = blocks.collect::<Result<_, _>>()?;
-        let masked = match a.language_head || a.causal {
-            true => None,
-            false => masked_head(self.checkpoint),
-        };
-        let (head, transform) = match masked {
-            Some(names) => {
-                let (decoder, transform) = self.masked(names)?;
-                (Some(decoder), Some(transform))
-            }
-            None if a.language_head => (Some(self.head()?), None),
-            None => (None, None),
+        let encoder = !a.language_head && !a.causal;
+        let (head, transform) = match masked_head(self.checkpoint).filter(|_| encoder) {
+            Some(names) => Some(self.masked(names)?).unzip(),
+            None => (a.language_head.then(|| self.head()).transpose()?, None),
         };
         let (heads, scale) = (a.heads, a.attention.scale);
         let (embed_norm, final_norm) = self.outer_norms()?;
@@ -136,7 +126,7 @@ impl<'a, B: Backend> Loader<'a, B> {
         Ok(Transformer {
             architecture: a.clone(),
             embed,
-            positions,
+            positions: positions.transpose()?,
             embed_norm,
             project,
             blocks,
@@ -185,11 +175,8 @@ impl<'a, B: Backend> Loader<'a, B> {
     fn table(&self, name: &str) -> Result<Vec<f32>, ModelError> {
         let full = self.top(name, "weight");
         let (context, width) = (self.architecture.context, self.architecture.hidden);
-        match self
-            .checkpoint
-            .info(&full)
-            .map(|info| info.shape.as_slice())
-        {
+        let info = self.checkpoint.info(&full);
+        match info.map(|info| info.shape.as_slice()) {
             Some(&[rows, columns]) if columns == width && rows > 0 => self.read(&full),
             Some(shape) => Err(self.wrong_shape(&full, shape, &[context, width])),
             None => Err(not_there(&full)),
@@ -227,8 +214,7 @@ impl<'a, B: Backend> Loader<'a, B> {
         Ok(self.norm_of(weight, bias, self.architecture.norm))
     }
 
-    /// A matrix in quantised blocks, where it is stored so and kept so; `None` where its rows must be
-    /// rearranged inside blocks, which only numbers can be.
+    /// `None` where rows must be rearranged inside blocks, which only numbers can be.
     fn blocks(&self, name: &str, outputs: usize, inputs: usize) -> Option<Blocks> {
         let kind = self.checkpoint.info(name)?.dtype;
         if !Blocks::supports(kind) || self.settings.precision != Precision::Single {

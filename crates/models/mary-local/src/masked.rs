@@ -121,7 +121,6 @@ fn looks(job: &Job<Score>) -> bool {
     job.request.details.entropy || job.request.details.rank
 }
 
-/// Copies that are computed together: at most so many rows, and at least one copy.
 fn batches(copies: impl Iterator<Item = Masked>, most: usize) -> Vec<Vec<Masked>> {
     let mut all: Vec<Vec<Masked>> = Vec::new();
     let mut rows = 0;

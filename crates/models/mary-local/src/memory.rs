@@ -9,7 +9,7 @@ use crate::kernels::cpu::quant::Blocks;
 use crate::precision::Precision;
 
 /// Bytes that weights take once loaded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Estimate {
     /// At least.
     pub weights: u64,
@@ -17,12 +17,8 @@ pub struct Estimate {
     pub unpacked: u64,
 }
 
-/// Estimates from headers alone.
 pub fn estimate(checkpoint: &Checkpoint, precision: Precision, how: Multiplier) -> Estimate {
-    let mut sum = Estimate {
-        weights: 0,
-        unpacked: 0,
-    };
+    let mut sum = Estimate::default();
     for name in checkpoint.tensor_names() {
         let info = checkpoint.info(name);
         let Some((info, numbers)) = info.and_then(|i| Some((i, i.numbers()?))) else {

@@ -16,7 +16,7 @@ use crate::kernels::Backend;
 use crate::kernels::cpu::Cpu;
 use crate::load::{LoadSettings, load};
 use crate::options::{Masking, Options};
-use crate::vision::{self, Album, Joint, PictureRows, VisionEncoder};
+use crate::vision::{self, Album, Joint, PictureRows, VisionConfig, VisionEncoder};
 use crate::{memory, text};
 
 /// Rows below which a batch is not made smaller.
@@ -28,7 +28,6 @@ pub struct LocalModel {
     placed: Placement,
     options: Options,
     pool: rayon::ThreadPool,
-    /// Rows of a batch at most, once the device has run out of memory.
     narrowed: AtomicUsize,
     /// Which tokens begin a word, once somebody asked.
     word_starts: OnceLock<Option<Vec<bool>>>,
@@ -123,8 +122,7 @@ impl LocalModel {
         (best.min(fitting).max(FEWEST_ROWS as u64) as usize).min(most)
     }
 
-    /// After the device ran out of memory with batches of this many rows: halves them and says so the
-    /// first time. False where they cannot get smaller.
+    /// Halves batches of this many rows after the device ran out of memory; false where they cannot get smaller.
     pub(crate) fn narrow(&self, rows: usize, error: &ModelError) -> bool {
         if error.kind != ErrorKind::OutOfMemory || rows <= FEWEST_ROWS {
             return false;
@@ -143,7 +141,6 @@ impl LocalModel {
         self.placed.engine.ahead()
     }
 
-    /// Bytes a row of a batch takes while it is computed.
     fn bytes_per_row(&self) -> usize {
         let a = self.architecture();
         let up = if a.mlp.gated { 3 } else { 2 };
@@ -243,19 +240,10 @@ where
     // A vision encoder of a kind that is not known leaves the text path as it is; the card says why.
     let seeing = vision::sees(checkpoint, architecture).unwrap_or_default();
     let axes = seeing.as_ref().and_then(|(c, _)| c.text_axes.clone());
-    let both_ways = seeing
-        .as_ref()
-        .is_some_and(|(c, _)| c.connector.both_ways());
-    let encoder = match seeing {
-        Some(seeing) => Some(vision::open(
-            again()?,
-            checkpoint,
-            architecture,
-            seeing,
-            how,
-        )?),
-        None => None,
-    };
+    let both_ways = |(c, _): &(VisionConfig, _)| c.connector.both_ways();
+    let both_ways = seeing.as_ref().is_some_and(both_ways);
+    let open = |seeing| vision::open(again()?, checkpoint, architecture, seeing, how);
+    let encoder = seeing.map(open).transpose()?;
     let joint = vision::open_joint(again, checkpoint, how, architecture.hidden)?;
     let mut transformer = load(backend, checkpoint, architecture, how)?;
     (transformer.axes, transformer.both_ways) = (axes, both_ways);

@@ -21,13 +21,11 @@ const WINDOW: usize = 1024;
 struct Reading {
     job: usize,
     tokens: Vec<u32>,
-    /// For each pool, the tokens averaged.
     pools: Vec<Vec<usize>>,
     /// Which pools are the text's row on its way into the space that it shares with pictures.
     joint: Vec<bool>,
     /// Ascending.
     layers: Vec<usize>,
-    /// Tokens to score, by place in the sequence, where asked.
     scored: Option<Range<usize>>,
     first_unscored: bool,
 }

@@ -38,7 +38,6 @@ impl Device {
     }
 }
 
-/// What is masked besides the token that is scored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Masking {
     /// Nothing (Salazar et al. 2020).
@@ -64,7 +63,6 @@ impl Masking {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Requests that are planned together, where the user fixes it.
     pub batch_size: Option<usize>,
     /// Shared beginnings are computed once.
     pub share: bool,
@@ -81,7 +79,6 @@ pub struct Options {
     pub exact_rows: bool,
     /// A GPU multiplies with this program's own kernels only.
     pub own_kernels: bool,
-    /// Bytes that may be taken on a GPU, where the user limits it.
     pub memory: Option<u64>,
     /// The user left the choice between 16-bit types to the program.
     pub safe_16: bool,

@@ -50,8 +50,7 @@ pub fn fingerprint_of(
     fingerprint(checkpoint, &first(settings, checkpoint)?)
 }
 
-/// Whether a second model of this size has room beside the first: a third of what is free, so that
-/// neither has to make its batches smaller.
+/// Whether a second model fits in a third of what is free, so that neither must make smaller batches.
 pub fn fits_beside(checkpoint: &Checkpoint, settings: &ModelSettings) -> bool {
     let Ok(each) = devices(settings) else {
         return false;
@@ -66,7 +65,6 @@ pub fn fits_beside(checkpoint: &Checkpoint, settings: &ModelSettings) -> bool {
     })
 }
 
-/// Memory a device can give now, where it says.
 fn free_on(device: Device) -> Option<u64> {
     match device {
         #[cfg(feature = "cuda")]
@@ -85,7 +83,6 @@ fn checkpoint(path: &Path, settings: &ModelSettings) -> Result<Checkpoint, Model
     Checkpoint::open_with(path, tokenizer.as_deref())
 }
 
-/// How the model is opened on the first of its devices; the others are of the same kind.
 fn first(settings: &ModelSettings, checkpoint: &Checkpoint) -> Result<Options, ModelError> {
     let each = devices(settings)?;
     Options::read_for(each.first().unwrap_or(settings), checkpoint.config())

@@ -1,5 +1,4 @@
-//! Drawing the next token. Each request has its own generator, seeded by the request, so that what
-//! it answers does not depend on who else is in the batch.
+//! Each request has a generator of its own, so that its answer does not depend on the rest of the batch.
 
 use mary_contract::Sampling;
 use rand_chacha::ChaCha8Rng;
@@ -29,7 +28,6 @@ impl Sampler {
         self.temperature <= 0.0 || self.top_k == 1
     }
 
-    /// What a device that draws by itself needs for the next token.
     pub fn on_device(&mut self) -> Draw {
         let greedy = self.is_greedy();
         Draw {
@@ -78,8 +76,7 @@ impl Sampler {
     }
 }
 
-/// Brings the `count` likeliest tokens to the front, in order. Ties are broken by token number, so that the
-/// order is the same everywhere.
+/// Ties are broken by token number, so that the order is the same everywhere.
 fn lead(all: &mut [(f64, u32)], count: usize) {
     let order = |a: &(f64, u32), b: &(f64, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
     if count == 0 || count >= all.len() {
@@ -89,8 +86,7 @@ fn lead(all: &mut [(f64, u32)], count: usize) {
     all[..count].sort_unstable_by(order);
 }
 
-/// How many of the likeliest tokens, which then stand in front, weigh as much as is wanted together. A few
-/// hundred nearly always do: the rest of a vocabulary is not sorted.
+/// A few hundred tokens nearly always weigh enough: the rest of a vocabulary is not sorted.
 fn nucleus(all: &mut [(f64, u32)], wanted: f64) -> usize {
     let mut count = 128;
     loop {
@@ -108,7 +104,6 @@ fn nucleus(all: &mut [(f64, u32)], wanted: f64) -> usize {
     }
 }
 
-/// The largest logit and the first token that has it.
 fn argmax(logits: &[f32]) -> Option<(u32, f32)> {
     let mut best = None;
     for (&x, i) in logits.iter().zip(0u32..) {

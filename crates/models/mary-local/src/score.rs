@@ -24,15 +24,6 @@ use pipeline::Answer;
 pub(crate) use pipeline::serve;
 use window::{Waiting, Window};
 
-/// The tree, the log-probability of each of its nodes and what else was seen of them.
-#[derive(Clone, Copy)]
-struct Known<'a> {
-    trie: &'a Trie,
-    scores: &'a [f32],
-    seen: &'a [TokenStatistics],
-}
-
-/// Runs the tree and hands over each request when its scores are there.
 fn compute(
     model: &LocalModel,
     window: Window<'_>,
@@ -54,11 +45,12 @@ fn compute(
     let mut seen = vec![TokenStatistics::default(); if distributions { trie.len() } else { 0 }];
     let looking = distributions.then(|| {
         let asked = |of: fn(&Details) -> bool| waiting.iter().any(|w| of(&w.details));
-        let starts = match asked(|d| d.word_starts) {
-            true => model.word_starts(),
-            false => None,
-        };
-        Distributions::new(starts, model.architecture().vocab, asked(|d| d.rank))
+        let starts = asked(|d| d.word_starts).then(|| model.word_starts());
+        Distributions::new(
+            starts.flatten(),
+            model.architecture().vocab,
+            asked(|d| d.rank),
+        )
     });
     let run = run(
         (model, &album),
@@ -76,11 +68,7 @@ fn compute(
             }
             while waiting.last().is_some_and(|w| w.due <= upto) {
                 if let Some(request) = waiting.pop() {
-                    let known = Known {
-                        trie: &trie,
-                        scores: &scores,
-                        seen: &seen,
-                    };
+                    let known = (&trie, &*scores, &*seen);
                     let reply = reply(model, &request, known, &sequences);
                     hand_in((request.ticket, reply))?;
                 }
@@ -99,12 +87,10 @@ fn compute(
     ControlFlow::Continue(())
 }
 
-/// Gets the nodes scored by a chunk, their log-probabilities, what else was seen of them (nothing where
-/// nobody looks), and the node below which all is done.
+/// The nodes scored by a chunk, their log-probabilities, what else was seen, the node below which all is done.
 pub(crate) type Receive<'a> =
     &'a mut dyn FnMut(&[usize], &[f32], &[TokenStatistics], usize) -> ControlFlow<()>;
 
-/// Computes a tree chunk by chunk; with smaller chunks where the device runs out of memory.
 pub(crate) fn run(
     (model, album): (&LocalModel, &Album<'_>),
     trie: &Trie,
@@ -187,7 +173,7 @@ fn hand_over(
 fn reply(
     model: &LocalModel,
     waiting: &Waiting,
-    known: Known<'_>,
+    (trie, scores, seen): (&Trie, &[f32], &[TokenStatistics]),
     sequences: &[Sequence],
 ) -> Result<Reply<Scored>, ModelError> {
     let tokenizer = model.checkpoint().tokenizer();
@@ -196,19 +182,17 @@ fn reply(
     for (reading, range) in &waiting.parts {
         let mut nodes = vec![];
         for index in range.clone() {
-            nodes.extend(known.trie.path(index, sequences[index].scored_from));
+            nodes.extend(trie.path(index, sequences[index].scored_from));
         }
-        let mut logprobs: Vec<f32> = nodes.iter().map(|&node| known.scores[node]).collect();
+        let mut logprobs: Vec<f32> = nodes.iter().map(|&node| scores[node]).collect();
         let scored = reading.places.len();
         logprobs.truncate(scored);
         if logprobs.iter().any(|x| !x.is_finite()) {
             return Err(model.not_finite());
         }
         usage.prompt_tokens += (reading.scored_from + scored) as u64;
-        let seen: Vec<_> = nodes
-            .iter()
-            .filter_map(|&n| known.seen.get(n).copied())
-            .collect();
+        let seen = nodes.iter().filter_map(|&n| seen.get(n));
+        let seen: Vec<_> = seen.copied().collect();
         let pieces = reading.tokens[reading.scored_from..].iter().take(scored);
         let cut = |i: usize| sequences[i].tokens.len() < reading.tokens.len();
         continuations.push(ContinuationScore {
@@ -223,7 +207,6 @@ fn reply(
     Ok(replied(Scored { continuations }, usage))
 }
 
-/// Log-probabilities of whole token sequences, in order; the tree is used or not as asked.
 pub(crate) fn plain_scores(
     model: &LocalModel,
     sequences: &[Sequence],
@@ -257,7 +240,6 @@ pub struct SelfCheck {
 /// The difference between tree and plain execution that is tolerated, in nats.
 pub const TOLERANCE: f32 = 1e-3;
 
-/// Scores token sequences through the tree and one by one, and compares.
 pub fn self_check(model: &LocalModel, texts: &[&str]) -> Result<SelfCheck, ModelError> {
     let mut sequences = vec![];
     for text in texts {

@@ -9,7 +9,6 @@ use crate::vision::Album;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
-    /// Every token, what stands at the start included.
     pub tokens: Vec<u32>,
     pub scored_from: usize,
     /// A token holds the end of the prefix and the beginning of the continuation.
@@ -57,7 +56,6 @@ impl<'a> Reader<'a> {
         Ok((text, first))
     }
 
-    /// The prompt in words, with `picture` in the place of every picture.
     fn words(
         &self,
         prompt: &Prompt,
@@ -88,7 +86,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The tokens of a prompt to be answered; never none.
     pub fn prompt(&self, prompt: &Prompt) -> Result<Vec<u32>, ModelError> {
         let (text, first) = self.render(prompt, &Start::Model)?;
         let tokenizer = self.checkpoint.tokenizer();
@@ -105,7 +102,6 @@ impl<'a> Reader<'a> {
         Ok(tokens)
     }
 
-    /// Each continuation of a request, tokenised together with the prefix.
     pub fn continuations(&self, request: &Score) -> Result<Vec<Reading>, ModelError> {
         let (prefix, first) = self.render(&request.prefix, &request.start)?;
         let read = |continuation: &String| {
@@ -116,12 +112,8 @@ impl<'a> Reader<'a> {
         request.continuations.iter().map(read).collect()
     }
 
-    /// Puts the rows of pictures into their places.
     fn put(&self, tokens: &mut [u32], prompt: &Prompt) -> Result<(), ModelError> {
-        match self.album {
-            Some(album) => album.put(tokens, prompt),
-            None => Ok(()),
-        }
+        self.album.map_or(Ok(()), |album| album.put(tokens, prompt))
     }
 
     fn reading(
@@ -159,8 +151,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Cuts a reading into sequences that fit the context, each scoring its own part. A text that fits
-/// is one sequence; beyond that, every token is scored with at least half a context before it.
+/// A text that does not fit is cut so that every token is scored with at least half a context before it.
 pub fn windows(tokens: &[u32], scored_from: usize, context: usize) -> Vec<Sequence> {
     let most = context + 1; // the last token is never read, only predicted
     let mut all = vec![];
@@ -178,7 +169,6 @@ pub fn windows(tokens: &[u32], scored_from: usize, context: usize) -> Vec<Sequen
     all
 }
 
-/// What a checkpoint can do, from its architecture and files.
 pub fn capabilities(language_head: bool, template: bool, images: bool) -> Capabilities {
     Capabilities {
         generate: language_head,

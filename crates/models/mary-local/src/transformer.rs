@@ -47,7 +47,6 @@ impl<B: Backend> Transformer<B> {
         }
     }
 
-    /// Runs a batch through every block; `watch` sees the hidden states of each layer.
     pub fn forward(
         &self,
         batch: &Batch,
@@ -85,7 +84,6 @@ impl<B: Backend> Transformer<B> {
         self.blocks(batch, plans, cache, work, watch)
     }
 
-    /// The positions of the picture that each row is part of.
     fn reach(&self, batch: &Batch, shown: &PictureRows) -> Result<Vec<(usize, usize)>, ModelError> {
         if !self.backend.sees_both_ways() {
             let message = "on this device the rows of a picture cannot see one another in both directions yet";
@@ -95,8 +93,7 @@ impl<B: Backend> Transformer<B> {
         Ok(rows.map(|(&t, &p)| shown.reach(t, p)).collect())
     }
 
-    /// The same from rows that are given instead of tokens: the patches of a picture. The layers named
-    /// with another batch of as many rows see as that one says.
+    /// The layers named with another batch of as many rows see as that one says.
     pub(crate) fn forward_rows<'b>(
         &self,
         given: &[f32],
@@ -439,7 +436,6 @@ impl<B: Backend> Transformer<B> {
         Ok((head, a.logit_cap))
     }
 
-    /// All logits after some rows of the last forward pass into `wide`; gives what squashes them.
     pub(crate) fn project(
         &self,
         work: &mut Workspace<B::Tensor>,
@@ -452,7 +448,6 @@ impl<B: Backend> Transformer<B> {
     }
 }
 
-/// By which plan the layers of a pass see: all by one, but for those of a tower that see beyond windows.
 struct Plans<'a, 'p, B: Backend + 'p> {
     usual: &'a B::Plan<'p>,
     whole: Option<(&'a B::Plan<'p>, &'a [usize])>,
@@ -467,7 +462,6 @@ impl<'a, 'p, B: Backend + 'p> Plans<'a, 'p, B> {
     }
 }
 
-/// What one block needs to know of the pass it is part of.
 struct Pass<'a, 'b, B: Backend + 'a + 'b> {
     rows: usize,
     plan: &'a B::Plan<'b>,

@@ -8,7 +8,6 @@ use crate::batch::Batch;
 use crate::kernels::WantedToken;
 use crate::vision::{PictureRows, Place};
 
-/// A sequence whose tokens from `scored_from` on are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sequence {
     /// All tokens, whatever stands at the start included.
@@ -26,7 +25,6 @@ pub struct Trie {
     depths: Vec<u32>,
     scored: Vec<bool>,
     computed: Vec<bool>,
-    /// For each sequence, the node of its last token.
     ends: Vec<u32>,
     /// Where each node stands in time, height and width, where a model turns by all three.
     turns: Vec<[u32; 3]>,
@@ -87,8 +85,7 @@ impl Trie {
         }
     }
 
-    /// Binds the rows of a picture together where they see one another in both directions, and gives every
-    /// node its place in time, height and width, from its own token and its parent's place.
+    /// Binds rows of a picture that see one another; places every node by its token and its parent's place.
     pub(crate) fn place(&mut self, shown: &PictureRows) {
         self.longest = shown.longest();
         if self.longest > 0 {
@@ -117,7 +114,6 @@ impl Trie {
         self.depths.iter().max().map_or(0, |&d| d as usize + 1)
     }
 
-    /// The nodes of a sequence's tokens from `from` on.
     pub fn path(&self, sequence: usize, from: usize) -> Vec<usize> {
         let mut nodes = vec![];
         let mut node = self.ends.get(sequence).copied().unwrap_or(NONE);
@@ -129,8 +125,7 @@ impl Trie {
         nodes
     }
 
-    /// The first node number that need not be computed for this sequence to be finished: once all
-    /// nodes below it are done, every score of the sequence is there.
+    /// Once all nodes below this number are done, every score of the sequence is there.
     pub fn finished_at(&self, sequence: usize) -> usize {
         // Neither a sequence without tokens nor a first token has a parent.
         let end = self.ends.get(sequence).copied().unwrap_or(NONE);
@@ -146,7 +141,6 @@ pub struct Chunk {
     pub head_rows: Vec<usize>,
     /// What is scored, by place in `head_rows`.
     pub wanted: Vec<WantedToken>,
-    /// The node of each wanted token.
     pub nodes: Vec<usize>,
     /// Rows of the cache to move, in this order, before the next chunk.
     pub moves: Vec<(usize, usize)>,
@@ -159,7 +153,6 @@ pub struct Chunks<'a> {
     children: Vec<Vec<u32>>,
     next: usize,
     rows: usize,
-    /// Where each node's keys lie now.
     slots: Vec<u32>,
     /// Cache rows that hold the path to the next node.
     path: usize,
@@ -237,7 +230,6 @@ impl<'a> Chunks<'a> {
         }
     }
 
-    /// The spans of the cache that hold the beginning which ends in `node`.
     fn past(&self, node: usize, runs: &[(usize, Vec<(usize, usize)>)]) -> Vec<(usize, usize)> {
         let depth = self.trie.depths[node] as usize + 1;
         let slot = self.slots[node] as usize;

@@ -87,8 +87,7 @@ impl VectorModel {
             .find_map(|form| self.vectors.get(form))
     }
 
-    /// The mean of some words' vectors. A word outside the vocabulary is a fact about these vectors and
-    /// no fault: nothing was averaged, the vector is empty, and the task counts it.
+    /// A word outside the vocabulary is no fault: the vector is empty, and the task counts it.
     fn mean(&self, words: &[&str]) -> PooledVectors {
         let mut sum = vec![0.0f64; self.vectors.dim()];
         let mut count = words.len();
@@ -149,7 +148,6 @@ impl VectorModel {
     }
 }
 
-/// Words between spaces, with the byte each begins at.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let start = text.as_ptr().addr();
     text.split_whitespace()

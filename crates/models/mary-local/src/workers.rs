@@ -24,8 +24,7 @@ const LEAST: usize = 64;
 /// Answers kept back by a worker before they are handed in together.
 const SHEAF: usize = 64;
 
-/// The devices named in `--device`, each as its own setting; all of one kind, since a model must give
-/// the same numbers wherever a request ends up.
+/// All of one kind, since a model must give the same numbers wherever a request ends up.
 pub fn devices(settings: &ModelSettings) -> Result<Vec<ModelSettings>, ModelError> {
     let text = settings.device.as_deref().unwrap_or("cpu");
     let names: Vec<&str> = text.split(',').map(str::trim).collect();
@@ -63,8 +62,12 @@ pub fn open(
     });
     let members = opened?;
     let card = members.first().map(|m| m.card().clone());
-    let card = card.ok_or_else(|| bad_request("no device is named"))?;
-    Ok(Box::new(Workers::new(card, members)))
+    let mut card = card.ok_or_else(|| bad_request("no device is named"))?;
+    let own = |m: &LocalModel| m.card().conventions.get("device").cloned();
+    let places: Vec<String> = members.iter().filter_map(own).collect();
+    let device = ("device".to_owned(), places.join("; "));
+    card.conventions.extend([device]);
+    Ok(Box::new(Workers { members, card }))
 }
 
 struct Workers {
@@ -72,25 +75,8 @@ struct Workers {
     card: ModelCard,
 }
 
-impl Workers {
-    fn new(mut card: ModelCard, members: Vec<LocalModel>) -> Self {
-        let places = members
-            .iter()
-            .filter_map(|m| m.card().conventions.get("device"));
-        let places: Vec<&str> = places.map(String::as_str).collect();
-        let places = places.join("; ");
-        card.conventions.insert("device".to_owned(), places);
-        Self { members, card }
-    }
-
-    fn first(&self) -> Option<&LocalModel> {
-        self.members.first()
-    }
-}
-
 type Sheaf<A> = Vec<(Ticket, Result<Reply<A>, ModelError>)>;
 
-/// What a worker says to the queue.
 enum Note<A> {
     Wants,
     Gives(Sheaf<A>),
@@ -158,7 +144,6 @@ impl<Q, A> Drop for Window<'_, Q, A> {
     }
 }
 
-/// The queue's side: hands out rounds, takes answers.
 struct Dispatch<'d, Q, A> {
     queue: &'d mut dyn WorkQueue<Q, A>,
     rounds: Vec<Sender<Vec<Job<Q>>>>,
@@ -265,15 +250,21 @@ impl Model for Workers {
     }
 
     fn generator(&self) -> Option<&dyn Generator> {
-        self.first()?.generator().map(|_| self as &dyn Generator)
+        self.members
+            .first()?
+            .generator()
+            .map(|_| self as &dyn Generator)
     }
 
     fn scorer(&self) -> Option<&dyn Scorer> {
-        self.first()?.scorer().map(|_| self as &dyn Scorer)
+        self.members.first()?.scorer().map(|_| self as &dyn Scorer)
     }
 
     fn observer(&self) -> Option<&dyn Observer> {
-        self.first()?.observer().map(|_| self as &dyn Observer)
+        self.members
+            .first()?
+            .observer()
+            .map(|_| self as &dyn Observer)
     }
 }
 

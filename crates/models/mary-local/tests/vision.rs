@@ -133,7 +133,10 @@ pub fn hold_model(name: &str, model: &LocalModel, spells: bool) -> Vec<String> {
         let mut session = model.session(tokens.len()).unwrap();
         session.show(shown.clone());
         let mut batch = Batch::default();
-        batch.push_pictured(&tokens, &[], 0, &shown);
+        batch.push(&tokens, &[], 0);
+        if shown.turns() {
+            batch.turns = shown.places(&tokens).iter().map(|p| p.at).collect();
+        }
         let mut visit = |layer: usize, states: &[f32]| {
             let error = relative(states, &hidden[layer].0);
             if error.is_nan() || error > 1e-4 {

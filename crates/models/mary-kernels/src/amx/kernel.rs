@@ -27,10 +27,7 @@ pub unsafe fn configure() {
     unsafe { std::arch::asm!("ldtilecfg [{}]", in(reg) &raw const CONFIG, options(nostack)) };
 }
 
-/// Tiles for a block of fewer than 32 rows: the unit takes as long as there are rows.
-///
-/// # Safety
-/// As for [`configure`].
+/// Tiles for a block of fewer than 32 rows: the unit takes as long as there are rows. Safety: as for [`configure`].
 #[inline]
 pub(super) unsafe fn configure_rows(rows: usize) {
     let mut config = TileConfig(CONFIG.0);

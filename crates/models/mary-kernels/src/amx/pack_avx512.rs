@@ -62,10 +62,7 @@ pub(super) unsafe fn a_rows<const SCALED: bool>(
 }
 
 /// Splits up to sixteen rows of activations, scaled, that lie side by side: in memory, a row is one place
-/// of the depth.
-///
-/// # Safety
-/// As for [`a_rows`], of the transpose.
+/// of the depth. Safety: as for [`a_rows`], of the transpose.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 pub(super) unsafe fn a_columns(
     from: Strided,
@@ -109,10 +106,7 @@ fn write_row(tiles: &mut [u16], row: usize, planes: [__m512i; 3]) {
     }
 }
 
-/// Splits up to sixteen outputs whose numbers along the depth lie side by side.
-///
-/// # Safety
-/// As for [`a_rows`].
+/// Splits up to sixteen outputs whose numbers along the depth lie side by side. Safety: as for [`a_rows`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 pub(super) unsafe fn b_rows(
     from: Strided,
@@ -140,9 +134,7 @@ pub(super) unsafe fn b_rows(
 }
 
 /// Splits up to sixteen outputs that lie side by side: two places of the depth are one row of a tile.
-///
-/// # Safety
-/// As for [`a_rows`], of the transpose.
+/// Safety: as for [`a_rows`], of the transpose.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 pub(super) unsafe fn b_columns(
     from: Strided,
@@ -175,7 +167,6 @@ pub(super) unsafe fn b_columns(
     }
 }
 
-/// The upper halves of numbers of 32 bits.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 fn top() -> __m512i {
@@ -194,7 +185,6 @@ fn split_in_three(x: __m512) -> [__m512i; 3] {
     [first, second, _mm512_castps_si512(third)]
 }
 
-/// The three bfloat16 numbers whose sum is each of thirty-two floats.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 fn planes_of(low: __m512, high: __m512) -> [__m512i; 3] {

@@ -7,11 +7,9 @@ use super::{A_PLANES, Activations, CHUNK, TILE, TILE_LEN, Tiles, depth_tiles, pa
 use crate::aligned::Aligned;
 
 pub const PANEL: usize = 2 * TILE;
-/// Outputs whose sums are kept together where the depth is walked in several chunks: with 256 rows they take
-/// a quarter of a second-level cache.
+/// Outputs whose sums are kept together: with 256 rows, a quarter of a second-level cache.
 const GROUP: usize = 8 * PANEL;
 
-/// Sums of some rows: 32 outputs from each of the places asked for, side by side.
 pub struct Panel<'a> {
     pub row: usize,
     /// Rows that exist, at most 32.

@@ -35,7 +35,6 @@ impl<'a> Factor<'a> {
         }
     }
 
-    /// The transpose of [`Factor::rows`].
     pub fn turned(data: &'a [f32], step: usize) -> Self {
         Self {
             data,
@@ -64,7 +63,6 @@ impl<'a> Factor<'a> {
     }
 }
 
-/// The right factor: plain, or split before.
 #[derive(Clone, Copy)]
 pub enum Right<'a> {
     /// Split while it is multiplied, into so many planes: one for numbers that bfloat16 holds, two for
@@ -215,9 +213,7 @@ impl Factor<'_> {
     }
 
     /// Splits `depth` numbers of up to sixteen columns, from a row and a column on.
-    ///
-    /// # Safety
-    /// As for [`Factor::split_rows`].
+    /// Safety: as for [`Factor::split_rows`].
     pub(super) unsafe fn split_columns(
         &self,
         (row, column): (usize, usize),

@@ -15,7 +15,6 @@ use super::{A_PLANES, TILE, TILE_LEN, depth_tiles};
 use crate::aligned::Aligned;
 
 pub struct Tiles {
-    /// Rows of the weight matrix: outputs.
     pub outputs: usize,
     pub inputs: usize,
     pub(super) planes: usize,
@@ -39,14 +38,12 @@ impl Drop for Tiles {
     }
 }
 
-/// The same as [`planes_here`] on all threads.
 pub fn planes(numbers: &[f32]) -> usize {
     let some = numbers.par_chunks(1 << 16).map(planes_here);
     some.reduce(|| 1, usize::max)
 }
 
 impl Tiles {
-    /// Packs `outputs` rows of `inputs` weights.
     pub fn pack(weights: &[f32], outputs: usize, inputs: usize) -> Self {
         let planes = planes(weights);
         Self::zeroed(outputs, inputs, planes).fill(|_, some, out| {
@@ -55,9 +52,8 @@ impl Tiles {
         })
     }
 
-    /// The same of rows that are made where they are needed: sixteen at a time, split while they are in the
-    /// cache. `planes` must be enough for every number. What stands beside them in the tiles is left from
-    /// earlier use, and touches no output that exists.
+    /// Rows are made where they are needed: sixteen at a time, split while in the cache. `planes` must be enough for
+    /// every number; what stands beside them in the tiles is left from earlier use, and touches no output.
     pub fn pack_rows(
         outputs: usize,
         inputs: usize,
@@ -87,7 +83,6 @@ impl Tiles {
         tiles
     }
 
-    /// Tiles that stay, of rows that are made where they are needed.
     pub fn keep_rows(
         outputs: usize,
         inputs: usize,
@@ -135,8 +130,7 @@ impl Tiles {
         }
     }
 
-    /// Has every strip made on some thread, which may keep memory from one to the next: `make` gets that, the
-    /// outputs of the strip and where they go.
+    /// `make` gets memory that a thread keeps from strip to strip, the outputs of the strip and where they go.
     fn fill(mut self, make: impl Fn(&mut Vec<f32>, Range<usize>, &mut [u16]) + Sync) -> Self {
         let (outputs, strip) = (self.outputs, Self::strip_len(self.inputs, self.planes));
         let strips = self.data.par_chunks_mut(strip.max(1)).enumerate();

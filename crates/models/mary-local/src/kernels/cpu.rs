@@ -31,8 +31,8 @@ mod stored;
 mod target;
 mod team;
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use aligned::Aligned;
 use amx::Activations;
@@ -48,6 +48,7 @@ use super::{
 };
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
+use crate::errors::lock;
 
 /// Below this many answers that are written together, quantised weights are multiplied by vectors: the tile
 /// unit takes sixteen rows at a time, however many there are.
@@ -131,13 +132,10 @@ impl Cpu {
     }
 }
 
-/// Lends memory for split activations; no lock is held while threads compute.
 fn lend<T: Default, R>(from: &Mutex<Vec<T>>, work: impl FnOnce(&mut T) -> R) -> R {
-    let lent = from.lock().unwrap_or_else(PoisonError::into_inner).pop();
-    let mut memory = lent.unwrap_or_default();
+    let mut memory = lock(from).pop().unwrap_or_default();
     let result = work(&mut memory);
-    let home = from.lock();
-    home.unwrap_or_else(PoisonError::into_inner).push(memory);
+    lock(from).push(memory);
     result
 }
 

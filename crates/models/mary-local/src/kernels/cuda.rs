@@ -17,12 +17,13 @@ mod products;
 mod tests;
 
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use mary_contract::ModelError;
 use mary_cuda::{Blas, Device, Lender, Lent, Memory, NumberType, Parts, Uploader};
 
 use super::Alibi;
+use crate::errors::lock;
 use crate::precision::Precision;
 pub use plan::{MAX_WIDTH, Plan};
 
@@ -40,7 +41,6 @@ pub struct Cuda {
     blas: Option<Blas>,
     kind: NumberType,
     lender: Arc<Lender>,
-    /// Weights on their way, while they load.
     uploader: Uploader,
     fault: Mutex<Option<ModelError>>,
     scratch: Mutex<Scratch>,
@@ -79,7 +79,6 @@ impl Tensor {
         place_of(&self.memory)
     }
 
-    /// The letter of its type in the names of kernels.
     fn letter(&self) -> char {
         self.kind.letter()
     }
@@ -212,19 +211,14 @@ impl Cuda {
 
     /// Keeps the first error; what follows does nothing until it is taken.
     fn keep<T>(&self, result: Result<T, ModelError>) -> Option<T> {
-        match result {
-            Ok(value) => Some(value),
-            Err(error) => {
-                let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
-                fault.get_or_insert(error);
-                None
-            }
-        }
+        let keep = |error| {
+            lock(&self.fault).get_or_insert(error);
+        };
+        result.map_err(keep).ok()
     }
 
     fn broken(&self) -> bool {
-        let fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
-        fault.is_some()
+        lock(&self.fault).is_some()
     }
 
     fn launch(
@@ -277,7 +271,7 @@ impl Cuda {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Scratch> {
-        self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.scratch)
     }
 
     fn send(&self, x: &[i32]) -> Option<Lent> {

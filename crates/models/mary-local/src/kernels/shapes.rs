@@ -5,9 +5,8 @@ use crate::config::{self, Rope};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     pub rows: usize,
-    /// They are the last tokens of answers being written, where weights may be multiplied in whichever way
-    /// is quickest for so few. What is read is multiplied in one way however many rows there are, so that a
-    /// score does not depend on what else is asked.
+    /// Last tokens of answers being written, where weights may be multiplied in whichever way is quickest. What is
+    /// read is multiplied in one way, so that a score does not depend on what else is asked.
     pub writing: bool,
 }
 
@@ -36,7 +35,6 @@ impl Default for Groups {
 }
 
 impl Groups {
-    /// Adds a group; an empty one has no mean.
     pub fn push(&mut self, rows: impl Iterator<Item = usize>) {
         self.rows.extend(rows);
         self.starts.push(self.rows.len());
@@ -50,7 +48,6 @@ impl Groups {
         self.len() == 0
     }
 
-    /// Where each group starts among all rows, and where the last ends.
     pub fn starts(&self) -> &[usize] {
         &self.starts
     }
@@ -166,8 +163,7 @@ pub struct AttentionSettings<'a> {
     /// How far back they see.
     pub window: Option<usize>,
     pub alibi: Option<&'a Alibi>,
-    /// For each row of the batch, the positions of the picture that it is part of, which it sees in both
-    /// directions; empty where no model or no picture asks for it.
+    /// Positions of the picture that each row is part of, seen in both directions; empty where none is.
     pub reach: &'a [(usize, usize)],
 }
 
@@ -180,8 +176,7 @@ pub struct Alibi {
 }
 
 impl Alibi {
-    /// The slopes of the ALiBi paper; Falcon scales them with the scores and rounds to bfloat16, BLOOM
-    /// does neither.
+    /// Falcon scales the ALiBi paper's slopes with the scores and rounds to bfloat16; BLOOM does neither.
     pub fn new(heads: usize, kind: config::Alibi, scale: f32) -> Self {
         let rounded = kind == config::Alibi::Rounded;
         let whole = (heads + 1).next_power_of_two() / 2;
@@ -230,7 +225,6 @@ pub struct Draw {
     pub inverse_temperature: f64,
     /// Of the likeliest tokens, as many as hold this share of the probability.
     pub top_p: f64,
-    /// Uniform over all 64 bits.
     pub random: u64,
     /// So many of the likeliest tokens; zero takes all.
     pub top_k: u32,

@@ -30,7 +30,6 @@ impl<B: Backend> Loader<'_, B> {
         })
     }
 
-    /// The norms of queries and of keys, with weights for all that they normalise.
     fn qk_norms(&self, layer: usize) -> Result<Option<QkNormsOf<B>>, ModelError> {
         let a = self.architecture;
         if a.attention.qk_norm == QkNorm::None {

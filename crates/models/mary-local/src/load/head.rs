@@ -1,5 +1,3 @@
-//! The heads: that of a decoder, and that of a masked language model with the layer before it.
-
 use mary_contract::ModelError;
 use mary_weights::Checkpoint;
 

@@ -1,5 +1,4 @@
-//! Rows put into the order that the kernels read: matrices under one another, transposed, with the parts
-//! of fused tensors taken apart.
+//! Rows put into the order that the kernels read.
 
 use crate::kernels::Weights;
 

@@ -20,7 +20,6 @@ pub(crate) struct TowerParts<B: Backend> {
 }
 
 impl<B: Backend> Loader<'_, B> {
-    /// The tower itself; the architecture is the tower's.
     pub(crate) fn tower(&self, config: &TowerConfig) -> Result<TowerParts<B>, ModelError> {
         let a = self.architecture;
         let pixels = COLOURS * config.frames * config.patch * config.patch;
@@ -30,17 +29,12 @@ impl<B: Backend> Loader<'_, B> {
             false => self.dense(name.trim_end_matches(".weight"), a.hidden, pixels)?,
         };
         let own = |name: &str| format!("{}embeddings.{name}", self.body);
-        let class = match config.class {
-            true => Some(self.vector(&own("class_embedding"), a.hidden)?),
-            false => None,
-        };
-        let positions = match config.side {
-            Some(side) => {
-                let rows = side * side + usize::from(config.class);
-                Some(self.vector(&own("position_embedding.weight"), rows * a.hidden)?)
-            }
-            None => None,
-        };
+        let class = || self.vector(&own("class_embedding"), a.hidden);
+        let class = config.class.then(class).transpose()?;
+        let positions = config.side.map(|side| {
+            let rows = side * side + usize::from(config.class);
+            self.vector(&own("position_embedding.weight"), rows * a.hidden)
+        });
         let blocks = (0..a.layers).map(|layer| self.block(layer));
         let blocks = blocks.collect::<Result<_, _>>()?;
         let (embed_norm, final_norm) = self.outer_norms()?;
@@ -69,7 +63,7 @@ impl<B: Backend> Loader<'_, B> {
             },
             patch,
             class,
-            positions,
+            positions: positions.transpose()?,
         })
     }
 
@@ -105,7 +99,6 @@ impl<B: Backend> Loader<'_, B> {
         Ok(self.backend.prepare(vec![weights], None))
     }
 
-    /// A norm of rows of this width; its full name without `.weight`.
     pub(crate) fn full_norm(
         &self,
         name: &str,
@@ -124,9 +117,9 @@ impl<B: Backend> Loader<'_, B> {
         outputs: usize,
         (inputs, frames): (usize, usize),
     ) -> Result<B::Linear, ModelError> {
-        let frame = |n: usize| match n {
-            0 => self.vector(name, outputs * inputs / frames),
-            n => self.vector(&format!("{name}.{n}"), outputs * inputs / frames),
+        let frame = |n: usize| {
+            let own = if n == 0 { name } else { &format!("{name}.{n}") };
+            self.vector(own, outputs * inputs / frames)
         };
         let all: Vec<Vec<f32>> = (0..frames).map(frame).collect::<Result<_, _>>()?;
         let plane = (inputs / frames / COLOURS).max(1);
@@ -137,9 +130,8 @@ impl<B: Backend> Loader<'_, B> {
             }
         }
         let weights = Weights::plain(data, outputs, inputs);
-        Ok(self
-            .backend
-            .prepare(vec![weights], self.bias(name, outputs)?))
+        let bias = self.bias(name, outputs)?;
+        Ok(self.backend.prepare(vec![weights], bias))
     }
 
     pub(crate) fn vector(&self, name: &str, len: usize) -> Result<Vec<f32>, ModelError> {

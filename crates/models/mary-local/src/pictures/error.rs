@@ -6,12 +6,10 @@ use thiserror::Error;
 pub enum VisionError {
     #[error("the picture is neither a PNG nor a JPEG file: it begins with {found}")]
     Unknown { found: String },
-    /// The file breaks the rules of its format.
     #[error("the picture is not a sound {format} file: {why}")]
     Broken { format: &'static str, why: String },
     #[error("the picture has {width} × {height} pixels; a picture of a single pixel shows nothing")]
     TooSmall { width: usize, height: usize },
-    /// More pixels, or more bytes, than this program reads.
     #[error("the picture {what} {found}; at most {most} are read")]
     TooLarge {
         what: &'static str,
@@ -24,7 +22,6 @@ pub enum VisionError {
         height: usize,
         why: String,
     },
-    /// A processor that is described in a way this program does not know.
     #[error("preprocessor_config.json: {0}")]
     Config(String),
 }

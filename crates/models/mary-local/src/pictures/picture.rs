@@ -9,7 +9,6 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// From its pixels; `None` where their number does not fit.
     pub fn new(width: usize, height: usize, rgb: Vec<u8>) -> Option<Self> {
         let fits = width.checked_mul(height)?.checked_mul(3)? == rgb.len();
         (fits && !rgb.is_empty()).then_some(Self { width, height, rgb })

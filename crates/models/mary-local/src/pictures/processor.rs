@@ -53,8 +53,7 @@ pub struct Prepared {
 }
 
 impl View {
-    /// The patches of a tower that reads squares of this side, row by row; in each patch one colour after
-    /// the other. Pixels beyond the last whole patch are left out, as a convolution leaves them out.
+    /// Row by row, in each patch one colour after the other; pixels beyond the last whole patch are left out.
     pub fn patches(&self, side: usize) -> Vec<f32> {
         let side = side.max(1);
         let (rows, columns) = (self.height / side, self.width / side);
@@ -145,7 +144,6 @@ enum Size {
 }
 
 impl Processor {
-    /// Reads a `preprocessor_config.json` (or the `image_processor` of a `processor_config.json`).
     pub fn read(config: &serde_json::Value) -> Result<Self, VisionError> {
         config::read(config)
     }
@@ -247,8 +245,7 @@ impl Processor {
     }
 }
 
-/// The middle of a picture; on black where the picture is smaller. Places are rounded as transformers
-/// rounds them, which differs between the two cases.
+/// On black where the picture is smaller. Places are rounded as transformers rounds them in each case.
 fn crop(picture: &Picture, height: usize, width: usize) -> Picture {
     let begin = |have: usize, want: usize| {
         let (have, want) = (have as isize, want as isize);

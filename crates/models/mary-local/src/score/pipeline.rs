@@ -1,9 +1,6 @@
-//! Three things at once: the queue's work (items, cache, judge, log) on the thread that serves it, the reading
-//! of the next window on a second, the computation of the present one on a third. On a GPU each of them takes
-//! about as long as the others.
-//!
-//! Which requests stand together must not depend on the clock: a window is taken only when all answers of the
-//! last but one are handed in.
+//! The queue's work, the reading of the next window and the computation of the present one, each on a thread:
+//! on a GPU each takes about as long as the others. Which requests stand together must not depend on the
+//! clock: a window is taken only when all answers of the last but one are handed in.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -24,7 +21,6 @@ const WINDOWS: usize = 2;
 /// How soon a stop is heard while nothing arrives.
 const LISTEN: Duration = Duration::from_millis(100);
 
-/// What is known of a request.
 pub(super) type Answer = (Ticket, Result<Reply<Scored>, ModelError>);
 
 pub(crate) fn serve(model: &LocalModel, queue: &mut dyn WorkQueue<Score, Scored>) {
@@ -105,11 +101,8 @@ fn pull(model: &LocalModel, queue: &mut dyn WorkQueue<Score, Scored>) -> Vec<Job
     while jobs.len() < most && bytes < WINDOW_BYTES {
         let Some(job) = queue.next() else { break };
         let prefix = job.request.prefix.text().len();
-        let continuations = &job.request.continuations;
-        bytes += continuations
-            .iter()
-            .map(|c| c.len() + prefix)
-            .sum::<usize>();
+        let lengths = job.request.continuations.iter().map(|c| c.len() + prefix);
+        bytes += lengths.sum::<usize>();
         jobs.push(job);
     }
     jobs

@@ -4,8 +4,7 @@ use super::{BlockOf, DenseOf, MlpOf, Pass, Transformer, Workspace};
 use crate::config::{Block, QkNorm};
 use crate::kernels::{Backend, Beginning, Between, Ending, Extent, NormOf};
 
-/// The norms before attention and before the feed-forward layers, and those layers. A norm that both share is
-/// named twice.
+/// A norm that attention and the feed-forward layers share is named twice.
 struct Parts<'a, B: Backend> {
     attn_norm: &'a NormOf<B::Vector>,
     mlp_norm: &'a NormOf<B::Vector>,
@@ -35,7 +34,6 @@ impl<B: Backend> Transformer<B> {
         ordered && norms && a.attention.clip.is_none() && !self.blocks.is_empty()
     }
 
-    /// Whether the device takes so many rows from one attention to the next in one go.
     pub(super) fn goes_between(&self, of: Extent) -> bool {
         let parts = self
             .blocks

@@ -6,7 +6,6 @@ use crate::config::{Activation, Architecture};
 use crate::kernels::{Alibi, Backend, Extent, Groups, NormOf};
 use crate::vision::PictureRows;
 
-/// Vectors that are looked up, and how many there are.
 pub(crate) struct TableOf<B: Backend> {
     pub table: B::Table,
     pub rows: usize,
@@ -24,7 +23,6 @@ pub(crate) struct QkNormsOf<B: Backend> {
     pub keys: NormOf<B::Vector>,
 }
 
-/// Both halves of a feed-forward block.
 pub(crate) struct DenseOf<B: Backend> {
     pub up: B::Linear,
     pub down: B::Linear,
@@ -91,7 +89,6 @@ pub(crate) struct Workspace<T> {
     pub given: Vec<f32>,
     /// Rows that stand in the place of tokens' vectors.
     pub shown: Option<Arc<PictureRows>>,
-    /// What the last pass was part of.
     pub writing: bool,
 }
 
@@ -104,7 +101,6 @@ impl<T> Workspace<T> {
         }
     }
 
-    /// Collects the rows of these tokens, all of which belong to pictures.
     pub fn shown_rows(&mut self, tokens: &[u32], pictures: &[usize]) {
         self.given.clear();
         if let Some(shown) = &self.shown {
@@ -119,7 +115,6 @@ impl<T> Workspace<T> {
 pub type Visit<'a> = &'a mut dyn FnMut(usize, &[f32]);
 
 pub enum Watch<'a> {
-    /// All rows of every layer.
     Rows(Visit<'a>),
     /// The means of groups of rows, in these layers (ascending).
     Means {

@@ -27,8 +27,7 @@ pub(crate) fn images(prompt: &Prompt) -> impl Iterator<Item = &Image> {
 }
 
 impl<'a> Album<'a> {
-    /// Reads the pictures of these prompts. One that cannot be read spoils the requests that show it, and
-    /// no others.
+    /// A picture that cannot be read spoils the requests that show it, and no others.
     pub(crate) fn read<'p>(
         encoder: Option<&'a VisionEncoder>,
         prompts: impl Iterator<Item = &'p Prompt>,
@@ -78,7 +77,6 @@ impl<'a> Album<'a> {
         }
     }
 
-    /// A rendered prompt with what its pictures are written as.
     pub(crate) fn write(&self, text: String, prompt: &Prompt) -> Result<String, ModelError> {
         let words: Result<Vec<String>, ModelError> = images(prompt)
             .map(|image| self.find(image).map(|(_, picture)| picture.words.clone()))

@@ -1,5 +1,4 @@
-//! What a `config.json` says of a model's tower and projector. The blocks of a tower are those of the one
-//! generic transformer, described by the same switches.
+//! What a `config.json` says of a model's tower and projector.
 
 use mary_contract::ModelError;
 use serde_json::{Value, json};
@@ -7,7 +6,6 @@ use serde_json::{Value, json};
 use crate::config::{Architecture, Fields, QkvLayout, QkvNames, Rope, UpNames};
 use crate::errors::bad_model;
 
-/// How a picture's rows come into the language model.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Connector {
     /// LLaVA 1.5: a perceptron; `class` keeps the row that stands for the whole picture.
@@ -48,7 +46,6 @@ pub(crate) struct VisionConfig {
     pub text_axes: Option<Vec<u8>>,
 }
 
-/// A model of two towers whose vectors meet in one space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Contrastive {
     Clip,
@@ -158,8 +155,7 @@ fn sound(what: &str, n: usize) -> Result<usize, ModelError> {
     }
 }
 
-/// Blocks like those of the text tower of CLIP, read in both directions without positions of their own; what else
-/// differs is set by the caller.
+/// Blocks like CLIP's text tower, read in both directions without positions of their own.
 fn tower_blocks(
     (hidden, intermediate): (usize, usize),
     (layers, heads): (usize, usize),
@@ -182,7 +178,6 @@ fn tower_blocks(
     Ok(a)
 }
 
-/// The tower of CLIP or SigLIP; with `normed`, what is read comes from behind the last norm.
 pub(super) fn plain(f: &Fields<'_>, usual: Usual, normed: bool) -> Result<TowerConfig, ModelError> {
     let count = |name: &str, usual: usize| f.count(name).unwrap_or(usual);
     let picture = sound("picture", count("image_size", usual.4))?;

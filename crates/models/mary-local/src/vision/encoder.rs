@@ -1,7 +1,7 @@
 //! The vision encoder of an open model: its processor, its tower and its projector on whichever device it lies.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::pictures::{Layout, Prepared, Processor, VisionError, decode};
 use mary_contract::{ErrorKind, Image, ModelError};
@@ -15,7 +15,7 @@ use super::projector::Projector;
 use super::tower::Tower;
 use super::words::Words;
 use crate::config::{Activation, Architecture};
-use crate::errors::{bad_model, not_finite};
+use crate::errors::{bad_model, lock, not_finite};
 use crate::kernels::Backend;
 use crate::load::{LoadSettings, Loader, Tensors};
 
@@ -24,7 +24,6 @@ const KEPT: usize = 256 << 20;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EncodedPicture {
-    /// Rows of the language model's stream.
     pub rows: Vec<f32>,
     /// Rows and columns, where the model turns by them.
     pub grid: Option<(usize, usize)>,
@@ -41,7 +40,6 @@ type Kept = VecDeque<([u8; 32], Arc<EncodedPicture>)>;
 pub(crate) struct VisionEncoder {
     pub words: Words,
     pub image_token: u32,
-    /// Width of the rows that pictures become.
     pub width: usize,
     connector: Connector,
     processor: Processor,
@@ -49,8 +47,7 @@ pub(crate) struct VisionEncoder {
     kept: Mutex<Kept>,
 }
 
-/// Whether a model has a vision encoder that can be opened: a known tower with its weights and a known processor.
-/// Otherwise why it has none, where it looks as if it should.
+/// A known tower with its weights and a known processor; otherwise why not, where it looks as if it should.
 pub(crate) fn sees(
     checkpoint: &Checkpoint,
     text: &Architecture,
@@ -132,7 +129,6 @@ impl VisionEncoder {
         self.connector.both_ways()
     }
 
-    /// Reads a picture, unless it was read before.
     pub(crate) fn read(
         &self,
         image: &Image,
@@ -154,7 +150,7 @@ impl VisionEncoder {
         };
         let words = self.words.written(&self.connector, &prepared.layout, count);
         let encoded = Arc::new(EncodedPicture { rows, grid, words });
-        let mut kept = self.kept();
+        let mut kept = lock(&self.kept);
         kept.push_back((hash, Arc::clone(&encoded)));
         let bytes = |kept: &Kept| -> usize { kept.iter().map(|(_, p)| p.rows.len() * 4).sum() };
         while kept.len() > 1 && bytes(&kept) > KEPT {
@@ -164,12 +160,8 @@ impl VisionEncoder {
         Ok(encoded)
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn known(&self, hash: &[u8; 32]) -> Option<Arc<EncodedPicture>> {
-        let mut kept = self.kept();
+        let mut kept = lock(&self.kept);
         let at = kept.iter().position(|(h, _)| h == hash)?;
         let found = kept.remove(at)?;
         let encoded = Arc::clone(&found.1);

@@ -1,5 +1,4 @@
-//! What stands behind a tower of pictures that meets one of texts: CLIP projects the row for the whole
-//! picture, SigLIP asks all rows by one learned query.
+//! CLIP projects the row for the whole picture, SigLIP asks all rows by one learned query.
 
 use mary_contract::ModelError;
 use mary_weights::Checkpoint;
@@ -10,7 +9,6 @@ use crate::errors::bad_model;
 use crate::kernels::{Backend, Extent, NormOf};
 use crate::load::Loader;
 
-/// From a tower's rows to one vector of the joint space.
 pub(super) enum Head<B: Backend> {
     /// The first row, normed and projected.
     Class {
@@ -75,7 +73,6 @@ impl<B: Backend> Head<B> {
         }
     }
 
-    /// One vector for every view of `each` rows.
     pub(super) fn apply(
         &self,
         b: &B,
@@ -168,7 +165,6 @@ impl Query {
         })
     }
 
-    /// What the query makes of the rows of a view.
     fn ask(&self, rows: &[f32]) -> Vec<f32> {
         let (inner, size) = (self.inner, self.inner / self.heads);
         let mut out = Vec::with_capacity(inner);

@@ -38,7 +38,6 @@ pub(crate) struct Joint {
 pub(crate) trait PictureTower: Send + Sync {
     fn prepare(&self, image: &Image) -> Result<View, ModelError>;
     fn layers(&self) -> usize;
-    /// Pooled states of pictures, each of which is asked for the same.
     fn observe(
         &self,
         views: &[View],
@@ -75,12 +74,10 @@ fn pictured(checkpoint: &Checkpoint) -> Result<Option<(TowerConfig, Processor)>,
     Ok(Some((config, processor)))
 }
 
-/// Whether pictures can be observed beside texts.
 pub(crate) fn pairs(checkpoint: &Checkpoint) -> Result<bool, ModelError> {
     Ok(head_of_text(checkpoint).is_some() && pictured(checkpoint)?.is_some())
 }
 
-/// The tensor that brings a text into the joint space.
 fn head_of_text(checkpoint: &Checkpoint) -> Option<(&'static str, Contrastive)> {
     let family = family(checkpoint.config())?;
     let names: &[&str] = match family {
@@ -91,7 +88,6 @@ fn head_of_text(checkpoint: &Checkpoint) -> Option<(&'static str, Contrastive)> 
     names.iter().find(held).map(|name| (*name, family))
 }
 
-/// Opens what stands behind both towers; nothing where a model has no joint space.
 pub(crate) fn open<B: Backend + 'static>(
     backend: impl FnOnce() -> Result<B, ModelError>,
     checkpoint: &Checkpoint,
@@ -104,16 +100,14 @@ where
     let Some((name, family)) = head_of_text(checkpoint) else {
         return Ok(None);
     };
-    let read = |name: String| -> Result<Vec<f32>, ModelError> {
-        let mut data = checkpoint.read_f32(&name)?;
-        settings.precision.round(&mut data);
+    let read = |part: &str| -> Result<Option<Vec<f32>>, ModelError> {
+        let full = format!("{name}.{part}");
+        let data = checkpoint.info(&full).map(|_| checkpoint.read_f32(&full));
+        let mut data = data.transpose()?;
+        data.iter_mut().for_each(|d| settings.precision.round(d));
         Ok(data)
     };
-    let weight = read(format!("{name}.weight"))?;
-    let bias = match checkpoint.info(&format!("{name}.bias")) {
-        Some(_) => Some(read(format!("{name}.bias"))?),
-        None => None,
-    };
+    let (weight, bias) = (read("weight")?.unwrap_or_default(), read("bias")?);
     let (len, outputs) = (weight.len(), weight.len() / hidden.max(1));
     let whole = outputs * hidden == len && outputs > 0;
     if !whole || bias.as_ref().is_some_and(|b| b.len() != outputs) {
@@ -210,20 +204,6 @@ struct Opened<B: Backend> {
     processor: Processor,
 }
 
-impl<B: Backend> Opened<B> {
-    /// The rows of a view that a pool averages.
-    fn rows(&self, pool: Pool, each: usize) -> Result<std::ops::Range<usize>, ModelError> {
-        let own = usize::from(self.tower.config.class);
-        match pool {
-            Pool::Mean => Ok(own..each),
-            Pool::First => Ok(0..1),
-            Pool::Last => Ok(each - 1..each),
-            Pool::Joint => Ok(0..0),
-            Pool::Span { .. } => Err(bad_request("a picture has no spans of text to average")),
-        }
-    }
-}
-
 impl<B: Backend> PictureTower for Opened<B>
 where
     B::Tensor: Sync,
@@ -264,17 +244,26 @@ impl<B: Backend> Opened<B>
 where
     B::Tensor: Sync,
 {
-    /// One pass of as many views as are read together.
+    fn rows(&self, pool: Pool, each: usize) -> Result<std::ops::Range<usize>, ModelError> {
+        let own = usize::from(self.tower.config.class);
+        match pool {
+            Pool::Mean => Ok(own..each),
+            Pool::First => Ok(0..1),
+            Pool::Last => Ok(each - 1..each),
+            Pool::Joint => Ok(0..0),
+            Pool::Span { .. } => Err(bad_request("a picture has no spans of text to average")),
+        }
+    }
+
     fn pass(
         &self,
         views: &[View],
         pools: &[Pool],
         layers: &[usize],
     ) -> Result<Vec<Observed>, ModelError> {
-        let Some(first) = views.first() else {
-            return Ok(vec![]);
-        };
-        let each = self.tower.rows_of(first).max(1);
+        let each = views
+            .first()
+            .map_or(1, |first| self.tower.rows_of(first).max(1));
         let mut groups = Groups::default();
         let mut counts = vec![];
         for pool in pools {

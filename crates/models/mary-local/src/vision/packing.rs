@@ -1,7 +1,5 @@
-//! LLaVA 1.6: tiles laid together into one picture, what was padding cut off, and a row at the end of
-//! every line.
+//! LLaVA 1.6: tiles laid together, padding cut off, and a row at the end of every line.
 
-/// The rows of a picture in tiles of `side` by `side` rows, of which the first is the whole picture.
 pub(super) fn pack(
     rows: &[f32],
     width: usize,
@@ -25,7 +23,6 @@ pub(super) fn pack(
     out
 }
 
-/// Rows above and columns beside the picture that are padding.
 fn padding((height, width): (usize, usize), (down, across): (usize, usize)) -> (usize, usize) {
     // Rounded to seven digits, as the reference does, so that a whole number stays one.
     let whole = |x: f64| ((x * 1e7).round_ties_even() / 1e7) as usize;

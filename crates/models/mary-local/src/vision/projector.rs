@@ -8,7 +8,6 @@ use crate::kernels::{Backend, Extent, NormOf};
 use crate::load::Loader;
 
 pub(crate) enum Projector<B: Backend> {
-    /// Two layers with an activation between them.
     Mlp {
         first: B::Linear,
         activation: Activation,
@@ -83,7 +82,6 @@ impl<B: Backend> Projector<B> {
         })
     }
 
-    /// Rows of views of `each` rows, as rows of the stream of this width.
     pub(crate) fn project(
         &self,
         b: &B,

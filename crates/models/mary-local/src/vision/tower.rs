@@ -1,13 +1,13 @@
 //! A tower on a device: from the numbers of a view to a row for every patch.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::pictures::{Native, View};
 use mary_contract::ModelError;
 
 use super::TowerConfig;
 use crate::batch::Batch;
-use crate::errors::bad_model;
+use crate::errors::{bad_model, lock};
 use crate::kernels::{Backend, Extent};
 use crate::load::TowerParts;
 use crate::transformer::{Watch, Workspace};
@@ -34,7 +34,6 @@ impl<B: Backend> Tower<B> {
         &self.parts.transformer.backend
     }
 
-    /// Rows of a view, the one for the whole picture included.
     pub(crate) fn rows_of(&self, view: &View) -> usize {
         let patch = self.config.patch;
         (view.width / patch) * (view.height / patch) + usize::from(self.config.class)
@@ -46,7 +45,6 @@ impl<B: Backend> Tower<B> {
         Ok(passes.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
-    /// The last rows of views, and their states in every layer for who watches.
     pub(crate) fn observe(
         &self,
         views: &[View],
@@ -56,7 +54,6 @@ impl<B: Backend> Tower<B> {
         self.run(&given, &batch, None, watch)
     }
 
-    /// Views of this size that are read together.
     pub(crate) fn together(&self, view: &View) -> usize {
         (ROWS / self.rows_of(view).max(1)).max(1)
     }
@@ -69,17 +66,12 @@ impl<B: Backend> Tower<B> {
         watch: Option<Watch<'_>>,
     ) -> Result<Vec<f32>, ModelError> {
         let transformer = &self.parts.transformer;
-        let lent = self.lock().pop();
-        let mut work = lent.unwrap_or_default();
+        let mut work = lock(&self.work).pop().unwrap_or_default();
         let mut cache = transformer.cache(batch.len());
         let done = transformer.forward_rows(given, (batch, whole), &mut cache, &mut work, watch);
         let rows = done.map(|()| transformer.last(&work, batch.len()));
-        self.lock().push(work);
+        lock(&self.work).push(work);
         rows
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Workspace<B::Tensor>>> {
-        self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn patches(&self, pixels: &[f32], rows: usize) -> Vec<f32> {
@@ -121,7 +113,6 @@ impl<B: Backend> Tower<B> {
         Ok((given, batch))
     }
 
-    /// The rows of a view in its own resolution, in the order of its patches.
     pub(crate) fn read_native(&self, view: &View, grid: &Native) -> Result<Vec<f32>, ModelError> {
         let hidden = self.config.architecture.hidden;
         let order = grid.order();

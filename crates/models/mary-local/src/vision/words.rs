@@ -6,14 +6,11 @@ use mary_contract::ModelError;
 use super::config::Connector;
 use crate::errors::bad_request;
 
-/// What a picture is written as, before and after it is known how many tokens it takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Words {
     /// What a chat template writes for a picture, and what takes its place is made from.
     pub marker: String,
-    /// What stands for a picture in plain text.
     pub plain: String,
-    /// The token whose place a row takes.
     token: String,
 }
 
@@ -34,7 +31,6 @@ impl Words {
         }
     }
 
-    /// What takes a marker's place for a picture of so many rows.
     pub(crate) fn written(&self, connector: &Connector, layout: &Layout, rows: usize) -> String {
         let token = &self.token;
         match (connector, layout) {
@@ -67,7 +63,6 @@ impl Words {
         }
     }
 
-    /// Puts pictures into a text, marker by marker.
     pub(crate) fn place(&self, text: &str, pictures: &[String]) -> Result<String, ModelError> {
         let places = text.matches(&self.marker).count();
         if places != pictures.len() {

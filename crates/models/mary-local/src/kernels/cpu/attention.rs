@@ -21,7 +21,6 @@ const FEW: usize = 9;
 
 #[derive(Clone, Copy)]
 pub struct LayerCache<'a> {
-    /// Rows of keys, all key heads side by side.
     pub keys: &'a [f32],
     pub values: &'a [f32],
 }
@@ -36,7 +35,6 @@ struct Task<'a> {
 /// Below this, as when a token is written, waking rayon's threads would cost more than the work.
 const FEW_TASKS: usize = 32;
 
-/// Attends: `qkv` holds a row for each position of the batch, `out` gets the heads side by side.
 pub fn attend(
     qkv: &[f32],
     cache: LayerCache<'_>,
@@ -210,7 +208,6 @@ fn run_inner<const FMA: bool>(
     }
 }
 
-/// What the query rows of a task see: a row is a position and a head of its group.
 struct Sight<'a> {
     settings: &'a AttentionSettings<'a>,
     group: usize,
@@ -271,8 +268,7 @@ impl Sight<'_> {
     }
 }
 
-/// Turns the scores of a row in a block of keys into shares, relative to the largest score so far; what was summed
-/// up before shrinks where that has grown.
+/// What was summed up before shrinks where the largest score so far has grown.
 #[inline(always)]
 fn soften<const FMA: bool>(line: &mut [f32], row_max: &mut f32, total: &mut f32, sums: &mut [f32]) {
     let most = max(line).max(*row_max);

@@ -66,9 +66,8 @@ pub fn run(work: Between<'_, '_, Cpu>) {
     });
 }
 
-/// Blocks of nearly the same size, whole panels each, as many for one thread as for another: enough of them
-/// that a thread which is held up leaves some to the others, and of enough rows to be worth a walk over the
-/// weights.
+/// Enough blocks of whole panels that a thread which is held up leaves some to the others, of enough rows to be
+/// worth a walk over the weights.
 fn divide(rows: usize, threads: usize) -> impl Iterator<Item = Range<usize>> {
     let size = (rows / (8 * threads)).clamp(amx::ROWS / 2, amx::ROWS);
     let blocks = rows.div_ceil(size).next_multiple_of(threads);
@@ -95,7 +94,6 @@ impl Places {
     }
 }
 
-/// Some rows of a batch, which one thread has to itself.
 struct Block {
     x: Shared,
     rows: Range<usize>,

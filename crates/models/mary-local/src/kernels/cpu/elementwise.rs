@@ -43,7 +43,6 @@ pub fn norm_spans(x: &mut [f32], spans: Spans, weight: &[f32], bias: Option<&[f3
 }
 
 widest! {
-    /// Normalises one row.
     pub fn norm_row(x: &[f32], weight: &[f32], bias: Option<&[f32]>, how: Norm, out: &mut [f32]) = norm_row_inner
 }
 
@@ -235,7 +234,6 @@ pub fn rotate(
         .for_each(|(i, chunk)| rotate_rows(chunk, i * rows, heads, norms, rotary));
 }
 
-/// The same on this thread, for rows of the batch from `first` on.
 pub fn rotate_rows(
     qkv: &mut [f32],
     first: usize,

@@ -18,7 +18,6 @@ const ROWS: usize = 256;
 /// with another thread.
 const TOGETHER: usize = 128;
 
-/// Rows, the head they are multiplied with, and what is wanted of the product.
 struct Walk<'a> {
     slab: Slab<'a>,
     head: &'a Linear,
@@ -33,7 +32,6 @@ struct Walk<'a> {
 struct Part<S> {
     row: usize,
     seen: Vec<S>,
-    /// The wanted logits, by place.
     picked: Vec<(usize, f32)>,
 }
 
@@ -64,11 +62,9 @@ impl<'a> Walk<'a> {
         self.wanted[place].token as usize / COLUMNS
     }
 
-    /// Computes all logits, block by block on all threads. `see` gets a row, the first token of a block
-    /// and the row's logits there. What comes back is in the order of the vocabulary for every row.
-    ///
-    /// A thread takes some rows through a part of the vocabulary: split for the tile unit they stay in its
-    /// cache, and weights come by in the order in which they lie.
+    /// `see` gets a row, the first token of a block and the row's logits there; results are in the order of the
+    /// vocabulary for every row. A thread takes some rows through a part of the vocabulary: split for the tile unit
+    /// they stay in its cache, and weights come by in the order in which they lie.
     fn each<S: Send>(&self, see: impl Fn(usize, usize, &[f32]) -> S + Sync) -> Vec<Part<S>> {
         let rows = match self.slab.stays() {
             true => TOGETHER,
@@ -300,7 +296,6 @@ impl Distribution {
 }
 
 widest! {
-    /// The largest logit of a block, and the sum of exponentials relative to it.
     fn share(logits: &[f32]) -> (f32, f64) = share_inner
 }
 

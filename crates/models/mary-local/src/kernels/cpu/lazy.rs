@@ -109,7 +109,6 @@ impl Lazy {
         }
     }
 
-    /// How many bfloat16 numbers it takes to hold each weight.
     fn planes(&self) -> usize {
         let of = |piece: &Stored| match piece.kind {
             TensorType::BF16 => 1,
@@ -121,7 +120,7 @@ impl Lazy {
     }
 }
 
-/// The same of numbers of 32 bits. Most need three, which the first few tell.
+/// Most weights of 32 bits need three planes, which the first few tell.
 fn wide(piece: &Stored) -> usize {
     const LOOK: usize = 1 << 14;
     let mut some = vec![0.0; LOOK];

@@ -46,7 +46,6 @@ pub struct Quantised {
 }
 
 impl Quantised {
-    /// Outputs `first..last` in plain numbers.
     fn unpack(&self, first: usize, last: usize) -> Matrix {
         match Multiplier::best() {
             Multiplier::Tiles => Matrix::Tiles(tiles_of(&self.blocks, first, last)),
@@ -64,7 +63,6 @@ impl Quantised {
     }
 }
 
-/// Outputs `first..last`, unpacked and split for the tile unit in one go.
 pub(super) fn tiles_of(blocks: &Blocks, first: usize, last: usize) -> Tiles {
     let (inputs, planes) = (blocks.inputs(), blocks.planes());
     Tiles::pack_rows(last - first, inputs, planes, |row, out| {
@@ -128,7 +126,6 @@ impl Matrix {
     }
 }
 
-/// A linear layer: matrices whose outputs stand side by side, and a bias.
 pub struct Linear {
     /// One matrix, or several that were stored in different forms.
     pub parts: Vec<Matrix>,
@@ -170,7 +167,6 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// `rows` rows of `inputs` numbers; `split` is reused memory.
     pub fn new(x: &'a [f32], rows: usize, inputs: usize, split: &'a mut Activations) -> Self {
         Self {
             x,
@@ -183,8 +179,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Says whether the rows are the last tokens of answers being written, which may be multiplied in
-    /// whichever way is quickest for so few.
+    /// The last tokens of answers being written may be multiplied in whichever way is quickest for so few.
     pub fn writing(&mut self, writing: bool) {
         self.writing = writing;
     }
@@ -273,9 +268,7 @@ fn least(outputs: usize) -> usize {
 }
 
 /// A few rows as `vectors` would multiply them among others: rows of nothing stand beside them.
-///
-/// # Safety
-/// As for [`product`].
+/// Safety: as for [`product`].
 pub(super) unsafe fn padded(
     x: &[f32],
     rows: usize,
@@ -312,8 +305,7 @@ pub(super) unsafe fn padded(
     }
 }
 
-/// # Safety
-/// As for [`product`].
+/// Safety: as for [`product`].
 unsafe fn vectors(
     x: &[f32],
     rows: usize,
@@ -333,10 +325,7 @@ unsafe fn vectors(
     }
 }
 
-/// The share of some inputs in a product.
-///
-/// # Safety
-/// As for [`product`]; inputs `first..first + depth` exist.
+/// The share of some inputs in a product. Safety: as for [`product`]; inputs `first..first + depth` exist.
 unsafe fn slice_of(
     x: &[f32],
     rows: usize,
@@ -392,8 +381,7 @@ unsafe fn slice_of(
     }
 }
 
-/// # Safety
-/// As for [`product`].
+/// Safety: as for [`product`].
 unsafe fn tiled(a: &Activations, w: &Tiles, to: Target, parallel: bool) {
     let whole = Region {
         stride: to.stride,
@@ -413,8 +401,7 @@ unsafe fn tiled(a: &Activations, w: &Tiles, to: Target, parallel: bool) {
     });
 }
 
-/// Cuts a product into regions: rows that fill the second-level cache, and as many groups of
-/// outputs as keep every thread busy to the end.
+/// Regions of rows that fill the second-level cache, and enough groups of outputs for every thread.
 fn divide(whole: Region, threads: usize) -> Vec<Region> {
     let blocks = whole.rows.div_ceil(amx::ROWS).max(1);
     let rows = whole.rows.div_ceil(blocks).next_multiple_of(32);

@@ -17,7 +17,6 @@ const BLOCK: usize = 32;
 /// Numbers in a block of any kind, at most.
 const LARGEST: usize = 256;
 
-/// A quantised matrix: `outputs` rows of whole blocks. Clones share the bytes.
 #[derive(Clone)]
 pub struct Blocks {
     kind: TensorType,
@@ -65,7 +64,6 @@ impl Blocks {
         self.kind
     }
 
-    /// Bytes of so many inputs, a whole number of blocks.
     pub(super) fn bytes_of(&self, inputs: usize) -> usize {
         inputs / self.kind.block_len() * self.kind.block_bytes()
     }
@@ -74,7 +72,6 @@ impl Blocks {
         self.bytes_of(self.inputs)
     }
 
-    /// The bytes of an output, or of the last one.
     pub(super) fn row(&self, output: usize) -> &[u8] {
         let bytes = self.row_bytes();
         &self.data[output.min(self.outputs - 1) * bytes..][..bytes]
@@ -185,7 +182,6 @@ pub unsafe fn multiply(
 
 const TOGETHER: usize = 4;
 
-/// Products of the outputs from `first` on with one row; beyond the last output, anything.
 fn dot_group(w: &Blocks, first: usize, x: &[f32], sums: &[f32]) -> [f32; TOGETHER] {
     let row = |i: usize| w.row(first + i);
     #[cfg(target_arch = "x86_64")]

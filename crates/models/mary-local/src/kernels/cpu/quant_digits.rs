@@ -14,9 +14,7 @@ use mary_weights::TensorType;
 
 use super::quant_memory::{get, set};
 
-/// Rows and columns of a tile of sums.
 pub const TILE: usize = 16;
-/// Numbers in a row of a tile.
 pub const DEPTH: usize = 32;
 /// Tiles of depth that are unpacked at a time: a block of the K kinds.
 pub const CHUNK: usize = 8;
@@ -31,7 +29,6 @@ pub const ORDER: [u16; DEPTH] = {
     order
 };
 
-/// Sixteen outputs of up to 256 inputs.
 #[repr(C, align(64))]
 pub struct Digits {
     /// Tile after tile, output after output; of Q6_K first the upper parts of all, then the lower ones.
@@ -68,7 +65,6 @@ pub struct Unpacking {
     /// What the blocks are; [`planes`] knows it.
     pub kind: TensorType,
     pub at: *const u8,
-    /// From an output to the next one.
     pub row_bytes: usize,
     pub groups: usize,
     /// Outputs that are there; beyond them the last one stands once more.
@@ -108,10 +104,7 @@ impl Unpacking {
     }
 }
 
-/// Unpacks `groups` tiles of depth of an output.
-///
-/// # Safety
-/// As for [`Unpacking::more`].
+/// Unpacks `groups` tiles of depth of an output. Safety: as for [`Unpacking::more`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
 unsafe fn unpack(kind: TensorType, at: *const u8, groups: usize, output: usize, to: &mut Digits) {
     debug_assert!(groups <= CHUNK);
@@ -167,7 +160,6 @@ fn put(digits: __m256i, table: __m512i, tile: usize, output: usize, to: &mut Dig
     put_numbers(_mm512_permutexvar_epi16(digits, table), tile, output, to);
 }
 
-/// Thirty-two bfloat16 numbers of an output into a tile.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
 fn put_numbers(numbers: __m512i, tile: usize, output: usize, to: &mut Digits) {
@@ -256,7 +248,6 @@ unsafe fn blocks<const BYTES: usize, const HEAD: usize, const BITS: u32>(
     put_head(head, middle, output, to);
 }
 
-/// Signed bytes as bfloat16 numbers, in the order of a tile.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
 fn eight_bits(raw: __m256i) -> __m512i {
@@ -265,7 +256,6 @@ fn eight_bits(raw: __m256i) -> __m512i {
     shortened(x, y)
 }
 
-/// Thirty-two whole numbers as floats.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
 fn floats(whole: __m512i) -> (__m512, __m512) {
@@ -276,7 +266,6 @@ fn floats(whole: __m512i) -> (__m512, __m512) {
     )
 }
 
-/// Thirty-two floats that are bfloat16 numbers, as such.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
 pub fn shortened(a: __m512, b: __m512) -> __m512i {

@@ -199,7 +199,6 @@ pub unsafe fn dot(kind: TensorType, rows: [&[u8]; TOGETHER], x: &Fixed) -> [f32;
     std::array::from_fn(|r| _mm512_reduce_add_ps(_mm512_add_ps(sums[r], offsets[r])))
 }
 
-/// The three vectors of bytes of sixty-four numbers.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 fn load(x: &[[i8; 64]; 3]) -> [__m512i; 3] {

@@ -90,7 +90,6 @@ pub(super) unsafe fn factors(block: *const u8) -> __m512 {
     }
 }
 
-/// Sixteen numbers in memory, from where they are broadcast.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 fn stored(x: __m512) -> [f32; 16] {

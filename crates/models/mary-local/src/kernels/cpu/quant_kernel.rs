@@ -12,7 +12,6 @@ pub const PAIR: usize = 2;
 /// Sums that the unit leaves at a time.
 pub const FRESH: usize = 2 * PAIR * TILE * TILE;
 
-/// A chunk of depth of a pair of outputs.
 pub struct Tiles<'a> {
     pub digits: &'a [Digits; PAIR],
     pub fresh: *mut f32,
@@ -51,7 +50,6 @@ macro_rules! tiles {
     };
 }
 
-/// Two tiles of outputs times two strips.
 macro_rules! square {
     () => {
         "tdpbf16ps tmm0,tmm4,tmm6
@@ -82,7 +80,6 @@ macro_rules! both {
         )
     };
 }
-/// Two tiles of outputs times a strip.
 macro_rules! column {
     ($strip:literal) => {
         concat!(
@@ -184,7 +181,6 @@ macro_rules! lines {
     };
 }
 
-/// One instruction of the unit, or a few.
 macro_rules! unit {
     ($($line:expr),+ $(; $at:expr)?) => {
         std::arch::asm!(
@@ -350,10 +346,7 @@ impl Tiles<'_> {
         }
     }
 
-    /// A step of two strips.
-    ///
-    /// # Safety
-    /// As above.
+    /// A step of two strips. Safety: as above.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
     unsafe fn square<const STEADY: bool>(
@@ -420,10 +413,7 @@ impl Tiles<'_> {
 macro_rules! column_step {
     ($name:ident, $first:literal, $second:literal) => {
         impl Tiles<'_> {
-            /// A step of one strip.
-            ///
-            /// # Safety
-            /// As above.
+            /// A step of one strip. Safety: as above.
             #[inline]
             #[target_feature(
                 enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c"
@@ -484,10 +474,7 @@ impl Tiles<'_> {
         }
     }
 
-    /// One strip or two.
-    ///
-    /// # Safety
-    /// As above; there are so many strips from this one on.
+    /// One strip or two. Safety: as above; there are so many strips from this one on.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
     unsafe fn two_planes_of<const N: usize>(
         &self,
@@ -537,10 +524,7 @@ impl Tiles<'_> {
         }
     }
 
-    /// Adds what the unit left of whole blocks of Q6_K, which have one factor.
-    ///
-    /// # Safety
-    /// As above.
+    /// Adds what the unit left of whole blocks of Q6_K, which have one factor. Safety: as above.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
     unsafe fn scale_block<const N: usize>(&self, strips: &Strips, strip: usize) {

@@ -1,7 +1,6 @@
 //! Reading and writing vectors at any address. The intrinsics for that copy memory, and a development build
 //! checks before every copy that the two places do not overlap, which takes longer than a product.
 
-/// A value at any address.
 #[repr(C, packed)]
 #[derive(Clone, Copy)]
 struct Loose<T: Copy>(T);

@@ -12,7 +12,6 @@ use super::quant_memory::{get, set};
 use super::target::Shared;
 use super::team;
 
-/// Numbers that an activation is split into.
 pub const PLANES: usize = 3;
 
 #[derive(Default)]
@@ -64,7 +63,6 @@ impl Planes {
 /// pieces are for a [team].
 const MANY: usize = 129;
 
-/// Calls `work` for every number below `count` on all threads, in runs of `share`.
 pub(super) fn each(rows: usize, count: usize, share: usize, work: impl Fn(usize) + Send + Sync) {
     if rows < MANY {
         return team::each(count, share, work);

@@ -133,10 +133,7 @@ pub unsafe fn multiply(x: &Planes, w: &Blocks, area: Area, to: Target) {
     SCRATCH.set(Some(scratch));
 }
 
-/// As many rows as are handled together.
-///
-/// # Safety
-/// As for [`multiply`].
+/// As many rows as are handled together. Safety: as for [`multiply`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
 unsafe fn band(x: &Planes, w: &Blocks, area: Area, to: Target, scratch: &mut Scratch) {
     let (strips, first_strip) = (area.rows.div_ceil(TILE), area.row / TILE);

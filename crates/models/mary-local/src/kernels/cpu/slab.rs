@@ -8,7 +8,6 @@ use super::quant::Blocks;
 use super::quant_tiles::{self, Area, Planes};
 use super::target::{Shared, Target};
 
-/// Rows and the head they are multiplied with. The head never keeps more than a block of logits.
 pub enum Slab<'a> {
     Vectors {
         x: &'a [f32],
@@ -19,7 +18,6 @@ pub enum Slab<'a> {
     #[cfg(target_arch = "x86_64")]
     Digits(Planes, &'a Blocks),
     Lazy(&'a Activations, &'a Lazy),
-    /// Quantised weights, of which a few outputs are unpacked at a time.
     Blocks {
         x: &'a [f32],
         /// The same, split for the tile unit where there is one.
@@ -28,8 +26,7 @@ pub enum Slab<'a> {
     },
 }
 
-/// Some outputs of a head, ready to be multiplied by one thread: gives the logits of so many rows from one on,
-/// row after row.
+/// Some outputs of a head, ready for one thread: gives the logits of so many rows from one on.
 pub type Columns<'a> = Box<dyn Fn(usize, usize, &mut [f32]) + 'a>;
 
 impl<'a> Slab<'a> {

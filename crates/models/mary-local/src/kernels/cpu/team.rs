@@ -6,7 +6,9 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, TryLockError};
+
+use crate::errors::lock;
 
 /// Looks before a helper goes to sleep: some hundreds of microseconds.
 const PATIENCE: u32 = 20_000;
@@ -23,7 +25,6 @@ unsafe impl Send for Piece {}
 
 #[derive(Default)]
 struct Board {
-    /// Raised for every piece; helpers wait for it to change.
     round: AtomicU64,
     piece: Mutex<Option<Piece>>,
     next: AtomicUsize,
@@ -31,11 +32,6 @@ struct Board {
     inside: AtomicUsize,
     sleeping: AtomicBool,
     bed: (Mutex<()>, Condvar),
-}
-
-/// A panic elsewhere leaves nothing half done here.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Team {
@@ -145,7 +141,6 @@ fn help(board: &Board) {
     }
 }
 
-/// Returns when there is a round after `seen`.
 fn wait(board: &Board, seen: u64) -> u64 {
     for _ in 0..PATIENCE {
         let round = board.round.load(Ordering::Acquire);

@@ -1,17 +1,17 @@
 //! Attention: positions, the cache of keys and values, and the tiles that look into it.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
-use mary_cuda::{Lent, Memory, NumberType, args};
+use mary_cuda::{Memory, NumberType, args};
 
-use super::{Angles, Cache, Cuda, MAX_WIDTH, Plan, Rotary, Tensor, Vector, int, place_of};
-use crate::config::{Norm, Rope};
-use crate::errors::bad_model;
+use super::{Angles, Cache, Cuda, MAX_WIDTH, Plan, Tensor, int, place_of};
+use crate::config::Rope;
+use crate::errors::{bad_model, lock};
 use crate::kernels::{Alibi, AttentionCall, Heads, Rotary as Rotation};
 
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct HeadShape {
+pub(super) struct HeadShape {
     heads: i32,
     kv_heads: i32,
     head_dim: i32,
@@ -28,7 +28,7 @@ struct Weighing {
 }
 
 impl HeadShape {
-    fn new(of: &Heads) -> Self {
+    pub(super) fn new(of: &Heads) -> Self {
         Self {
             heads: int(of.heads),
             kv_heads: int(of.kv_heads),
@@ -37,8 +37,7 @@ impl HeadShape {
     }
 }
 
-/// Where the keys and the values of a layer lie.
-fn planes(cache: &Cache, layer: usize, kind: NumberType) -> (u64, u64) {
+pub(super) fn planes(cache: &Cache, layer: usize, kind: NumberType) -> (u64, u64) {
     let base = place_of(&cache.memory);
     let plane = (cache.rows * cache.width * kind.bytes()) as u64;
     let layer = layer as u64;
@@ -50,7 +49,7 @@ impl Cuda {
     pub(super) fn angles(&self, rope: &Rope, most: usize) -> Option<Arc<Angles>> {
         let numbers = rope.frequencies.iter().chain([&rope.amplitude]);
         let key: Vec<u32> = numbers.map(|x| x.to_bits()).collect();
-        let mut ropes = self.ropes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ropes = lock(&self.ropes);
         let known = |(k, a): &&(Vec<u32>, Arc<Angles>)| *k == key && a.positions >= most;
         if let Some((_, angles)) = ropes.iter().find(known) {
             return Some(Arc::clone(angles));
@@ -75,7 +74,7 @@ impl Cuda {
     }
 
     fn slopes(&self, alibi: &Alibi) -> Option<Arc<Memory>> {
-        let mut slopes = self.slopes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slopes = lock(&self.slopes);
         if let Some((known, memory)) = &*slopes
             && known == alibi
         {
@@ -84,49 +83,6 @@ impl Cuda {
         let memory = Arc::new(self.sent(&alibi.slopes)?);
         *slopes = Some((alibi.clone(), Arc::clone(&memory)));
         Some(memory)
-    }
-
-    pub(super) fn rearrange(&self, cache: &mut Cache, moves: &[(usize, usize)]) {
-        let moved = moves.iter().filter(|(from, to)| from != to);
-        let list: Vec<i32> = moved.flat_map(|&(a, b)| [int(a), int(b)]).collect();
-        if list.is_empty() {
-            return;
-        }
-        let Some(lent) = self.send(&list) else { return };
-        let bytes = cache.width * self.kind.bytes();
-        let (base, plane) = (place_of(&cache.memory), (cache.rows * bytes) as u64);
-        let grid = ((bytes / 2).div_ceil(128), 2 * cache.layers);
-        let words = args![base, plane, int(bytes), lent.at(), int(list.len() / 2)];
-        self.base("move_rows", grid, 128, words);
-    }
-
-    pub(super) fn keep_keys(
-        &self,
-        qkv: &mut Tensor,
-        (heads, rotary): (&Heads, Option<&Rotary>),
-        norms: Option<(&Vector, &Vector, Norm)>,
-        (cache, layer): (&mut Cache, usize),
-        plan: &Plan,
-    ) {
-        let (keys, values) = planes(cache, layer, self.kind);
-        let shape = HeadShape::new(heads);
-        let (q, k, rms, eps) = norms.map_or((0u64, 0u64, 0i32, 0.0f32), |(q, k, how)| {
-            (q.at(), k.at(), i32::from(how.rms), how.eps)
-        });
-        let angles = rotary.and_then(|t| t.angles.as_ref());
-        let (turned, half) = angles.map_or((0u64, 0i32), |a| (a.memory.at(), int(a.half)));
-        let own = rotary.and_then(|t| t.places.as_ref()).map(Lent::at);
-        let places = own.unwrap_or_else(|| plan.positions());
-        let (at, slots) = (qkv.at(), plan.slots());
-        let name = format!("place_{}", self.kind.letter());
-        let words = args![
-            at, shape, q, k, rms, eps, turned, half, places, keys, values, slots
-        ];
-        // Few rows are shared out to more blocks, so that the whole GPU takes part.
-        let numbers = heads.q_width() + 2 * heads.kv_width();
-        let each = if plan.rows < 1024 { 1024 } else { 4096 };
-        let grid = (plan.rows, numbers.div_ceil(each).min(16));
-        self.base(&name, grid, 256, words);
     }
 
     fn refuse(&self, message: String) {

@@ -1,14 +1,14 @@
 //! The GPU as a device of the transformer: every call of [`Backend`].
 
-use std::sync::PoisonError;
-
 use mary_contract::ModelError;
-use mary_cuda::{NumberType, args};
+use mary_cuda::{Lent, NumberType, args};
 
+use super::attention::{HeadShape, planes};
 use super::hopper::End;
 use super::{Cache, Cuda, Linear, Pending, Plan, Rotary, Table, Tensor, Vector, int, place_of};
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
+use crate::errors::lock;
 use crate::kernels::{
     AttentionCall, Backend, Draw, Extent, Groups, Heads, NormOf, Rotary as Rotation, Spans,
     WantedToken, Weights,
@@ -36,8 +36,7 @@ impl Backend for Cuda {
     type Pending = Pending;
 
     fn check(&self) -> Result<(), ModelError> {
-        let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
-        fault.take().map_or(Ok(()), Err)
+        lock(&self.fault).take().map_or(Ok(()), Err)
     }
 
     fn free_memory(&self) -> Option<u64> {
@@ -106,7 +105,17 @@ impl Backend for Cuda {
     }
 
     fn move_rows(&self, cache: &mut Cache, moves: &[(usize, usize)]) {
-        self.rearrange(cache, moves);
+        let moved = moves.iter().filter(|(from, to)| from != to);
+        let list: Vec<i32> = moved.flat_map(|&(a, b)| [int(a), int(b)]).collect();
+        if list.is_empty() {
+            return;
+        }
+        let Some(lent) = self.send(&list) else { return };
+        let bytes = cache.width * self.kind.bytes();
+        let (base, plane) = (place_of(&cache.memory), (cache.rows * bytes) as u64);
+        let grid = ((bytes / 2).div_ceil(128), 2 * cache.layers);
+        let words = args![base, plane, int(bytes), lent.at(), int(list.len() / 2)];
+        self.base("move_rows", grid, 128, words);
     }
 
     fn sees_both_ways(&self) -> bool {
@@ -148,12 +157,8 @@ impl Backend for Cuda {
         if x.kind != NumberType::Single {
             at = self.grow(&mut scratch.rows, len * 4);
             let words = args![x.at(), at, len as u64];
-            self.base(
-                &format!("cast_{}s", x.letter()),
-                (len.div_ceil(256), 1),
-                256,
-                words,
-            );
+            let name = format!("cast_{}s", x.letter());
+            self.base(&name, (len.div_ceil(256), 1), 256, words);
         }
         let read = match self.broken() {
             true => None,
@@ -171,14 +176,8 @@ impl Backend for Cuda {
     }
 
     fn add_positions(&self, plan: &Plan, table: &Table, offset: usize, x: &mut Tensor) {
-        let from = place_of(&table.memory);
-        let words = args![
-            from,
-            plan.positions(),
-            int(table.width),
-            int(offset),
-            x.at()
-        ];
+        let (from, places) = (place_of(&table.memory), plan.positions());
+        let words = args![from, places, int(table.width), int(offset), x.at()];
         let name = format!("add_positions_{}{}", self.kind.letter(), x.letter());
         self.base(&name, (plan.rows, 1), 128, words);
     }
@@ -266,12 +265,8 @@ impl Backend for Cuda {
 
     fn clip(&self, x: &mut Tensor, len: usize, limit: f32) {
         let words = args![x.at(), limit, len as u64];
-        self.base(
-            &format!("clip_{}", x.letter()),
-            (len.div_ceil(256), 1),
-            256,
-            words,
-        );
+        let name = format!("clip_{}", x.letter());
+        self.base(&name, (len.div_ceil(256), 1), 256, words);
     }
 
     fn add_rows(&self, x: &Tensor, width: usize, to: (&[usize], &[f32]), out: &mut Tensor) {
@@ -294,7 +289,25 @@ impl Backend for Cuda {
         (cache, layer): (&mut Cache, usize),
         plan: &Plan,
     ) {
-        self.keep_keys(qkv, (heads, rotary), norms, (cache, layer), plan);
+        let (keys, values) = planes(cache, layer, self.kind);
+        let shape = HeadShape::new(heads);
+        let (q, k, rms, eps) = norms.map_or((0u64, 0u64, 0i32, 0.0f32), |(q, k, how)| {
+            (q.at(), k.at(), i32::from(how.rms), how.eps)
+        });
+        let angles = rotary.and_then(|t| t.angles.as_ref());
+        let (turned, half) = angles.map_or((0u64, 0i32), |a| (a.memory.at(), int(a.half)));
+        let own = rotary.and_then(|t| t.places.as_ref()).map(Lent::at);
+        let places = own.unwrap_or_else(|| plan.positions());
+        let (at, slots) = (qkv.at(), plan.slots());
+        let name = format!("place_{}", self.kind.letter());
+        let words = args![
+            at, shape, q, k, rms, eps, turned, half, places, keys, values, slots
+        ];
+        // Few rows are shared out to more blocks, so that the whole GPU takes part.
+        let numbers = heads.q_width() + 2 * heads.kv_width();
+        let each = if plan.rows < 1024 { 1024 } else { 4096 };
+        let grid = (plan.rows, numbers.div_ceil(each).min(16));
+        self.base(&name, grid, 256, words);
     }
 
     fn attend(&self, qkv: &Tensor, plan: &Plan, call: &AttentionCall<'_, Cache>, to: &mut Tensor) {
@@ -333,11 +346,52 @@ impl Backend for Cuda {
         cap: Option<f32>,
         wanted: &[WantedToken],
     ) -> Pending {
-        self.score((x, rows), head, cap, wanted)
+        let nothing = Pending {
+            lent: None,
+            len: wanted.len(),
+        };
+        if wanted.is_empty() || rows == 0 {
+            return nothing;
+        }
+        let pair = |w: &WantedToken| [w.row.cast_signed(), w.token.cast_signed()];
+        let list: Vec<i32> = wanted.iter().flat_map(pair).collect();
+        let Some(asked) = self.send(&list) else {
+            return nothing;
+        };
+        let Some(mut out) = self.keep(self.lender.take(&self.device, wanted.len() * 4)) else {
+            return nothing;
+        };
+        let mut scratch = self.lock();
+        let cap = cap.unwrap_or(0.0);
+        let normalisers = self.normalisers(&mut scratch, x, rows, head, cap);
+        let (from, weights, bias) = (x.at(), head.weights_at(), head.bias_at());
+        let (places, count, to) = (asked.at(), int(wanted.len()), out.at());
+        let (width, parts, all) = (int(head.inputs), int(head.parts), normalisers);
+        let words = args![
+            from, weights, bias, all, places, count, width, parts, cap, to
+        ];
+        let name = format!("pick_{}", self.kind.letter());
+        self.base(&name, (wanted.len().div_ceil(8), 1), 256, words);
+        if !self.broken()
+            && let Some(staged) = out.staged()
+        {
+            self.keep(staged.ask(wanted.len()));
+        }
+        Pending {
+            lent: Some(out),
+            len: wanted.len(),
+        }
     }
 
-    fn collect(&self, pending: Pending) -> Vec<f32> {
-        self.answers(pending)
+    fn collect(&self, mut pending: Pending) -> Vec<f32> {
+        let len = pending.len;
+        let nothing = || vec![f32::NAN; len];
+        if self.broken() {
+            return nothing();
+        }
+        let staged = pending.lent.as_mut().and_then(Lent::staged);
+        let answer = staged.map(|s| s.answer(len));
+        answer.and_then(|a| self.keep(a)).unwrap_or_else(nothing)
     }
 
     fn draws(&self) -> bool {

@@ -1,11 +1,10 @@
-//! The head: log-probabilities of wanted tokens without writing down all logits, and tokens drawn where
-//! the logits lie.
+//! Log-probabilities without writing down all logits, and tokens drawn where the logits lie.
 
-use mary_cuda::{Lent, NumberType, args};
+use mary_cuda::{NumberType, args};
 
 use super::hopper::End;
-use super::{Cuda, Linear, Pending, Scratch, Tensor, int};
-use crate::kernels::{Draw, WantedToken};
+use super::{Cuda, Linear, Scratch, Tensor, int};
+use crate::kernels::Draw;
 
 /// Logits kept at once where they are written down at all: what stays in the GPU's cache.
 const LOGITS: usize = 13 << 20;
@@ -28,7 +27,7 @@ fn words_of(draw: &Draw) -> [i32; 8] {
 
 impl Cuda {
     /// The logarithm of the sum of exponentials of each row's logits.
-    fn normalisers(
+    pub(super) fn normalisers(
         &self,
         scratch: &mut Scratch,
         x: &Tensor,
@@ -82,61 +81,6 @@ impl Cuda {
     fn gather_exponentials(&self, (parts, tiles): (u64, usize), rows: usize, out: u64) {
         let words = args![parts, int(tiles), int(rows), out];
         self.base("normalise", (rows.div_ceil(8), 1), 256, words);
-    }
-
-    pub(super) fn score(
-        &self,
-        (x, rows): (&Tensor, usize),
-        head: &Linear,
-        cap: Option<f32>,
-        wanted: &[WantedToken],
-    ) -> Pending {
-        let nothing = Pending {
-            lent: None,
-            len: wanted.len(),
-        };
-        if wanted.is_empty() || rows == 0 {
-            return nothing;
-        }
-        let pair = |w: &WantedToken| [w.row.cast_signed(), w.token.cast_signed()];
-        let list: Vec<i32> = wanted.iter().flat_map(pair).collect();
-        let Some(asked) = self.send(&list) else {
-            return nothing;
-        };
-        let Some(mut out) = self.keep(self.lender.take(&self.device, wanted.len() * 4)) else {
-            return nothing;
-        };
-        let mut scratch = self.lock();
-        let cap = cap.unwrap_or(0.0);
-        let normalisers = self.normalisers(&mut scratch, x, rows, head, cap);
-        let (from, weights, bias) = (x.at(), head.weights_at(), head.bias_at());
-        let (places, count, to) = (asked.at(), int(wanted.len()), out.at());
-        let (width, parts, all) = (int(head.inputs), int(head.parts), normalisers);
-        let words = args![
-            from, weights, bias, all, places, count, width, parts, cap, to
-        ];
-        let name = format!("pick_{}", self.kind.letter());
-        self.base(&name, (wanted.len().div_ceil(8), 1), 256, words);
-        if !self.broken()
-            && let Some(staged) = out.staged()
-        {
-            self.keep(staged.ask(wanted.len()));
-        }
-        Pending {
-            lent: Some(out),
-            len: wanted.len(),
-        }
-    }
-
-    pub(super) fn answers(&self, mut pending: Pending) -> Vec<f32> {
-        let len = pending.len;
-        let nothing = || vec![f32::NAN; len];
-        if self.broken() {
-            return nothing();
-        }
-        let staged = pending.lent.as_mut().and_then(Lent::staged);
-        let answer = staged.map(|s| s.answer(len));
-        answer.and_then(|a| self.keep(a)).unwrap_or_else(nothing)
     }
 
     pub(super) fn drawn(

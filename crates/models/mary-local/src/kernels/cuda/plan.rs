@@ -9,9 +9,7 @@ use crate::batch::{Batch, Segment};
 
 /// The widest head the kernels take.
 pub const MAX_WIDTH: usize = 256;
-/// Query rows of a tile.
 const TILE: usize = 16;
-/// Numbers that describe a tile.
 const TILE_NUMBERS: usize = 6;
 
 /// A tile of attention: up to sixteen query rows (a position and a head of its group) of a segment.
@@ -22,18 +20,15 @@ pub struct Tile {
     /// First query row within the segment.
     pub begin: usize,
     pub rows: usize,
-    /// Position of the segment's first row.
     pub position: usize,
     /// Place of the segment's first span among all spans.
     pub spans: usize,
-    /// Keys in all its spans.
     pub keys: usize,
 }
 
-/// The segments of a batch, and how many of them see what came before them alone; the rest, behind them,
-/// are pictures whose rows see one another in both directions. The kernels know one rule for all rows of a
-/// launch, so that a segment is cut where a picture begins and ends, and pictures get a launch of their own
-/// in which every key of a segment is seen: what came before the picture, and all of the picture.
+/// The segments of a batch, and how many of them see what came before them alone; the rest are pictures whose
+/// rows see one another. The kernels know one rule for all rows of a launch, so a segment is cut where a picture
+/// begins and ends, and pictures get a launch of their own in which every key of a segment is seen.
 fn cut(batch: &Batch) -> (Cow<'_, [Segment]>, usize) {
     if batch.reach.is_empty() {
         return (Cow::Borrowed(&batch.segments), batch.segments.len());
@@ -61,7 +56,6 @@ fn cut(batch: &Batch) -> (Cow<'_, [Segment]>, usize) {
     (Cow::Owned(before), causal)
 }
 
-/// Rows `from..to` of a segment, with the keys up to the last of them.
 fn part(segment: &Segment, from: usize, to: usize) -> Segment {
     let mut left = segment.position + to;
     let mut spans = vec![];
@@ -100,7 +94,6 @@ pub fn tiles(segments: &[Segment], group: usize) -> Vec<Tile> {
     all
 }
 
-/// A batch on the GPU: tokens, positions, slots, tiles and spans as whole numbers, one after the other.
 pub struct Plan {
     pub(super) lent: Option<Lent>,
     pub rows: usize,
@@ -109,14 +102,12 @@ pub struct Plan {
     pub causal_tiles: usize,
     /// Rows of the longest picture whose rows see one another.
     pub longest: usize,
-    /// Keys of the longest segment.
     pub most_keys: usize,
     /// Where answers are written, one new position in every segment: query rows of each.
     pub last_rows: Option<usize>,
 }
 
 impl Plan {
-    /// A batch as whole numbers, and what is known of them here; they are still to be sent.
     pub fn new(batch: &Batch, group: usize) -> (Vec<i32>, Self) {
         let rows = batch.len();
         let (segments, causal) = cut(batch);

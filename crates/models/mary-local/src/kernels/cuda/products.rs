@@ -38,7 +38,6 @@ const ROW_PASSES: [(usize, usize); 3] = [(2, 0), (1, 0), (0, 0)];
 /// in float32.
 const CHUNK: usize = 2048;
 
-/// One product of the library: parts of both sides, from a place on, so many numbers wide.
 struct Step {
     of_x: usize,
     of_weights: usize,
@@ -55,7 +54,6 @@ impl Cuda {
         }
     }
 
-    /// What is multiplied one after the other.
     fn passes(&self, layer: &Linear) -> &'static [(usize, usize)] {
         match (self.row_parts(), layer.parts) {
             (1, _) => &PASSES[5..],
@@ -64,7 +62,7 @@ impl Cuda {
         }
     }
 
-    /// The same for the library, the leading parts in chunks.
+    /// What the library multiplies: the leading parts in chunks.
     fn steps(&self, layer: &Linear) -> Vec<Step> {
         let mut steps = vec![];
         for &(of_x, of_weights) in self.passes(layer) {
@@ -220,7 +218,6 @@ impl Cuda {
         true
     }
 
-    /// `out = x · Wᵀ + b` or `out += …`, with the rows as the product takes them.
     pub(super) fn multiply(
         &self,
         x: u64,

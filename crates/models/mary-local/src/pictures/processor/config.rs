@@ -1,5 +1,4 @@
-//! Reading `preprocessor_config.json`: what a file leaves out is what the processor's class in
-//! transformers assumes.
+//! What a file leaves out is what the processor's class in transformers assumes.
 
 use serde_json::Value;
 

@@ -25,7 +25,6 @@ fn uncut(view: View) -> Prepared {
     }
 }
 
-/// LLaVA 1.6: the picture as a whole, and its tiles.
 pub(super) fn any_resolution(
     by: &Processor,
     picture: &Picture,
@@ -96,7 +95,6 @@ fn fitting((height, width): (usize, usize), (h, w): (usize, usize)) -> (usize, u
 /// Longest side that Idefics3 ever makes.
 const IDEFICS_LONGEST: usize = 4096;
 
-/// Idefics3: enlarged to the longest edge, brought to whole tiles, cut.
 pub(super) fn split(
     by: &Processor,
     picture: &Picture,
@@ -162,8 +160,7 @@ fn idefics_size(height: usize, width: usize, longest: usize) -> (usize, usize) {
     }
 }
 
-/// Qwen2-VL: the size nearest to the picture's own whose sides are multiples of `factor` and whose
-/// pixels lie between the bounds.
+/// The size nearest to the picture's own: sides are multiples of `factor`, pixels between the bounds.
 pub(super) fn smart(
     picture: &Picture,
     factor: usize,
