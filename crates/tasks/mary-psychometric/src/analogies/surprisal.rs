@@ -18,11 +18,6 @@ static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/analogies-
 #[derive(Debug, Clone, Copy)]
 pub struct AnalogiesSurprisal;
 
-fn check(settings: &TaskSettings) -> Result<(), TaskError> {
-    settings.check(&CARD)?;
-    no_shots(&CARD, settings)
-}
-
 impl Task for AnalogiesSurprisal {
     fn card(&self) -> &TaskCard {
         &CARD
@@ -44,7 +39,8 @@ impl Task for AnalogiesSurprisal {
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
-        check(settings)?;
+        settings.check(&CARD)?;
+        no_shots(&CARD, settings)?;
         let questions = questions(&CARD, settings)?;
         Ok(Box::new(questions.into_iter().enumerate().map(
             |(index, question)| {

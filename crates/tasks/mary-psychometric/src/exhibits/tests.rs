@@ -90,7 +90,7 @@ fn run(rows: Vec<SummaryRow>, shots: usize) -> RunSummary {
     }
 }
 
-const Numbers: [(&str, f64); 16] = [
+const NUMBERS: [(&str, f64); 16] = [
     ("distance", 0.9),
     ("ratio", 0.6),
     ("size", 0.4),
@@ -114,7 +114,7 @@ fn all() -> Vec<RunSummary> {
     vec![
         run(
             vec![
-                row(model, "numbers", 0.9, &Numbers),
+                row(model, "numbers", 0.9, &NUMBERS),
                 row(
                     model,
                     "matrices",
@@ -192,7 +192,7 @@ fn figures_of_layers_and_distances_are_drawn() {
     }
     assert!(!ids.contains(&"psychometric-figure-5"));
     let mut two = all();
-    two.push(run(vec![row("gguf/other", "numbers", 0.5, &Numbers)], 0));
+    two.push(run(vec![row("gguf/other", "numbers", 0.5, &NUMBERS)], 0));
     let found = exhibits(&two);
     let figure = found
         .figures
@@ -208,7 +208,7 @@ fn checkpoints_become_figures_5_and_6_and_tables_show_the_last() {
     let rows = [1, 1000, 2000]
         .map(|step| {
             let model = format!("hf/EleutherAI/pythia-70m@step{step}");
-            row(&model, "numbers", f64::from(step) / 4000.0, &Numbers)
+            row(&model, "numbers", f64::from(step) / 4000.0, &NUMBERS)
         })
         .to_vec();
     let found = exhibits(&[run(rows, 0)]);

@@ -13,6 +13,7 @@ use mary_contract::{
 use serde_json::json;
 
 use super::Phenomenon;
+use crate::choice::failed;
 use crate::settings::choose;
 
 /// The tag that says which paradigm a pair is of: paradigms are what was sampled.
@@ -139,13 +140,10 @@ fn preferred(good: f64, bad: f64, tie: f64) -> f64 {
 pub fn judge(manner: &Manner, answers: &[Reply]) -> Judgement {
     let expected = manner.starts.len();
     let (Some((first, others)), true) = (answers.split_first(), answers.len() == expected) else {
-        return Judgement::failed(
-            ErrorKind::Internal,
-            format!(
-                "expected {expected} answers with scores, found {}",
-                answers.len()
-            ),
-        );
+        let found = answers.len();
+        return failed(&format!(
+            "expected {expected} answers with scores, found {found}"
+        ));
     };
     let mut judgement = judge_one(manner.convention, first);
     for (start, other) in manner.starts.iter().skip(1).zip(others) {
@@ -156,7 +154,7 @@ pub fn judge(manner: &Manner, answers: &[Reply]) -> Judgement {
                 judgement = judgement.measured(&name, score);
             }
             Outcome::Unscored(_) => {}
-            failed @ Outcome::Failed(_) => judgement.outcome = failed,
+            fault @ Outcome::Failed(_) => judgement.outcome = fault,
         }
     }
     judgement
@@ -164,13 +162,13 @@ pub fn judge(manner: &Manner, answers: &[Reply]) -> Judgement {
 
 fn judge_one(convention: Convention, answer: &Reply) -> Judgement {
     let Response::Scored(scored) = &answer.answer else {
-        return Judgement::failed(ErrorKind::Internal, "expected an answer with scores");
+        return failed("expected an answer with scores");
     };
     let [good, bad] = scored.continuations.as_slice() else {
-        return Judgement::failed(ErrorKind::Internal, "expected the scores of two sentences");
+        return failed("expected the scores of two sentences");
     };
     let (Some(good_mean), Some(bad_mean)) = (good.mean(), bad.mean()) else {
-        return Judgement::failed(ErrorKind::Internal, "a sentence has no scored token");
+        return failed("a sentence has no scored token");
     };
     let sums = [good, bad].map(ContinuationScore::sum);
     if !sums.iter().all(|s| s.is_finite()) {

@@ -36,7 +36,7 @@ pub struct PublishedCheckpoint {
     pub fields: BTreeMap<String, f64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Published {
     pub sets: Vec<PublishedSet>,
     pub pythia_v0: Vec<PublishedCheckpoint>,
@@ -44,12 +44,8 @@ pub struct Published {
 
 /// The figures; empty only if the file inside the binary were damaged, which a test rules out.
 pub fn published() -> &'static Published {
-    static FIGURES: LazyLock<Published> = LazyLock::new(|| {
-        serde_json::from_str(include_str!("reference.json")).unwrap_or(Published {
-            sets: vec![],
-            pythia_v0: vec![],
-        })
-    });
+    static FIGURES: LazyLock<Published> =
+        LazyLock::new(|| serde_json::from_str(include_str!("reference.json")).unwrap_or_default());
     &FIGURES
 }
 

@@ -13,7 +13,7 @@ use std::path::Path;
 use mary_contract::{DataSource, Estimate, Item, ItemSource, Measure, Sample, Target, TaskCard};
 use mary_contract::{TaskError, TaskSettings};
 use mary_generators::{shuffle, stream};
-use mary_stats::correlation::{Correlation, spearman};
+use mary_stats::correlation::Correlation;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -131,10 +131,6 @@ impl ShownCategory {
     }
 }
 
-fn agreement(typicality: &[f64], said: &[f64]) -> Option<Correlation> {
-    spearman(typicality, said).ok()
-}
-
 fn note(category: &str, found: &Correlation, left_out: &[String]) -> serde_json::Value {
     let mut note = json!({
         "category": category,
@@ -223,7 +219,8 @@ fn exemplars(
     Ok(order)
 }
 
-fn article(word: &str) -> &'static str {
+/// `a` or `an`, by the first letter.
+pub(crate) fn article(word: &str) -> &'static str {
     let first = word.chars().next().map(|c| c.to_ascii_lowercase());
     if matches!(first, Some('a' | 'e' | 'i' | 'o' | 'u')) {
         "an"

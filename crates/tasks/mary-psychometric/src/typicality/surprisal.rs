@@ -8,10 +8,11 @@ use mary_contract::{
     Measure, Metric, Needs, OVER_FLOOR, Prompt, Reply, Request, Response, Sample, Score, Scoring,
     Start, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
+use mary_stats::correlation::spearman;
 
 use super::{
-    Category, ShownCategory, agreement, article, by_category, categories, exemplar_convention,
-    exemplars, note, shots,
+    Category, ShownCategory, article, by_category, categories, exemplar_convention, exemplars,
+    note, shots,
 };
 use crate::cards::{card, conventions};
 use crate::choice::failed;
@@ -172,7 +173,7 @@ fn judge_scores(shown: &ShownCategory, scores: &[ContinuationScore]) -> Judgemen
             "a sentence's log-probability is not a number",
         );
     }
-    let Some(found) = agreement(&shown.typicality, &sums) else {
+    let Ok(found) = spearman(&shown.typicality, &sums) else {
         return Judgement::unscored(UnscoredReason::NotApplicable(
             "all sentences are equally probable".into(),
         ));
@@ -180,7 +181,7 @@ fn judge_scores(shown: &ShownCategory, scores: &[ContinuationScore]) -> Judgemen
     let mut judgement = Judgement::scored(found.r.value);
     judgement.notes = note(&shown.category, &found, &[]);
     let lengths: Vec<f64> = scores.iter().map(|s| -(s.logprobs.len() as f64)).collect();
-    let floor = agreement(&shown.typicality, &lengths).map_or(0.0, |c| c.r.value);
+    let floor = spearman(&shown.typicality, &lengths).map_or(0.0, |c| c.r.value);
     judgement = judgement
         .measured(FLOOR, floor)
         .measured(OVER_FLOOR, found.r.value - floor);
@@ -190,7 +191,7 @@ fn judge_scores(shown: &ShownCategory, scores: &[ContinuationScore]) -> Judgemen
         .map(|s| tail(s, &ending(&shown.category)))
         .collect();
     for (name, values) in [("per_token", means), ("category_given_member", last_words)] {
-        if let Some(other) = values.and_then(|v| agreement(&shown.typicality, &v)) {
+        if let Some(other) = values.and_then(|v| spearman(&shown.typicality, &v).ok()) {
             judgement = judgement.measured(name, other.r.value);
         }
     }

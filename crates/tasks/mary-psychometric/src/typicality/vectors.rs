@@ -7,8 +7,9 @@ use mary_contract::{
     DataSource, InForce, Item, ItemSource, Items, Judgement, Measure, Metric, Needs, Reply, Sample,
     Scoring, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
+use mary_stats::correlation::spearman;
 
-use super::{ShownCategory, agreement, by_category, categories, note};
+use super::{ShownCategory, by_category, categories, note};
 use crate::cards::{card, conventions};
 use crate::choice::failed;
 use crate::observed::{Layer, cosine, layers, look, mean, pooling};
@@ -106,7 +107,7 @@ fn judge_layers(shown: &ShownCategory, layers: &[Layer]) -> Judgement {
             .filter_map(|(t, m)| Some((*t, cosine(m.as_ref()?, category)?)))
             .collect();
         let (typicality, said): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
-        by_layer.push((layer.number, agreement(&typicality, &said)));
+        by_layer.push((layer.number, spearman(&typicality, &said).ok()));
     }
     let Some((_, Some(found))) = by_layer.last() else {
         return none("fewer than four members have a vector, or all are equally close");

@@ -61,17 +61,15 @@ pub(super) fn development(ability: &Ability, own: &[&GrowthCurve]) -> Figure {
     for found in own {
         series.extend(curves(&found.trajectory.label, &found.trajectory));
     }
-    let mut ranges = Vec::new();
-    for found in own {
-        if let Some(window) = found.window() {
-            ranges.push(ShadedRange {
-                name: format!("window of {}", found.trajectory.label),
-                from: window.onset.value,
-                to: window.end.value,
-                published: false,
-            });
-        }
-    }
+    let range = |found: &&GrowthCurve| {
+        found.window().map(|window| ShadedRange {
+            name: format!("window of {}", found.trajectory.label),
+            from: window.onset.value,
+            to: window.end.value,
+            published: false,
+        })
+    };
+    let mut ranges: Vec<ShadedRange> = own.iter().filter_map(range).collect();
     let reach = own
         .iter()
         .flat_map(|f| f.trajectory.sound())

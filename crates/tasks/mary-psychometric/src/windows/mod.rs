@@ -49,10 +49,14 @@ const MOST_PERMUTATIONS: usize = 9_999;
 /// How windows are looked for in a report of so many curves: with more curves the correction asks for
 /// smaller p-values, which fewer permutations could not show.
 pub fn search(curves: usize) -> Search {
-    let needed = (4.0 * curves as f64 / ALPHA).ceil() as usize;
+    search_among(curves, 4.0, MOST_PERMUTATIONS)
+}
+
+fn search_among(curves: usize, permutations: f64, most: usize) -> Search {
+    let needed = (permutations * curves as f64 / ALPHA).ceil() as usize;
     Search {
         resamples: 500,
-        permutations: needed.clamp(999, MOST_PERMUTATIONS),
+        permutations: needed.clamp(999, most),
         alpha: ALPHA,
         ..Search::default()
     }

@@ -12,7 +12,7 @@ use mary_stats::multiple::holm;
 use mary_stats::segmented::Search;
 
 use super::figures::counted;
-use super::{ALPHA, GrowthCurve, decide};
+use super::{ALPHA, GrowthCurve, decide, search_among};
 use crate::exhibits::DECLARED;
 use crate::trajectories::{Part, parts, slug};
 use crate::windows::amount;
@@ -22,22 +22,15 @@ const FEWEST_SHARED: usize = 5;
 /// Most permutations of a curve: there may be hundreds of curves.
 const MOST_PERMUTATIONS: usize = 4_999;
 
-fn search(curves: usize) -> Search {
-    let needed = (2.0 * curves as f64 / ALPHA).ceil() as usize;
-    Search {
-        resamples: 200,
-        permutations: needed.clamp(999, MOST_PERMUTATIONS),
-        alpha: ALPHA,
-        ..Search::default()
-    }
-}
-
 pub(super) fn exhibits(runs: &[RunSummary]) -> Exhibits {
     let curves = parts(runs);
     if curves.is_empty() {
         return Exhibits::default();
     }
-    let search = search(curves.len());
+    let search = Search {
+        resamples: 200,
+        ..search_among(curves.len(), 2.0, MOST_PERMUTATIONS)
+    };
     let found = decide(curves, &search);
     let mut exhibits = Exhibits::default();
     let tasks: BTreeSet<&str> = found
@@ -69,10 +62,6 @@ fn part_name(part: &Part) -> String {
     }
 }
 
-fn id_of(task: &str) -> String {
-    task.replace('/', "-")
-}
-
 /// One picture for each size: a row for each part, a column for each checkpoint; rows in the order of
 /// onset, parts without a window below.
 fn heatmaps(task: &str, own: &[&GrowthCurve]) -> Vec<Figure> {
@@ -96,7 +85,7 @@ fn heatmaps(task: &str, own: &[&GrowthCurve]) -> Vec<Figure> {
             });
             DECLARED
                 .figure("psychometric-parts-{task_id}-{size_id}")
-                .saying("task_id", id_of(task))
+                .saying("task_id", slug(task))
                 .saying("size_id", slug(size))
                 .saying("task", task)
                 .saying("size", size)
@@ -173,7 +162,7 @@ fn onsets(task: &str, own: &[&GrowthCurve]) -> Table {
         .collect();
     DECLARED
         .table("psychometric-part-onsets-{id}")
-        .saying("id", id_of(task))
+        .saying("id", slug(task))
         .saying("task", task)
         .saying("method", method())
         .with_rows(Cell::figures(rows))
@@ -230,8 +219,9 @@ fn orders(found: &[GrowthCurve]) -> Option<Table> {
         .zip(corrected)
         .map(|((mut row, _), p)| {
             row.push(format!("{p:.3}"));
+            let related = p < ALPHA;
             row.push(
-                if p < ALPHA {
+                if related {
                     "related"
                 } else {
                     "not told from chance"
@@ -241,11 +231,8 @@ fn orders(found: &[GrowthCurve]) -> Option<Table> {
             row
         })
         .collect();
-    Some(
-        DECLARED
-            .table("psychometric-part-orders")
-            .with_rows(Cell::figures(rows)),
-    )
+    let table = DECLARED.table("psychometric-part-orders");
+    Some(table.with_rows(Cell::figures(rows)))
 }
 
 fn correlated(

@@ -152,11 +152,8 @@ pub(super) fn order_table(found: &[GrowthCurve]) -> Option<Table> {
             vec![test.size, test.first, test.second, share, p, verdict]
         })
         .collect();
-    Some(
-        DECLARED
-            .table("psychometric-order")
-            .with_rows(Cell::figures(rows)),
-    )
+    let table = DECLARED.table("psychometric-order");
+    Some(table.with_rows(Cell::figures(rows)))
 }
 
 pub(super) fn left_out(all: &[LeftOut]) -> Option<Table> {

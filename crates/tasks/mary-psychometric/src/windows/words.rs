@@ -177,11 +177,8 @@ fn correlations(words: &[Learnt]) -> Option<Table> {
             ]
         })
         .collect();
-    Some(
-        DECLARED
-            .table("psychometric-word-ages-norms")
-            .with_rows(Cell::figures(rows)),
-    )
+    let table = DECLARED.table("psychometric-word-ages-norms");
+    Some(table.with_rows(Cell::figures(rows)))
 }
 
 fn scatter(words: &[Learnt]) -> Option<Figure> {

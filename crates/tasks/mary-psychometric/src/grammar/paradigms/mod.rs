@@ -11,6 +11,7 @@ use mary_generators::{Stream, below, coin};
 
 use super::Phenomenon as P;
 use super::lexicon::{Gender, LEXICON, Noun, Verb};
+use crate::typicality::article;
 
 pub(crate) struct Draft {
     pub good: String,
@@ -268,10 +269,5 @@ fn other_reflexive(gender: Gender) -> &'static str {
 
 /// `a lamp`, `an umbrella`: the first letter decides for every noun of the lexicon (a test says so).
 fn indefinite(noun: &str) -> String {
-    let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
-        "an"
-    } else {
-        "a"
-    };
-    format!("{article} {noun}")
+    format!("{} {noun}", article(noun))
 }
