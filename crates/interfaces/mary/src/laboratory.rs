@@ -1,7 +1,6 @@
 //! The laboratory of a command: every provider of models, the tasks, and the user's places.
 
 use mary_contract::Provider;
-use mary_fetch::datasets::LocalData;
 use mary_lab::Laboratory;
 use mary_lab::builtin::Builtin;
 use mary_remote::Ledger;
@@ -35,7 +34,7 @@ fn with(place: &Place, providers: Vec<Box<dyn Provider>>, words: Vec<String>) ->
     Laboratory::new(place.runs.clone())
         .tasks(place.registry.clone())
         .providers(providers)
-        .data(LocalData::new(place.data.clone(), place.datasets()))
+        .data(place.local_data())
         .answers(place.answers())
         .command(words)
 }

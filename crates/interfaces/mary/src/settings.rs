@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use mary_contract::Registry;
+use mary_fetch::datasets::LocalData;
 use serde::Deserialize;
 
 use crate::cli::PlaceArgs;
@@ -31,7 +32,7 @@ pub struct Place {
 impl Place {
     /// Resolves arguments and `mary.toml`; `registry` is what there is to be run.
     pub fn resolve(args: &PlaceArgs, registry: Registry) -> anyhow::Result<Self> {
-        let file = read(Path::new("mary.toml"))?;
+        let file: File = parsed(Path::new("mary.toml"))?;
         let usual = || {
             directories::ProjectDirs::from("", "", "mary").map_or_else(
                 || PathBuf::from(".mary-cache"),
@@ -61,10 +62,10 @@ impl Place {
     pub fn datasets(&self) -> PathBuf {
         self.cache.join("datasets")
     }
-}
 
-fn read(path: &Path) -> anyhow::Result<File> {
-    parsed(path)
+    pub fn local_data(&self) -> LocalData {
+        LocalData::new(self.data.clone(), self.datasets())
+    }
 }
 
 /// All that `mary.toml` in the working folder says; nothing where there is none.

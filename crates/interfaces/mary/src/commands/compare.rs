@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use clap::Args;
 use mary_contract::{Exhibits, Registry, Table, model_labels, with_labels};
 use mary_report::compare::{Compared, Side, comparison_across, table};
-use mary_report::terminal;
 use mary_store::RunFolder;
 
 use super::summary;
@@ -75,9 +74,7 @@ impl Command for CompareArgs {
             // They are told above.
             compared.warnings.clear();
             let shown = labelled(vec![table(&compared)], &labels);
-            for table in &shown {
-                super::print_table(&terminal::plain(table, summary::style()))?;
-            }
+            shown.iter().try_for_each(summary::show_table)?;
         }
         Ok(Status::Done)
     }

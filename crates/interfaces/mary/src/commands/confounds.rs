@@ -1,7 +1,6 @@
 //! `mary confounds`: whether length, frequency or age of words explains the errors of stored runs.
 
 use clap::Args;
-use mary_fetch::datasets::LocalData;
 use mary_report::terminal;
 use mary_store::RunFolder;
 
@@ -27,7 +26,7 @@ impl Command for ConfoundsArgs {
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         let paths = rundir::find_all(place, &self.runs)?;
-        let data = LocalData::new(place.data.clone(), place.datasets());
+        let data = place.local_data();
         let mut gathered = Vec::new();
         for family in place.registry.families() {
             gathered.extend(family.confounds(&data)?);

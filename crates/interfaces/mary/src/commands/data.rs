@@ -6,11 +6,10 @@ use clap::{Args, Subcommand};
 use mary_contract::{Cell, Table, TuningForm, TuningRequest};
 use mary_fetch::datasets::{FileState, LocalData};
 use mary_lab::TaskOptions;
-use mary_report::terminal;
 use serde_json::json;
 
 use super::audit::AuditArgs;
-use super::summary::style;
+use super::summary;
 use crate::cli::TUNING_FORMS;
 use crate::cli::choices::one_of;
 use crate::command::Command;
@@ -83,7 +82,7 @@ impl Command for DataArgs {
     }
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
-        let local = LocalData::new(place.data.clone(), place.datasets());
+        let local = place.local_data();
         match &self.action {
             DataAction::List { json } => list(&local, *json),
             DataAction::Pull { ids } => pull(&local, ids),
@@ -139,7 +138,7 @@ fn list(local: &LocalData, json: bool) -> anyhow::Result<Status> {
         rows: Cell::rows(rows.collect()),
         ..Table::default()
     };
-    super::print_table(&terminal::plain(&table, style()))?;
+    summary::show_table(&table)?;
     super::print(
         "\n`mary data pull ID` fetches one; `--data-dir DIR` looks into a mirror first.\n",
     )?;

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::process::Stdio;
 
 use clap::Args;
-use mary_fetch::datasets::LocalData;
 use mary_local::machine;
 use serde::Serialize;
 
@@ -189,7 +188,7 @@ fn folder(part: &'static str, path: &Path, option: &str) -> Check {
 }
 
 fn datasets(place: &Place) -> Check {
-    let known = LocalData::new(place.data.clone(), place.datasets()).list();
+    let known = place.local_data().list();
     let here = known.iter().filter(|(_, folder)| folder.is_some()).count();
     let found = format!("{here} of {} on this machine", known.len());
     match here {

@@ -3,10 +3,9 @@
 use anyhow::Context;
 use clap::ArgMatches;
 use mary_contract::{Family, FamilyError, Sample, TaskError};
-use mary_report::terminal;
 use mary_store::RunFolder;
 
-use super::summary::style;
+use super::summary;
 use crate::cli::family::{run_named, typed};
 use crate::exit::{Status, UsageError, usage_error};
 use crate::settings::Place;
@@ -32,9 +31,7 @@ pub fn family(place: &Place, family: &dyn Family, matches: &ArgMatches) -> anyho
     let made = family
         .act(&action.name, &typed(action, matches), samples)
         .map_err(told)?;
-    for table in &made.tables {
-        super::print_table(&terminal::plain(table, style()))?;
-    }
+    made.tables.iter().try_for_each(summary::show_table)?;
     for (path, bytes) in &made.files {
         // A folder for several files; one in a folder that is not there is a mistyped name.
         if let Some(folder) = path

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use mary_fetch::datasets::LocalData;
 use mary_lab::TaskOptions;
 use mary_store::{ItemsError, ItemsForm, ItemsOf, write_items};
 
@@ -91,7 +90,7 @@ impl Command for ItemsArgs {
         };
         let usual = || PathBuf::from(format!("{}.{ending}", card.id.replace('/', "-")));
         let out = self.out.clone().unwrap_or_else(usual);
-        let data = LocalData::new(place.data.clone(), place.datasets());
+        let data = place.local_data();
         let items = task.items(&settings, &data)?;
         let mut items = items.take(self.limit.unwrap_or(usize::MAX));
         let of = ItemsOf {

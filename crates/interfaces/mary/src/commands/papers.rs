@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use anyhow::Context;
 use mary_contract::{Cell, Table};
-use mary_report::terminal;
 use serde::{Deserialize, Serialize};
 
 use super::summary;
@@ -82,7 +81,7 @@ pub fn show(json: bool) -> anyhow::Result<()> {
         rows: Cell::rows(rows),
         ..Table::default()
     };
-    super::print_table(&terminal::plain(&table, summary::style()))?;
+    summary::show_table(&table)?;
     for (i, note) in notes.iter().enumerate() {
         super::print(&format!("({}) {note}\n", i + 1))?;
     }

@@ -5,7 +5,6 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use mary_contract::{Item, Request, Sample, Task, TaskError, TaskSettings};
-use mary_fetch::datasets::LocalData;
 use mary_store::Foreign;
 
 use crate::settings::Place;
@@ -30,7 +29,7 @@ impl<'p> Benchmarks<'p> {
         self.read
             .entry(task.card().id.to_string())
             .or_insert_with(|| {
-                let data = LocalData::new(place.data.clone(), place.datasets());
+                let data = place.local_data();
                 task.items(&TaskSettings::default(), &data)?.collect()
             })
     }

@@ -7,7 +7,6 @@ use mary_contract::{
     Capabilities, DataSource as _, ModelCard, ModelRef, ModelSettings, ReleasedRun, RunManifest,
     TaskRun,
 };
-use mary_fetch::datasets::LocalData;
 use mary_store::{RunFolder, SCHEMA};
 
 use crate::settings::Place;
@@ -15,7 +14,7 @@ use crate::settings::Place;
 /// The run folders made from a file or folder with how many samples each holds; nothing when it is
 /// not one of the authors' files.
 pub fn import(place: &Place, file: &Path) -> anyhow::Result<Option<Vec<(PathBuf, usize)>>> {
-    let data = LocalData::new(place.data.clone(), place.datasets());
+    let data = place.local_data();
     let mut found = None;
     for family in place.registry.families() {
         if let Some(runs) = family.released_runs(file, &data)? {

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use mary_contract::RunSummary;
+use mary_contract::{RunSummary, Table};
 use mary_report::terminal::{self, TableStyle};
 
 pub fn show(summary: &RunSummary, json: bool) -> anyhow::Result<()> {
@@ -11,6 +11,10 @@ pub fn show(summary: &RunSummary, json: bool) -> anyhow::Result<()> {
         return super::print(&(terminal::json(summary)? + "\n"));
     }
     super::print_table(&terminal::table(summary, style()))
+}
+
+pub fn show_table(table: &Table) -> anyhow::Result<()> {
+    super::print_table(&terminal::plain(table, style()))
 }
 
 /// Colours and width of the terminal that reads us.

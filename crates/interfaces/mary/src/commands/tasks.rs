@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use mary_contract::{Changes, DataSource, Item, Part, Registry, Request, Task};
-use mary_fetch::datasets::LocalData;
 use mary_lab::TaskOptions;
 use mary_report::terminal::hanging;
 use mary_taskfile::Skeleton;
@@ -135,7 +134,7 @@ impl Command for TasksArgs {
     }
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
-        let data = LocalData::new(place.data.clone(), place.datasets());
+        let data = place.local_data();
         match &self.action {
             None if self.json => {
                 let tasks = place.registry.tasks();

@@ -7,7 +7,6 @@ use mary_contract::{Exhibits, ModelRef, Table};
 use mary_lab::{Execution, RunSpec, TaskOptions};
 use mary_report::compare::{Side, comparison, table};
 use mary_report::html::ReportOptions;
-use mary_report::terminal;
 use mary_store::RunFolder;
 use mary_weights::Checkpoint;
 
@@ -129,10 +128,7 @@ pub fn show(tables: &[Table], csv: Option<&Path>) -> anyhow::Result<()> {
         let text: Vec<String> = tables.iter().map(mary_report::text::csv).collect();
         std::fs::write(path, text.join("\n")).with_context(|| path.display().to_string())?;
     }
-    for table in tables {
-        super::print_table(&terminal::plain(table, summary::style()))?;
-    }
-    Ok(())
+    tables.iter().try_for_each(summary::show_table)
 }
 
 /// Writes the report of a test of tuned models, with these tables before those of the families.

@@ -54,7 +54,7 @@ pub fn write_into(
     wanted: &TuningRequest,
     file: &Path,
 ) -> anyhow::Result<()> {
-    let local = LocalData::new(place.data.clone(), place.datasets());
+    let local = place.local_data();
     let set = make(&place.registry, &local, name, wanted)?;
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use mary_fetch::datasets::LocalData;
 use mary_lab::TaskOptions;
 use mary_platform::counted;
 use mary_stats::crossed::StudyPlan;
@@ -211,7 +210,7 @@ fn drawn(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Frozen> {
             none_fits: args.none_fits,
         })
         .collect();
-    let data = LocalData::new(place.data.clone(), place.datasets());
+    let data = place.local_data();
     Ok(freeze(&wanted, &data, args.seed)?)
 }
 

@@ -9,8 +9,8 @@ use mary_contract::{
 use mary_lab::RunSpec;
 use mary_lab::checkpoints::{Fault, Record, State, faults};
 use mary_lab::families::amount;
+use mary_report::ScoreScale;
 use mary_report::html::ReportOptions;
-use mary_report::{ScoreScale, terminal};
 use mary_store::RunFolder;
 
 use crate::commands::carry_out::ShowOptions;
@@ -66,10 +66,10 @@ pub fn show(
         });
         print_json(&as_json(state, &exact, &wrong, &development))?;
     } else {
-        super::super::print_table(&terminal::plain(&table, summary::style()))?;
+        summary::show_table(&table)?;
         for shown in &development.tables {
             print("\n")?;
-            super::super::print_table(&terminal::plain(shown, summary::style()))?;
+            summary::show_table(shown)?;
         }
     }
     for fault in &wrong {
