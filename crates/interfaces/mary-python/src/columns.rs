@@ -234,8 +234,7 @@ pub(crate) fn values(args: Args<'_, '_>) -> Given {
     Ok(list.into_any().unbind())
 }
 
-/// Type, address, length and missing count of a numeric column; nothing for words and bits, which numpy
-/// lacks.
+/// Type, address, length and missing count of a numeric column; numpy has no form for words and bits.
 pub(crate) fn memory(args: Args<'_, '_>) -> Given {
     let (handle, name): (Bound<'_, PyAny>, String) = args.extract()?;
     let column = column(table(&handle)?, &name)?;

@@ -21,8 +21,7 @@ use crate::{Args, Given, came, give, told};
 /// How often Python is told how far a run is.
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
-/// What Python hands over: places, options, the command that says the same, objects, open models, tasks,
-/// progress.
+/// What Python hands over: places, options and their command, objects, open models, tasks, progress.
 type Handed<'py> = (
     (String, String, Vec<String>),
     Vec<(String, Py<PyAny>, String)>,

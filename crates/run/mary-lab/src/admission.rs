@@ -49,8 +49,7 @@ impl Laboratory {
         self.prepare_as_stored(&self.started(spec))
     }
 
-    /// The specification with its start token. A run that names none is of an earlier program and goes on as
-    /// begun.
+    /// The specification with its start token; without one it is an earlier program's and goes on as begun.
     fn started(&self, spec: &RunSpec) -> RunSpec {
         let mut spec = spec.clone();
         for choice in &mut spec.tasks {
@@ -72,8 +71,7 @@ impl Laboratory {
         Ok(prepared)
     }
 
-    /// As [`Laboratory::prepare`], without fingerprints, so that an estimate needs neither a key nor a
-    /// server.
+    /// As [`Laboratory::prepare`], without fingerprints: an estimate needs neither a key nor a server.
     pub fn prepare_estimate(&self, spec: &RunSpec) -> Result<PreparedRun<'_>, RunError> {
         self.described(&self.started(spec))
     }

@@ -1,5 +1,5 @@
-//! What a run need not ask: cached answers, and its own from before an interruption. A new answer is kept in
-//! one step with its price.
+//! What a run need not ask: cached answers and its own earlier ones. An answer is kept together with its
+//! price.
 
 use std::path::Path;
 

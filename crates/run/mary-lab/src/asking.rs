@@ -82,8 +82,7 @@ impl<'a> Asking<'a> {
         })
     }
 
-    /// Asks every model everything that is left, opening the next meanwhile. The first may be `opened`
-    /// already.
+    /// Asks every model all that is left, opening the next meanwhile. The first may be `opened` already.
     pub(crate) fn everything(mut self, opened: Option<Box<dyn Model>>) -> Result<(), RunError> {
         let (lab, spec) = (self.prepared.lab, &self.prepared.spec);
         let mut work = Vec::new();

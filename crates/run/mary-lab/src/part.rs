@@ -89,8 +89,7 @@ struct Weighed {
     cost: u64,
 }
 
-/// Lengths at which beginnings are compared: growing by half, so that a handful of hashes stands for any
-/// text.
+/// Lengths at which beginnings are compared, growing by half: a few hashes stand for any text.
 fn lengths() -> impl Iterator<Item = usize> {
     std::iter::successors(Some(16_usize), |&length| {
         (length < 1 << 20).then_some(length + length / 2)
@@ -158,8 +157,7 @@ pub struct Layout {
 }
 
 impl PreparedRun<'_> {
-    /// The estimated cost of every item of every model, shared beginnings together, and each item's bond to
-    /// the last.
+    /// The estimated cost of every item of every model, and its bond to the one before.
     pub fn layout(&self) -> Result<Layout, RunError> {
         let tasks = self
             .assignments

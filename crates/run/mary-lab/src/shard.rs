@@ -11,8 +11,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How far a cut may move, in shares of a shard; two may, so that a shard stays within a tenth of its
-/// estimate.
+/// How far a cut may move, in shares of a shard: both cuts keep it within a tenth of its estimate.
 const SLACK: f64 = 0.04;
 
 /// One of several parts of a piece of work, counted from 0.

@@ -1,5 +1,4 @@
-//! Tasks of one's own: files that a user or a stored run names, read into a registry beside the built-in
-//! tasks.
+//! Tasks of one's own: files that a user or a stored run names, read into a registry.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,8 +49,7 @@ pub struct TaskFiles<'a> {
     pub registry: &'a mut Registry,
     /// Where datasets of lm-evaluation-harness are looked for.
     pub places: Places,
-    /// What a user should know but stops nothing: tasks left out of a group, files of a stored run that are
-    /// gone.
+    /// What a user should know but stops nothing: tasks left out of a group, files that are gone.
     pub notes: Vec<String>,
 }
 

@@ -14,8 +14,7 @@ pub struct Held {
     pub bytes: u64,
 }
 
-/// What this sweep fetched, one model a line, written before each fetch so that a killed process's files
-/// count.
+/// What this sweep fetched, one model a line, written before each fetch so that a kill loses none.
 pub struct Log {
     path: PathBuf,
     earlier: Vec<ModelRef>,
@@ -151,8 +150,7 @@ impl Fetched {
         }
     }
 
-    /// Makes room for one more of the largest seen, removing what is done; false if what is in use leaves too
-    /// little.
+    /// Makes room for one more of the largest seen, removing what is done; false if too little is left.
     pub fn make_room(&mut self, mut remove: impl FnMut(&Held)) -> bool {
         loop {
             let total: u64 = self.held.iter().map(|(h, _)| h.bytes).sum();

@@ -18,8 +18,7 @@ pub struct Inspection {
     pub tokenizer: String,
     /// Numbers in all tensors.
     pub parameters: u64,
-    /// Hash and size of every matrix by name; 0 for tensors that may be the same everywhere (constants,
-    /// masks).
+    /// Hash and size of every matrix by name; 0 for tensors that may be the same everywhere (masks).
     pub tensors: Vec<(u64, u64)>,
     /// A few numbers of every matrix, each matrix scaled to unit size.
     pub sketch: Vec<f32>,

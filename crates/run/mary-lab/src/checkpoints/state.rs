@@ -1,6 +1,5 @@
-//! What a sweep has done so far: `sweep.json` says what it is, `checkpoints.jsonl` has one line for each
-//! finished checkpoint. A torn last line (a kill) is left out; its checkpoint is done again, from its own
-//! log.
+//! What a sweep has done: `sweep.json` says what it is, `checkpoints.jsonl` has a line for each finished
+//! checkpoint. A torn last line (a kill) is left out; its checkpoint is done again, from its own log.
 
 use std::path::{Path, PathBuf};
 

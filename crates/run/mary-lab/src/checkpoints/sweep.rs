@@ -43,8 +43,7 @@ struct Ready {
 }
 
 impl Sweep<'_> {
-    /// The sweep's folder below `root`, named by sizes and questions, not by checkpoints: a later command may
-    /// add some.
+    /// The sweep's folder below `root`, not named by checkpoints, since a later command may add some.
     pub fn open_state(&self, root: &Path, command: &[String]) -> Result<State, StoreError> {
         let mut sizes: Vec<&str> = self.members.iter().map(|m| m.size.as_str()).collect();
         sizes.dedup();
@@ -125,8 +124,7 @@ impl Sweep<'_> {
         left
     }
 
-    /// Runs every checkpoint that is left. A missing or damaged one is recorded; any other error stops the
-    /// sweep.
+    /// Runs every checkpoint that is left. A missing or damaged one is recorded; other errors stop the sweep.
     pub fn go(
         &self,
         state: &mut State,

@@ -1,6 +1,6 @@
 //! Kubernetes: an Indexed Job with a volume, and a second Job that joins the shards. No job can wait for
-//! another there, so the merge is tried again until it finds every shard whole (it exits 1 before) or its
-//! deadline passes.
+//! another, so the merge is tried again until every shard is whole (it exits 1 before) or its deadline
+//! passes.
 
 use std::path::Path;
 
@@ -137,8 +137,7 @@ fn name(text: &str) -> String {
     safe.trim_matches('-').to_owned()
 }
 
-/// Seconds of a time limit as Slurm writes it: minutes, `minutes:seconds`, `hours:minutes:seconds`,
-/// `days-hours…`.
+/// Seconds of a time limit as Slurm writes it: minutes, `minutes:seconds`, …, `days-hours…`.
 pub fn seconds(text: &str) -> Option<u64> {
     let (days, rest) = match text.split_once('-') {
         Some((days, rest)) => (Some(days.parse::<u64>().ok()?), rest),

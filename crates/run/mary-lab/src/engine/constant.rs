@@ -30,9 +30,8 @@ impl Answers {
         }
     }
 
-    /// The answer that took nearly all, if one did. One that was always right or always wrong does not count:
-    /// where the verdict names a role (`good` of a minimal pair), a model that is always right says it
-    /// always.
+    /// The answer that took nearly all, unless always right or always wrong: where the verdict names a role
+    /// (`good` of a minimal pair), a model that is always right says it always.
     pub(crate) fn constant(&self) -> Option<ConstantAnswer> {
         let (answer, (count, points)) = self.by_answer.iter().max_by_key(|(_, (n, _))| *n)?;
         let rate = points / *count as f64;

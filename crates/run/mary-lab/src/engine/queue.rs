@@ -10,8 +10,7 @@ use mary_contract::{
 
 use crate::engine::execute::ExecutionState;
 
-/// A queue for one kind of question. It remembers taken tickets, so that a backend that forgets one is found
-/// out.
+/// A queue for one kind of question, which remembers taken tickets: a backend may forget one.
 pub struct RequestQueue<'h, 'a, 'b> {
     state: &'h mut ExecutionState<'a, 'b>,
     place: usize,

@@ -82,8 +82,7 @@ pub fn survey(
     })
 }
 
-/// Order of an item in the draw, from seed and id alone: every model gets the same items, a longer set keeps
-/// them.
+/// Order of an item in the draw, from seed and id alone, so that every model gets the same items.
 fn rank(seed: u64, id: &str) -> u64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&seed.to_le_bytes());

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use mary_contract::{Estimate, Measure, RunManifest, START_MEASURE, Start};
 use mary_stats::paired::mcnemar;
 
-/// The same samples judged after two start tokens: a measure with the p-value, a sentence where verdicts
-/// differ.
+/// The same samples judged after two start tokens: a measure with p, a sentence where verdicts differ.
 pub(crate) fn paired(
     name: &str,
     scores: &BTreeMap<u32, f64>,

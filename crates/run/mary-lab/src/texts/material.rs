@@ -1,5 +1,4 @@
-//! What the instruments share in reading a user's rows: columns by name, unique ids, errors with file and
-//! line.
+//! What the instruments share in reading a user's rows: columns by name, unique ids, errors with a line.
 
 use mary_contract::{SampleId, TaskError};
 use mary_platform::DigestMap;

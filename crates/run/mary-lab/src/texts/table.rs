@@ -1,5 +1,4 @@
-//! Tidy tables with typed columns, written row by row; what is not there is empty, null or absent, never a
-//! zero.
+//! Tidy tables with typed columns, written row by row; what is not there is empty or null, never a zero.
 
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -79,8 +79,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// Reads the run once. A text that failed is an error, since an array has no place for one without
-    /// vectors.
+    /// Reads the run once. A failed text is an error: an array has no place for one without vectors.
     fn of(task: &ObserveTask, folder: &RunFolder, model: &str) -> Result<Self, InstrumentError> {
         let mut shape = Self {
             ids: Vec::new(),

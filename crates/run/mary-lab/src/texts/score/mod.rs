@@ -84,8 +84,7 @@ impl ScoreOptions {
         }
     }
 
-    /// What a model's texts begin with, one for each token: conventions that put the same token there share
-    /// rows.
+    /// What a model's texts begin with: conventions that put the same token there share rows.
     pub fn beginnings(&self, card: &ModelCard) -> Vec<Beginning> {
         let mut found: Vec<Beginning> = Vec::new();
         for (which, start) in self.starts().iter().enumerate() {

@@ -135,8 +135,7 @@ pub fn scored(text: &str, tokens: &[Range<usize>], score: &ContinuationScore) ->
 pub fn correction(text: &str, score: &ContinuationScore, tokens: &Range<usize>) -> Option<f64> {
     let starts = &score.details.as_ref()?.word_starts;
     let spaced = |at: usize| score.tokens.get(at).map(|t| t.starts_with(' '));
-    // Before the first token there is a space only if the text has one: some tokenizers write one by
-    // themselves.
+    // A space before the first token counts only if the text has it: some tokenizers write one themselves.
     let begins = match tokens.start {
         0 => text.starts_with(' '),
         at => spaced(at) == Some(true),
