@@ -9,6 +9,11 @@ use crate::{sample::OutcomeClass, subject::Subject};
 
 type Cell = (usize, usize);
 
+/// Samples by the rank that was drawn for them, then by their place in the log.
+type Drawn = BTreeMap<(u64, usize), Rc<Sample>>;
+/// A sample and the rank that was drawn for it.
+type Ranked = (u64, Rc<Sample>);
+
 /// Keeps what a report will show while all samples pass by once.
 pub(crate) struct Selection<'a> {
     subjects: &'a [Subject],
@@ -16,8 +21,8 @@ pub(crate) struct Selection<'a> {
     tasks: Vec<String>,
     per_cell: usize,
     /// By lot, and among equal lots in the order of the log.
-    by_class: BTreeMap<(Cell, OutcomeClass), BTreeMap<(u64, usize), Rc<Sample>>>,
-    by_value: HashMap<(Cell, String), Option<(u64, Rc<Sample>)>>,
+    by_class: BTreeMap<(Cell, OutcomeClass), Drawn>,
+    by_value: HashMap<(Cell, String), Option<Ranked>>,
     counts: BTreeMap<Cell, [usize; OutcomeClass::ALL.len()]>,
     seen: usize,
 }

@@ -98,7 +98,6 @@ pub(super) static GEMMA3: ProjectorKind = ProjectorKind {
         }))
     },
     names: "gemma3",
-    ..LLAVA
 };
 
 /// The converter adds one to the norm of Gemma's projector, as to all norms of its language model.
