@@ -23,10 +23,12 @@ pub enum Packing {
     Flat,
 }
 
+/// A picture that could not be written or read as PNG.
 #[derive(Debug, Error)]
 pub enum PictureError {
     #[error("could not write the picture as PNG: {0}")]
     Write(#[from] png::EncodingError),
+    /// The file is no PNG, or a damaged one.
     #[error("could not read the picture as PNG: {0}")]
     Read(#[from] png::DecodingError),
     #[error("expected a PNG of eight bits of red, green and blue, found {0}")]

@@ -21,6 +21,7 @@ use minijinja_contrib::pycompat::unknown_method_callback;
 const MOST_OPERAND: usize = 1 << 20;
 /// Largest value that is stored or made by a filter.
 const MOST_VALUE: usize = 16 << 20;
+/// Operators that join, in one tag.
 const MOST_JOINS: usize = 64;
 /// Bytes that a template may write of its values, wherever they go.
 const MOST_WRITTEN: usize = 128 << 20;
@@ -224,6 +225,7 @@ fn limited(value: Value, most: usize) -> Result<Value, Error> {
     Ok(value)
 }
 
+/// One side of a multiplication.
 fn factor(value: Value, times: f64) -> Result<Value, Error> {
     if let ValueKind::Number = value.kind() {
         let small = f64::try_from(value.clone()).is_ok_and(|n| n.abs() <= times);

@@ -15,14 +15,12 @@ pub(crate) const NAME: &CStr = c"mary.table";
 #[derive(Debug)]
 pub(crate) enum Values {
     /// UTF-8 with 64-bit offsets.
-    Text {
-        offsets: Vec<i64>,
-        bytes: Vec<u8>,
-    },
+    Text { offsets: Vec<i64>, bytes: Vec<u8> },
     /// 64-bit floating point; NaN where there is none.
     Number(Vec<f64>),
     /// 64-bit integers; 0 where there is none.
     Count(Vec<i64>),
+    /// Bits.
     Flag(Vec<u8>),
 }
 

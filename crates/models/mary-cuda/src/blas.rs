@@ -14,6 +14,7 @@ use crate::library::library;
 use crate::memory::Memory;
 
 library! {
+    /// Calls of `libcublasLt`.
     Api {
         create = "cublasLtCreate"(*mut Handle);
         destroy = "cublasLtDestroy"(Handle);
@@ -110,12 +111,15 @@ pub struct Product {
     pub step: usize,
     pub kind: NumberType,
     pub out: NumberType,
+    /// Whether a bias is added to every row.
     pub bias: bool,
+    /// Whether the product is added to what is there.
     pub add: bool,
     /// What all addresses are multiples of, in bytes; 256 where memory begins with each matrix.
     pub aligned: u32,
 }
 
+/// Addresses of one product.
 #[derive(Debug, Clone, Copy)]
 pub struct Places {
     pub left: u64,
@@ -137,6 +141,7 @@ struct Recipe {
     algorithm: Algorithm,
 }
 
+/// The library on one GPU.
 pub struct Blas {
     api: Api,
     handle: Handle,

@@ -14,6 +14,7 @@ use crate::parts::Parts;
 pub(crate) type Handle = *mut c_void;
 
 library! {
+    /// Calls of `libcuda`.
     Api {
         init = "cuInit"(u32);
         count = "cuDeviceGetCount"(*mut i32);
@@ -61,6 +62,7 @@ const CAPABILITY_MINOR: i32 = 76;
 const FUNCTION_DYNAMIC_SHARED: i32 = 8;
 pub(crate) const OUT_OF_MEMORY: i32 = 2;
 
+/// A kernel or module, as the driver calls it.
 #[derive(Clone, Copy)]
 pub(crate) struct Raw(pub(crate) Handle);
 // SAFETY: the driver's handles may be used from any thread.
@@ -178,6 +180,7 @@ impl Device {
         self.check(code, "taking the GPU")
     }
 
+    /// Bytes that can still be taken.
     pub fn free(&self) -> Option<u64> {
         self.enter().ok()?;
         let (mut free, mut total) = (0usize, 0usize);
@@ -188,6 +191,7 @@ impl Device {
         Some((free as u64).min(limit.saturating_sub(self.used())))
     }
 
+    /// Waits until everything asked for is done.
     pub fn wait(&self) -> Result<(), ModelError> {
         self.enter()?;
         // SAFETY: the stream lives as long as the device.

@@ -18,6 +18,7 @@ pub use upload::Uploader;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum NumberType {
+    /// 32 bits.
     #[default]
     Single,
     Bf16,

@@ -83,6 +83,7 @@ impl Pinned {
         })
     }
 
+    /// The bytes on this side.
     pub(crate) fn host(&mut self) -> *mut u8 {
         self.host.0.cast()
     }
@@ -91,6 +92,7 @@ impl Pinned {
         &self.device
     }
 
+    /// Whether the GPU has come to the event.
     fn done(&self) -> bool {
         let device = &self.device;
         // SAFETY: the event lives as long as this.
@@ -142,6 +144,7 @@ impl Staged {
         })
     }
 
+    /// Sends numbers to the GPU without waiting.
     fn send(&mut self, x: &[i32]) -> Result<(), ModelError> {
         let host = self.pinned.host();
         let (device, to) = (self.pinned.device(), self.memory.at);
@@ -155,6 +158,7 @@ impl Staged {
         }
     }
 
+    /// Asks for numbers from the GPU without waiting.
     pub fn ask(&mut self, len: usize) -> Result<(), ModelError> {
         let host = self.pinned.host().cast();
         let (device, from) = (self.pinned.device(), self.memory.at);
@@ -186,6 +190,7 @@ pub struct Lent {
 }
 
 impl Lender {
+    /// Staged memory of at least this size.
     pub fn take(self: &Arc<Self>, device: &Arc<Device>, bytes: usize) -> Result<Lent, ModelError> {
         let mut back = self.back.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |s: &Staged| s.memory.bytes >= bytes && s.memory.bytes <= 4 * bytes.max(1 << 16);
@@ -206,6 +211,7 @@ impl Lender {
         })
     }
 
+    /// Sends numbers to the GPU without waiting.
     pub fn send(self: &Arc<Self>, device: &Arc<Device>, x: &[i32]) -> Result<Lent, ModelError> {
         let mut lent = self.take(device, size_of_val(x))?;
         if let Some(staged) = &mut lent.staged {

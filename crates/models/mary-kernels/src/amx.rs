@@ -40,6 +40,7 @@ pub use tiles::{Activations, Tiles, planes, planes_here};
 pub const TILE: usize = 16;
 /// Depth of a tile: bfloat16 numbers in a row.
 pub const DEPTH: usize = 32;
+/// Numbers (two bytes each) in a tile.
 const TILE_LEN: usize = TILE * DEPTH;
 const A_PLANES: usize = 3;
 /// Rows handled between two walks over the weights: their planes stay in the second-level cache.
@@ -47,6 +48,7 @@ pub const ROWS: usize = 256;
 /// Depth handled before sums go back to memory, in tiles.
 const CHUNK: usize = 18;
 
+/// Whether the processor has tiles and the kernel lets us use them.
 pub fn available() -> bool {
     static AVAILABLE: OnceLock<bool> = OnceLock::new();
     *AVAILABLE.get_or_init(detect)
@@ -103,6 +105,7 @@ pub struct Region {
     pub outputs: usize,
     /// Numbers from one row of `out` to the next.
     pub stride: usize,
+    /// Add to what `out` holds.
     pub add: bool,
 }
 

@@ -7,6 +7,7 @@ pub enum Width {
     Baseline,
     /// AVX2 with fused multiply-add.
     V3,
+    /// AVX-512.
     V4,
 }
 
@@ -18,6 +19,7 @@ pub const CHOICES: [(&str, Width); 3] = [
     ("auto", Width::V4),
 ];
 
+/// The widest the processor has, unless `MARY_CPU` says less.
 pub fn width() -> Width {
     static WIDTH: OnceLock<Width> = OnceLock::new();
     *WIDTH.get_or_init(|| {

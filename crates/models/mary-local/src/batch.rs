@@ -35,6 +35,7 @@ impl Segment {
     }
 }
 
+/// Positions computed together: any mixture of sequences, one row for each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Batch {
     pub tokens: Vec<u32>,

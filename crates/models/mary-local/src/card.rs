@@ -11,6 +11,7 @@ use crate::options::{Masking, Options};
 use crate::precision::Precision;
 use crate::{text, vision};
 
+/// What is known of a checkpoint without loading it.
 pub(crate) fn describe(
     model: ModelRef,
     checkpoint: &Checkpoint,

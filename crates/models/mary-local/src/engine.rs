@@ -14,9 +14,12 @@ use crate::vision::PictureRows;
 pub(crate) trait Engine: Send + Sync {
     fn architecture(&self) -> &Architecture;
     fn session(&self, rows: usize) -> Result<Session<'_>, ModelError>;
+    /// Bytes of keys and values for one position.
     fn cache_bytes_per_row(&self) -> usize;
     fn best_rows(&self) -> usize;
+    /// Bytes the device can still give.
     fn free_memory(&self) -> Option<u64>;
+    /// Batches whose answers may be on their way while another is computed.
     fn ahead(&self) -> usize;
 }
 
@@ -36,15 +39,19 @@ pub trait Steps: Send {
         wanted: &[WantedToken],
         look: Look<'_>,
     ) -> Result<Option<Looked>, ModelError>;
+    /// All logits after some rows of the last batch, row after row.
     fn logits(&mut self, rows: &[usize]) -> Result<Vec<f32>, ModelError>;
+    /// Whether the device draws tokens by itself.
     fn draws(&self) -> bool;
     /// On a device that draws; `None` in a row whose logits are no numbers.
     fn draw(&mut self, rows: &[usize], draws: &[Draw]) -> Result<Vec<Option<u32>>, ModelError>;
+    /// Copies rows of the cache, one after the other.
     fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<(), ModelError>;
     /// Shows pictures to the batches that follow: tokens from `1 << 31` on are rows of these.
     fn show(&mut self, shown: Arc<PictureRows>);
 }
 
+/// A transformer and the memory its passes lend one another.
 pub(crate) struct Placed<B: Backend> {
     transformer: Transformer<B>,
     work: Mutex<Vec<Workspace<B::Tensor>>>,
@@ -100,6 +107,7 @@ struct Run<'a, B: Backend> {
 }
 
 impl<B: Backend> Run<'_, B> {
+    /// What a call gave, unless the device failed in it or before.
     fn checked<T>(&self, value: T) -> Result<T, ModelError> {
         self.home.transformer.backend.check().map(|()| value)
     }

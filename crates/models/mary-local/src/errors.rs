@@ -9,10 +9,12 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The checkpoint is not what it should be.
 pub(crate) fn bad_model(message: impl Into<String>) -> ModelError {
     ModelError::new(ErrorKind::BadModel, message)
 }
 
+/// Something was asked that this model, or this build, cannot do.
 pub(crate) fn bad_request(message: impl Into<String>) -> ModelError {
     ModelError::new(ErrorKind::BadRequest, message)
 }
@@ -25,6 +27,7 @@ pub(crate) fn internal(message: impl Into<String>) -> ModelError {
     ModelError::new(ErrorKind::Internal, message)
 }
 
+/// A number that is none, given by `who`.
 pub(crate) fn not_finite(who: &str) -> ModelError {
     let message = format!("{who} gave a number that is not finite");
     ModelError::new(ErrorKind::NotFinite, message)

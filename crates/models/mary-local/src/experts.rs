@@ -61,6 +61,7 @@ impl<B: Backend> Transformer<B> {
         }
     }
 
+    /// One expert over the rows that `second` holds.
     fn expert(
         &self,
         of: &DenseOf<B>,

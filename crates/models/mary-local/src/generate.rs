@@ -323,6 +323,7 @@ impl Writer<'_> {
         })
     }
 
+    /// Draws a token and sees whether the answer is finished.
     fn take(self, writing: &mut Writing, next: &Next, row: usize) {
         if writing.most == 0 {
             writing.finish = Some(Ok(Finish::Length));
@@ -465,6 +466,7 @@ fn common(group: &[Writing]) -> Common {
     }
 }
 
+/// What a step gave: logits, or tokens where the device draws them itself.
 enum Next {
     Logits { all: Vec<f32>, vocabulary: usize },
     Tokens(Vec<Option<u32>>),

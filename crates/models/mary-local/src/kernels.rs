@@ -24,6 +24,7 @@ pub trait Backend: Send + Sync {
     type Tensor: Default + Send;
     type Linear: Send + Sync;
     type Vector: Send + Sync;
+    /// Vectors that are looked up by token or position.
     type Table: Send + Sync;
     type Cache: Send;
     /// What a batch looks like, brought over once for all layers.
@@ -35,6 +36,7 @@ pub trait Backend: Send + Sync {
     fn check(&self) -> Result<(), ModelError> {
         Ok(())
     }
+    /// Bytes the device can still give, where it says.
     fn free_memory(&self) -> Option<u64> {
         mary_platform::available_memory()
     }
@@ -71,6 +73,7 @@ pub trait Backend: Send + Sync {
     }
     /// Room for keys and values: rows of this width, for this many layers.
     fn cache(&self, layers: usize, rows: usize, width: usize) -> Self::Cache;
+    /// Copies rows of the cache, in every layer, one after the other.
     fn move_rows(&self, cache: &mut Self::Cache, moves: &[(usize, usize)]);
     fn plan<'a>(&self, batch: &'a Batch, heads: &Heads) -> Self::Plan<'a>;
     fn rotary(&self, rope: &Rope, positions: &[usize]) -> Self::Rotary;
@@ -86,6 +89,7 @@ pub trait Backend: Send + Sync {
     }
 
     fn upload(&self, x: &[f32], to: &mut Self::Tensor);
+    /// Brings the first `len` numbers back.
     fn download(&self, x: &Self::Tensor, len: usize) -> Vec<f32>;
 
     /// `to` = the vectors of the batch's tokens, times `scale`. Every token has a vector.
@@ -98,6 +102,7 @@ pub trait Backend: Send + Sync {
         offset: usize,
         x: &mut Self::Tensor,
     );
+    /// `to = norm(x)`.
     fn norm(&self, x: &Self::Tensor, rows: usize, by: &NormOf<Self::Vector>, to: &mut Self::Tensor);
     /// `to = x · Wᵀ + b`, or `to += …`.
     fn linear(
@@ -132,6 +137,7 @@ pub trait Backend: Send + Sync {
     ) -> bool {
         false
     }
+    /// `x += y` over the first `len` numbers.
     fn add(&self, x: &mut Self::Tensor, y: &Self::Tensor, len: usize);
     /// Normalises neighbouring spans of every row in place.
     fn norm_spans(
@@ -141,6 +147,7 @@ pub trait Backend: Send + Sync {
         spans: Spans,
         by: &NormOf<Self::Vector>,
     );
+    /// Cuts the first `len` numbers off at ± `limit`.
     fn clip(&self, x: &mut Self::Tensor, len: usize, limit: f32);
     /// Adds row after row of `x`, each times its weight, to these rows; none is named twice.
     fn add_rows(
@@ -196,6 +203,7 @@ pub trait Backend: Send + Sync {
         self.upload(&all, to);
     }
     fn gather(&self, x: &Self::Tensor, width: usize, rows: &[usize], to: &mut Self::Tensor);
+    /// The mean of each group's rows, group after group.
     fn pool(&self, x: &Self::Tensor, width: usize, groups: &Groups) -> Vec<f32>;
     /// Starts on the log-probabilities of the wanted tokens; full logits are never kept.
     fn log_probs(
@@ -273,6 +281,7 @@ pub struct Beginning<'a, 'p, B: Backend + 'p> {
 }
 
 pub enum Weights {
+    /// Plain numbers, `outputs` rows of `inputs`.
     Plain {
         data: Vec<f32>,
         outputs: usize,
@@ -289,6 +298,7 @@ pub enum Weights {
 }
 
 impl Weights {
+    /// `outputs` rows of `inputs` numbers.
     pub fn plain(data: Vec<f32>, outputs: usize, inputs: usize) -> Self {
         Self::Plain {
             data,
@@ -299,6 +309,7 @@ impl Weights {
 }
 
 pub struct Stored {
+    /// The bytes, row after row.
     pub bytes: RawBytes,
     /// The type of the numbers: float32, float16 or bfloat16.
     pub kind: TensorType,

@@ -34,6 +34,7 @@ pub(crate) struct LoadSettings {
     pub as_stored: bool,
 }
 
+/// Reads tensors of one checkpoint under one architecture's names, and brings them onto a device.
 pub(crate) struct Loader<'a, B: Backend> {
     tensors: Tensors<'a>,
     pub(crate) backend: Arc<B>,
@@ -94,6 +95,7 @@ impl<'a, B: Backend> Loader<'a, B> {
         }
     }
 
+    /// The bias that stands beside a layer's weights, where there is one.
     fn bias(&self, weights: &str, len: usize) -> Result<Option<Vec<f32>>, ModelError> {
         self.optional(&weights.replace(".weight", ".bias"), len)
     }

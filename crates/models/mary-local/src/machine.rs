@@ -19,6 +19,7 @@ pub fn misspelt_cpu() -> Option<String> {
     (!known && !said.is_empty()).then_some(said)
 }
 
+/// The words that `MARY_CPU` takes.
 pub fn cpu_choices() -> impl Iterator<Item = &'static str> {
     simd::CHOICES.iter().map(|(name, _)| *name)
 }

@@ -48,6 +48,7 @@ impl Waiting {
     }
 }
 
+/// One masked copy of a text.
 struct Masked {
     waiting: usize,
     tokens: Vec<u32>,
@@ -117,10 +118,12 @@ fn answer(
     ControlFlow::Continue(())
 }
 
+/// Whether whole distributions are asked for.
 fn looks(job: &Job<Score>) -> bool {
     job.request.details.entropy || job.request.details.rank
 }
 
+/// Copies that are computed together: at most so many rows, and at least one copy.
 fn batches(copies: impl Iterator<Item = Masked>, most: usize) -> Vec<Vec<Masked>> {
     let mut all: Vec<Vec<Masked>> = Vec::new();
     let mut rows = 0;

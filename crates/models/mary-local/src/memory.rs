@@ -55,6 +55,7 @@ fn per_tensor(
     (numbers * plain, 0)
 }
 
+/// Refuses what does not fit into the memory of this machine.
 pub fn check(what: &str, needed: u64) -> Result<(), ModelError> {
     compare(what, needed, available_memory())
 }

@@ -28,6 +28,7 @@ pub struct LocalModel {
     placed: Placement,
     options: Options,
     pool: rayon::ThreadPool,
+    /// Rows of a batch at most, once the device has run out of memory.
     narrowed: AtomicUsize,
     /// Which tokens begin a word, once somebody asked.
     word_starts: OnceLock<Option<Vec<bool>>>,
@@ -82,6 +83,7 @@ impl LocalModel {
         &self.options
     }
 
+    /// Which tokens begin a word; `None` where tokens do not tell.
     pub(crate) fn word_starts(&self) -> Option<&[bool]> {
         let read = || self.checkpoint.tokenizer().word_starts();
         self.word_starts.get_or_init(read).as_deref()
@@ -137,10 +139,12 @@ impl LocalModel {
         true
     }
 
+    /// Batches whose answers may be on their way while another is computed.
     pub(crate) fn ahead(&self) -> usize {
         self.placed.engine.ahead()
     }
 
+    /// Bytes a row of a batch takes while it is computed.
     fn bytes_per_row(&self) -> usize {
         let a = self.architecture();
         let up = if a.mlp.gated { 3 } else { 2 };

@@ -15,6 +15,7 @@ pub enum Device {
 }
 
 impl Device {
+    /// Reads `--device`.
     pub fn parse(text: Option<&str>) -> Result<Self, ModelError> {
         let text = text.unwrap_or("cpu");
         if matches!(text, "cpu" | "auto") {
@@ -61,6 +62,7 @@ impl Masking {
     }
 }
 
+/// Settings of this backend, read from [`ModelSettings`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     pub batch_size: Option<usize>,
@@ -79,6 +81,7 @@ pub struct Options {
     pub exact_rows: bool,
     /// A GPU multiplies with this program's own kernels only.
     pub own_kernels: bool,
+    /// Bytes that may be taken on a GPU, where the user limits it.
     pub memory: Option<u64>,
     /// The user left the choice between 16-bit types to the program.
     pub safe_16: bool,

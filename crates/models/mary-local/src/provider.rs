@@ -13,6 +13,7 @@ use crate::options::{Device, Options};
 use crate::workers::devices;
 pub use crate::workers::open;
 
+/// Opens checkpoints of one kind.
 #[derive(Debug, Clone, Copy)]
 pub struct LocalProvider {
     name: &'static str,

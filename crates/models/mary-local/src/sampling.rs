@@ -24,6 +24,7 @@ impl Sampler {
         }
     }
 
+    /// Whether it always takes the likeliest token.
     pub fn is_greedy(&self) -> bool {
         self.temperature <= 0.0 || self.top_k == 1
     }

@@ -24,6 +24,7 @@ use pipeline::Answer;
 pub(crate) use pipeline::serve;
 use window::{Waiting, Window};
 
+/// Runs the tree and hands over each request when its scores are there.
 fn compute(
     model: &LocalModel,
     window: Window<'_>,
@@ -207,6 +208,7 @@ fn reply(
     Ok(replied(Scored { continuations }, usage))
 }
 
+/// Log-probabilities of whole token sequences, in order; the tree is used or not as asked.
 pub(crate) fn plain_scores(
     model: &LocalModel,
     sequences: &[Sequence],
@@ -240,6 +242,7 @@ pub struct SelfCheck {
 /// The difference between tree and plain execution that is tolerated, in nats.
 pub const TOLERANCE: f32 = 1e-3;
 
+/// Scores token sequences through the tree and one by one, and compares.
 pub fn self_check(model: &LocalModel, texts: &[&str]) -> Result<SelfCheck, ModelError> {
     let mut sequences = vec![];
     for text in texts {

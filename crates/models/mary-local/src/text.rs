@@ -56,6 +56,7 @@ impl<'a> Reader<'a> {
         Ok((text, first))
     }
 
+    /// The prompt in words, with `picture` in the place of every picture.
     fn words(
         &self,
         prompt: &Prompt,
@@ -86,6 +87,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The tokens of a prompt to be answered; never none.
     pub fn prompt(&self, prompt: &Prompt) -> Result<Vec<u32>, ModelError> {
         let (text, first) = self.render(prompt, &Start::Model)?;
         let tokenizer = self.checkpoint.tokenizer();

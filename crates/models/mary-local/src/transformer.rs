@@ -35,6 +35,7 @@ impl<B: Backend> Transformer<B> {
         self.backend.cache(layers, rows, a.kv_width())
     }
 
+    /// Bytes of keys and values for one position.
     pub fn cache_bytes_per_row(&self) -> usize {
         self.architecture.layers * self.architecture.kv_width() * 2 * self.backend.cache_number()
     }
@@ -47,6 +48,7 @@ impl<B: Backend> Transformer<B> {
         }
     }
 
+    /// Runs a batch through every block; `watch` sees the hidden states of each layer.
     pub fn forward(
         &self,
         batch: &Batch,
@@ -436,6 +438,7 @@ impl<B: Backend> Transformer<B> {
         Ok((head, a.logit_cap))
     }
 
+    /// All logits after some rows of the last forward pass into `wide`; gives what squashes them.
     pub(crate) fn project(
         &self,
         work: &mut Workspace<B::Tensor>,
@@ -448,6 +451,7 @@ impl<B: Backend> Transformer<B> {
     }
 }
 
+/// By which plan the layers of a pass see: all by one, but for those of a tower that see beyond windows.
 struct Plans<'a, 'p, B: Backend + 'p> {
     usual: &'a B::Plan<'p>,
     whole: Option<(&'a B::Plan<'p>, &'a [usize])>,
@@ -462,6 +466,7 @@ impl<'a, 'p, B: Backend + 'p> Plans<'a, 'p, B> {
     }
 }
 
+/// What one block needs to know of the pass it is part of.
 struct Pass<'a, 'b, B: Backend + 'a + 'b> {
     rows: usize,
     plan: &'a B::Plan<'b>,

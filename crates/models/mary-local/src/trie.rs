@@ -8,6 +8,7 @@ use crate::batch::Batch;
 use crate::kernels::WantedToken;
 use crate::vision::{PictureRows, Place};
 
+/// A sequence whose tokens from `scored_from` on are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sequence {
     /// All tokens, whatever stands at the start included.
@@ -114,6 +115,7 @@ impl Trie {
         self.depths.iter().max().map_or(0, |&d| d as usize + 1)
     }
 
+    /// The nodes of a sequence's tokens from `from` on.
     pub fn path(&self, sequence: usize, from: usize) -> Vec<usize> {
         let mut nodes = vec![];
         let mut node = self.ends.get(sequence).copied().unwrap_or(NONE);
@@ -230,6 +232,7 @@ impl<'a> Chunks<'a> {
         }
     }
 
+    /// The spans of the cache that hold the beginning which ends in `node`.
     fn past(&self, node: usize, runs: &[(usize, Vec<(usize, usize)>)]) -> Vec<(usize, usize)> {
         let depth = self.trie.depths[node] as usize + 1;
         let slot = self.slots[node] as usize;

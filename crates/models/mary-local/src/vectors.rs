@@ -148,6 +148,7 @@ impl VectorModel {
     }
 }
 
+/// Words between spaces, with the byte each begins at.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let start = text.as_ptr().addr();
     text.split_whitespace()

@@ -11,6 +11,7 @@ pub enum Together {
     Answers(Vec<Result<Reply, ModelError>>),
     /// Nothing that could be told apart: each is to be asked alone, so that one fault costs one item.
     Apart,
+    /// The run ends before there was an answer.
     Stopping,
 }
 
@@ -27,6 +28,7 @@ pub trait Answers: Send + Sync {
         1
     }
 
+    /// Several requests of one kind in one call.
     fn ask_together(&self, _requests: &[Request], _stopping: &mut dyn FnMut() -> bool) -> Together {
         Together::Apart
     }

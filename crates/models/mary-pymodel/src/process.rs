@@ -34,8 +34,10 @@ pub(crate) struct Served {
     pub loading: Duration,
 }
 
+/// Why there is no answer.
 pub(crate) enum NoAnswer {
     Died(String),
+    /// It did not answer in time.
     Late(Duration),
     /// It was not even asked.
     Refused(ModelError),

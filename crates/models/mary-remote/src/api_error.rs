@@ -10,6 +10,7 @@ use crate::options::{OMITTABLE, bad};
 use crate::secret::shortened;
 use crate::wire::text;
 
+/// What an error answer means for the one who asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosis {
     /// The error, if this was the last attempt.
@@ -17,6 +18,7 @@ pub struct Diagnosis {
     pub remedy: Remedy,
 }
 
+/// What can be done about it without the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remedy {
     GiveUp,

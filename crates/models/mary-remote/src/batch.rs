@@ -32,6 +32,7 @@ struct Taken {
     name: String,
 }
 
+/// What is submitted as one batch.
 #[derive(Default)]
 struct Submission {
     requests: Vec<(String, Value)>,
@@ -101,6 +102,7 @@ impl<'a> BatchQueue<'a> {
         format!("m{}", hash.get(..40).unwrap_or_default())
     }
 
+    /// Answers everything that was taken, one way or another.
     fn round(
         &self,
         queue: &mut dyn WorkQueue<Generate, Generated>,
@@ -354,6 +356,7 @@ fn come_back(under_way: &[Progress]) -> ModelError {
     .hint("come back with `mary resume`; nothing is submitted or paid twice")
 }
 
+/// The provider's answers are fewer than it counted: they are not all there yet.
 fn not_final(id: &str, found: u64, expected: u64) -> ModelError {
     ModelError::new(
         ErrorKind::Interrupted,
@@ -362,6 +365,7 @@ fn not_final(id: &str, found: u64, expected: u64) -> ModelError {
     .hint("the file is not complete yet; come back with `mary resume`, nothing is submitted or paid twice")
 }
 
+/// A batch ended without an answer to a request.
 fn no_answer(progress: &Progress) -> ModelError {
     ModelError::new(
         ErrorKind::Transport,

@@ -14,9 +14,11 @@ pub struct BatchState {
     pub schema: u32,
     /// The model's fingerprint; another model's batches are not mistaken for this one's.
     pub fingerprint: String,
+    /// One for each batch.
     pub parts: Vec<BatchPart>,
 }
 
+/// One batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BatchPart {
     /// Our name for it, told to the provider where it keeps one.

@@ -11,6 +11,7 @@ use crate::formats::FORMATS;
 use crate::options::Logprobs;
 use crate::wire::{Extensions, RequestShape};
 
+/// Whether a model takes pictures.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pictures {
@@ -57,6 +58,7 @@ pub struct CatalogueEntry {
     /// The word before the slash.
     pub name: &'static str,
     pub title: &'static str,
+    /// One line for `mary models`.
     pub about: &'static str,
     /// Its format for chat prompts, where it takes them.
     #[serde(deserialize_with = "format_of_name")]
@@ -72,6 +74,7 @@ pub struct CatalogueEntry {
     #[serde(borrow)]
     pub keys: Vec<&'static str>,
     pub needs_key: bool,
+    /// Where keys and credit are looked after.
     pub console: &'static str,
     /// How it gives log-probabilities, where it does.
     pub logprobs: Logprobs,
@@ -140,6 +143,7 @@ impl CatalogueEntry {
         }
     }
 
+    /// What a model of this name is known not to accept.
     pub fn shape(&self, model: &str) -> RequestShape {
         let bare = bare_name(model);
         let mut shape = RequestShape {

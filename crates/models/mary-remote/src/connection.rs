@@ -23,6 +23,7 @@ use crate::retry::{RetryPolicy, retry_after};
 use crate::stream::{self, Teller};
 use crate::wire::{ReadError, RequestShape};
 
+/// Everything needed to ask one model.
 pub(crate) struct Connection {
     pub(crate) http: Http,
     pub(crate) flow: Flow,
@@ -36,6 +37,7 @@ pub(crate) struct Connection {
 
 type ReadWith<'a, T> = &'a (dyn Fn(&Value) -> Result<T, ReadError> + Sync);
 
+/// One question on the connection.
 pub(crate) struct Question<'a, T> {
     pub(crate) path: &'a str,
     pub(crate) body: Body<'a>,
@@ -63,6 +65,7 @@ pub(crate) enum Body<'a> {
 }
 
 impl<'a, T> Question<'a, T> {
+    /// A question that is repeated until it is answered.
     pub(crate) fn new(path: &'a str, body: Body<'a>, read: ReadWith<'a, T>) -> Self {
         Self {
             path,
@@ -141,6 +144,7 @@ pub(crate) struct Received<T> {
     pub(crate) retries: u32,
 }
 
+/// How one attempt is to be followed.
 enum Next<T> {
     Done(T, Value),
     Stop(ModelError),
@@ -155,6 +159,7 @@ enum Next<T> {
 }
 
 impl Connection {
+    /// What the model does not accept, as known now.
     pub(crate) fn shape(&self) -> RequestShape {
         let shape = self.shape.lock().unwrap_or_else(PoisonError::into_inner);
         shape.clone()
@@ -168,6 +173,7 @@ impl Connection {
         Ok(received.answer)
     }
 
+    /// Asks until there is an answer, or a reason to give up.
     pub(crate) async fn ask<T>(
         &self,
         mut question: Question<'_, T>,
@@ -294,6 +300,7 @@ impl Connection {
         next
     }
 
+    /// What an attempt means, and whether it may have been paid for in vain.
     fn judge<T>(&self, question: &Question<'_, T>, attempt: Attempt) -> (Next<T>, bool) {
         match attempt {
             Err(broken) => {

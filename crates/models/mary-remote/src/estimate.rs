@@ -10,6 +10,7 @@ use crate::catalogue::CatalogueEntry;
 use crate::options::{Logprobs, Options};
 use crate::prices::{Price, Prices};
 
+/// Estimates requests to one model by the prices that are known.
 #[derive(Debug, Clone)]
 pub(crate) struct PriceEstimator {
     price: Option<Price>,

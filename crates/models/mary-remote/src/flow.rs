@@ -23,8 +23,11 @@ const CALM: f64 = 0.1;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FlowSettings {
+    /// The window never grows beyond this.
     pub max_in_flight: usize,
+    /// Requests per minute, where the user set it.
     pub requests_per_minute: Option<f64>,
+    /// Tokens per minute, where the user set it.
     pub tokens_per_minute: Option<f64>,
     /// No wait is longer; what asks for more ends the run in a state from which it goes on.
     pub longest_wait: Duration,
@@ -59,13 +62,16 @@ const NOTABLE: Duration = Duration::from_secs(10);
 /// Looking again now and then lets a newer header shorten a wait.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
+/// The gate of one model.
 pub struct Flow {
     /// Held by the one who is next; the mutex queues fairly.
     gate: tokio::sync::Mutex<()>,
     state: Mutex<State>,
     freed: Notify,
+    /// True while the run is stopping: nothing more leaves.
     stopping: watch::Sender<bool>,
     settings: FlowSettings,
+    /// When a wait was last said.
     told: Mutex<Option<Instant>>,
 }
 
@@ -349,6 +355,7 @@ fn in_words(time: Duration) -> String {
     }
 }
 
+/// When and in what company a request left.
 #[derive(Clone, Copy)]
 struct Sent {
     at: Instant,

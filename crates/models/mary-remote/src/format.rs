@@ -79,6 +79,7 @@ pub trait EchoFormat: Send + Sync {
     fn read(&self, raw: &Value, echo: &Echo<'_>) -> Result<Read<Scored>, ReadError>;
 }
 
+/// One text whose log-probabilities are wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct Echo<'a> {
     pub model: &'a str,
@@ -99,6 +100,7 @@ pub trait BatchFormat: Send + Sync {
     /// The parameter that asks for what is listed after a batch.
     fn after(&self) -> &'static str;
 
+    /// The file of requests, where one is handed over before the batch is created.
     fn upload(&self, _requests: &[(String, Value)]) -> Option<Upload> {
         None
     }
@@ -115,6 +117,7 @@ pub trait BatchFormat: Send + Sync {
 
     fn progress(&self, id: &str, raw: &Value) -> Option<Progress>;
 
+    /// Where the answers in one of [`Progress::files`] are.
     fn file_path(&self, file: &str) -> String;
 
     fn outcome(&self, line: &Value) -> Result<Value, ModelError>;

@@ -20,6 +20,7 @@ const LARGEST_BODY: u64 = 64 << 20;
 /// No honest file of a batch's answers is larger.
 const LARGEST_DOWNLOAD: u64 = 64 << 30;
 
+/// A client for one service.
 pub(crate) struct Http {
     client: reqwest::Client,
     servers: Servers,
@@ -27,6 +28,7 @@ pub(crate) struct Http {
     scrubber: Scrubber,
 }
 
+/// One message to the service.
 pub(crate) struct Message {
     pub(crate) method: Method,
     /// Below the base address, or from the root when it begins with a slash.
@@ -37,6 +39,7 @@ pub(crate) struct Message {
     pub(crate) id: String,
 }
 
+/// How one attempt ended.
 pub(crate) type Attempt = Result<Answer, Broken>;
 
 pub(crate) struct Answer {
@@ -99,12 +102,14 @@ pub(crate) fn base_url(text: &str) -> Result<Url, ModelError> {
     Ok(url)
 }
 
+/// Reads the addresses of one or more servers, separated by commas.
 pub(crate) fn base_urls(text: &str) -> Result<Vec<Url>, ModelError> {
     text.split(',')
         .map(|address| base_url(address.trim()))
         .collect()
 }
 
+/// Whether the address is this machine.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let bare = host.trim_start_matches('[').trim_end_matches(']');
@@ -188,6 +193,7 @@ impl Http {
         Ok(request)
     }
 
+    /// Sends one message once.
     pub(crate) async fn send(&self, message: &Message, sink: Sink<'_>) -> Attempt {
         let no_server = || Broken::new(ErrorKind::Internal, "no server is named", false);
         let seat = self.servers.seat().ok_or_else(no_server)?;
@@ -288,6 +294,7 @@ async fn in_time<T>(
     })
 }
 
+/// Whether a body is one of server-sent events.
 pub(crate) fn is_stream(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
     kind.is_some_and(|k| {

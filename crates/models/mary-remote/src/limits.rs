@@ -21,6 +21,7 @@ pub struct Quota {
     pub reset: Duration,
 }
 
+/// What the headers of one answer say.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Advice {
     pub requests: Option<Quota>,

@@ -247,6 +247,7 @@ impl Cut {
         body
     }
 
+    /// Reads the log-probabilities out of the answer to one question.
     pub(crate) fn read(&self, stretch: Stretch, raw: &Value) -> Result<Read<Vec<f64>>, ReadError> {
         let steps = list_at(raw, "/completion_probabilities")
             .ok_or_else(|| ReadError::missing("completion_probabilities"))?;

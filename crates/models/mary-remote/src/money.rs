@@ -28,6 +28,7 @@ struct State {
     watcher: Option<Watcher>,
 }
 
+/// Counts dollars as spent without an answer.
 fn lose(balance: &mut Balance, dollars: f64) {
     balance.spent += dollars;
     balance.lost += dollars;
@@ -43,6 +44,7 @@ impl State {
 }
 
 impl Ledger {
+    /// An empty ledger without a limit.
     pub fn new() -> Self {
         Self::default()
     }
@@ -54,6 +56,7 @@ impl Ledger {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Sets the limit in dollars. Several models of one run give the same.
     pub fn limit(&self, dollars: f64) {
         self.state().limit = Some(dollars);
     }
@@ -63,6 +66,7 @@ impl Ledger {
         self.state().balance.spent
     }
 
+    /// Sets the likely cost of a request aside, or refuses.
     pub async fn promise(&self, dollars: f64) -> Result<Promise, ModelError> {
         loop {
             let settled = self.shared.settled.notified();

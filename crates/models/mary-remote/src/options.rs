@@ -19,6 +19,7 @@ fn arguments() -> impl Iterator<Item = (&'static str, &'static str)> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Logprobs {
+    /// Not at all.
     #[default]
     None,
     Top,
@@ -31,7 +32,9 @@ pub enum Logprobs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Timeouts {
     pub(crate) connect: Duration,
+    /// Until an answer begins.
     pub(crate) first_byte: Duration,
+    /// Until an answer is complete.
     pub(crate) total: Duration,
 }
 
@@ -57,7 +60,9 @@ pub struct Options {
     pub(crate) logprobs: Option<Logprobs>,
     /// Text of the start token, where scoring needs one and the server adds none.
     pub(crate) bos: Option<String>,
+    /// Parameters that are not sent.
     pub(crate) omit: BTreeSet<String>,
+    /// A price file that comes before ours.
     pub(crate) prices: Option<PathBuf>,
     pub(crate) key_env: Option<String>,
     /// Ask the provider for the model before anything is spent.

@@ -13,6 +13,7 @@ const OURS: &str = include_str!("../data/prices.json");
 pub struct PriceList {
     pub updated: String,
     pub source: String,
+    /// One for each model or family of models.
     pub models: Vec<Price>,
 }
 
@@ -20,6 +21,7 @@ pub struct PriceList {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
+    /// The provider's name here (`openai`).
     pub provider: String,
     /// The model, or the beginning of its name up to a dash, dot, colon or at sign.
     pub model: String,

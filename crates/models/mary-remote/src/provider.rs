@@ -24,6 +24,7 @@ use crate::remote::Remote;
 use crate::secret::{self, Secret};
 use crate::wire::RequestShape;
 
+/// All remote providers, sharing one budget.
 pub fn providers() -> Vec<Box<dyn Provider>> {
     providers_with(&Ledger::new())
 }
@@ -47,12 +48,15 @@ fn all(ledger: &Ledger, watched: bool) -> Vec<Box<dyn Provider>> {
     services().iter().map(boxed).collect()
 }
 
+/// Opens models of one service.
 pub struct RemoteProvider {
     entry: &'static CatalogueEntry,
     ledger: Ledger,
+    /// Somebody looks on while answers are written.
     watched: bool,
 }
 
+/// What is known before anything is sent.
 struct Plan {
     options: Options,
     /// The first names the model in fingerprints; the others are taken to serve the same.

@@ -84,6 +84,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 pub(crate) struct Serving<'a> {
     pub(crate) flow: &'a Flow,
+    /// Somebody looks on while answers are written.
     pub(crate) watched: bool,
     /// How long answers under way are waited for when the run stops.
     pub(crate) stop_wait: Duration,

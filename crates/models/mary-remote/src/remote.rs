@@ -18,6 +18,7 @@ use crate::prefix::PrefixBook;
 use crate::stream::{Listener, Teller};
 use crate::wire::{Read, RequestShape, WireRequest, cut_at_stop};
 
+/// Everything about one remote model that its requests need.
 pub(crate) struct Remote {
     pub(crate) entry: &'static CatalogueEntry,
     pub(crate) card: ModelCard,
@@ -28,6 +29,7 @@ pub(crate) struct Remote {
     pub(crate) ledger: Ledger,
     pub(crate) identity: Identity,
     pub(crate) prefixes: Mutex<PrefixBook>,
+    /// Somebody looks on while answers are written.
     pub(crate) watched: bool,
 }
 
@@ -48,6 +50,7 @@ impl Remote {
         }
     }
 
+    /// The wire format of a generation, or why it cannot be asked.
     pub(crate) fn format(
         &self,
         generate: &Generate,
@@ -93,6 +96,7 @@ impl Remote {
         }
     }
 
+    /// Answers one generation.
     pub(crate) async fn generate_one(
         &self,
         generate: Generate,

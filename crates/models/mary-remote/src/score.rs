@@ -15,6 +15,7 @@ use crate::options::{Logprobs, bad};
 use crate::remote::Remote;
 use crate::wire::{Read, RequestShape, words};
 
+/// What several requests for one answer add up to.
 struct Sum {
     promise: Promise,
     usage: Usage,
@@ -42,6 +43,7 @@ impl Sum {
 }
 
 impl Remote {
+    /// Answers one scoring request.
     pub(crate) async fn score_one(&self, score: Score) -> Result<Reply<Scored>, ModelError> {
         if score.continuations.is_empty() {
             return Ok(Reply::bare(Scored {

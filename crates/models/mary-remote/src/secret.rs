@@ -127,10 +127,12 @@ impl Scrubber {
         Self { secrets }
     }
 
+    /// Whether there is a key to look for.
     pub fn is_idle(&self) -> bool {
         self.secrets.is_empty()
     }
 
+    /// The text without keys, and without pieces of keys.
     pub fn text(&self, text: &str) -> String {
         let mut out = text.to_owned();
         for secret in &self.secrets {

@@ -31,6 +31,7 @@ impl Server {
     }
 }
 
+/// The servers of one model.
 pub(crate) struct Servers(Vec<Server>);
 
 /// A request's place at one of them, given back when dropped.

@@ -16,6 +16,7 @@ use crate::options::{Options, bad};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestShape {
     pub omit: BTreeSet<String>,
+    /// `max_completion_tokens` in place of `max_tokens`.
     pub max_completion_tokens: bool,
     /// Thinks before it answers, out of the same token limit.
     pub reasoning: bool,
@@ -31,6 +32,7 @@ impl RequestShape {
 pub struct WireRequest<'a> {
     pub model: &'a str,
     pub generate: &'a Generate,
+    /// What the model does not accept.
     pub shape: &'a RequestShape,
     pub options: &'a Options,
     pub extensions: Extensions,
@@ -162,6 +164,7 @@ pub fn cut_at_stop(generated: &mut Generated, stops: &[String]) {
     }
 }
 
+/// The image as a `data:` address.
 pub fn data_url(image: &Image) -> String {
     format!("data:{};base64,{}", image.media_type, base64_of(image))
 }

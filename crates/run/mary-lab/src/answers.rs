@@ -39,6 +39,7 @@ impl Answers {
         self.cache.as_ref().map(ResponseCache::label)
     }
 
+    /// Called when everything is in the log.
     pub(crate) fn forget_paid(&mut self) -> Result<(), StoreError> {
         self.paid.forget()
     }

@@ -185,6 +185,7 @@ impl<'a> Asking<'a> {
         }
     }
 
+    /// Asks the model at one place of the specification the task at another.
     fn task(
         &mut self,
         (place, model): (usize, &str),

@@ -139,6 +139,7 @@ fn spread(figure: &mut Figure) {
     }
 }
 
+/// Steps behind one drawn point.
 fn stretch(steps: usize) -> usize {
     steps.div_ceil(DRAWN).max(1)
 }

@@ -27,6 +27,7 @@ pub struct Spending<'a> {
     book: SharedBook,
 }
 
+/// The file while the run goes on.
 struct Book {
     path: PathBuf,
     file: Option<File>,

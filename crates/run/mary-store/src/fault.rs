@@ -13,6 +13,7 @@ pub(crate) fn io_at(path: &Path) -> impl Fn(io::Error) -> StoreError + '_ {
     }
 }
 
+/// A plain file, opened for reading, if it is there.
 pub(crate) fn open_if_there(path: &Path) -> Result<Option<File>, StoreError> {
     match mary_platform::open_plain(path) {
         Ok(file) => Ok(Some(file)),

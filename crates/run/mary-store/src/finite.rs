@@ -17,6 +17,7 @@ pub(crate) fn reply_is_finite(reply: &Reply) -> bool {
         }
 }
 
+/// Whether a sample can be written and read back as it is.
 pub(crate) fn sample_is_finite(sample: &Sample) -> bool {
     sample.judgement.is_finite()
         && sample

@@ -20,6 +20,7 @@ use crate::read::{Samples, Seeker, Verdicts};
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const SAMPLES: &str = "samples.jsonl";
 const SUMMARY: &str = "summary.json";
+/// No manifest and no summary is larger.
 const LARGEST_JSON: u64 = 1 << 30;
 
 /// What was cut from the end of a torn log when it was opened for writing.
@@ -29,6 +30,7 @@ pub struct Healed {
     pub kept_in: PathBuf,
 }
 
+/// A run folder, open for reading, or for reading and appending.
 pub struct RunFolder {
     path: PathBuf,
     manifest: RunManifest,
@@ -163,10 +165,12 @@ impl RunFolder {
         Ok(())
     }
 
+    /// What was decided before the first question.
     pub fn manifest(&self) -> &RunManifest {
         &self.manifest
     }
 
+    /// Whether opening it had to cut a torn end off the log.
     pub fn healed(&self) -> Option<&Healed> {
         self.healed.as_ref()
     }
@@ -242,6 +246,7 @@ impl RunFolder {
         Verdicts::open(&self.path.join(SAMPLES), &self.reading()?)
     }
 
+    /// The sample whose line begins at this byte (see [`crate::Verdict::offset`]).
     pub fn sample_at(&self, offset: u64) -> Result<Sample, StoreError> {
         self.seeker()?.sample(offset)
     }

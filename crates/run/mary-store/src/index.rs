@@ -81,6 +81,7 @@ impl FinishedIds {
         }
     }
 
+    /// Where the line of this id begins (see [`crate::RunFolder::sample_at`]).
     pub fn offset(&self, id: &SampleId) -> Result<Option<u64>, StoreError> {
         let entry = self.entry(id).map_err(temporary)?;
         Ok(entry.map(|e| e.offset))

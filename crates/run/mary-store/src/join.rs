@@ -113,6 +113,7 @@ fn keep_aside(aside: &Path, target: &Path) -> Result<(), StoreError> {
     to.sync_data().map_err(io_at(&torn))
 }
 
+/// Samples with different answers in two folders.
 #[derive(Default)]
 struct Conflicts {
     number: usize,

@@ -117,6 +117,7 @@ pub(crate) fn is_silent(folder: &Path) -> bool {
     network_file_system(folder).is_some() && age.is_some_and(|age| age > BEAT * BEATS * 2)
 }
 
+/// What decides whether a lock can be had; apart for tests.
 struct Rules {
     us: Holder,
     /// Whether the kernel's lock may not reach beyond this node.
@@ -185,6 +186,7 @@ impl Lock {
         })
     }
 
+    /// Whether another process took the folder over.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed)
     }
@@ -240,6 +242,7 @@ fn refusal(folder: &Path, holder: Option<&Holder>) -> StoreError {
     ))
 }
 
+/// What an error says when the folder was taken over.
 pub(crate) fn taken_over(folder: &Path) -> StoreError {
     let by = holder(folder).map_or_else(|| "another process".to_owned(), |h| h.to_string());
     StoreError::Mismatch(format!(

@@ -101,6 +101,7 @@ pub(crate) fn seal(run: &str, start: usize, out: &mut Vec<u8>) {
 pub(crate) enum Seal {
     /// The line is what this run wrote.
     Sound,
+    /// It was changed, or another run wrote it.
     Broken,
     /// It has none: an earlier version wrote it.
     Absent,
@@ -145,8 +146,11 @@ fn is_another(asked: &str, named: &str) -> bool {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ItemHead {
+    /// As [`Item::stratum`].
     pub stratum: String,
+    /// As [`Item::cluster`].
     pub cluster: Option<String>,
+    /// As [`Item::tags`].
     pub tags: BTreeMap<String, String>,
 }
 

@@ -86,6 +86,7 @@ pub(crate) fn shards_of(run: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+/// A part of a run, if that is what it is.
 fn part_of(whole: &RunFolder, part: &Path) -> Result<RunFolder, StoreError> {
     let folder = RunFolder::open(part)?;
     match difference(whole.manifest(), folder.manifest())? {
@@ -107,6 +108,7 @@ fn source(folder: &RunFolder, place: usize) -> JoinedLog {
     }
 }
 
+/// What a joined log holds from before.
 fn replaced(folder: &Path, manifest: &RunManifest) -> JoinedLog {
     JoinedLog {
         log: folder.join(SAMPLES),

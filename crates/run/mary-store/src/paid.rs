@@ -208,6 +208,7 @@ impl PaidAnswers {
         Ok(())
     }
 
+    /// Leaves whole lines only.
     fn cut(&mut self) -> Result<(), StoreError> {
         let file = OpenOptions::new().write(true).open(&self.path);
         file.and_then(|f| f.set_len(self.len))

@@ -111,6 +111,7 @@ impl TableWriter {
         written.map(drop).map_err(said(&self.path))
     }
 
+    /// Writes the group, if there is anything in it, and starts the next.
     fn write_group(&mut self) -> Result<()> {
         (self.rows, self.bytes) = (0, 0);
         let columns = std::mem::take(&mut self.columns);

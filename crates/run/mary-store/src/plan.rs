@@ -53,6 +53,7 @@ struct End {
 
 type Ids = BTreeMap<(String, String), BTreeSet<String>>;
 
+/// The plan of a shard, for asking whether a sample is in it.
 pub(crate) struct Plan {
     head: Head,
     ids: DigestMap,

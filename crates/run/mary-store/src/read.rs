@@ -81,6 +81,7 @@ impl Lines {
     }
 }
 
+/// Samples by place, from one open file.
 pub struct Seeker {
     path: PathBuf,
     reader: BufReader<File>,
@@ -128,6 +129,7 @@ pub(crate) fn line_number(path: &Path, offset: u64) -> io::Result<usize> {
     }
 }
 
+/// All samples of a run, one after the other.
 pub struct Samples(Lines);
 
 impl Samples {

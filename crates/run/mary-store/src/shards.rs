@@ -39,10 +39,12 @@ pub struct ShardStatus {
     pub of: usize,
     /// Samples, or checkpoints of a sweep.
     pub planned: usize,
+    /// Samples, or checkpoints, of the whole.
     pub whole: usize,
     /// How many were there when it was started last.
     pub already: usize,
     pub share: f64,
+    /// Who is or was at it.
     pub process: Holder,
     /// The engine's name for the job, where one started it: `slurm 17_3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,11 +77,13 @@ pub struct ShardPlace {
 }
 
 impl ShardPlace {
+    /// The place of a part in a run or sweep folder.
     pub fn new(run: &Path, index: usize, of: usize) -> Self {
         let path = run.join(SHARDS).join(format!("{index:03}-of-{of:03}"));
         Self { index, of, path }
     }
 
+    /// Every part in a run or sweep folder, in order.
     pub fn all(run: &Path) -> Vec<Self> {
         let entries = fs::read_dir(run.join(SHARDS)).into_iter().flatten();
         let mut places: Vec<Self> = entries
@@ -171,6 +175,7 @@ impl ShardPlace {
     }
 }
 
+/// A shard that is held by this process until this is dropped.
 pub struct ShardLock {
     _lock: lease::Lock,
 }

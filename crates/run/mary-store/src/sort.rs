@@ -18,6 +18,7 @@ const CHUNK: usize = 48 << 20;
 /// Sorted files that are merged at once; more are merged in rounds.
 const FAN_IN: usize = 128;
 
+/// One line on its way through the sort.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// Model, task, item and trial, in an order that is that of the ids.
@@ -50,6 +51,7 @@ impl PartialOrd for Entry {
     }
 }
 
+/// Merges sorted files until few enough are left.
 pub(crate) fn fold(runs: &mut Vec<PathBuf>, scratch: &Scratch) -> Result<(), StoreError> {
     while runs.len() > FAN_IN {
         let rest = runs.split_off(FAN_IN);
@@ -111,6 +113,7 @@ impl Sorter {
     }
 }
 
+/// Hands over the entries of sorted files in order.
 pub(crate) fn merge_runs(
     runs: &[PathBuf],
     mut take: impl FnMut(Entry) -> Result<(), StoreError>,

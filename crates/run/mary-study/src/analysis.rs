@@ -127,6 +127,7 @@ fn five_numbers(mut values: Vec<f64>) -> Option<[f64; 5]> {
     (!values.is_empty()).then(|| [at(0.0), at(0.25), at(0.5), at(0.75), at(1.0)])
 }
 
+/// Alpha with its interval, where it has one.
 pub(crate) fn alpha(of: &RaterAgreement) -> Option<Interval> {
     let (low, high) = of.bounds?;
     Some(Interval {
@@ -148,6 +149,7 @@ pub(crate) fn alpha_in_words(of: &RaterAgreement) -> String {
     }
 }
 
+/// Cohen's kappa of two people, Fleiss' of equally many on each item, Krippendorff's alpha of any.
 fn agreement(
     labels: &BTreeMap<&str, BTreeMap<u32, &str>>,
     people: usize,

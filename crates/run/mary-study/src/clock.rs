@@ -11,6 +11,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
+    /// A clock that begins at what the machine's says, or at the last sign of life if that is later.
     pub fn starting(wall: i64, last_seen: Option<i64>) -> Self {
         Self {
             begun: Instant::now(),

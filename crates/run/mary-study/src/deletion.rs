@@ -31,12 +31,14 @@ pub struct Deletion {
 }
 
 impl Deletion {
+    /// Whether nothing is left that Mary knows of.
     pub fn complete(&self) -> bool {
         self.waiting.is_empty()
     }
 }
 
 impl Session {
+    /// Whether something that was deleted is still on disk.
     pub fn deletion_pending(&self) -> Result<bool, StudyError> {
         self.store.wait(store::pending)
     }
@@ -258,6 +260,7 @@ fn traces(folder: &Path, word: &str) -> Vec<PathBuf> {
     found
 }
 
+/// Whether a file holds a word, read piece by piece.
 fn holds(path: &Path, word: &str) -> io::Result<bool> {
     let word = word.as_bytes();
     let mut file = mary_platform::open_plain(path)?;

@@ -9,12 +9,14 @@ use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub enum StudyError {
+    /// A file of the study could not be read or written.
     #[error("{path}: {source}")]
     Io {
         path: PathBuf,
         #[source]
         source: std::io::Error,
     },
+    /// A file of the study says something that makes no sense.
     #[error("{path}: {message}\nhint: {hint}")]
     File {
         path: PathBuf,
@@ -54,6 +56,7 @@ impl StudyError {
     }
 }
 
+/// An error of reading a table near a line, or in the line that it names itself.
 pub(crate) fn fault<T>(
     near: usize,
     error: &(dyn std::error::Error + 'static),

@@ -13,8 +13,10 @@ use crate::results::is_people;
 const FILE: &str = include_str!("exhibits.json");
 static DECLARED: LazyLock<Declarations> = LazyLock::new(|| Declarations::read(FILE));
 
+/// Samples of one study on one task.
 type Group<'a> = ((&'a str, &'a str), Vec<&'a Sample>);
 
+/// Tables and figures of all people among some samples; empty where there are none.
 pub fn of_people(samples: &[Sample]) -> Exhibits {
     let mut groups: BTreeMap<(&str, &str), Vec<&Sample>> = BTreeMap::new();
     for sample in samples.iter().filter(|s| is_people(&s.id.model)) {
@@ -86,6 +88,7 @@ fn table(groups: &[Group<'_>]) -> Table {
     DECLARED.table("people-scores").with_rows(rows)
 }
 
+/// One point for each part of the way that has a value.
 fn curve(
     groups: &[Group<'_>],
     value: impl Fn(&[&Sample]) -> Option<(f64, Option<(f64, f64)>)>,

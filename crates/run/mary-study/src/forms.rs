@@ -36,6 +36,7 @@ pub struct Line {
     /// Which part of it, where a form has several lines for an answer.
     pub part: String,
     pub shown: Vec<(String, String)>,
+    /// The verdict, where there is one.
     pub mark: Option<f64>,
 }
 
@@ -47,6 +48,7 @@ pub struct Form {
     pub lines: Vec<Line>,
 }
 
+/// Reads a form; `name` is said where something is wrong.
 pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
     let wrong =
         |line: usize, message: String| StudyError::Refused(format!("{name}:{line}: {message}"));

@@ -21,7 +21,9 @@ use crate::question::{Answer, Question, reply};
 pub struct StudyTask {
     pub task: Arc<dyn Task>,
     pub settings: TaskSettings,
+    /// Items of it, at most; nothing is all.
     pub limit: Option<usize>,
+    /// Whether people may say that no option fits.
     pub none_fits: bool,
 }
 

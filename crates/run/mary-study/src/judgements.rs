@@ -38,6 +38,7 @@ pub struct Mark {
 #[derive(Debug, Clone, Serialize)]
 pub struct OfModel {
     pub model: String,
+    /// Share of verdicts 1.
     pub correct: Interval,
     pub descriptions: usize,
     pub judges: usize,
@@ -49,6 +50,7 @@ pub struct OfModel {
     pub agreement: Option<RaterAgreement>,
 }
 
+/// The verdicts in filled-in forms, one for each judge.
 pub fn of_forms(forms: &[(String, Form)]) -> Vec<Mark> {
     let mut marks = Vec::new();
     for (judge, form) in forms {
@@ -148,6 +150,7 @@ fn of_model(model: &str, marks: &BTreeMap<(&str, &str), f64>) -> Result<OfModel,
     })
 }
 
+/// As lines to print; `measure` is what the verdicts become in the run.
 pub fn table(judged: &[OfModel], measure: &str) -> String {
     let mut text = String::new();
     for one in judged {

@@ -55,6 +55,7 @@ pub struct KeyedItem {
     pub said: Vec<String>,
 }
 
+/// What is shown and what is right, in one order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frozen {
     pub questions: Vec<Question>,

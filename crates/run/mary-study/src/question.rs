@@ -44,7 +44,9 @@ pub enum AnswerForm {
     Choice {
         /// In the task's order.
         options: Vec<String>,
+        /// Whether they are always shown in it.
         ordered: bool,
+        /// Whether "none fits" may be chosen.
         none_fits: bool,
     },
     Several {
@@ -67,6 +69,7 @@ pub enum Answer {
     Choice(usize),
     NoneFits,
     Several(Vec<usize>),
+    /// Words or a transcription.
     Text(String),
     /// A number, as it was written.
     Number(String),
@@ -109,6 +112,7 @@ impl AnswerForm {
         }
     }
 
+    /// The order in which options are shown, given the one that was drawn.
     pub fn shown_order(&self, drawn: Vec<usize>) -> Vec<usize> {
         match self {
             Self::Choice { ordered: true, .. } => (0..self.options().len()).collect(),

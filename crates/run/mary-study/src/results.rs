@@ -26,6 +26,7 @@ use crate::store::{PersonState, StoredAnswer};
 pub const PEOPLE: &str = "people";
 
 pub struct Results {
+    /// One for each answer of everybody who counts.
     pub samples: Vec<Sample>,
     /// The same with those whom the rules exclude.
     pub with_excluded: Vec<Sample>,
@@ -183,6 +184,7 @@ fn sample(
     })
 }
 
+/// What is known of the answer beside the verdict. No id of a platform, no address.
 fn note(judgement: &mut Judgement, one: &Participation, given: &StoredAnswer) {
     let about = json!({
         "person": one.person.pseudonym,
@@ -279,6 +281,7 @@ pub(crate) fn run_id(study: &Study, keys: &Keys) -> Result<String, StudyError> {
     Ok(manifest(study, keys, &nobody)?.id)
 }
 
+/// The folder of a run below `root`, empty.
 pub(crate) fn made_anew(
     root: &Path,
     manifest: &RunManifest,

@@ -79,9 +79,12 @@ pub struct Consent {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Platform {
+    /// `none`, `prolific` or `mturk`.
     pub kind: PlatformKind,
     pub finished: String,
+    /// Shown to who did not understand the instructions.
     pub screened_out: String,
+    /// Shown to who does not agree.
     pub no_consent: String,
     /// Address to which people go back, `{code}` standing for the code; empty where they type it in.
     pub return_to: String,
@@ -118,8 +121,11 @@ pub struct Rules {
     pub comprehension_tries: u32,
     /// Seconds for one question; 0 is no limit.
     pub seconds: u32,
+    /// Characters of a written answer, at most.
     pub characters: usize,
+    /// People who may begin within a minute, at most.
     pub joins_per_minute: u32,
+    /// Requests of one person within a minute, at most.
     pub requests_per_minute: u32,
     /// Unfinished places that one address may hold at once; 0 is a quarter of all places. A class or a
     /// laboratory behind one address needs as many as there are people in it.
@@ -186,6 +192,7 @@ impl Settings {
         Ok(settings)
     }
 
+    /// Whether it makes sense; what does not, in words.
     pub fn check(&self) -> Result<(), String> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
         if self.name.is_empty() || !self.name.chars().all(plain) {

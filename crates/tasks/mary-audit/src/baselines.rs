@@ -266,6 +266,7 @@ fn label_sheets(set: &Set<'_>) -> Vec<Sheet> {
     sheets
 }
 
+/// Baselines for sets whose questions have options of their own: the options without the question.
 fn option_sheets(set: &Set<'_>) -> Vec<Sheet> {
     let each = |of: &dyn Fn(&str) -> Vec<String>| -> Vec<Vec<Vec<String>>> {
         let options = |e: &Example| e.options.iter().map(|o| of(o)).collect();

@@ -21,6 +21,7 @@ pub struct Hygiene {
     pub balance_p: f64,
     /// Share of neighbours in the file whose labels differ.
     pub alternation: f64,
+    /// Longest stretch of one label.
     pub longest_run: usize,
     /// Two-sided p-value of as many runs by chance (Wald and Wolfowitz), for two labels.
     pub runs_p: Option<f64>,

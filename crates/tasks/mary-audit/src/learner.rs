@@ -100,6 +100,7 @@ impl Lifts {
     }
 }
 
+/// A feature that goes with a class more or less often than it should.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Telling {
     pub(crate) feature: u32,

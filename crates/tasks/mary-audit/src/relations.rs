@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+/// What is measured between two parts.
 pub(crate) const MEASURES: [&str; 6] = [
     "letters shared",
     "different letters shared",

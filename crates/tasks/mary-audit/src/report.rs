@@ -68,6 +68,7 @@ impl AuditReport {
         self.findings.iter().find(|f| f.baseline == baseline)
     }
 
+    /// The report as text, one line for each baseline.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         let form = match &self.form {

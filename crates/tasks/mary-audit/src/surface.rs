@@ -109,6 +109,7 @@ impl Surface {
         Self { columns, rows }
     }
 
+    /// Rows of options: each is right or wrong.
     pub(crate) fn of_options(examples: &[&Example]) -> Self {
         let options = || examples.iter().flat_map(|e| &e.options);
         let whole = |text: &String| vec![text.clone()];
@@ -161,6 +162,7 @@ fn column(group: &'static str, name: impl Into<String>) -> Column {
     Column { group, name }
 }
 
+/// The columns of [`text_numbers`], in order.
 fn text_columns() -> Vec<Column> {
     let mut columns = vec![
         column("length", "characters"),
@@ -247,6 +249,7 @@ fn text_numbers(text: &str) -> Vec<f64> {
     row
 }
 
+/// The columns of [`option_numbers`], in order.
 fn option_columns() -> Vec<Column> {
     let mut columns = vec![
         column("position", "place among the options"),

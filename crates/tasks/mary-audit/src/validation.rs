@@ -39,6 +39,7 @@ impl Classes {
     }
 }
 
+/// What one baseline sees of every example.
 pub(crate) struct Sheet {
     pub(crate) name: &'static str,
     pub(crate) sees: &'static str,

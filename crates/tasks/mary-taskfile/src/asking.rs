@@ -38,6 +38,7 @@ pub(crate) struct AskSettings {
 }
 
 impl AskSettings {
+    /// Reads `--set`; what is not set is as the file says.
     pub fn read(plan: &Plan, settings: &TaskSettings) -> Result<Self, TaskError> {
         let given = |name: &str| settings.params.get(name).map(|text| text.trim());
         let wrong = |name: &str, text: &str, expected: &str| {

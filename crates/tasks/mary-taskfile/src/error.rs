@@ -6,6 +6,7 @@ use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub enum TaskFileError {
+    /// The task file or its data is not there or cannot be read.
     #[error("{}: {what} cannot be read: {source}{hint}", path.display())]
     Unreadable {
         path: PathBuf,
@@ -24,6 +25,7 @@ pub enum TaskFileError {
 }
 
 impl TaskFileError {
+    /// Whether something is not there, in contrast to being wrong.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Unreadable { .. })
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 /// Folders below the named one that are looked into.
 const DEEPEST: usize = 3;
 
+/// Files of one table.
 const MOST: usize = 100_000;
 
 /// The Parquet files of a folder in the order of their names; of one split, where it is named.

@@ -141,6 +141,7 @@ impl Iterator for ItemStream {
     }
 }
 
+/// The id of a row: its column, or its line.
 pub(crate) fn id_of(plan: &Plan, row: &Row) -> Result<String, TaskError> {
     let Some(column) = &plan.form.data.id else {
         return Ok(row.number.to_string());

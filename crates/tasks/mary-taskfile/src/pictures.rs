@@ -79,6 +79,7 @@ fn of_base64(text: &str) -> Result<Image, String> {
     image(bytes.map_err(|e| format!("a picture is neither a file nor base64: {e}"))?)
 }
 
+/// The kind of a picture by its first bytes.
 fn image(data: Vec<u8>) -> Result<Image, String> {
     let begins = |with: &[u8]| data.starts_with(with);
     let media_type = if begins(b"\x89PNG\r\n\x1a\n") {

@@ -18,6 +18,7 @@ const PATTERN_SIZE: usize = 1 << 20;
 const LARGEST_MIB: u64 = 4;
 
 pub(crate) struct Plan {
+    /// `family/task`.
     pub id: String,
     pub path: PathBuf,
     pub form: Form,
@@ -67,6 +68,7 @@ impl Plan {
         }
     }
 
+    /// Whether a row is one of ours.
     pub fn keeps(&self, filter: &str, row: &Row) -> Result<bool, TaskError> {
         if !self.templates.has(filter) {
             return Ok(true);
@@ -447,6 +449,7 @@ impl Reading<'_> {
         }
     }
 
+    /// Whether request and judge fit and have what they need.
     fn complete(&self, form: &Form) -> Result<(), TaskFileError> {
         self.fitting(form)?;
         let (request, judge) = (&form.request, &form.judge);

@@ -19,6 +19,7 @@ pub struct Table {
     /// The file, or the folder of Parquet.
     pub path: PathBuf,
     pub format: Format,
+    /// Whether `"` encloses fields.
     pub quotes: bool,
     /// blake3 of its bytes, as hex.
     pub hash: String,

@@ -3,11 +3,13 @@
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Skeleton {
+    /// Two texts, of which the first should be the more probable.
     Pairs,
     Choice,
     Answer,
     Number,
     Judge,
+    /// Vectors of two texts against a number.
     Vectors,
 }
 

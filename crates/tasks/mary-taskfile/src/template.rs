@@ -41,6 +41,7 @@ pub struct Templates {
 pub(crate) struct Unrendered {
     pub name: String,
     pub line: usize,
+    /// Columns that it uses and the row does not have.
     pub missing: Vec<String>,
     pub message: String,
 }
@@ -126,6 +127,7 @@ impl Templates {
         self.lines.contains_key(name)
     }
 
+    /// The names that a template uses and does not set itself.
     pub(crate) fn uses(&self, name: &str) -> Vec<String> {
         let template = self.environment.get_template(name);
         let mut names: Vec<String> = template.map_or_else(

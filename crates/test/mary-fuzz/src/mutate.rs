@@ -58,6 +58,7 @@ pub fn blinded(bytes: &[u8], dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
+/// Damages bytes without knowing what they are.
 pub fn blind(bytes: &mut Vec<u8>, dice: &mut Dice) {
     for _ in 0..=dice.roll(3) {
         if bytes.is_empty() {
@@ -96,6 +97,7 @@ pub fn extreme(bytes: &mut [u8], at: usize, dice: &mut Dice) {
     overwrite(bytes, at, number.get(..width).unwrap_or_default());
 }
 
+/// Writes bytes over others, as far as they reach.
 pub fn overwrite(bytes: &mut [u8], at: usize, with: &[u8]) {
     for (old, new) in bytes.iter_mut().skip(at).zip(with) {
         *old = *new;

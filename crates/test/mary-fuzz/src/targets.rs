@@ -83,6 +83,7 @@ pub fn all(golden: &Path) -> Result<Vec<Target>, SetupError> {
     Ok(targets)
 }
 
+/// Those of models, adapters, run folders, archives and imports, which need no server.
 pub fn files(golden: &Path) -> Result<Vec<Target>, SetupError> {
     let mut targets = Vec::new();
     for (name, from) in [

@@ -125,6 +125,7 @@ fn memory(field: &str) -> u64 {
     number.unwrap_or(0) << 10
 }
 
+/// Processor time of a process, by its number or `self`.
 pub fn processor_millis(process: &str) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // Behind the name, which may hold anything; user and system time in hundredths of a second.

@@ -17,7 +17,9 @@ pub struct TestQueue<Q, A> {
     /// Requests that appear only once this many answers are in (follow-up questions).
     later: Vec<(usize, Job<Q>)>,
     pub answers: Vec<(Ticket, Result<Reply<A>, ModelError>)>,
+    /// Break after this many answers.
     pub stop_after: Option<usize>,
+    /// Requests asked for after the break.
     asked_after: usize,
 }
 
@@ -45,6 +47,7 @@ impl<Q, A> TestQueue<Q, A> {
         self.stop_after.is_some_and(|n| self.answers.len() >= n)
     }
 
+    /// A request that appears once `after` answers are in.
     pub fn add_later(&mut self, after: usize, ticket: u64, request: Q) {
         self.later.push((
             after,

@@ -21,10 +21,13 @@ use shapes::{housekeeping, reply};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
+    /// 429.
     TooMany,
     /// 429 with `Retry-After: 1`.
     TooManyRetryAfter,
+    /// 500.
     ServerError,
+    /// 503.
     Unavailable,
     /// Half an answer, then a reset.
     ResetMidBody,
@@ -92,6 +95,7 @@ pub struct Script {
     pub faults: Vec<Fault>,
     pub seed: u64,
     pub rate_limit: Option<RateLimit>,
+    /// Time before an answer.
     pub latency: Duration,
     /// The key it wants; others are refused with a message that repeats the key they gave.
     pub key: Option<String>,
@@ -163,6 +167,7 @@ struct Stored {
     name: Value,
 }
 
+/// A running server. It stops when dropped.
 pub struct FaultyServer {
     address: SocketAddr,
     state: Arc<State>,

@@ -19,6 +19,7 @@ use crate::raw_server::{Heard, read};
 pub enum HubFault {
     /// 429 with `Retry-After` in seconds.
     TooMany(u64),
+    /// 503.
     Unavailable,
     /// The connection closes after so many bytes of the content.
     CutAfter(usize),
@@ -36,6 +37,7 @@ pub enum HubFault {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HubRequest {
+    /// `GET` or `HEAD`.
     pub method: String,
     /// Path and query; of the storage `/store/HASH?…`.
     pub path: String,
@@ -66,6 +68,7 @@ struct State {
     storage: String,
 }
 
+/// A running hub. It stops when dropped.
 pub struct HubServer {
     state: Arc<Mutex<State>>,
     addresses: [SocketAddr; 2],
@@ -131,6 +134,7 @@ impl HubServer {
         });
     }
 
+    /// Forgets what was planned and has not happened.
     pub fn calm(&self) {
         lock(&self.state).planned.clear();
     }
@@ -139,6 +143,7 @@ impl HubServer {
         lock(&self.state).requests.clone()
     }
 
+    /// Bytes of content that the storage sent.
     pub fn stored_bytes_sent(&self) -> u64 {
         let state = lock(&self.state);
         state

@@ -18,11 +18,13 @@ pub struct Heard {
 pub enum Say {
     /// A status, further headers and a body.
     Answer(u16, Vec<(String, String)>, Vec<u8>),
+    /// These bytes and nothing else.
     Bytes(Vec<u8>),
     Nothing,
 }
 
 impl Say {
+    /// JSON with status 200.
     pub fn json(value: &serde_json::Value) -> Self {
         Self::Answer(200, Vec::new(), value.to_string().into_bytes())
     }

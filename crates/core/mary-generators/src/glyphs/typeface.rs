@@ -24,6 +24,7 @@ impl Typeface {
         Some(Self { font, size, pen })
     }
 
+    /// The picture of a symbol, if the font has it.
     pub fn ink(&self, symbol: char) -> Option<Ink> {
         draw_at(&self.font, symbol, self.size)
     }

@@ -70,6 +70,7 @@ pub(super) fn two_names(dice: &mut Dice) -> (&'static str, &'static str) {
     (one.name, other.name)
 }
 
+/// Two names of different gender.
 pub(super) fn opposite_names(dice: &mut Dice) -> (&'static Name, &'static Name) {
     loop {
         let (one, other) = dice.two(&WORLD.names);

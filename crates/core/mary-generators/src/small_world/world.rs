@@ -23,6 +23,7 @@ pub(super) struct Noun {
 }
 
 impl Noun {
+    /// The form for one or for many, and the other.
     pub(super) fn forms(&self, plural: bool) -> (&'static str, &'static str) {
         if plural {
             (self.many, self.one)

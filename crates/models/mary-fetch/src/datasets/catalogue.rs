@@ -49,6 +49,7 @@ pub struct FolderCard {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Citation {
     pub text: String,
+    /// DOI or arXiv id.
     pub link: String,
 }
 
@@ -63,6 +64,7 @@ pub struct DatasetCard {
     pub files: Vec<FileCard>,
     pub folders: Vec<FolderCard>,
     pub tasks: Vec<String>,
+    /// What a user must know before fetching or using it.
     pub note: String,
 }
 
@@ -72,6 +74,7 @@ impl DatasetCard {
         files.chain(self.folders.iter().map(|f| f.bytes)).sum()
     }
 
+    /// Whether anything of it can be fetched.
     pub fn is_published(&self) -> bool {
         let published = |f: &FileCard| f.source != FileOrigin::Derived;
         !self.folders.is_empty() || self.files.iter().any(published)

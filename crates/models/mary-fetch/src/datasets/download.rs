@@ -99,6 +99,7 @@ pub(crate) fn fetch(
     mary_platform::move_into_place(&part, target).map_err(io_at(target))
 }
 
+/// The same path with one more extension.
 pub(crate) fn beside(path: &Path, extension: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");

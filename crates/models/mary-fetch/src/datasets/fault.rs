@@ -17,6 +17,7 @@ pub enum PullError {
         why: String,
         hint: String,
     },
+    /// The host could not be reached, or broke off, after all retries.
     #[error("{url}: {cause}\nhint: {hint}")]
     Unreachable {
         url: String,

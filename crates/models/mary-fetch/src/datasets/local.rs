@@ -35,6 +35,7 @@ impl LocalData {
         self
     }
 
+    /// Every dataset, and where it is if it is here.
     pub fn list(&self) -> Vec<(&'static DatasetCard, Option<PathBuf>)> {
         catalogue()
             .iter()

@@ -21,6 +21,7 @@ const LARGEST_ARCHIVE: u64 = 512 << 20;
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
     pub file: &'a str,
+    /// Bytes of the dataset that are here.
     pub done: u64,
     /// Bytes of the dataset that can be fetched. An archive may bring more.
     pub total: u64,

@@ -56,6 +56,7 @@ pub enum UnpackError {
         "the archive is hostile: entry `{0}` leads out of its folder\nhint: do not use this file"
     )]
     Escape(String),
+    /// An entry is a link or a device.
     #[error("the archive is hostile: entry `{0}` is not a plain file\nhint: do not use this file")]
     NotAFile(String),
     #[error("the archive unpacks to more than {0}\nhint: do not use this file")]

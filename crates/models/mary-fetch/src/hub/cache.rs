@@ -66,6 +66,7 @@ impl Cache {
         folder.is_dir().then_some(folder)
     }
 
+    /// A file of a revision, if it is here.
     pub fn file(&self, repository: &Repository, path: &str) -> Option<PathBuf> {
         if !stays_below(path) {
             return None;
@@ -74,6 +75,7 @@ impl Cache {
         file.is_file().then_some(file)
     }
 
+    /// Writes down which commit a branch or tag is.
     pub(super) fn name(&self, repository: &Repository, commit: &str) -> Result<(), HubError> {
         let revision = repository.revision();
         if revision == commit || !stays_below(revision) {
@@ -92,6 +94,7 @@ impl Cache {
         mary_platform::replace_file(&file, commit.as_bytes()).map_err(io_at(&file))
     }
 
+    /// Where a content lies, or will.
     pub(super) fn blob(&self, id: &str, etag: &str) -> PathBuf {
         self.repository(id).join("blobs").join(etag)
     }

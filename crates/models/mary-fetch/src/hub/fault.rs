@@ -9,8 +9,10 @@ use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub enum HubError {
+    /// No such repository, or none that this token may see.
     #[error("the hub has no model `{id}`")]
     NoRepository { id: String },
+    /// The repository has no such branch, tag or commit.
     #[error("the hub has no `{id}` at revision `{revision}`")]
     NoRevision { id: String, revision: String },
     #[error("`{id}` at revision `{revision}` has no file `{path}`")]
@@ -31,6 +33,7 @@ pub enum HubError {
         id: String,
         revision: Option<String>,
     },
+    /// The hub, or the storage it points to, cannot be reached or keeps breaking off.
     #[error("`{id}`: the hub at {endpoint} cannot be reached: {cause}")]
     Unreachable {
         id: String,
@@ -52,7 +55,9 @@ pub enum HubError {
     WrongContent {
         id: String,
         path: String,
+        /// Size or hash as the hub gives it.
         expected: String,
+        /// Size or hash of what came.
         found: String,
     },
     #[error("`{id}`: the hub's answer makes no sense: {what}")]

@@ -22,6 +22,7 @@ const TOGETHER: usize = 4;
 /// Most that is taken of a file whose size the hub does not tell.
 const UNDECLARED: u64 = 1 << 30;
 
+/// What the hub says about a file before it is fetched.
 struct Told {
     commit: String,
     etag: String,

@@ -152,11 +152,13 @@ impl Hub {
         self
     }
 
+    /// Never asking the hub.
     pub fn offline(mut self) -> Self {
         self.offline = true;
         self
     }
 
+    /// Whether the hub may be asked at all.
     pub fn is_offline(&self) -> bool {
         self.offline
     }

@@ -11,6 +11,7 @@ use super::fault::in_words;
 use super::{Hub, HubError, Repository};
 use crate::client::{blocking, chain, retry_after};
 
+/// Redirects followed for one request.
 const REDIRECTS: usize = 5;
 /// Attempts for a hub to which no connection can be made: a missing network does not come back.
 const CONNECTS: u32 = 2;
@@ -41,6 +42,7 @@ pub(super) enum Attempt {
 
 pub(super) enum Retryable {
     Connect(String),
+    /// The connection or the server broke.
     Passing(String),
     /// 429; and how long to wait, if it says.
     Busy(Option<Duration>),
@@ -173,6 +175,7 @@ impl Hub {
         broken(format!("more than {REDIRECTS} redirects"))
     }
 
+    /// What an answer that is not the wanted one means.
     pub(super) fn refusal(
         &self,
         repository: &Repository,

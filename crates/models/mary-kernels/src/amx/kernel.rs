@@ -5,6 +5,7 @@ use super::{TILE, TILE_LEN};
 #[repr(C, align(64))]
 struct TileConfig([u8; 64]);
 
+/// All eight tiles: sixteen rows of 64 bytes.
 static CONFIG: TileConfig = {
     let mut bytes = [0u8; 64];
     bytes[0] = 1;
@@ -56,6 +57,7 @@ pub unsafe fn release() {
     unsafe { std::arch::asm!("tilerelease", options(nostack, nomem)) };
 }
 
+/// One step of the kernel: four products of the tiles that are loaded.
 macro_rules! four {
     () => {
         "tdpbf16ps tmm0,tmm4,tmm6
@@ -305,6 +307,7 @@ impl Share {
     }
 }
 
+/// A block of 32 × 32 sums.
 pub(super) struct Block {
     pub(super) planes: usize,
     /// Two strips of activations, two of weights, and places to fetch into the second-level cache.

@@ -10,11 +10,13 @@ pub const PANEL: usize = 2 * TILE;
 /// Outputs whose sums are kept together: with 256 rows, a quarter of a second-level cache.
 const GROUP: usize = 8 * PANEL;
 
+/// Sums of some rows: 32 outputs from each of the places asked for, side by side.
 pub struct Panel<'a> {
     pub row: usize,
     /// Rows that exist, at most 32.
     pub rows: usize,
     pub column: usize,
+    /// All 32 rows, one after the other.
     pub sums: &'a mut [f32],
 }
 

@@ -35,6 +35,7 @@ impl<'a> Factor<'a> {
         }
     }
 
+    /// The transpose of [`Factor::rows`].
     pub fn turned(data: &'a [f32], step: usize) -> Self {
         Self {
             data,

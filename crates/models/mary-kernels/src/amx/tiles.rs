@@ -38,12 +38,14 @@ impl Drop for Tiles {
     }
 }
 
+/// The same as [`planes_here`] on all threads.
 pub fn planes(numbers: &[f32]) -> usize {
     let some = numbers.par_chunks(1 << 16).map(planes_here);
     some.reduce(|| 1, usize::max)
 }
 
 impl Tiles {
+    /// Packs `outputs` rows of `inputs` weights.
     pub fn pack(weights: &[f32], outputs: usize, inputs: usize) -> Self {
         let planes = planes(weights);
         Self::zeroed(outputs, inputs, planes).fill(|_, some, out| {
@@ -221,6 +223,7 @@ impl Activations {
         }
     }
 
+    /// Splits `rows` rows of `inputs` numbers.
     pub fn set(&mut self, x: &[f32], rows: usize, inputs: usize) {
         self.shape(rows, inputs);
         let strip = Self::strip_len(inputs);

@@ -61,6 +61,7 @@ const PACKED_ROWS: usize = 512;
 
 pub struct Cpu {
     multiplier: Multiplier,
+    /// Whether some weights stay packed.
     packed: AtomicBool,
     /// Memory for split activations, lent to one call at a time.
     split: Mutex<Vec<Activations>>,
@@ -132,6 +133,7 @@ impl Cpu {
     }
 }
 
+/// Lends memory for split activations; no lock is held while threads compute.
 fn lend<T: Default, R>(from: &Mutex<Vec<T>>, work: impl FnOnce(&mut T) -> R) -> R {
     let mut memory = lock(from).pop().unwrap_or_default();
     let result = work(&mut memory);

@@ -41,6 +41,7 @@ pub struct Cuda {
     blas: Option<Blas>,
     kind: NumberType,
     lender: Arc<Lender>,
+    /// Weights on their way, while they load.
     uploader: Uploader,
     fault: Mutex<Option<ModelError>>,
     scratch: Mutex<Scratch>,
@@ -117,6 +118,7 @@ impl Vector {
     }
 }
 
+/// Vectors of tokens or positions.
 pub struct Table {
     memory: Option<Memory>,
     width: usize,

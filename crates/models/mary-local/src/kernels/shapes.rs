@@ -35,6 +35,7 @@ impl Default for Groups {
 }
 
 impl Groups {
+    /// Adds a group; an empty one has no mean.
     pub fn push(&mut self, rows: impl Iterator<Item = usize>) {
         self.rows.extend(rows);
         self.starts.push(self.rows.len());
@@ -148,6 +149,7 @@ impl Rotary {
         Self { half, cos, sin }
     }
 
+    /// Cosines and sines of one row.
     pub fn at(&self, row: usize) -> (&[f32], &[f32]) {
         let range = row * self.half..(row + 1) * self.half;
         (&self.cos[range.clone()], &self.sin[range])
@@ -219,12 +221,14 @@ pub struct WantedToken {
     pub token: u32,
 }
 
+/// How the next token after a row is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Draw {
     /// One over the temperature; zero takes the greatest logit.
     pub inverse_temperature: f64,
     /// Of the likeliest tokens, as many as hold this share of the probability.
     pub top_p: f64,
+    /// Uniform over all 64 bits.
     pub random: u64,
     /// So many of the likeliest tokens; zero takes all.
     pub top_k: u32,

@@ -29,6 +29,7 @@ const MASKED: [HeadNames; 2] = [
     },
 ];
 
+/// The masked head of a checkpoint, if it has one.
 pub(crate) fn masked_head(checkpoint: &Checkpoint) -> Option<&'static HeadNames> {
     MASKED.iter().find(|names| {
         let dense = format!("{}.weight", names.dense);

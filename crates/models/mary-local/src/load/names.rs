@@ -6,6 +6,7 @@ use mary_weights::Checkpoint;
 use crate::config::{Architecture, Block, ExpertNames, Experts, Names, QkvNames, UpNames};
 use crate::errors::bad_model;
 
+/// A checkpoint under one architecture's names.
 pub(crate) struct Tensors<'a> {
     pub(super) checkpoint: &'a Checkpoint,
     pub(crate) architecture: &'a Architecture,

@@ -16,6 +16,7 @@ pub(crate) struct TowerParts<B: Backend> {
     pub transformer: Transformer<B>,
     pub patch: B::Linear,
     pub class: Option<Vec<f32>>,
+    /// Learned positions, row after row.
     pub positions: Option<Vec<f32>>,
 }
 
@@ -99,6 +100,7 @@ impl<B: Backend> Loader<'_, B> {
         Ok(self.backend.prepare(vec![weights], None))
     }
 
+    /// A norm of rows of this width; its full name without `.weight`.
     pub(crate) fn full_norm(
         &self,
         name: &str,

@@ -39,6 +39,7 @@ pub fn decode(file: &[u8]) -> Result<Picture, VisionError> {
     Err(VisionError::Unknown { found })
 }
 
+/// Whether so many pixels may be held in memory.
 pub(crate) fn bounded(width: usize, height: usize) -> Result<(), VisionError> {
     let pixels = width.saturating_mul(height);
     match pixels > MOST_PIXELS {

@@ -10,6 +10,7 @@ pub enum VisionError {
     Broken { format: &'static str, why: String },
     #[error("the picture has {width} × {height} pixels; a picture of a single pixel shows nothing")]
     TooSmall { width: usize, height: usize },
+    /// More pixels, or more bytes, than this program reads.
     #[error("the picture {what} {found}; at most {most} are read")]
     TooLarge {
         what: &'static str,
@@ -22,6 +23,7 @@ pub enum VisionError {
         height: usize,
         why: String,
     },
+    /// A processor that is described in a way this program does not know.
     #[error("preprocessor_config.json: {0}")]
     Config(String),
 }

@@ -9,11 +9,13 @@ pub struct Picture {
 }
 
 impl Picture {
+    /// From its pixels; `None` where their number does not fit.
     pub fn new(width: usize, height: usize, rgb: Vec<u8>) -> Option<Self> {
         let fits = width.checked_mul(height)?.checked_mul(3)? == rgb.len();
         (fits && !rgb.is_empty()).then_some(Self { width, height, rgb })
     }
 
+    /// One colour everywhere.
     pub fn filled(width: usize, height: usize, colour: [u8; 3]) -> Self {
         let (width, height) = (width.max(1), height.max(1));
         Self {

@@ -144,6 +144,7 @@ enum Size {
 }
 
 impl Processor {
+    /// Reads a `preprocessor_config.json` (or the `image_processor` of a `processor_config.json`).
     pub fn read(config: &serde_json::Value) -> Result<Self, VisionError> {
         config::read(config)
     }
@@ -220,6 +221,7 @@ impl Processor {
         Ok(resize(picture, width, height, self.settings.filter))
     }
 
+    /// Bytes as the numbers that a tower reads.
     fn numbers(&self, picture: &Picture) -> View {
         let s = &self.settings;
         let mut values = Vec::with_capacity(picture.rgb().len());

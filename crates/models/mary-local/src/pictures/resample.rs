@@ -6,6 +6,7 @@ use crate::pictures::Picture;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filter {
     Nearest,
+    /// Lanczos with three lobes.
     Lanczos,
     Bilinear,
     /// Cubic convolution with a = -1/2.

@@ -20,6 +20,7 @@ pub(super) struct Waiting {
     pub details: Details,
 }
 
+/// Requests that are computed as one tree.
 pub(super) struct Window<'m> {
     pub album: Album<'m>,
     pub sequences: Vec<Sequence>,

@@ -27,6 +27,7 @@ impl<B: Backend> BlockOf<B> {
 }
 
 impl<B: Backend> Transformer<B> {
+    /// Whether blocks are made of what [`Between`] describes.
     pub(super) fn fusable(&self) -> bool {
         let a = &self.architecture;
         let ordered = matches!(a.block, Block::Sequential | Block::Parallel { .. });
@@ -34,6 +35,7 @@ impl<B: Backend> Transformer<B> {
         ordered && norms && a.attention.clip.is_none() && !self.blocks.is_empty()
     }
 
+    /// Whether the device takes so many rows from one attention to the next in one go.
     pub(super) fn goes_between(&self, of: Extent) -> bool {
         let parts = self
             .blocks

@@ -40,6 +40,7 @@ pub(crate) enum MlpOf<B: Backend> {
     Sparse(ExpertsOf<B>),
 }
 
+/// The weights of one block.
 pub(crate) struct BlockOf<B: Backend> {
     pub attn_norm: Option<NormOf<B::Vector>>,
     pub qkv: B::Linear,
@@ -63,6 +64,7 @@ pub(crate) struct Transformer<B: Backend> {
     pub blocks: Vec<BlockOf<B>>,
     pub final_norm: Option<NormOf<B::Vector>>,
     pub head: Option<B::Linear>,
+    /// What stands before the head of a masked language model.
     pub transform: Option<TransformOf<B>>,
     pub alibi: Option<Alibi>,
     /// Which of three positions each rotary frequency turns by, where pictures have places (Qwen2-VL).

@@ -46,6 +46,7 @@ pub(crate) struct VisionConfig {
     pub text_axes: Option<Vec<u8>>,
 }
 
+/// A model of two towers whose vectors meet in one space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Contrastive {
     Clip,
@@ -64,6 +65,7 @@ impl Connector {
 }
 
 impl VisionConfig {
+    /// Reads it; nothing where the model has no vision encoder of a kind that is known.
     pub(crate) fn resolve(config: &Value, text: &Architecture) -> Result<Option<Self>, ModelError> {
         let outer = Fields::new(config);
         let Some(inner) = outer.object("vision_config") else {
@@ -178,6 +180,7 @@ fn tower_blocks(
     Ok(a)
 }
 
+/// The tower of CLIP or SigLIP; with `normed`, what is read comes from behind the last norm.
 pub(super) fn plain(f: &Fields<'_>, usual: Usual, normed: bool) -> Result<TowerConfig, ModelError> {
     let count = |name: &str, usual: usize| f.count(name).unwrap_or(usual);
     let picture = sound("picture", count("image_size", usual.4))?;

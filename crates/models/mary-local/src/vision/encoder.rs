@@ -125,10 +125,12 @@ fn projector_activation(config: &Value) -> Result<Activation, ModelError> {
 }
 
 impl VisionEncoder {
+    /// Whether the rows of a picture see one another in both directions.
     pub(crate) fn both_ways(&self) -> bool {
         self.connector.both_ways()
     }
 
+    /// Reads a picture, unless it was read before.
     pub(crate) fn read(
         &self,
         image: &Image,
@@ -170,6 +172,7 @@ impl VisionEncoder {
     }
 }
 
+/// A tower and a projector on one device.
 struct Opened<B: Backend> {
     tower: Tower<B>,
     projector: Projector<B>,

@@ -9,6 +9,7 @@ use crate::errors::bad_model;
 use crate::kernels::{Backend, Extent, NormOf};
 use crate::load::Loader;
 
+/// From a tower's rows to one vector of the joint space.
 pub(super) enum Head<B: Backend> {
     /// The first row, normed and projected.
     Class {
@@ -73,6 +74,7 @@ impl<B: Backend> Head<B> {
         }
     }
 
+    /// One vector for every view of `each` rows.
     pub(super) fn apply(
         &self,
         b: &B,

@@ -26,6 +26,7 @@ enum End {
     Filled(u32),
 }
 
+/// What brings both towers into one space.
 pub(crate) struct Joint {
     end: End,
     /// From the text's row to the joint space: rows of weights, and a bias.
@@ -74,6 +75,7 @@ fn pictured(checkpoint: &Checkpoint) -> Result<Option<(TowerConfig, Processor)>,
     Ok(Some((config, processor)))
 }
 
+/// Whether pictures can be observed beside texts.
 pub(crate) fn pairs(checkpoint: &Checkpoint) -> Result<bool, ModelError> {
     Ok(head_of_text(checkpoint).is_some() && pictured(checkpoint)?.is_some())
 }
@@ -88,6 +90,7 @@ fn head_of_text(checkpoint: &Checkpoint) -> Option<(&'static str, Contrastive)> 
     names.iter().find(held).map(|name| (*name, family))
 }
 
+/// Opens what stands behind both towers; nothing where a model has no joint space.
 pub(crate) fn open<B: Backend + 'static>(
     backend: impl FnOnce() -> Result<B, ModelError>,
     checkpoint: &Checkpoint,
@@ -188,11 +191,13 @@ impl Joint {
     }
 }
 
+/// What a model of one tower says when it is asked for a vector of a joint space.
 pub(crate) fn no_joint() -> ModelError {
     bad_request("this model has no space that texts and pictures share")
         .hint("CLIP and SigLIP have one; pool otherwise (mean, last, first)")
 }
 
+/// What a model without a tower of pictures says when it is to observe one.
 pub(crate) fn no_tower() -> ModelError {
     bad_request("this model observes texts only; it has no tower that reads a picture by itself")
         .hint("CLIP and SigLIP have one; the folder must hold `preprocessor_config.json`")

@@ -1,5 +1,6 @@
 //! LLaVA 1.6: tiles laid together, padding cut off, and a row at the end of every line.
 
+/// The rows of a picture in tiles of `side` by `side` rows, of which the first is the whole picture.
 pub(super) fn pack(
     rows: &[f32],
     width: usize,

@@ -8,6 +8,7 @@ use crate::kernels::{Backend, Extent, NormOf};
 use crate::load::Loader;
 
 pub(crate) enum Projector<B: Backend> {
+    /// Two layers with an activation between them.
     Mlp {
         first: B::Linear,
         activation: Activation,
@@ -29,6 +30,7 @@ pub(crate) enum Projector<B: Backend> {
 const PREFIXES: &[&str] = &["", "model."];
 
 impl<B: Backend> Projector<B> {
+    /// Reads the projector that this connector has; `hidden` is the width of the language model.
     pub(crate) fn load(
         of: &Loader<'_, B>,
         connector: &Connector,
@@ -82,6 +84,7 @@ impl<B: Backend> Projector<B> {
         })
     }
 
+    /// Rows of views of `each` rows, as rows of the stream of this width.
     pub(crate) fn project(
         &self,
         b: &B,

@@ -45,6 +45,7 @@ impl PictureRows {
         self.data.len() / self.width.max(1)
     }
 
+    /// The numbers of a row, by its token; nothing where there is none.
     pub fn row(&self, token: u32) -> &[f32] {
         let row = token.wrapping_sub(FIRST_SHOWN) as usize;
         let end = row.saturating_add(1).saturating_mul(self.width);
@@ -105,10 +106,12 @@ impl PictureRows {
         (room + bound).min(tokens.len())
     }
 
+    /// Whether tokens turn by their places in pictures.
     pub fn turns(&self) -> bool {
         !self.grids.is_empty()
     }
 
+    /// Where a token stands that follows one at `before`.
     pub fn place(&self, before: Option<Place>, token: u32) -> Place {
         let next = before.map_or(0, |p| p.next);
         let word = Place {

@@ -34,11 +34,13 @@ impl<B: Backend> Tower<B> {
         &self.parts.transformer.backend
     }
 
+    /// Rows of a view, the one for the whole picture included.
     pub(crate) fn rows_of(&self, view: &View) -> usize {
         let patch = self.config.patch;
         (view.width / patch) * (view.height / patch) + usize::from(self.config.class)
     }
 
+    /// The rows of views, view after view.
     pub(crate) fn read(&self, views: &[View]) -> Result<Vec<f32>, ModelError> {
         let together = views.first().map_or(1, |first| self.together(first));
         let passes = views.chunks(together).map(|some| self.observe(some, None));

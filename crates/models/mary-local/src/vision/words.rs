@@ -6,6 +6,7 @@ use mary_contract::ModelError;
 use super::config::Connector;
 use crate::errors::bad_request;
 
+/// What a picture is written as, before and after it is known how many tokens it takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Words {
     /// What a chat template writes for a picture, and what takes its place is made from.

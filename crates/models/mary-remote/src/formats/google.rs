@@ -153,6 +153,7 @@ fn part(part: &Part) -> Value {
     }
 }
 
+/// Whether a part of an answer is reasoning.
 fn is_thought(part: &Value) -> bool {
     part.get("thought").and_then(Value::as_bool) == Some(true)
 }

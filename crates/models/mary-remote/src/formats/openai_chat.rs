@@ -234,6 +234,7 @@ pub(super) fn take_choice<'e>(whole: &mut Value, event: &'e Value) -> Option<&'e
     Some(choice)
 }
 
+/// Whether a reason was given why the answer ended.
 pub(super) fn has_ended(whole: &Value) -> bool {
     whole
         .pointer("/choices/0/finish_reason")

@@ -127,6 +127,7 @@ fn width(dtype: TensorType) -> usize {
     if dtype == TensorType::F32 { 4 } else { 2 }
 }
 
+/// Whether every number is the same.
 fn constant(bytes: &[u8], dtype: TensorType) -> bool {
     let mut numbers = bytes.chunks_exact(width(dtype));
     match numbers.next() {

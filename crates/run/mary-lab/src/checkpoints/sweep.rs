@@ -249,6 +249,7 @@ impl Sweep<'_> {
     }
 }
 
+/// Asks one checkpoint everything.
 fn carry_out(
     mut run: crate::Run<'_>,
     events: &mut dyn EventObserver,

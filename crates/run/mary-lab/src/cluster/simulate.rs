@@ -146,6 +146,7 @@ impl Dice {
         ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// Seconds until the next failure.
     fn failure(&mut self, per_hour: f64) -> f64 {
         if per_hour <= 0.0 {
             return f64::INFINITY;

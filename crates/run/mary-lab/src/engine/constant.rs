@@ -20,6 +20,7 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
+    /// Counts one answer that was read and judged.
     pub(crate) fn add(&mut self, answer: &str, score: f64) {
         self.all += 1;
         if let Some((count, points)) = self.by_answer.get_mut(answer) {

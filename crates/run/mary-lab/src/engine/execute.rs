@@ -241,6 +241,7 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
         }
     }
 
+    /// The next question of a kind, if there is one now.
     pub(crate) fn next_ticket(&mut self, place: usize) -> Option<(Ticket, Request)> {
         loop {
             if self.stopping() {

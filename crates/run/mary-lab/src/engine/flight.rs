@@ -46,6 +46,7 @@ impl Pending {
         }
     }
 
+    /// Whether two places ask the same participant for the same score.
     fn alike(&self, one: usize, other: usize) -> bool {
         let (Some((key, ask)), Some((same, again))) = (self.asked.get(one), self.asked.get(other))
         else {

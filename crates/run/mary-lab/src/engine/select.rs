@@ -101,6 +101,7 @@ fn temporary(source: std::io::Error) -> StoreError {
     }
 }
 
+/// Items of one stratum.
 #[derive(Debug, Default)]
 struct Stratum {
     all: usize,

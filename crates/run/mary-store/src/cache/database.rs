@@ -203,6 +203,7 @@ pub(super) enum Unpacked {
     Answer(Box<Reply>),
     /// An answer in a form that this version does not read.
     Unknown,
+    /// Not what was written: its checksum is another.
     Damaged,
 }
 

@@ -60,6 +60,7 @@ pub struct CacheStats {
     pub path: PathBuf,
     pub rows: u64,
     pub bytes: u64,
+    /// Bytes of the file.
     pub file_bytes: u64,
     /// By model, largest first.
     pub models: Vec<ModelShare>,
@@ -121,6 +122,8 @@ impl ResponseCache {
         })
     }
 
+    /// A handle that says which model and task new rows belong to; see
+    /// [`crate::Recorder::labelling`].
     pub fn label(&self) -> Label {
         self.label.clone()
     }

@@ -15,6 +15,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
+/// Whether an error means that another connection is at it just now.
 pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
@@ -28,6 +29,7 @@ pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     )
 }
 
+/// Does something again until nobody else is at it.
 pub(super) fn patiently<T>(mut act: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let start = Instant::now();
     let mut pause = SHORTEST_PAUSE;

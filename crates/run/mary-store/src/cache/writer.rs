@@ -52,6 +52,7 @@ impl Post {
     }
 }
 
+/// Where an answer is that may not be committed yet.
 pub(super) enum Pending {
     Waiting(Arc<[u8]>),
     /// Not here; the database has it if it was among this many commits.
@@ -85,6 +86,7 @@ impl Writer {
         })
     }
 
+    /// The stored form of an answer that is not committed yet.
     pub(super) fn pending(&self, key: &Key) -> Pending {
         let shared = self.post.lock();
         match shared.waiting.get(key) {

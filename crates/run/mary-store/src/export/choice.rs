@@ -8,6 +8,7 @@ use crate::RunFolder;
 /// Options that get a column of their own, at most; what lies beyond is still in the margin.
 const MOST: usize = 32;
 
+/// A sample as a choice; everything is absent where it is none.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Choice {
     pub options: Option<usize>,

@@ -288,6 +288,7 @@ fn metadata(sample: &Sample) -> Value {
     })
 }
 
+/// What a scoring request came to, one entry per continuation.
 fn log_probabilities(exchange: &Exchange) -> Option<Value> {
     let Request::Score(asked) = &exchange.ask.request else {
         return None;

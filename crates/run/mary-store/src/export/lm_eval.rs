@@ -153,6 +153,7 @@ fn line_of(n: usize, sample: &Sample) -> Value {
     line
 }
 
+/// The item without its questions, and what would be right.
 fn doc(sample: &Sample) -> (Value, String) {
     let mut doc = Map::new();
     doc.insert("id".into(), sample.id.item.clone().into());

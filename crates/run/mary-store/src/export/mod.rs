@@ -20,10 +20,13 @@ use crate::fault::io_at;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportForm {
+    /// Inspect's log as one JSON file for each model and task.
     InspectJson,
+    /// Inspect's `.eval` archive for each model and task.
     InspectEval,
     /// lm-evaluation-harness: `results_*.json` and `samples_*.jsonl` in a folder for each model.
     LmEval,
+    /// One comma-separated table of all samples.
     Csv,
     Parquet,
 }
@@ -54,6 +57,7 @@ fn create(path: &Path) -> Result<fs::File, StoreError> {
     fs::File::create(path).map_err(io_at(path))
 }
 
+/// One model on one task: where its samples are and what they come to.
 #[derive(Default)]
 struct Group {
     model: String,

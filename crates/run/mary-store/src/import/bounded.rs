@@ -118,6 +118,7 @@ pub(super) struct Lenient<R> {
     /// Read and not yet handed on, from `sent` on.
     ready: Vec<u8>,
     sent: usize,
+    /// Whether one of the words was met.
     pub(super) found: bool,
 }
 
@@ -136,6 +137,7 @@ impl<R: BufRead> Lenient<R> {
         }
     }
 
+    /// Bytes that may still come.
     pub(super) fn left(&self) -> u64 {
         self.left
     }

@@ -28,6 +28,7 @@ const RATIO: u64 = 100;
 const SMALL: u64 = 16 << 20;
 const MOST_SCORERS: usize = 10_000;
 
+/// No archive unpacks to more.
 const LARGEST: u64 = 4 << 30;
 
 /// What takes one sample after the other, with about how much memory each takes.
@@ -98,6 +99,7 @@ impl<'de> Visitor<'de> for Whole<'_, '_> {
     }
 }
 
+/// Its samples: a list, or nothing.
 struct Samples<'a, 'b> {
     take: &'a mut Take<'b>,
     stopped: &'a mut Option<StoreError>,
@@ -159,6 +161,7 @@ fn broken(path: &Path) -> impl Fn(zip::result::ZipError) -> StoreError {
 struct Archive<'a> {
     path: &'a Path,
     zip: zip::ZipArchive<BufReader<File>>,
+    /// Bytes that all members together may unpack to.
     most: u64,
 }
 
@@ -424,6 +427,7 @@ fn word<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
     value.get(field)?.as_str()
 }
 
+/// Words of a content that may be text or a list of parts.
 fn text_of(content: Option<&Value>) -> String {
     match content {
         Some(Value::String(text)) => text.clone(),

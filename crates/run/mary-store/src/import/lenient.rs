@@ -14,6 +14,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(Value, u64), serde_json::Error> {
     })
 }
 
+/// One value and nothing behind it.
 pub(super) fn whole<'de, R: serde_json::de::Read<'de>>(
     from: &mut Deserializer<R>,
 ) -> Result<(Value, u64), serde_json::Error> {

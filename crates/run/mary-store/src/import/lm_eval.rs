@@ -86,6 +86,7 @@ fn model_of(path: &Path) -> String {
     )
 }
 
+/// Task and time from `samples_TASK_TIME.jsonl`.
 fn names_of(path: &Path) -> (String, String) {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let inner = stem.strip_prefix("samples_").unwrap_or(&stem);

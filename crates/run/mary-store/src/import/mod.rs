@@ -21,6 +21,7 @@ use crate::fault::corrupt;
 use crate::manifest::SCHEMA;
 use crate::{RunFolder, line};
 
+/// What to import and how to read it; the empty default reads what the file itself says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImportOptions {
     /// The model, where the file does not name it (lm-eval samples do not).
@@ -183,6 +184,7 @@ impl Foreign {
     }
 }
 
+/// Keeps what was read as a run folder under `root`.
 pub fn keep(file: &Path, foreign: Foreign, root: &Path) -> Result<Imported, StoreError> {
     if foreign.samples.is_empty() {
         return Err(corrupt(

@@ -48,6 +48,7 @@ pub(super) struct Watched {
     stream: TcpStream,
     patience: Duration,
     end: Pin<Box<Sleep>>,
+    /// No request is under way.
     between: bool,
 }
 

@@ -8,6 +8,7 @@ use super::render::{Buttons, Message};
 use super::{Pairs, Shared};
 use crate::store::{self, Step};
 
+/// Asks once more before everything is deleted.
 pub(super) async fn ask(State(server): Shared, Path(token): Path<String>) -> Response {
     let view = match server.view(&token).await {
         Ok(view) => view,

@@ -34,6 +34,7 @@ impl Bucket {
         }
     }
 
+    /// Whether one more is allowed at this rate.
     fn take(&mut self, per_minute: u32, now: Instant) -> bool {
         let size = f64::from(per_minute.max(1));
         let gained = now.duration_since(self.at).as_secs_f64() * size / 60.0;
@@ -46,6 +47,7 @@ impl Bucket {
         allowed
     }
 
+    /// Whether one more would be allowed.
     fn allows(mut self, per_minute: u32, now: Instant) -> bool {
         self.take(per_minute, now)
     }
@@ -141,6 +143,7 @@ impl Limits {
         self.with(|counts| !counts.strangers.allows(STRANGERS, now))
     }
 
+    /// Whether this person was seen before.
     pub fn knows(&self, token: &[u8; 32]) -> bool {
         self.with(|counts| counts.people.contains_key(token))
     }

@@ -52,6 +52,7 @@ struct Server {
 type Shared = State<Arc<Server>>;
 type Pairs = Vec<(String, String)>;
 
+/// Serves a study on a listener until `stop` is done.
 pub async fn serve_on(
     session: Session,
     listener: tokio::net::TcpListener,
@@ -174,6 +175,7 @@ impl Server {
         self.plain(StatusCode::INTERNAL_SERVER_ERROR, self.words().busy)
     }
 
+    /// Whether a token may ask now.
     fn may(&self, token: &str) -> bool {
         let now = Instant::now();
         let hash = token_hash(token);

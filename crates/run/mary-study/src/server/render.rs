@@ -102,6 +102,7 @@ struct ShownOption {
     text: String,
 }
 
+/// A question of a study or one of its checks.
 pub(super) struct StepPage<'a> {
     pub token: &'a str,
     pub view: &'a View,

@@ -46,6 +46,7 @@ struct Page {
     body: String,
 }
 
+/// One connection, opened again when it breaks.
 struct Client<'a> {
     address: &'a dyn Fn() -> SocketAddr,
     stream: Option<BufReader<TcpStream>>,
@@ -205,6 +206,7 @@ pub fn through_page(
     report
 }
 
+/// One person from the link to the last page.
 fn one(
     client: &mut Client<'_>,
     session: &Session,

@@ -18,8 +18,11 @@ const WAIT: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CopyKind {
+    /// A folder that `export` wrote.
     Export,
+    /// A run folder that `close` wrote.
     Run,
+    /// A file of marks on paper that `read` took in.
     Marks,
 }
 

@@ -40,8 +40,10 @@ enum Order {
     Erase(oneshot::Sender<rusqlite::Result<bool>>),
 }
 
+/// Jobs that share a transaction, at most.
 const BATCH: usize = 128;
 
+/// The store. Clones share one thread; it ends with the last of them.
 #[derive(Clone)]
 pub struct Store {
     jobs: mpsc::Sender<Order>,
@@ -141,6 +143,7 @@ fn exists(db: &Connection, sql: &str, params: impl Params) -> rusqlite::Result<b
     db.prepare_cached(sql)?.exists(params)
 }
 
+/// The first column of the first row, if there is one.
 fn value<T: FromSql>(
     db: &Connection,
     sql: &str,

@@ -15,6 +15,7 @@ pub enum PersonState {
     Finished,
     /// Was away for long, and the place was given to another.
     TimedOut,
+    /// Did not understand the instructions.
     ScreenedOut,
 }
 
@@ -46,6 +47,7 @@ pub struct Person {
     /// Milliseconds since 1970.
     pub began: i64,
     pub seen: i64,
+    /// When everything was answered.
     pub ended: Option<i64>,
     pub told: bool,
 }
@@ -300,6 +302,7 @@ pub(crate) fn is_closed(db: &Connection) -> rusqlite::Result<bool> {
     Ok(admission(db)? == Admission::Closed)
 }
 
+/// Nobody is let in any more, and no answer taken.
 pub(crate) fn close_study(db: &Connection) -> rusqlite::Result<()> {
     db.execute("UPDATE state SET closed = ?1", [CLOSED])?;
     Ok(())

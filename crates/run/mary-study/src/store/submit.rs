@@ -24,6 +24,7 @@ pub enum Step {
         item: usize,
     },
     Finished,
+    /// Did not understand the instructions.
     ScreenedOut,
     /// Was away, and the place was given to another.
     TimedOut,

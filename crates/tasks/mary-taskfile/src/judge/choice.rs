@@ -21,6 +21,7 @@ static SAID: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static FIRST: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^\s*(?:\(([A-Z])\)|\**([A-Z])\**(?:[.):,]|\s*$))").ok());
 
+/// The named option is the right one.
 pub(super) fn judge(item: &Item, said: &Generated) -> Reading {
     let Target::Choice {
         options, correct, ..

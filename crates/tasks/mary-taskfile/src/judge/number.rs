@@ -15,6 +15,7 @@ static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+").ok()
 });
 
+/// The number that counts is the right one.
 pub(super) fn judge(plan: &Plan, wanted: &AskSettings, item: &Item, said: &Generated) -> Reading {
     let Target::Text(target) = &item.target else {
         return Err(fault("expected a number as target"));

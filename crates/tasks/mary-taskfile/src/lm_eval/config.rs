@@ -15,6 +15,7 @@ use crate::lm_eval::{HarnessError, Refusal};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputType {
     MultipleChoice,
+    /// The probability of one continuation.
     Loglikelihood,
     Rolling,
     GenerateUntil,
@@ -59,6 +60,7 @@ pub enum Sampler {
 
 #[derive(Debug, Clone)]
 pub struct Shots {
+    /// How many, unless the user says so.
     pub count: usize,
     pub sampler: Sampler,
     pub samples: Option<Vec<BTreeMap<String, Json>>>,
@@ -90,6 +92,7 @@ impl Splits {
         self.test.as_deref().or(self.validation.as_deref())
     }
 
+    /// The split that shots are from where none is named.
     pub fn shots(&self) -> Option<&str> {
         let named = self.training.as_deref().or(self.validation.as_deref());
         named.or(self.test.as_deref())

@@ -33,6 +33,7 @@ pub enum Question {
     Pairs {
         /// Contexts and continuations, one for each option (or the one).
         pairs: Vec<(String, String)>,
+        /// The same without a question, where it is wanted.
         unconditional: Vec<(String, String)>,
     },
     Text(String),
@@ -111,6 +112,7 @@ impl Maker {
         Ok(Json::String(text))
     }
 
+    /// `doc_to_text`.
     pub fn text(&self, field: &Field, doc: &Doc) -> Result<Json, RowError> {
         match field {
             Field::Int(n) => Ok(Json::from(*n)),
@@ -121,6 +123,7 @@ impl Maker {
         }
     }
 
+    /// `doc_to_target`.
     pub fn target(&self, field: &Field, doc: &Doc) -> Result<Json, RowError> {
         match field {
             Field::Int(n) => Ok(Json::from(*n)),
@@ -142,6 +145,7 @@ impl Maker {
         }
     }
 
+    /// `doc_to_choice`.
     pub fn choices(&self, field: &Field, doc: &Doc) -> Result<Vec<String>, RowError> {
         let value = match field {
             Field::List(values) => Json::Array(values.clone()),

@@ -40,10 +40,12 @@ pub enum HarnessError {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
+    /// `!function` or `class`: Python code.
     Python {
         key: String,
         name: String,
     },
+    /// None of the task's metrics is computed here.
     Metrics(Vec<String>),
     Filter(String),
     Pattern(String),
@@ -95,6 +97,7 @@ impl Refusal {
 }
 
 impl HarnessError {
+    /// Whether something is not there, in contrast to being wrong.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Unreadable { .. } | Self::NoData { .. })
     }

@@ -55,6 +55,7 @@ struct Ignored {
 /// Why a filter is refused or wrong, with its line.
 type Fault = (usize, Result<Refusal, String>);
 
+/// Reads one entry of `filter_list`.
 pub fn read(node: &Node) -> Result<Pipeline, Fault> {
     let name = node.get("name").and_then(Node::text);
     let name = name.ok_or((

@@ -15,15 +15,20 @@ pub enum Metric {
     Acc,
     /// The same per character of the option.
     AccNorm,
+    /// The same per byte.
     AccBytes,
     /// The same less the probability without the question.
     AccMutualInfo,
+    /// F1 of the second of two options, over all items.
     F1,
     Mcc,
     /// Over all items: exp of the mean negative log-probability.
     Perplexity,
+    /// Per word.
     WordPerplexity,
+    /// Per byte.
     BytePerplexity,
+    /// The same in bits.
     BitsPerByte,
     ExactMatch(Arc<Ignored>),
     Bleu,
@@ -69,6 +74,7 @@ impl Metric {
     }
 }
 
+/// The metrics of a task that names none.
 pub fn default_of(output: OutputType) -> Vec<Metric> {
     match output {
         OutputType::MultipleChoice => vec![Metric::Acc, Metric::AccNorm],

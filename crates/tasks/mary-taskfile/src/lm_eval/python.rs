@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 /// How deep literals may lie in each other.
 const DEEPEST: usize = 64;
 
+/// `str(value)`.
 pub fn str_of(value: &Value) -> String {
     match value.as_str() {
         Some(text) => text.to_owned(),
@@ -15,6 +16,7 @@ pub fn str_of(value: &Value) -> String {
     }
 }
 
+/// `repr(value)`.
 pub fn repr(value: &Value) -> String {
     let mut text = String::new();
     write(&mut text, value, 0);
@@ -92,6 +94,7 @@ pub fn float(x: f64) -> String {
     }
 }
 
+/// `repr` of a string.
 pub fn quoted(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') {
         '"'
@@ -134,6 +137,7 @@ fn printable(c: char) -> bool {
             | 0xfff9..=0xfffb | 0xe000..=0xf8ff | 0xe0001 | 0xe0020..=0xe007f | 0xf0000..))
 }
 
+/// Whether Python's `str.isdigit` holds.
 pub fn is_digits(text: &str) -> bool {
     let superscript = |c: char| matches!(c, '\u{b2}' | '\u{b3}' | '\u{b9}' | '\u{2070}' | '\u{2074}'..='\u{2079}' | '\u{2080}'..='\u{2089}');
     !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || superscript(c))

@@ -15,6 +15,7 @@ pub struct Pool {
 }
 
 impl Pool {
+    /// A pool of rows. `split` is where they are from.
     pub fn new(config: &Config, docs: Vec<Doc>, count: usize, seed: u64) -> Self {
         Self {
             docs,

@@ -174,6 +174,7 @@ fn shots_wanted(config: &Config, settings: &TaskSettings) -> Result<usize, TaskE
     }
 }
 
+/// Rows with their shots, one after the other.
 pub struct MadeRows {
     inner: Arc<Inner>,
     docs: Docs,

@@ -70,6 +70,7 @@ impl Node {
         }
     }
 
+    /// Whether a key is set to true.
     pub fn is_on(&self, name: &str) -> bool {
         self.get(name).is_some_and(|n| n.data == Data::Bool(true))
     }

@@ -157,6 +157,7 @@ fn vocabulary(good: &[u8], dice: &mut Dice) -> Vec<u8> {
 const SETTINGS: &str = "adapter_config.json";
 const WEIGHTS: &str = "adapter_model.safetensors";
 
+/// A LoRA adapter for the small llama, and the two together.
 struct Lora {
     base: PathBuf,
     adapter: PathBuf,

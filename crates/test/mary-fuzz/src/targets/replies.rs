@@ -71,6 +71,7 @@ fn open(
     Ok(provider.open(&model, &settings)?)
 }
 
+/// Whether a question is answered.
 fn generates(model: &mut dyn Model) -> bool {
     let mut queue: TestQueue<_, Generated> = TestQueue::new([Generate {
         prompt: Prompt::chat("hello"),

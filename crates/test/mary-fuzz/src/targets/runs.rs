@@ -106,6 +106,7 @@ pub(super) fn run() -> Result<(TempDir, PathBuf), SetupError> {
     Ok((folder, path))
 }
 
+/// One file of a run folder.
 fn of_run(name: &'static str, file: &str) -> Result<Target, SetupError> {
     let (folder, path) = run()?;
     let mutate = match name {

@@ -28,6 +28,7 @@ fn page(value: &Value) -> Outgoing {
     outgoing(200, headers, value.to_string().into_bytes())
 }
 
+/// `%2F` and the like turned back.
 fn plain(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();

@@ -28,6 +28,7 @@ pub(super) fn hex(digits: impl AsRef<[u8]>) -> String {
 }
 
 impl HubRepository {
+    /// An empty repository called `owner/name`.
     pub fn new(id: &str) -> Self {
         Self {
             id: id.to_owned(),
@@ -38,6 +39,7 @@ impl HubRepository {
         }
     }
 
+    /// `owner/name`.
     pub fn id(&self) -> &str {
         &self.id
     }

@@ -25,6 +25,7 @@ pub struct LayerCache<'a> {
     pub values: &'a [f32],
 }
 
+/// One piece of work: some queries of a segment, one key head.
 struct Task<'a> {
     segment: &'a Segment,
     first: usize,
@@ -35,6 +36,7 @@ struct Task<'a> {
 /// Below this, as when a token is written, waking rayon's threads would cost more than the work.
 const FEW_TASKS: usize = 32;
 
+/// Attends: `qkv` holds a row for each position of the batch, `out` gets the heads side by side.
 pub fn attend(
     qkv: &[f32],
     cache: LayerCache<'_>,
@@ -367,6 +369,7 @@ fn score_block<const FMA: bool>(
     }
 }
 
+/// Scores of four queries, each against sixteen keys.
 type Lines = [[f32; 16]; QUERIES];
 
 #[inline(always)]

@@ -25,6 +25,7 @@ const FEWEST: usize = 96;
 const MIDDLE: usize = 8 * PANEL;
 const STRIP: usize = amx::TILE;
 
+/// Whether so many rows go this way.
 pub fn worth_it(rows: usize) -> bool {
     rows >= FEWEST * rayon::current_num_threads()
 }
@@ -42,6 +43,7 @@ thread_local! {
     static ROOM: RefCell<Option<Room>> = const { RefCell::new(None) };
 }
 
+/// Takes all rows from one attention to the next.
 pub fn run(work: Between<'_, '_, Cpu>) {
     let Between {
         rows,
@@ -94,6 +96,7 @@ impl Places {
     }
 }
 
+/// Some rows of a batch, which one thread has to itself.
 struct Block {
     x: Shared,
     rows: Range<usize>,

@@ -9,10 +9,12 @@ use crate::kernels::{Heads, Rotary, Spans};
 /// Numbers a thread takes at a time.
 const GRAIN: usize = 1 << 14;
 
+/// Rows a thread takes at a time when each has this many numbers.
 fn grain(width: usize) -> usize {
     (GRAIN / width.max(1)).max(1)
 }
 
+/// Normalises rows of `weight.len()` numbers.
 pub fn norm(x: &[f32], weight: &[f32], bias: Option<&[f32]>, how: Norm, out: &mut [f32]) {
     let width = weight.len();
     let rows = grain(width) * width;
@@ -43,6 +45,7 @@ pub fn norm_spans(x: &mut [f32], spans: Spans, weight: &[f32], bias: Option<&[f3
 }
 
 widest! {
+    /// Normalises one row.
     pub fn norm_row(x: &[f32], weight: &[f32], bias: Option<&[f32]>, how: Norm, out: &mut [f32]) = norm_row_inner
 }
 
@@ -91,6 +94,7 @@ pub fn add_bias_rows(x: &mut [f32], bias: &[f32]) {
     }
 }
 
+/// `x += y`.
 pub fn add(x: &mut [f32], y: &[f32]) {
     let both = x.par_chunks_mut(GRAIN).zip(y.par_chunks(GRAIN));
     both.for_each(|(x, y)| add_row(x, y));
@@ -107,6 +111,7 @@ fn add_row_inner<const FMA: bool>(x: &mut [f32], y: &[f32]) {
     }
 }
 
+/// `out = act(x)`.
 pub fn activate(x: &[f32], kind: Activation, out: &mut [f32]) {
     let work = |(x, out): (&[f32], &mut [f32])| {
         out.copy_from_slice(x);
@@ -234,6 +239,7 @@ pub fn rotate(
         .for_each(|(i, chunk)| rotate_rows(chunk, i * rows, heads, norms, rotary));
 }
 
+/// The same on this thread, for rows of the batch from `first` on.
 pub fn rotate_rows(
     qkv: &mut [f32],
     first: usize,

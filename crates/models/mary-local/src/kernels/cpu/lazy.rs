@@ -23,6 +23,7 @@ const OFTEN: usize = 2;
 /// Outputs split at a time: with 576 inputs a tenth of a second-level cache.
 const SOME: usize = 64;
 
+/// Matrices under one another, as they are stored.
 pub struct Lazy {
     pieces: Vec<Stored>,
     pub outputs: usize,

@@ -27,6 +27,7 @@ const GROUP: usize = 512;
 
 /// A weight matrix: `outputs` rows of `inputs` numbers.
 pub enum Matrix {
+    /// Row after row, multiplied by `gemm`.
     Dense {
         data: Vec<f32>,
         outputs: usize,
@@ -46,6 +47,7 @@ pub struct Quantised {
 }
 
 impl Quantised {
+    /// Outputs `first..last` in plain numbers.
     fn unpack(&self, first: usize, last: usize) -> Matrix {
         match Multiplier::best() {
             Multiplier::Tiles => Matrix::Tiles(tiles_of(&self.blocks, first, last)),
@@ -63,6 +65,7 @@ impl Quantised {
     }
 }
 
+/// Outputs `first..last`, unpacked and split for the tile unit in one go.
 pub(super) fn tiles_of(blocks: &Blocks, first: usize, last: usize) -> Tiles {
     let (inputs, planes) = (blocks.inputs(), blocks.planes());
     Tiles::pack_rows(last - first, inputs, planes, |row, out| {
@@ -73,6 +76,7 @@ pub(super) fn tiles_of(blocks: &Blocks, first: usize, last: usize) -> Tiles {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Multiplier {
     Tiles,
+    /// `gemm` with the widest vectors.
     Vectors,
 }
 
@@ -167,6 +171,7 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
+    /// `rows` rows of `inputs` numbers; `split` is reused memory.
     pub fn new(x: &'a [f32], rows: usize, inputs: usize, split: &'a mut Activations) -> Self {
         Self {
             x,

@@ -17,6 +17,7 @@ const BLOCK: usize = 32;
 /// Numbers in a block of any kind, at most.
 const LARGEST: usize = 256;
 
+/// A quantised matrix: `outputs` rows of whole blocks. Clones share the bytes.
 #[derive(Clone)]
 pub struct Blocks {
     kind: TensorType,
@@ -26,6 +27,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
+    /// Whether a tensor type can be multiplied as it lies.
     pub fn supports(kind: TensorType) -> bool {
         kind.is_quantised() && kind.block_len() <= LARGEST
     }
@@ -64,6 +66,7 @@ impl Blocks {
         self.kind
     }
 
+    /// Bytes of so many inputs, a whole number of blocks.
     pub(super) fn bytes_of(&self, inputs: usize) -> usize {
         inputs / self.kind.block_len() * self.kind.block_bytes()
     }
@@ -72,20 +75,24 @@ impl Blocks {
         self.bytes_of(self.inputs)
     }
 
+    /// The bytes of an output, or of the last one.
     pub(super) fn row(&self, output: usize) -> &[u8] {
         let bytes = self.row_bytes();
         &self.data[output.min(self.outputs - 1) * bytes..][..bytes]
     }
 
+    /// Where the first output's bytes lie; the others follow.
     pub(super) fn start(&self) -> *const u8 {
         self.data.as_ptr()
     }
 
+    /// One row as plain numbers.
     pub fn unpack_into(&self, row: usize, out: &mut [f32]) {
         let bytes = self.row_bytes();
         numbers(self.kind, &self.data[row * bytes..][..bytes], out);
     }
 
+    /// Rows `first..last` as plain numbers.
     pub fn unpack(&self, first: usize, last: usize) -> Vec<f32> {
         let mut out = vec![0.0; (last - first) * self.inputs];
         out.par_chunks_mut(self.inputs)
@@ -182,6 +189,7 @@ pub unsafe fn multiply(
 
 const TOGETHER: usize = 4;
 
+/// Products of the outputs from `first` on with one row; beyond the last output, anything.
 fn dot_group(w: &Blocks, first: usize, x: &[f32], sums: &[f32]) -> [f32; TOGETHER] {
     let row = |i: usize| w.row(first + i);
     #[cfg(target_arch = "x86_64")]

@@ -17,6 +17,7 @@ const AHEAD: usize = 2 * TOGETHER;
 /// Blocks whose scales are widened at a time.
 const CHUNK: usize = 64;
 
+/// Scales of a chunk of blocks of one row; `offset` is a block's smallest value.
 #[derive(Clone, Copy)]
 struct Scales {
     factor: [MaybeUninit<f32>; CHUNK],

@@ -29,6 +29,7 @@ pub const ORDER: [u16; DEPTH] = {
     order
 };
 
+/// Sixteen outputs of up to 256 inputs.
 #[repr(C, align(64))]
 pub struct Digits {
     /// Tile after tile, output after output; of Q6_K first the upper parts of all, then the lower ones.
@@ -65,6 +66,7 @@ pub struct Unpacking {
     /// What the blocks are; [`planes`] knows it.
     pub kind: TensorType,
     pub at: *const u8,
+    /// From an output to the next one.
     pub row_bytes: usize,
     pub groups: usize,
     /// Outputs that are there; beyond them the last one stands once more.

@@ -27,6 +27,7 @@ const AHEAD: usize = 2 * TOGETHER;
 /// Blocks of 32 whose scales are widened at a time.
 const HEADS: usize = 16;
 
+/// Whether weights of this kind are multiplied here, on this processor.
 pub fn supports(kind: TensorType) -> bool {
     static VNNI: OnceLock<bool> = OnceLock::new();
     let there = *VNNI.get_or_init(|| {
@@ -55,6 +56,7 @@ fn order_of(kind: TensorType) -> Option<Order> {
     }
 }
 
+/// One row of activations as whole numbers.
 pub struct Fixed {
     order: Order,
     /// For each span, two vectors, each as its highest, middle and lowest bytes.
@@ -89,6 +91,7 @@ impl Fixed {
         Some(fixed)
     }
 
+    /// Whether weights of this kind can be multiplied with it.
     pub fn fits(&self, kind: TensorType) -> bool {
         order_of(kind) == Some(self.order)
     }

@@ -50,6 +50,7 @@ macro_rules! tiles {
     };
 }
 
+/// Two tiles of outputs times two strips.
 macro_rules! square {
     () => {
         "tdpbf16ps tmm0,tmm4,tmm6
@@ -80,6 +81,7 @@ macro_rules! both {
         )
     };
 }
+/// Two tiles of outputs times a strip.
 macro_rules! column {
     ($strip:literal) => {
         concat!(
@@ -181,6 +183,7 @@ macro_rules! lines {
     };
 }
 
+/// One instruction of the unit, or a few.
 macro_rules! unit {
     ($($line:expr),+ $(; $at:expr)?) => {
         std::arch::asm!(

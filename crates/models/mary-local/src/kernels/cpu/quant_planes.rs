@@ -63,6 +63,7 @@ impl Planes {
 /// pieces are for a [team].
 const MANY: usize = 129;
 
+/// Calls `work` for every number below `count` on all threads, in runs of `share`.
 pub(super) fn each(rows: usize, count: usize, share: usize, work: impl Fn(usize) + Send + Sync) {
     if rows < MANY {
         return team::each(count, share, work);

@@ -28,6 +28,7 @@ pub const OUTPUTS: usize = PAIR * TILE;
 /// Outputs a thread takes at a time, at most: their sums stay in the second-level cache.
 const MOST: usize = 512;
 
+/// Whether these weights are multiplied here, on this processor.
 pub fn supports(blocks: &Blocks) -> bool {
     static SHORT: OnceLock<bool> = OnceLock::new();
     let there = *SHORT.get_or_init(|| amx::available() && is_x86_feature_detected!("avx512bf16"));

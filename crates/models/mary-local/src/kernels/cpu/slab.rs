@@ -8,7 +8,9 @@ use super::quant::Blocks;
 use super::quant_tiles::{self, Area, Planes};
 use super::target::{Shared, Target};
 
+/// Rows and the head they are multiplied with. The head never keeps more than a block of logits.
 pub enum Slab<'a> {
+    /// Rows and weights for `gemm`.
     Vectors {
         x: &'a [f32],
         weights: &'a [f32],
@@ -72,6 +74,7 @@ impl<'a> Slab<'a> {
         }
     }
 
+    /// Outputs `first..first + count`.
     pub fn columns(&self, first: usize, count: usize) -> Columns<'_> {
         let last = first + count;
         match self {
@@ -140,6 +143,7 @@ fn tiled(
     unsafe { amx::multiply(a, w, origin, region) }
 }
 
+/// These outputs of some rows with `gemm`.
 fn vectors(
     x: &[f32],
     weights: (&[f32], usize, usize),

@@ -37,6 +37,7 @@ struct Board {
 struct Team {
     board: Arc<Board>,
     helpers: usize,
+    /// One piece at a time.
     lead: Mutex<()>,
 }
 
@@ -95,6 +96,7 @@ pub fn each(count: usize, share: usize, work: impl Fn(usize) + Sync) {
     take_part(board, piece);
 }
 
+/// Waits until no helper is inside the piece any more.
 struct Leave<'a>(&'a Board);
 
 impl Drop for Leave<'_> {
@@ -141,6 +143,7 @@ fn help(board: &Board) {
     }
 }
 
+/// Returns when there is a round after `seen`.
 fn wait(board: &Board, seen: u64) -> u64 {
     for _ in 0..PATIENCE {
         let round = board.round.load(Ordering::Acquire);

@@ -22,6 +22,7 @@ impl Matrix {
         }
     }
 
+    /// Whether every number is a bfloat16 already, as most checkpoints store them.
     fn short(&self) -> bool {
         let short = |x: &f32| x.to_bits().trailing_zeros() >= 16;
         match self {

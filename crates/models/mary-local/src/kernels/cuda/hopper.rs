@@ -37,6 +37,7 @@ pub(super) enum End {
 }
 
 impl Cuda {
+    /// Whether this GPU and this layer suit the kernels.
     pub(super) fn hopper_takes(&self, layer: &Linear) -> bool {
         self.device.capability == (9, 0)
             && self.device.shared >= SHARED

@@ -56,6 +56,7 @@ fn cut(batch: &Batch) -> (Cow<'_, [Segment]>, usize) {
     (Cow::Owned(before), causal)
 }
 
+/// Rows `from..to` of a segment, with the keys up to the last of them.
 fn part(segment: &Segment, from: usize, to: usize) -> Segment {
     let mut left = segment.position + to;
     let mut spans = vec![];
@@ -74,6 +75,7 @@ fn part(segment: &Segment, from: usize, to: usize) -> Segment {
     }
 }
 
+/// The tiles of segments whose key heads serve `group` query heads each.
 pub fn tiles(segments: &[Segment], group: usize) -> Vec<Tile> {
     let mut all = Vec::with_capacity(segments.len());
     let mut spans = 0;
@@ -94,6 +96,7 @@ pub fn tiles(segments: &[Segment], group: usize) -> Vec<Tile> {
     all
 }
 
+/// A batch on the GPU: tokens, positions, slots, tiles and spans as whole numbers, one after the other.
 pub struct Plan {
     pub(super) lent: Option<Lent>,
     pub rows: usize,
@@ -153,6 +156,7 @@ impl Plan {
         self.at(2 * self.rows)
     }
 
+    /// The tiles from one on.
     pub(super) fn tiles(&self, first: usize) -> u64 {
         self.at(3 * self.rows + TILE_NUMBERS * first)
     }

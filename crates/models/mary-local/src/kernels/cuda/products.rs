@@ -38,6 +38,7 @@ const ROW_PASSES: [(usize, usize); 3] = [(2, 0), (1, 0), (0, 0)];
 /// in float32.
 const CHUNK: usize = 2048;
 
+/// One product of the library: parts of both sides, from a place on, so many numbers wide.
 struct Step {
     of_x: usize,
     of_weights: usize,
@@ -54,6 +55,7 @@ impl Cuda {
         }
     }
 
+    /// What is multiplied one after the other.
     fn passes(&self, layer: &Linear) -> &'static [(usize, usize)] {
         match (self.row_parts(), layer.parts) {
             (1, _) => &PASSES[5..],
@@ -115,6 +117,7 @@ impl Cuda {
         }
     }
 
+    /// Whether shared memory is too small for the larger tiles.
     fn lean(&self) -> bool {
         self.device.shared < 4 * 48 * 1024
     }
@@ -162,6 +165,7 @@ impl Cuda {
         }
     }
 
+    /// Whether the library takes products of this layer.
     pub(super) fn library_takes(&self, layer: &Linear) -> bool {
         self.blas.is_some() && layer.inputs.is_multiple_of(8) && layer.outputs.is_multiple_of(8)
     }
@@ -218,6 +222,7 @@ impl Cuda {
         true
     }
 
+    /// `out = x · Wᵀ + b` or `out += …`, with the rows as the product takes them.
     pub(super) fn multiply(
         &self,
         x: u64,

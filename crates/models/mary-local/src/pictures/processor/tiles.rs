@@ -15,6 +15,7 @@ fn shape(picture: &Picture, why: impl Into<String>) -> VisionError {
     }
 }
 
+/// A picture of Idefics3 that is not cut.
 fn uncut(view: View) -> Prepared {
     Prepared {
         views: vec![view],
@@ -25,6 +26,7 @@ fn uncut(view: View) -> Prepared {
     }
 }
 
+/// LLaVA 1.6: the picture as a whole, and its tiles.
 pub(super) fn any_resolution(
     by: &Processor,
     picture: &Picture,

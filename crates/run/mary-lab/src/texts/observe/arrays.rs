@@ -72,6 +72,7 @@ pub fn write(
     }
 }
 
+/// What an array of one model looks like.
 struct Shape {
     ids: Vec<String>,
     layers: Vec<usize>,

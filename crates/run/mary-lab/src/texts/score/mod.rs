@@ -225,6 +225,7 @@ pub(crate) fn bits(nats: f64) -> f64 {
     nats / std::f64::consts::LN_2
 }
 
+/// The scores of an answer, one for each text.
 fn scores(answer: &Reply) -> &[ContinuationScore] {
     match &answer.answer {
         Response::Scored(scored) => &scored.continuations,
@@ -232,6 +233,7 @@ fn scores(answer: &Reply) -> &[ContinuationScore] {
     }
 }
 
+/// The verdict on one answer.
 fn judged(answer: &Reply) -> Judgement {
     match scores(answer) {
         [only] => {

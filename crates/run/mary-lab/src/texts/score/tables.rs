@@ -196,9 +196,11 @@ pub fn tables(
     Ok(done)
 }
 
+/// The rows of one text of one model.
 struct Rows<'a, 'b> {
     options: &'a ScoreOptions,
     model: &'a str,
+    /// What stood before the text.
     begin: &'a Beginning,
     scoring: &'a str,
     text: &'a Text,
