@@ -60,8 +60,8 @@ def main():
     arguments.add_argument("options", nargs="*")
     given = arguments.parse_args()
     before = json.loads(TIMES.read_text()) if TIMES.exists() else {}
-    # What was never timed may be long: it begins first.
-    todo = sorted(programs(given.options), key=lambda p: -before.get(p[0], 1e9))
+    # What was never timed may be long: it begins first, the largest program before the others.
+    todo = sorted(programs(given.options), key=lambda p: (-before.get(p[0], 1e9), -os.path.getsize(p[1])))
     if given.only:
         todo = [program for program in todo if program[2].name in given.only]
     took, failed, lock = {}, [], threading.Lock()
