@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Lists every foreign crate in the program with its version and licence, and checks them.
 
-    tools/licences.py            a table of what is inside (tab-separated)
-    tools/licences.py --check    exit 1 for a licence that is not in deny.toml, or a new duplicate
+    tools/licences.py                       a table of what is inside (tab-separated), on any system
+    tools/licences.py --target TRIPLE       of what is inside on that system
+    tools/licences.py --target … --texts    the texts of these licences, each once
+    tools/licences.py --check               exit 1 for a licence that is not in deny.toml, or a new duplicate
 
 The same rules as `cargo deny check licenses bans` from the same file, where that program is not installed.
 Advisories need their database and are checked on the forge (.github/workflows/test.yml).
@@ -18,9 +20,10 @@ from collections import defaultdict
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-def packages():
-    """The packages that end up in the program: normal dependencies of `mary` and `mary-python`, on any system."""
+def packages(target):
+    """The packages that end up in the program: normal dependencies of `mary` and `mary-python`."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked", "--features", "mary/cuda"]
+    command += ["--filter-platform", target] if target else []
     data = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
     by_id = {p["id"]: p for p in data["packages"]}
     edges = {n["id"]: [d["pkg"] for d in n["deps"] if any(k["kind"] is None for k in d["dep_kinds"])]
@@ -71,8 +74,32 @@ def allowed(expression, licences):
     return either()
 
 
+def texts(found):
+    """Every licence text that comes with a crate, with the C sources in it or with our assets, under the names of those it covers."""
+    covered, without = defaultdict(set), []
+    for package in found:
+        folder, name = pathlib.Path(package["manifest_path"]).parent, f"{package['name']} {package['version']}"
+        files = [f for f in [*folder.glob("*"), *folder.glob("*/*")]
+                 if f.is_file() and re.match(r"(un)?licen[cs]e|copying|copyright|notice", f.name, re.I)
+                 and f.suffix not in (".rs", ".py", ".html")]
+        for file in files:
+            covered[file.read_text(errors="replace").strip()].add(name)
+        if not files:
+            without.append(f"{name} ({package['license']})")
+    for file in ROOT.glob("crates/*/*/assets/*LICENSE*"):
+        covered[file.read_text().strip()].add(re.sub(r"-?LICENSE-?|\.txt", "", file.name))
+    if without:
+        yield "These come without a text of their licence:\n\n" + "\n".join(without)
+    for text, names in sorted(covered.items(), key=lambda pair: sorted(pair[1])):
+        yield ", ".join(sorted(names)) + "\n\n" + text
+
+
 def main():
-    found = packages()
+    target = sys.argv[sys.argv.index("--target") + 1] if "--target" in sys.argv else None
+    found = packages(target)
+    if "--texts" in sys.argv:
+        print(("\n\n" + "=" * 100 + "\n\n").join(texts(found)))
+        return 0
     if "--check" not in sys.argv:
         for package in found:
             print(package["name"], package["version"], package["license"], sep="\t")
