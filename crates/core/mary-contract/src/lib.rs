@@ -64,6 +64,7 @@ mod family;
 mod item;
 mod key;
 mod label;
+mod marking;
 mod model;
 mod moments;
 mod offer;
@@ -97,6 +98,7 @@ pub use family::{Family, built_in};
 pub use item::{Ask, Item, ModelRole, Target};
 pub use key::Key;
 pub use label::{model_label, model_labels, with_labels};
+pub use marking::{MarkingForm, MarkingLine};
 pub use model::{
     Capabilities, ErrorKind, Generator, Job, Model, ModelCard, ModelError, ModelRef, ModelRefError,
     ModelSettings, Observer, Provider, Reply, ReplyMeta, Scorer, Ticket, Usage, WorkQueue,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Exhibits, RunSummary, Sample, Table, Task, TaskError, TaskSettings, Text};
+use crate::{Exhibits, MarkingForm, RunSummary, Sample, Table, Task, TaskError, TaskSettings, Text};
 
 /// Why a family could not do what it offers.
 #[derive(Debug, Error)]
@@ -197,7 +197,7 @@ pub struct Action {
     pub about: Text,
     /// Its arguments. An action that reads a run also takes the run's name, which is not listed.
     pub arguments: Vec<Argument>,
-    /// The task whose samples of a stored run it reads.
+    /// The task whose samples of a stored run it reads; `family/*` is any one task of the family.
     pub samples_of: Option<Text>,
 }
 
@@ -298,4 +298,6 @@ pub struct Made {
     pub tables: Vec<Table>,
     /// Paths with what is to be written there.
     pub files: Vec<(PathBuf, Vec<u8>)>,
+    /// A form on which people mark what was written, and the path of its spreadsheet.
+    pub form: Option<(PathBuf, MarkingForm)>,
 }

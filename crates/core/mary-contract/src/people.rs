@@ -21,6 +21,9 @@ pub struct ForPeople {
     pub parts: Vec<Part>,
     /// The kind of answer that is asked for.
     pub answer: PeopleAnswer,
+    /// Seconds that its protocol gives a person, where it has a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u32>,
 }
 
 /// One example of a rule.
@@ -133,6 +136,7 @@ impl ForPeople {
             examples: Vec::new(),
             parts,
             answer,
+            seconds: None,
         })
     }
 

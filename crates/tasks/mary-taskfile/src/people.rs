@@ -41,6 +41,7 @@ fn prompted(item: &Item) -> Option<ForPeople> {
         examples: Vec::new(),
         parts: vec![Part::Text(text)],
         answer: PeopleAnswer::Text,
+        seconds: None,
     })
 }
 
