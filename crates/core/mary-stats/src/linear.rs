@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::distributions::t_two_sided;
+use crate::distributions::{normal_cdf, t_two_sided, z_of};
 use crate::matrix::{invert_spd, times};
-use crate::{StatsError, input};
+use crate::{Interval, LEVEL, StatsError, input};
 
 /// A line fitted by least squares.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -53,6 +53,44 @@ pub fn line(x: &[f64], y: &[f64]) -> Result<FittedLine, StatsError> {
         }),
         n: x.len(),
     })
+}
+
+/// The slope of a line through values whose standard errors are known, with its 95 % interval and the two-sided
+/// p-value of no slope, which agree. Places count alike, however well their values are known. Errors are taken as
+/// independent: where all values rest on the same items, which makes them rise and fall together, the interval is
+/// too wide rather than too narrow.
+///
+/// ```
+/// use mary_stats::linear::slope_known;
+///
+/// let (slope, p) = slope_known(&[7.0, 8.0, 9.0], &[0.5, 0.6, 0.7], &[0.02; 3])?;
+/// assert!((slope.value - 0.1).abs() < 1e-12 && slope.low > 0.07 && p < 0.001);
+/// # Ok::<(), mary_stats::StatsError>(())
+/// ```
+pub fn slope_known(x: &[f64], y: &[f64], errors: &[f64]) -> Result<(Interval, f64), StatsError> {
+    const WHAT: &str = "slope with known errors";
+    input::pairs(WHAT, x, y, 2)?;
+    input::pairs(WHAT, x, errors, 2)?;
+    let Some((slope, _, xx)) = slope_and_intercept(x, y) else {
+        return Err(StatsError::degenerate(
+            WHAT,
+            "x does not vary, so no slope is defined",
+        ));
+    };
+    let mean = input::mean(x);
+    let parts = x.iter().zip(errors);
+    let error = parts
+        .map(|(x, e)| ((x - mean) / xx * e).powi(2))
+        .sum::<f64>()
+        .sqrt();
+    let half = z_of(LEVEL) * error;
+    let p = match error > 0.0 {
+        true => 2.0 * normal_cdf(-(slope / error).abs()),
+        false if slope == 0.0 => 1.0,
+        false => 0.0,
+    };
+    let interval = Interval::new(slope, (slope - half, slope + half), x.len(), "known-errors");
+    Ok((interval, p))
 }
 
 /// Slope, intercept and the sum of squares of x, of input that was checked; none where x does not vary.

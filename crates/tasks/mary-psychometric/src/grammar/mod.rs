@@ -16,6 +16,13 @@ mod writer;
 pub use exhibits::exhibits;
 pub use tasks::{BLIMP, GRAMMAR, GRAMMAR_SMALL};
 
+/// The tasks of grammar.
+pub(crate) const TASKS: [&str; 3] = [
+    "psychometric/blimp",
+    "psychometric/grammar",
+    "psychometric/grammar-small",
+];
+
 /// One of the twelve phenomena of Warstadt et al. 2020.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phenomenon {

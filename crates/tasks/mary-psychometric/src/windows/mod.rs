@@ -6,8 +6,10 @@
 //! a bootstrap of the residuals (`mary_stats::segmented`, docs/statistics.md). Step 0 has no place on
 //! a log axis and is left out, as is every checkpoint that is in doubt.
 
+mod ages;
 mod figures;
 mod parts;
+mod sizes;
 mod tables;
 mod words;
 
@@ -120,8 +122,11 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     let found = decide(curves, &search);
     let mut exhibits = Exhibits::default();
     let left_out = left_out(runs);
+    let sizes = sizes::exhibits(runs, &found);
     if found.is_empty() {
         exhibits.tables.extend(tables::left_out(&left_out));
+        exhibits.tables.extend(sizes.tables);
+        exhibits.figures.extend(sizes.figures);
         return exhibits;
     }
     let mut abilities: Vec<Ability> = Vec::new();
@@ -146,7 +151,8 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     exhibits.tables.extend(tables::order_table(&found));
     exhibits.tables.extend(tables::doubts(&found));
     exhibits.tables.extend(tables::left_out(&left_out));
-    for deeper in [parts::exhibits(runs), words::exhibits(runs)] {
+    let ages = ages::exhibits(runs, &found);
+    for deeper in [sizes, ages, parts::exhibits(runs), words::exhibits(runs)] {
         exhibits.tables.extend(deeper.tables);
         exhibits.figures.extend(deeper.figures);
     }
