@@ -89,7 +89,11 @@ pub fn stored(place: &mut Place, runs: &[String], newest: bool) {
     };
     for run in wanted {
         // A run that cannot be found or read is told by the command itself.
-        if let Some(manifest) = rundir::find(place, run).ok().and_then(|p| manifest(&p)) {
+        // The checkpoints of a sweep were asked the same: its first run knows the files.
+        let first = rundir::look_up(place, run)
+            .ok()
+            .and_then(|found| found.runs().into_iter().next());
+        if let Some(manifest) = first.and_then(|p| manifest(&p)) {
             let made = |manifest: &RunManifest| Some(Stored::of(manifest)?.task());
             read(place, |files| files.recall(&manifest, made));
         }

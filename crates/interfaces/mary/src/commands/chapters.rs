@@ -92,6 +92,7 @@ impl Chapter for People<'_> {
 }
 
 /// A chapter whose contents are there already: id, title, and what it shows.
+#[derive(Clone)]
 pub struct MadeChapter(pub &'static str, pub &'static str, pub Exhibits);
 
 impl Chapter for MadeChapter {
@@ -179,11 +180,16 @@ pub fn write_with(
 }
 
 /// Every table and every figure's data as files, for papers.
-pub fn write_tables(registry: &Registry, runs: &[PathBuf], folder: &Path) -> anyhow::Result<()> {
+pub fn write_tables(
+    registry: &Registry,
+    runs: &[PathBuf],
+    first: Vec<AnyChapter<'_>>,
+    folder: &Path,
+) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let reported = Reported::open(registry, runs)?;
     let mut tables = vec![mary_report::summary_table(&reported.summaries)];
-    for chapter in reported.chapters(registry, Vec::new())? {
+    for chapter in reported.chapters(registry, first)? {
         let Exhibits {
             tables: own,
             figures,

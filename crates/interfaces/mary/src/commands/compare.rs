@@ -17,7 +17,9 @@ use crate::settings::Place;
 
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// Run folders or names; all their models are compared with each other, pair by pair
+    /// Folders or names of runs and sweeps; all their models are compared with each other, pair by pair. A
+    /// sweep stands for the last checkpoint of each size (sweep@step512: for this one); one size alone is
+    /// compared with its first checkpoint
     #[arg(required = true)]
     pub runs: Vec<String>,
     /// Compare only these tasks: ids, families or wildcards, for example '*/spelled-*' (comma-separated or
@@ -54,7 +56,7 @@ impl Command for CompareArgs {
     }
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
-        let paths = rundir::find_all(place, &self.runs)?;
+        let paths = rundir::find_ends(place, &self.runs)?;
         if !self.pair.is_empty() {
             return super::pairs::pairs(place, &paths, self);
         }

@@ -1,13 +1,17 @@
-//! `mary export`: a run in another tool's format.
+//! `mary export`: a run, or the runs of a sweep, in another tool's format.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use clap::Args;
+use mary_contract::{Cell, NumberColumns, Table};
+use mary_lab::checkpoints::State;
+use mary_report::text;
 use mary_store::{ExportForm, RunFolder};
 
 use crate::cli::choices::{Choices, one_of};
 use crate::command::Command;
-use crate::exit::Status;
+use crate::exit::{Status, usage_error};
 use crate::rundir;
 use crate::settings::Place;
 
@@ -33,12 +37,13 @@ const FORMS: Choices<ExportForm> = &[
 
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Run folder, or the beginning of a run's name [default: the newest]
+    /// Folder of a run or a sweep, or the beginning of its name; sweep@step512 is one checkpoint [default: the
+    /// newest run]
     pub run: Option<String>,
     /// Format
     #[arg(long, visible_alias = "format", value_parser = one_of(FORMS))]
     pub to: ExportForm,
-    /// Folder to write into [default: export/ in the run folder]
+    /// Folder to write into [default: export/ in its folder]
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
@@ -48,14 +53,65 @@ impl Command for ExportArgs {
     const ABOUT: &str = "Write a run in another tool's format";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
-        let folder = RunFolder::open(&rundir::find(place, self.run.as_deref())?)?;
-        let out = self
-            .out
-            .clone()
-            .unwrap_or_else(|| folder.path().join("export"));
-        for file in mary_store::export(&folder, self.to, &out)? {
+        let found = rundir::look_up(place, self.run.as_deref())?;
+        let runs = rundir::runs_of(self.run.as_slice(), std::slice::from_ref(&found))?;
+        let home = match (found.sweep(), runs.first()) {
+            (Some(sweep), _) => sweep.path(),
+            (None, Some(run)) => run,
+            (None, None) => Path::new("."),
+        };
+        let out = self.out.clone().unwrap_or_else(|| home.join("export"));
+        // The usual place lies in a folder that may come from elsewhere.
+        if found.sweep().is_some() && self.out.is_none() && out.is_symlink() {
+            return usage_error(format!(
+                "{} is a link to another folder, and is not written through\nhint: name a folder with --out",
+                out.display()
+            ));
+        }
+        for run in &runs {
+            for file in mary_store::export(&RunFolder::open(run)?, self.to, &out)? {
+                super::print(&format!("{}\n", file.display()))?;
+            }
+        }
+        if let Some(sweep) = found.sweep() {
+            let file = out.join("checkpoints.csv");
+            let rows = text::csv(&listed(sweep));
+            mary_platform::replace_file(&file, rows.as_bytes())
+                .with_context(|| file.display().to_string())?;
             super::print(&format!("{}\n", file.display()))?;
         }
         Ok(Status::Done)
+    }
+}
+
+/// The checkpoints of a sweep, to be joined with the samples by their model.
+fn listed(sweep: &State) -> Table {
+    let number = |n: Option<u64>| n.map_or_else(String::new, |n| n.to_string());
+    let rows = sweep.sound().into_iter().map(|(record, run)| {
+        let run = run
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let size = record.size;
+        vec![
+            record.model,
+            size,
+            record.revision,
+            number(record.step),
+            number(record.tokens),
+            run,
+        ]
+    });
+    Table {
+        id: "checkpoints".into(),
+        title: String::new(),
+        caption: String::new(),
+        head: ["model", "size", "checkpoint", "step", "tokens", "run"]
+            .map(String::from)
+            .into(),
+        rows: Cell::figures(rows.collect()),
+        published: vec![],
+        numbers: NumberColumns::At(vec![]),
     }
 }

@@ -3,23 +3,27 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use mary_lab::checkpoints::State;
 use mary_report::html::ReportOptions;
 
-use super::chapters::{write_tables, write_with};
-use super::summary;
+use super::chapters::{AnyChapter, write_tables, write_with};
+use super::{summary, sweep};
 use crate::command::Command;
 use crate::exit::Status;
 use crate::own;
-use crate::rundir;
+use crate::rundir::{self, Found};
 use crate::settings::Place;
 
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Run folders or names [default: the newest]
+    /// Folders or names of runs and sweeps; sweep@step512 is one checkpoint [default: the newest run]
     pub runs: Vec<String>,
-    /// File to write [default: report.html in the (first) run folder]
+    /// File to write [default: report.html in the (first) folder]
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Show a model beside the one it was built on: BUILT=BASE, or text=BASE,vision=BUILT (repeatable)
+    #[arg(long, value_name = "PAIR")]
+    pub pair: Vec<String>,
     /// Open the page in a browser
     #[arg(long)]
     pub open: bool,
@@ -41,19 +45,37 @@ impl Command for ReportArgs {
     }
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
-        let runs = rundir::find_all(place, &self.runs)?;
-        let out = match (&self.out, runs.first()) {
-            (Some(out), _) => out.clone(),
-            (None, Some(first)) => summary::report_path(first),
-            (None, None) => PathBuf::from("report.html"),
+        let found = rundir::look_up_all(place, &self.runs)?;
+        let runs = rundir::runs_of(&self.runs, &found)?;
+        let sweeps: Vec<&State> = found.iter().filter_map(Found::sweep).collect();
+        let out = match (
+            &self.out,
+            found.first().and_then(Found::sweep),
+            runs.first(),
+        ) {
+            (Some(out), _, _) => out.clone(),
+            (None, Some(sweep), _) => summary::report_path(sweep.path()),
+            (None, None, Some(first)) => summary::report_path(first),
+            (None, None, None) => PathBuf::from("report.html"),
         };
-        let options = ReportOptions {
-            max_samples: self.samples,
-            ..ReportOptions::default()
+        let mut options = ReportOptions::default();
+        let mut chapter = None;
+        if !sweeps.is_empty() {
+            options = sweep::leading();
+            chapter = Some(sweep::chapter(&place.registry, &sweeps)?);
+        }
+        options.max_samples = self.samples;
+        let pairs = super::pairs::chapter(place, &runs, &self.pair)?;
+        let first = || {
+            chapter
+                .iter()
+                .chain(&pairs)
+                .map(|c| -> AnyChapter<'_> { Box::new(c.clone()) })
+                .collect()
         };
-        write_with(&place.registry, &runs, Vec::new(), &out, &options)?;
+        write_with(&place.registry, &runs, first(), &out, &options)?;
         if let Some(folder) = &self.tables {
-            write_tables(&place.registry, &runs, folder)?;
+            write_tables(&place.registry, &runs, first(), folder)?;
             super::tell(&format!("tables: {}", folder.display()));
         }
         super::print(&format!("{}\n", out.display()))?;

@@ -88,6 +88,14 @@ struct Listed {
 
 fn list(place: &Place, filters: &[String], json: bool) -> anyhow::Result<Status> {
     let paths = rundir::all(&place.runs);
+    let sweeps = rundir::sweeps(&place.runs);
+    for sweep in sweeps.iter().filter(|_| filters.is_empty()) {
+        let name = sweep.file_name().unwrap_or_default().to_string_lossy();
+        super::tell(&format!("sweep:  {name} (`mary report {name}`)"));
+    }
+    if paths.is_empty() && !sweeps.is_empty() {
+        return Ok(Status::Done);
+    }
     if paths.is_empty() {
         rundir::find(place, None)?; // says that there is no run yet, and what to do
     }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context;
 use clap::Args;
 use mary_contract::Sample;
+use mary_lab::checkpoints::State;
 use mary_report::viewer::{
     self, IndexedSource, RunEntry, RunList, SampleLog, SourceError, UnreadableRun,
 };
@@ -25,7 +26,7 @@ const LARGEST_REPORT: u64 = 256 << 20;
 
 #[derive(Debug, Args)]
 pub struct ViewArgs {
-    /// Run folders or names [default: all below the output path]
+    /// Folders or names of runs and sweeps [default: all runs below the output path]
     pub runs: Vec<String>,
     /// Port on this machine
     #[arg(long, default_value_t = 7575)]
@@ -40,11 +41,10 @@ impl Command for ViewArgs {
     const ABOUT: &str = "Browse samples in a local web page";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
-        let chosen = self
-            .runs
-            .iter()
-            .map(|run| rundir::find(place, Some(run)))
-            .collect::<anyhow::Result<Vec<_>>>()?;
+        let chosen = match self.runs.as_slice() {
+            [] => Vec::new(),
+            named => rundir::find_all(place, named)?,
+        };
         if chosen.is_empty() && rundir::all(&place.runs).is_empty() {
             rundir::find(place, None)?; // says that there is no run yet, and what to do
         }
@@ -141,9 +141,19 @@ fn entry(folder: &RunFolder) -> Result<RunEntry, SourceError> {
         complete: summary.as_ref().is_some_and(|s| s.complete) && counted == samples,
         name: name.to_string_lossy().into_owned(),
         bytes: size(folder.path()),
-        report: report_path(folder.path()).is_file(),
+        report: report_of(folder.path()).is_some(),
         summary,
     })
+}
+
+/// The report of a run; a checkpoint of a sweep without its own has the sweep's.
+fn report_of(run: &Path) -> Option<PathBuf> {
+    let sweep = run
+        .parent()
+        .and_then(Path::parent)
+        .filter(|p| State::is_at(p));
+    let places = [Some(run), sweep].into_iter().flatten().map(report_path);
+    places.into_iter().find(|path| path.is_file())
 }
 
 fn changed_since_summary(run: &Path) -> bool {
@@ -192,10 +202,9 @@ impl SampleLog for Folders {
     }
 
     fn report(&self, run: &str) -> Result<Option<Vec<u8>>, SourceError> {
-        let path = report_path(self.open(run)?.path());
-        if !path.is_file() {
+        let Some(path) = report_of(self.open(run)?.path()) else {
             return Ok(None);
-        }
+        };
         let page = mary_platform::read_plain(&path, LARGEST_REPORT).map_err(broken)?;
         Ok(Some(page))
     }
@@ -235,7 +244,7 @@ fn scan_log(
         if read == 0 || line.last() != Some(&b'\n') {
             return Ok(place);
         }
-        let sample: Sample = serde_json::from_slice(&line)
+        let sample = mary_contract::line::read(&line)
             .map_err(|e| broken(format!("{} at byte {place}: {e}", path.display())))?;
         each(place, &sample);
         place += read as u64;

@@ -1,7 +1,7 @@
 //! What a sweep has done: `sweep.json` says what it is, `checkpoints.jsonl` has a line for each finished
 //! checkpoint. A torn last line (a kill) is left out; its checkpoint is done again, from its own log.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::Shard;
 use mary_contract::StoreError;
@@ -9,6 +9,7 @@ use mary_platform::replace_file;
 use mary_store::ShardPlace;
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoints::faults::faults;
 use crate::checkpoints::inspect::Inspection;
 use crate::checkpoints::members::Member;
 use crate::jsonl::{self, at};
@@ -64,10 +65,17 @@ impl Record {
         }
     }
 
-    /// The run folder, where there is one.
+    /// The run folder, where there is one. A list may come from elsewhere: a name that leads out of the sweep
+    /// is none.
     pub fn run(&self) -> Option<&str> {
         match &self.ending {
-            Ending::Run { folder, .. } => Some(folder),
+            Ending::Run { folder, .. } => Some(folder.as_str()).filter(|name| {
+                let mut parts = Path::new(name).components();
+                matches!(
+                    (parts.next(), parts.next()),
+                    (Some(Component::Normal(_)), None)
+                )
+            }),
             Ending::Unreadable { .. } => None,
         }
     }
@@ -105,11 +113,46 @@ impl State {
             own: path.to_owned(),
         };
         state.read(path, true)?;
-        // What shards have done is done, joined or not.
-        for place in ShardPlace::all(path) {
-            state.read(&place.path, false)?;
-        }
+        state.read_shards()?;
         Ok(state)
+    }
+
+    /// What shards have done is done, joined or not.
+    fn read_shards(&mut self) -> Result<(), StoreError> {
+        for place in ShardPlace::all(&self.path) {
+            self.read(&place.path, false)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a folder is that of a sweep.
+    pub fn is_at(path: &Path) -> bool {
+        path.join("sweep.json").is_file()
+    }
+
+    /// A folder as it lies: nothing is written, so that a sweep at work is not disturbed.
+    pub fn look(path: &Path) -> Result<Self, StoreError> {
+        let mut state = Self {
+            path: path.to_owned(),
+            records: Vec::new(),
+            own: path.to_owned(),
+        };
+        state.read(path, false)?;
+        state.read_shards()?;
+        Ok(state)
+    }
+
+    /// The checkpoints that were run and whose weights are what their names say, in the order of [`Self::all`],
+    /// each with the folder of its run.
+    pub fn sound(&self) -> Vec<(Record, PathBuf)> {
+        let all = self.all();
+        let wrong = faults(&all);
+        let sound = all.into_iter().filter_map(|record| {
+            let run = self.runs().join(record.run()?);
+            let faulty = wrong.iter().any(|fault| fault.model == record.model);
+            (!faulty && run.is_dir()).then_some((record, run))
+        });
+        sound.collect()
     }
 
     /// From now on this process writes into the folder of its shard.

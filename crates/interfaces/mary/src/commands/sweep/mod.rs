@@ -2,13 +2,14 @@
 
 mod show;
 
+pub use show::{chapter, leading};
+
 use std::path::Path;
 
 use clap::Args;
 use mary_lab::Laboratory;
 use mary_lab::checkpoints::{State, Sweep, SweepOptions, read_bytes};
 use mary_platform::counted;
-use mary_store::RunFolder;
 
 use super::shard;
 use crate::command::Command;
@@ -111,9 +112,9 @@ impl Command for SweepArgs {
             json: self.run.json,
             report: !self.run.no_report,
         };
-        let faulty = show::show(&place.registry, &state, &sweep.spec, &records, &shown)?;
-        stopped?;
         let all = records.len() >= sweep.members.len();
+        let faulty = show::show(&place.registry, &state, records, &shown)?;
+        stopped?;
         Ok(Status::done_if(all && !faulty))
     }
 }
@@ -123,21 +124,19 @@ pub fn merge(place: &Place, folder: &Path, json: bool) -> anyhow::Result<Status>
     let new = state.join()?;
     super::tell(&format!("{} joined", counted(new, "checkpoint")));
     let records = state.all();
-    let Some(run) = records.iter().find_map(|r| r.run()) else {
+    if !records.iter().any(|r| r.run().is_some()) {
         return missing_error(format!(
             "{}: no checkpoint has been run yet\nhint: mary jobs {} shows what its shards do",
             folder.display(),
             folder.display()
         ));
-    };
-    let manifest = RunFolder::open(&state.runs().join(run))?.manifest().clone();
-    let spec = mary_lab::RunSpec::of(&manifest);
+    }
     let shown = super::carry_out::ShowOptions {
         quiet: true,
         json,
         report: true,
     };
-    let faulty = show::show(&place.registry, &state, &spec, &records, &shown)?;
+    let faulty = show::show(&place.registry, &state, records, &shown)?;
     let whole = super::jobs::say_missing(folder)?;
     Ok(Status::done_if(whole && !faulty))
 }

@@ -1,12 +1,10 @@
 //! What a sweep shows at its end: its checkpoints, what is wrong with some, when each ability grows.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use mary_contract::{
     Cell, Estimate, Exhibits, NumberColumns, Registry, RunSummary, SummaryRow, Table,
 };
-use mary_lab::RunSpec;
 use mary_lab::checkpoints::{Fault, Record, State, faults};
 use mary_lab::families::amount;
 use mary_report::ScoreScale;
@@ -26,74 +24,151 @@ struct Ran {
     summary: RunSummary,
 }
 
+/// What came of the checkpoints of a sweep.
+struct Swept {
+    folder: PathBuf,
+    tasks: Vec<String>,
+    records: Vec<Record>,
+    runs: Vec<Ran>,
+    wrong: Vec<Fault>,
+}
+
+impl Swept {
+    fn read(registry: &Registry, state: &State, records: Vec<Record>) -> anyhow::Result<Self> {
+        let mut runs: Vec<Ran> = Vec::new();
+        for record in &records {
+            if let Some(folder) = record.run() {
+                let path = state.runs().join(folder);
+                let summary = mary_lab::load_summary(registry, &RunFolder::open(&path)?)?;
+                runs.push(Ran {
+                    path,
+                    model: record.model.clone(),
+                    summary,
+                });
+            }
+        }
+        let mut tasks: Vec<String> = Vec::new();
+        for task in runs.iter().flat_map(|r| &r.summary.manifest.tasks) {
+            if !tasks.contains(&task.id) {
+                tasks.push(task.id.clone());
+            }
+        }
+        Ok(Self {
+            folder: state.path().to_owned(),
+            tasks,
+            wrong: faults(&records),
+            records,
+            runs,
+        })
+    }
+
+    /// What the weights already tell is left out of the curves; what only the scores tell is drawn in them,
+    /// apart.
+    fn sound(&self) -> impl Iterator<Item = &Ran> {
+        let faulty = |ran: &&Ran| {
+            let strange = |f: &Fault| f.kind != OFF_TREND && f.model == ran.model;
+            self.wrong.iter().any(strange)
+        };
+        self.runs.iter().filter(move |ran| !faulty(ran))
+    }
+
+    fn table(&self) -> Table {
+        checkpoints(self, &|run, row, score| {
+            ScoreScale::in_run(run, row).cell(score)
+        })
+    }
+}
+
+/// What is to be seen of some sweeps, whose models are drawn together, and the folders of their sound runs.
+/// What their scores tell against checkpoints is added to what is wrong with them.
+fn exhibit(registry: &Registry, sweeps: &mut [Swept]) -> (Exhibits, Vec<PathBuf>) {
+    let sound = || sweeps.iter().flat_map(Swept::sound);
+    let summaries: Vec<RunSummary> = sound().map(|r| r.summary.clone()).collect();
+    let paths = sound().map(|r| r.path.clone()).collect();
+    let off = off_trend(registry, &summaries);
+    for swept in sweeps {
+        let own = |fault: &&Fault| swept.records.iter().any(|r| r.model == fault.model);
+        swept.wrong.extend(off.iter().filter(own).cloned());
+    }
+    (exhibits(registry, &summaries), paths)
+}
+
+/// The chapter that a report of a sweep begins with: the curves, then the checkpoints and windows as tables.
+fn made(sweeps: &[Swept], development: Exhibits) -> chapters::MadeChapter {
+    let mut shown = development;
+    for (place, swept) in sweeps.iter().enumerate() {
+        let mut table = swept.table();
+        if sweeps.len() > 1 {
+            let name = swept
+                .folder
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy();
+            table.id = format!("{}-{}", table.id, place + 1);
+            table.title = format!("{} of {name}", table.title);
+        }
+        shown.tables.insert(place, table);
+    }
+    chapters::MadeChapter(CHAPTER, "The sweep", shown)
+}
+
+const CHAPTER: &str = "sweep";
+
+/// The first chapter of a report that has sweeps, from what lies in their folders.
+pub fn chapter(registry: &Registry, states: &[&State]) -> anyhow::Result<chapters::MadeChapter> {
+    let read = states
+        .iter()
+        .map(|state| Swept::read(registry, state, state.all()));
+    let mut sweeps = read.collect::<anyhow::Result<Vec<_>>>()?;
+    let (development, _) = exhibit(registry, &mut sweeps);
+    Ok(made(&sweeps, development))
+}
+
+/// Which chapter comes first.
+pub fn leading() -> ReportOptions {
+    ReportOptions {
+        lead: Some(CHAPTER.to_owned()),
+        ..ReportOptions::default()
+    }
+}
+
 /// Shows everything; true when some checkpoint is not what its name says.
 pub fn show(
     registry: &Registry,
     state: &State,
-    spec: &RunSpec,
-    records: &[Record],
+    records: Vec<Record>,
     shown: &ShowOptions,
 ) -> anyhow::Result<bool> {
-    let mut runs: Vec<Ran> = Vec::new();
-    for record in records {
-        if let Some(folder) = record.run() {
-            let path = state.runs().join(folder);
-            let summary = mary_lab::load_summary(registry, &RunFolder::open(&path)?)?;
-            runs.push(Ran {
-                path,
-                model: record.model.clone(),
-                summary,
-            });
-        }
-    }
-    let mut wrong = faults(records);
-    // What the weights already tell is left out of the curves; what only the scores tell is drawn in
-    // them, apart.
-    let strange: BTreeSet<String> = wrong.iter().map(|f| f.model.clone()).collect();
-    let sound: Vec<&Ran> = runs
-        .iter()
-        .filter(|r| !strange.contains(&r.model))
-        .collect();
-    let summaries: Vec<RunSummary> = sound.iter().map(|r| r.summary.clone()).collect();
-    wrong.extend(off_trend(registry, &summaries));
-    let table = checkpoints(spec, records, &runs, &wrong, &|run, row, score| {
-        ScoreScale::in_run(run, row).cell(score)
-    });
-    let development = exhibits(registry, &summaries);
+    let mut sweeps = [Swept::read(registry, state, records)?];
+    let (development, paths) = exhibit(registry, &mut sweeps);
+    let [swept] = &sweeps;
+    let wrong = &swept.wrong;
     if shown.json {
-        let exact = checkpoints(spec, records, &runs, &wrong, &|_, _, score| {
+        let exact = checkpoints(swept, &|_, _, score| {
             Cell::figure(format!("{:.3}", score.value))
         });
-        print_json(&as_json(state, &exact, &wrong, &development))?;
+        print_json(&as_json(state, &exact, wrong, &development))?;
     } else {
-        summary::show_table(&table)?;
+        summary::show_table(&swept.table())?;
         for shown in &development.tables {
             print("\n")?;
             summary::show_table(shown)?;
         }
     }
-    for fault in &wrong {
+    for fault in wrong {
         tell(&format!(
             "{}: {}: {}",
             fault.model, fault.kind, fault.message
         ));
     }
-    if shown.report && !sound.is_empty() {
-        let out = state.path().join("report.html");
-        let paths: Vec<PathBuf> = sound.iter().map(|r| r.path.clone()).collect();
-        // What a sweep is made for comes first: the curves, then the checkpoints and windows as tables.
-        let mut shown = development.clone();
-        shown.tables.insert(0, table);
-        let chapter = chapters::MadeChapter("sweep", "The sweep", shown);
-        let options = ReportOptions {
-            lead: Some(chapter.0.to_owned()),
-            ..ReportOptions::default()
-        };
-        chapters::write_with(registry, &paths, vec![Box::new(chapter)], &out, &options)?;
+    if shown.report && !paths.is_empty() {
+        let out = summary::report_path(state.path());
+        let chapter = made(&sweeps, development);
+        chapters::write_with(registry, &paths, vec![Box::new(chapter)], &out, &leading())?;
         tell(&format!("report: {}", out.display()));
     }
     tell(&format!("sweep:  {}", state.path().display()));
-    Ok(!wrong.is_empty())
+    Ok(!swept.wrong.is_empty())
 }
 
 /// Checkpoints whose score left the trend of their size.
@@ -112,13 +187,16 @@ fn off_trend(registry: &Registry, summaries: &[RunSummary]) -> Vec<Fault> {
 
 /// One row for each checkpoint: scores by task, written as `written` does, and what is wrong with it.
 fn checkpoints(
-    spec: &RunSpec,
-    records: &[Record],
-    runs: &[Ran],
-    wrong: &[Fault],
+    swept: &Swept,
     written: &dyn Fn(&RunSummary, &SummaryRow, &Estimate) -> Cell,
 ) -> Table {
-    let tasks: Vec<&str> = spec.tasks.iter().map(|choice| choice.id.as_str()).collect();
+    let Swept {
+        tasks,
+        records,
+        runs,
+        wrong,
+        ..
+    } = swept;
     let short = |task: &str| task.rsplit('/').next().unwrap_or(task).to_owned();
     let mut head = vec!["model".to_owned(), "checkpoint".into(), "tokens".into()];
     head.extend(tasks.iter().map(|task| short(task)));
