@@ -316,3 +316,71 @@ fn a_hub_model_is_swept_from_the_hubs_cache() {
         3
     );
 }
+
+/// A sweep's folder is something to be shown, compared, exported and looked through; before, no command but
+/// `sweep` itself knew it.
+#[test]
+fn a_sweep_is_reported_compared_exported_and_named_by_its_checkpoints() {
+    let home = tempfile::tempdir().unwrap();
+    let family = family(home.path());
+    assert!(
+        quick(home.path(), &family)
+            .output()
+            .unwrap()
+            .status
+            .code()
+            .is_some()
+    );
+    let runs = home.path().join("runs");
+    let sweeps = std::fs::read_dir(&runs).unwrap().flatten();
+    let folder = sweeps
+        .map(|e| e.path())
+        .find(|p| p.join("sweep.json").is_file())
+        .unwrap();
+    let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+    let mary = |args: &[&str]| program(home.path()).args(args).output().unwrap();
+    let told = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+
+    let tables = home.path().join("tables");
+    let shown = mary(&["report", &name, "--tables", tables.to_str().unwrap()]);
+    assert!(shown.status.success(), "{}", told(&shown));
+    let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
+    assert!(page.contains("The sweep") && page.contains("another model"));
+    let listed = std::fs::read_to_string(tables.join("sweep-checkpoints.csv")).unwrap();
+    assert_eq!(listed.lines().count(), 16, "{listed}");
+
+    // One size alone: its first and its last sound checkpoint.
+    let compared = mary(&["compare", &name, "--json"]);
+    assert!(compared.status.success(), "{}", told(&compared));
+    let pairs = json(&compared)["comparisons"].to_string();
+    assert!(
+        pairs.contains("step0 (") && pairs.contains("step10000 ("),
+        "{pairs}"
+    );
+    let (early, late) = (format!("{name}@64"), format!("{name}@step5000"));
+    let compared = mary(&["compare", &early, &late, "--json"]);
+    assert!(
+        json(&compared)["comparisons"]
+            .to_string()
+            .contains("step64 (")
+    );
+    // What is not what its name says is not there to be compared.
+    let faulty = mary(&["compare", &early, &format!("{name}@step6000")]);
+    assert_eq!(faulty.status.code(), Some(4), "{}", told(&faulty));
+    assert!(told(&faulty).contains("no sound checkpoint `step6000`"));
+
+    let exported = mary(&["export", &name, "--to", "csv"]);
+    assert!(exported.status.success(), "{}", told(&exported));
+    let files = std::fs::read_dir(folder.join("export")).unwrap().count();
+    assert_eq!(files, 12, "eleven sound checkpoints and their list");
+    let list = std::fs::read_to_string(folder.join("export/checkpoints.csv")).unwrap();
+    assert!(list.contains("step512,512,4194304,"), "{list}");
+
+    let one = mary(&["rescore", &name]);
+    assert_eq!(one.status.code(), Some(2), "{}", told(&one));
+    assert!(
+        told(&one).contains("is a sweep with 11 sound checkpoints"),
+        "{}",
+        told(&one)
+    );
+}
