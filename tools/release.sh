@@ -76,7 +76,7 @@ pack() { # NAME PROGRAM
   "$folder/mary" completions --man "$folder/man/man1"
   # The same bytes for the same program, whoever packs them.
   tar -C "$out" --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$stamp" -cf - "$1" |
-    gzip -9n > "$out/$1.tar.gz"
+    gzip -n > "$out/$1.tar.gz"
   rm -rf "$folder"
 }
 
