@@ -22,6 +22,8 @@ struct Cards {
 struct Entry {
     title: String,
     about: String,
+    #[serde(default = "first")]
+    version: u32,
     chance: Option<f64>,
     /// People's score and where it is from.
     human: Option<(f64, String)>,
@@ -33,6 +35,10 @@ struct Entry {
     #[serde(default)]
     also: Vec<String>,
     conventions: BTreeMap<String, Convention>,
+}
+
+fn first() -> u32 {
+    1
 }
 
 #[derive(Deserialize)]
@@ -81,6 +87,7 @@ pub(crate) fn card(id: &'static str) -> TaskCard {
     };
     let citation = CARDS.citations.get(&entry.citation);
     TaskCard {
+        version: entry.version,
         chance: entry.chance,
         human: entry
             .human

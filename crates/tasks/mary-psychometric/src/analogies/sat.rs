@@ -3,7 +3,8 @@
 //!
 //! A block of lines, blocks apart by empty lines, `#` for comments: the source (may be missing), the
 //! stem, the choices, the letter of the right one. A pair is two words, with a third for their parts of
-//! speech (`n:n`) or without; `word:word` is read too.
+//! speech (`n:n`) or without; `word:word` is read too. A question that was printed with four choices is filled up
+//! with `no:choice`, which is left out.
 
 use std::path::Path;
 
@@ -95,6 +96,9 @@ fn question(block: &[(usize, &str)], file: &str) -> Result<Question, TaskError> 
     });
     let stem = pairs.next().ok_or_else(short)??;
     let choices: Vec<WordPair> = pairs.collect::<Result<_, _>>()?;
+    // Filled up at the end: the places of the others stay.
+    let is_choice = |pair: &WordPair| *pair != FILLER;
+    let choices: Vec<WordPair> = choices.into_iter().filter(is_choice).collect();
     if letter >= choices.len() {
         return Err(wrong(
             *at,
@@ -112,6 +116,9 @@ fn question(block: &[(usize, &str)], file: &str) -> Result<Question, TaskError> 
         correct: letter,
     })
 }
+
+/// Stands for a choice where there are fewer than five.
+const FILLER: [&str; 2] = ["no", "choice"];
 
 fn pair(text: &str) -> Option<WordPair> {
     let words: Vec<&str> = text.split_whitespace().collect();

@@ -6,6 +6,7 @@ use mary_contract::{Cell, Table};
 
 use super::{Column, DECLARED, TaskResult, cell, left_out_of, printed, told_apart};
 use crate::published::published;
+use crate::typicality::FIRST_UNSCORED;
 
 pub(super) fn tables(all: &[TaskResult<'_>]) -> Vec<Table> {
     [
@@ -234,8 +235,14 @@ fn typicality(all: &[TaskResult<'_>]) -> Option<Table> {
         by_norms.insert(norms, (0..columns.len()).map(column).collect());
     }
     let rows = order.iter().filter_map(|(model, norms)| {
-        let mut cells = vec![Cell::from(*model), Cell::from(*norms)];
-        cells.extend(by_norms.get(norms)?.iter().map(|column| {
+        let columns = by_norms.get(norms)?;
+        let mut found = columns.iter().filter_map(|column| column.model(model));
+        let of = match found.any(|f| f.measure(FIRST_UNSCORED).is_some()) {
+            true => format!("{norms}; first word not scored"),
+            false => (*norms).to_owned(),
+        };
+        let mut cells = vec![Cell::from(*model), of.into()];
+        cells.extend(columns.iter().map(|column| {
             let found = column.model(model);
             cell(found.and_then(|f| f.measure("score")))
         }));

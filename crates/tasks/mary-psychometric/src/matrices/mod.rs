@@ -61,7 +61,7 @@ impl MatrixSettings {
             "layout",
             &[
                 ("paper", Layout::Lines),
-                ("lm-raven", Layout::OneLine),
+                ("lm-raven", Layout::LmRaven),
                 ("choices", Layout::Choices),
             ],
         )?;

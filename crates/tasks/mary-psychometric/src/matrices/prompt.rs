@@ -19,12 +19,16 @@ pub const INSTRUCTIONS: [&str; 8] = [
     "Select the correct choice for row 3, using the patterns and analogies from rows 1 and 2.",
 ];
 
+/// What lm-raven puts before every matrix.
+const LM_RAVEN_OPENING: &str = "let's think step by step. ";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// `row1: …`, one row a line (the paper).
     Lines,
-    /// `row 1: …; row 2: …; row 3: …`, no instruction (lm-raven).
-    OneLine,
+    /// lm-raven's text, byte for byte (Hu et al. 2023, all three rows, the panel as a whole): its opening
+    /// sentence, `row 1: …; row 2: …; row 3: …`, and a semicolon after the candidate.
+    LmRaven,
     /// The paper's, with the choices listed and the answer after them.
     Choices,
 }
@@ -63,14 +67,14 @@ pub fn prefix(matrix: &Matrix, layout: Layout, instruction: usize) -> String {
     let said = INSTRUCTIONS.get(instruction).copied().unwrap_or_default();
     match layout {
         Layout::Lines => format!("{said}\n{}", question(matrix)),
-        Layout::OneLine => {
+        Layout::LmRaven => {
             let rows: Vec<String> = matrix
                 .context
                 .chunks(3)
                 .enumerate()
                 .map(|(i, panels)| format!("row {}: {}", i + 1, row(panels)))
                 .collect();
-            rows.join("; ") + ","
+            format!("{LM_RAVEN_OPENING}{},", rows.join("; "))
         }
         Layout::Choices => {
             let choices = row(&matrix.candidates);
@@ -80,6 +84,11 @@ pub fn prefix(matrix: &Matrix, layout: Layout, instruction: usize) -> String {
 }
 
 pub fn continuation(candidate: &Panel, layout: Layout) -> String {
-    let before = if layout == Layout::Choices { "\n" } else { " " };
-    format!("{before}{}", panel(candidate))
+    let panel = panel(candidate);
+    match layout {
+        Layout::Lines => format!(" {panel}"),
+        // The blank and the semicolon are among the tokens that lm-raven averages over.
+        Layout::LmRaven => format!(" {panel};"),
+        Layout::Choices => format!("\n{panel}"),
+    }
 }

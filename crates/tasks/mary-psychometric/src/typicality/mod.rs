@@ -19,6 +19,7 @@ use serde_json::json;
 
 pub use norms::{Category, Member};
 pub use prompting::{Prompting, read_ranking};
+pub(crate) use surprisal::FIRST_UNSCORED;
 pub use surprisal::Surprisal;
 pub use vectors::Vectors;
 
@@ -74,11 +75,11 @@ fn categories(
         NormSource::Rosch => norms::rosch(data),
         NormSource::Castro => match settings.param(card, "norms_file") {
             "" => Err(TaskError::Setting(format!(
-                "{}: norms=castro needs a file\nhint: --set norms_file=PATH names a CSV file with the columns \
-                 category,item,proportion",
+                "{}: norms=castro needs a file\nhint: --set norms_file=PATH names the authors' table, or a CSV file \
+                 with the columns category,item,proportion",
                 card.id
             ))),
-            path => norms::proportions(Path::new(path)),
+            path => norms::proportions(Path::new(path), settings.param(card, "norms_columns")),
         },
     }
 }

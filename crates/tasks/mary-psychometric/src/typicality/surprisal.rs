@@ -51,6 +51,9 @@ impl SurprisalSettings {
     }
 }
 
+/// The share of sentences whose first token was not scored.
+pub(crate) const FIRST_UNSCORED: &str = "first_unscored";
+
 /// The sentence of the paper, with the article English asks for.
 fn sentence(member: &str, category: &str) -> String {
     format!("{} {member}{}", article(member), ending(category))
@@ -185,6 +188,12 @@ fn judge_scores(shown: &ShownCategory, scores: &[ContinuationScore]) -> Judgemen
     judgement = judgement
         .measured(FLOOR, floor)
         .measured(OVER_FLOOR, found.r.value - floor);
+    // With `start=model` and a tokenizer that adds nothing, "a" has nothing before it.
+    let unscored = scores.iter().filter(|s| s.first_unscored).count();
+    if unscored > 0 {
+        let share = unscored as f64 / scores.len() as f64;
+        judgement = judgement.measured(FIRST_UNSCORED, share);
+    }
     let means: Option<Vec<f64>> = scores.iter().map(ContinuationScore::mean).collect();
     let last_words: Option<Vec<f64>> = scores
         .iter()

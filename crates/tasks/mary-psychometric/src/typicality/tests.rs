@@ -177,3 +177,22 @@ fn the_prompt_in_full() {
     };
     insta::assert_snapshot!(asked.prompt.text());
 }
+
+#[test]
+fn a_first_word_without_a_score_is_told_in_the_row() {
+    let settings = TaskSettings::default();
+    let item = &items(&Surprisal, &settings)[0];
+    let n = ShownCategory::read(item).unwrap().members.len();
+    let told = |unscored: bool| {
+        let continuations = (0..n)
+            .map(|i| ContinuationScore {
+                first_unscored: unscored,
+                ..score(&[(" robin", -(i as f32))])
+            })
+            .collect();
+        let reply = Reply::bare(Response::Scored(Scored { continuations }));
+        let verdict = Surprisal.judge(&settings, item, &[reply]);
+        verdict.measures.get(FIRST_UNSCORED).copied()
+    };
+    assert_eq!((told(true), told(false)), (Some(1.0), None));
+}

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use mary_contract::{DataError, DataSource, Request, Task, TaskSettings};
 use mary_psychometric::matrices::{
-    DIGIT_MATRICES, IRAVEN, RAVEN, context_blind, problems, upstream_digits,
+    DIGIT_MATRICES, IRAVEN, Matrices, RAVEN, context_blind, problems, upstream_digits,
 };
 use mary_psychometric::typicality::{Surprisal, norms};
 
@@ -148,4 +148,65 @@ fn roschs_norms_make_sentences() {
         .map(Result::unwrap)
         .collect();
     assert_eq!(items.len(), 10);
+}
+
+/// The eight prompts of every item, sorted within it: candidates stand in an order of ours.
+fn lm_raven_prompts(data: &dyn DataSource, set: &str) -> Vec<(String, Vec<String>)> {
+    let set = [("matrices", set), ("layout", "lm-raven")];
+    let settings = TaskSettings {
+        params: set.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
+        ..TaskSettings::default()
+    };
+    let items = Matrices.items(&settings, data).unwrap();
+    let prompts = items.map(|item| {
+        let item = item.unwrap();
+        let Request::Score(asked) = &item.asks[0].request else {
+            panic!("scores")
+        };
+        let prefix = asked.prefix.text();
+        let whole = asked.continuations.iter().map(|c| format!("{prefix}{c}"));
+        let mut whole: Vec<String> = whole.collect();
+        whole.sort();
+        (item.id, whole)
+    });
+    prompts.collect()
+}
+
+fn golden() -> serde_json::Value {
+    serde_json::from_str(include_str!("../golden/lm_raven.json")).unwrap()
+}
+
+#[test]
+fn the_lm_raven_layout_is_what_its_own_program_writes() {
+    let golden = golden();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("raven")).unwrap();
+    let file = folder.path().join("raven").join(IRAVEN);
+    std::fs::write(file, golden["own"].to_string()).unwrap();
+    let ours = lm_raven_prompts(&Folder(folder.path().to_owned()), "iraven");
+    assert_eq!(ours.len(), 3);
+    for (id, prompts) in ours {
+        let theirs = golden["prompts"][&id].as_array().unwrap();
+        let mut theirs: Vec<&str> = theirs.iter().filter_map(|p| p.as_str()).collect();
+        theirs.sort_unstable();
+        assert_eq!(prompts, theirs, "{id}");
+    }
+}
+
+#[test]
+fn all_released_prompts_are_lm_ravens_byte_for_byte() {
+    let Some(data) = released("raven") else {
+        return;
+    };
+    for (set, file) in [("raven", RAVEN), ("iraven", IRAVEN)] {
+        let mut problems = lm_raven_prompts(&data, set);
+        problems.sort();
+        assert_eq!(problems.len(), 500);
+        let joined: Vec<String> = problems.into_iter().map(|(_, p)| p.join("\n")).collect();
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        for byte in joined.join("\n").bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        assert_eq!(golden()["released"][file], format!("{hash:016x}"), "{file}");
+    }
 }
