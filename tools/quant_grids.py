@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes crates/models/mary-weights/src/dequant/grids.bin: the grids of ggml's IQ kinds, one number a byte, as
+"""Writes crates/models/mary-kernels/src/dequant/grids.bin: the grids of ggml's IQ kinds, one number a byte, as
 the Python package `gguf` (MIT) has them; and crates/models/mary-weights/tests/golden/codebooks.json: random
 blocks of every kind with a table, and what that package makes of them.
 
@@ -15,7 +15,7 @@ import numpy as np
 from gguf import quants
 
 GOLDEN = Path(__file__).resolve().parent.parent / "crates/models/mary-weights/tests/golden/codebooks.json"
-OUT = Path(__file__).resolve().parent.parent / "crates/models/mary-weights/src/dequant/grids.bin"
+OUT = Path(__file__).resolve().parent.parent / "crates/models/mary-kernels/src/dequant/grids.bin"
 
 
 def main():

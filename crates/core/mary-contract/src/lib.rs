@@ -64,6 +64,7 @@ mod family;
 mod item;
 mod key;
 mod label;
+pub mod line;
 mod marking;
 mod model;
 mod moments;

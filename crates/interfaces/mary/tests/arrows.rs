@@ -93,6 +93,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "mary-contract",
             "mary-fetch",
+            "mary-kernels",
             "mary-platform",
             "mary-template",
         ],

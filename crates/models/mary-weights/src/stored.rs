@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use mary_kernels::dequant;
 use rayon::prelude::*;
 
-use crate::{TensorInfo, TensorType, dequant};
+use crate::{TensorInfo, TensorType};
 
 /// How rows were reordered on their way into a GGUF file. `stored(r)` is where Hugging Face's row
 /// `r` lies.

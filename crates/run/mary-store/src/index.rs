@@ -7,11 +7,10 @@ use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mary_contract::{SampleId, StoreError};
+use mary_contract::{SampleId, StoreError, line};
 use mary_platform::DigestMap;
 
 use crate::fault::{corrupt, io_at, open_if_there};
-use crate::line;
 use crate::read::line_number;
 
 pub(crate) const READ_BUFFER: usize = 1 << 20;

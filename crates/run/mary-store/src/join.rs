@@ -5,12 +5,12 @@
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
-use mary_contract::{RunManifest, Sample, StoreError};
+use mary_contract::line::{self, Seal};
+use mary_contract::{RunManifest, StoreError};
 use mary_platform::{Replacement, append_plain, open_plain};
 
 use crate::fault::{corrupt, io_at, open_if_there};
 use crate::index::{READ_BUFFER, unreadable};
-use crate::line::{self, Seal};
 use crate::plan::Plan;
 use crate::sort::{Entry, Scratch, Sorter, fold, merge_runs};
 
@@ -216,7 +216,7 @@ fn folder_of(entry: &Entry, sources: &[JoinedLog]) -> Option<usize> {
 
 /// A line in our own form: the order of keys or spaces is not content. `None` for what is no sample.
 fn canonical(bytes: &[u8]) -> Option<Vec<u8>> {
-    let sample: Sample = serde_json::from_slice(bytes).ok()?;
+    let sample = line::read(bytes).ok()?;
     let mut out = Vec::new();
     line::write(&sample, &mut out).ok()?;
     Some(out)
@@ -318,7 +318,7 @@ impl<'a> Log<'a> {
         let (id, failed) = line::read_id(bytes).map_err(Refused::Unreadable)?;
         if !checked {
             // Without a checksum, only reading the whole line tells whether it can be read later.
-            serde_json::from_slice::<Sample>(bytes).map_err(Refused::Unreadable)?;
+            line::read(bytes).map_err(Refused::Unreadable)?;
         }
         belongs(&id, &self.models, self.manifest, &self.source.log).map_err(Refused::Other)?;
         if let Some(plan) = plan

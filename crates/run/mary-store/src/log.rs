@@ -5,13 +5,12 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use mary_contract::{Sample, StoreError};
+use mary_contract::{Sample, StoreError, line};
 use mary_platform::writable_place;
 
 use crate::fault::{corrupt, io_at};
 use crate::finite::sample_is_finite;
 use crate::folder::Healed;
-use crate::line;
 
 const FLUSH_BYTES: usize = 64 * 1024;
 const FLUSH_AGE: Duration = Duration::from_millis(100);
@@ -173,7 +172,7 @@ pub(crate) fn heal(path: &Path) -> Result<Option<Healed>, StoreError> {
     };
     let len = file.metadata().map_err(&at)?.len();
     let (start, tail) = last_line(&mut file, len).map_err(&at)?;
-    let readable = serde_json::from_slice::<Sample>(&tail).is_ok();
+    let readable = line::read(&tail).is_ok();
     match (tail.ends_with(b"\n"), readable) {
         _ if tail.is_empty() => Ok(None),
         (true, true) => Ok(None),

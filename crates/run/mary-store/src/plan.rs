@@ -8,6 +8,7 @@ use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 
 use mary_contract::StoreError;
+use mary_contract::line::{self, BorrowedId, Seal};
 use mary_platform::{DigestMap, replace_file};
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,6 @@ use crate::atomic::unwritable;
 use crate::fault::{corrupt, io_at, open_if_there};
 use crate::folder::SAMPLES;
 use crate::index::READ_BUFFER;
-use crate::line::{self, BorrowedId, Seal};
 
 const PLAN: &str = "plan.jsonl";
 /// Ids in one line of it, at most.

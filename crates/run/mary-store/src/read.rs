@@ -6,13 +6,13 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mary_contract::line::{self, Verdict};
 use mary_contract::{Sample, StoreError};
 use mary_platform::open_plain;
 use rayon::prelude::*;
 
 use crate::fault::{io_at, open_if_there};
 use crate::index::{Index, READ_BUFFER, unreadable};
-use crate::line::{self, Verdict};
 
 /// Whole lines of a log up to the end of its index, replaced failures left out.
 struct Lines {
@@ -106,7 +106,7 @@ impl Seeker {
         self.reader.seek_relative(step).map_err(&at)?;
         self.line.clear();
         self.reader.read_until(b'\n', &mut self.line).map_err(&at)?;
-        serde_json::from_slice(&self.line).map_err(|e| {
+        line::read(&self.line).map_err(|e| {
             // Only now is it worth counting lines.
             let number = line_number(&self.path, offset).unwrap_or(0);
             unreadable(&self.path, number, &e)
@@ -142,7 +142,7 @@ impl Iterator for Samples {
     type Item = Result<Sample, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next_as(|bytes, _| serde_json::from_slice(bytes))
+        self.0.next_as(|bytes, _| line::read(bytes))
     }
 }
 

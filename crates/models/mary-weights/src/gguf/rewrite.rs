@@ -7,12 +7,13 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use mary_contract::{ErrorKind, ModelError};
+use mary_kernels::dequant;
 use mary_platform::Replacement;
 
 use super::header::{Described, Reader};
+use crate::fault;
 use crate::mapped::Mapped;
 use crate::stored::Stored;
-use crate::{dequant, fault};
 
 /// The number of 32-bit floats among ggml's types.
 const F32: u32 = 0;

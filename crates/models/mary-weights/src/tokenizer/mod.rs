@@ -253,7 +253,10 @@ impl Tokenizer {
 pub fn read_tokenizer(bytes: &[u8]) -> Result<tokenizers::Tokenizer, String> {
     guarded(|| {
         limits::check_file(bytes)?;
-        let read = tokenizers::Tokenizer::from_bytes(bytes).map_err(|e| e.to_string())?;
+        // As text: that reader is compiled already, the one of bytes would be compiled here.
+        let text = std::str::from_utf8(bytes).map_err(|e| e.to_string())?;
+        let read: tokenizers::Tokenizer =
+            text.parse().map_err(|e: tokenizers::Error| e.to_string())?;
         limits::check_vocabulary(&read)?;
         Ok(read)
     })

@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use mary_contract::{
     Ask, Capabilities, Exchange, Finish, Generate, Generated, Item, Key, ModelCard, ModelRef,
     ModelSettings, Prompt, Reply, Request, Response, RunManifest, Sample, SampleId, Sampling,
-    StoreError, TaskRun, TaskSettings,
+    StoreError, TaskRun, TaskSettings, line,
 };
 
+use crate::RunFolder;
 use crate::fault::corrupt;
 use crate::manifest::SCHEMA;
-use crate::{RunFolder, line};
 
 /// What to import and how to read it; the empty default reads what the file itself says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -17,15 +17,21 @@ const CHUNK: usize = 64 * 1024;
 
 /// Converts whole blocks. `bytes` must hold exactly `out.len()` numbers of the type; the callers
 /// have checked that against the file.
-pub(crate) fn to_f32(dtype: TensorType, bytes: &[u8], out: &mut [f32]) {
+pub fn to_f32(dtype: TensorType, bytes: &[u8], out: &mut [f32]) {
     let step = CHUNK / dtype.block_len() * dtype.block_bytes();
     if out.len() <= CHUNK {
-        unpack_blocks(dtype, bytes, out);
+        unpack(dtype, bytes, out);
     } else {
         out.par_chunks_mut(CHUNK)
             .zip(bytes.par_chunks(step))
-            .for_each(|(out, bytes)| unpack_blocks(dtype, bytes, out));
+            .for_each(|(out, bytes)| unpack(dtype, bytes, out));
     }
+}
+
+/// One copy of [`unpack_blocks`] for both: it is long.
+#[inline(never)]
+fn unpack(dtype: TensorType, bytes: &[u8], out: &mut [f32]) {
+    unpack_blocks(dtype, bytes, out);
 }
 
 pub fn numbers(dtype: TensorType, bytes: &[u8]) -> Vec<f32> {
@@ -293,9 +299,12 @@ mod tests {
     fn blocks_are_unpacked_as_the_reference_does() {
         use base64::{Engine as _, engine::general_purpose::STANDARD};
         let mut golden: serde_json::Map<String, serde_json::Value> =
-            serde_json::from_str(include_str!("../tests/golden/quants.json")).unwrap();
-        let tables: serde_json::Map<String, serde_json::Value> =
-            serde_json::from_str(include_str!("../tests/golden/codebooks.json")).unwrap();
+            serde_json::from_str(include_str!("../../mary-weights/tests/golden/quants.json"))
+                .unwrap();
+        let tables: serde_json::Map<String, serde_json::Value> = serde_json::from_str(
+            include_str!("../../mary-weights/tests/golden/codebooks.json"),
+        )
+        .unwrap();
         golden.extend(tables);
         let kinds = [
             TensorType::Q4_0,

@@ -2,15 +2,19 @@
 //! and `sum` in this order. What a summary or a resuming run needs stands first, so that reading
 //! stops before the prompts, answers and vectors. The checksum stands in the line itself: whatever
 //! a kill leaves behind, a line and its checksum are there together or not at all.
+//!
+//! It lives beside [`Sample`], not where logs are kept: reading and writing lines is what a report waits for, and this
+//! crate is optimised for it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use mary_contract::{Exchange, Item, Judgement, Sample, SampleId, Usage};
 use serde::de::{Deserializer as _, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
+
+use crate::{Exchange, Item, Judgement, ModelRole, Sample, SampleId, Usage};
 
 #[derive(Serialize)]
 struct Written<'a> {
@@ -25,7 +29,8 @@ struct Written<'a> {
     exchanges: &'a [Exchange],
 }
 
-pub(crate) fn write(sample: &Sample, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+/// Appends a sample as a line without a checksum, or nothing.
+pub fn write(sample: &Sample, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     let start = out.len();
     let mut usage = Usage::default();
     let mut answered_by = Vec::new();
@@ -33,7 +38,7 @@ pub(crate) fn write(sample: &Sample, out: &mut Vec<u8>) -> Result<(), serde_json
         let Ok(reply) = &exchange.reply else { continue };
         usage += reply.meta.usage;
         // A judge has a name of its own.
-        let subject = exchange.ask.role == mary_contract::ModelRole::Subject;
+        let subject = exchange.ask.role == ModelRole::Subject;
         let name = reply.meta.model_version.as_deref().filter(|_| subject);
         answered_by.extend(name.filter(|name| is_another(&sample.id.model, name)));
     }
@@ -76,7 +81,8 @@ fn checksum(run: &str, body: &[u8]) -> String {
     hex
 }
 
-pub(crate) fn write_sealed(
+/// As [`write`], with the checksum of this run.
+pub fn write_sealed(
     sample: &Sample,
     run: &str,
     out: &mut Vec<u8>,
@@ -88,7 +94,7 @@ pub(crate) fn write_sealed(
 }
 
 /// Puts a checksum into the line that begins at `start` and ends with its newline.
-pub(crate) fn seal(run: &str, start: usize, out: &mut Vec<u8>) {
+pub fn seal(run: &str, start: usize, out: &mut Vec<u8>) {
     let sum = checksum(run, out.get(start..).unwrap_or_default());
     // The closing brace and the newline come again behind the checksum.
     out.truncate(out.len().saturating_sub(2));
@@ -97,8 +103,9 @@ pub(crate) fn seal(run: &str, start: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(SUM_END);
 }
 
+/// What the checksum of a line says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seal {
+pub enum Seal {
     /// The line is what this run wrote.
     Sound,
     /// It was changed, or another run wrote it.
@@ -108,7 +115,7 @@ pub(crate) enum Seal {
 }
 
 /// Checks a line that ends with its newline, and takes its checksum out where it holds.
-pub(crate) fn unseal(run: &str, line: &mut Vec<u8>) -> Seal {
+pub fn unseal(run: &str, line: &mut Vec<u8>) -> Seal {
     let length = SUM_KEY.len() + SUM_DIGITS + SUM_END.len();
     let Some(start) = line.len().checked_sub(length) else {
         return Seal::Absent;
@@ -154,20 +161,25 @@ pub struct ItemHead {
     pub tags: BTreeMap<String, String>,
 }
 
+/// A sample without prompts and answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
+    /// As [`Sample::id`].
     pub id: SampleId,
+    /// As [`Sample::judgement`].
     pub judgement: Judgement,
+    /// The sum over the exchanges.
     pub usage: Usage,
     /// Names that replies gave themselves, where they were not that of the model that was asked.
     pub answered_by: Vec<String>,
     pub item: ItemHead,
-    /// Where its line begins, for [`crate::RunFolder::sample_at`].
+    /// Where its line begins, for `RunFolder::sample_at`.
     pub offset: u64,
 }
 
+/// A [`SampleId`] that lies in its line.
 #[derive(Deserialize)]
-pub(crate) struct BorrowedId<'a> {
+pub struct BorrowedId<'a> {
     #[serde(borrow)]
     model: Cow<'a, str>,
     #[serde(borrow)]
@@ -178,33 +190,38 @@ pub(crate) struct BorrowedId<'a> {
 }
 
 impl BorrowedId<'_> {
-    pub(crate) fn digest(&self) -> u128 {
+    /// As [`digest`] of its parts.
+    pub fn digest(&self) -> u128 {
         digest(&self.model, &self.task, &self.item, self.trial)
     }
 
-    pub(crate) fn describe(&self) -> String {
+    /// As [`describe`] of its parts.
+    pub fn describe(&self) -> String {
         describe(&self.model, &self.task, &self.item, self.trial)
     }
 
     /// As [`BorrowedId::digest`], whatever the trial.
-    pub(crate) fn item_digest(&self) -> u128 {
+    pub fn item_digest(&self) -> u128 {
         digest(&self.model, &self.task, &self.item, 0)
     }
 
-    pub(crate) fn trial(&self) -> u32 {
+    /// As [`SampleId::trial`].
+    pub fn trial(&self) -> u32 {
         self.trial
     }
 
-    pub(crate) fn model(&self) -> &str {
+    /// As [`SampleId::model`].
+    pub fn model(&self) -> &str {
         &self.model
     }
 
-    pub(crate) fn task(&self) -> &str {
+    /// As [`SampleId::task`].
+    pub fn task(&self) -> &str {
         &self.task
     }
 
     /// Bytes whose order is that of the ids.
-    pub(crate) fn key(&self) -> Vec<u8> {
+    pub fn key(&self) -> Vec<u8> {
         let mut key = Vec::with_capacity(self.model.len() + self.task.len() + self.item.len() + 7);
         for part in [&self.model, &self.task, &self.item] {
             key.extend_from_slice(part.as_bytes());
@@ -215,12 +232,13 @@ impl BorrowedId<'_> {
     }
 }
 
-pub(crate) fn describe(model: &str, task: &str, item: &str, trial: u32) -> String {
+/// A sample's id for people.
+pub fn describe(model: &str, task: &str, item: &str, trial: u32) -> String {
     format!("{model} | {task} | {item} | trial {trial}")
 }
 
 /// Sixteen bytes that stand for an id: a million of them take little room.
-pub(crate) fn digest(model: &str, task: &str, item: &str, trial: u32) -> u128 {
+pub fn digest(model: &str, task: &str, item: &str, trial: u32) -> u128 {
     let mut hasher = blake3::Hasher::new();
     for part in [model, task, item] {
         hasher.update(&(part.len() as u64).to_le_bytes());
@@ -234,20 +252,25 @@ pub(crate) fn digest(model: &str, task: &str, item: &str, trial: u32) -> u128 {
 
 /// Whether an outcome is a failure, and nothing else about it.
 #[derive(Deserialize)]
-pub(crate) struct OutcomeOnly {
-    pub(crate) outcome: OutcomeKind,
+struct OutcomeOnly {
+    outcome: OutcomeKind,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum OutcomeKind {
+enum OutcomeKind {
     Scored(IgnoredAny),
     Unscored(IgnoredAny),
     Failed(IgnoredAny),
 }
 
+/// Reads a whole line.
+pub fn read(line: &[u8]) -> Result<Sample, serde_json::Error> {
+    serde_json::from_slice(line)
+}
+
 /// Reads id and outcome of a line, nothing beyond.
-pub(crate) fn read_id(line: &[u8]) -> Result<(BorrowedId<'_>, bool), serde_json::Error> {
+pub fn read_id(line: &[u8]) -> Result<(BorrowedId<'_>, bool), serde_json::Error> {
     let mut head = Head::<BorrowedId<'_>, OutcomeOnly, IgnoredAny>::wanting(false);
     head.read(line)?;
     match (head.id, head.judgement) {
@@ -258,7 +281,7 @@ pub(crate) fn read_id(line: &[u8]) -> Result<(BorrowedId<'_>, bool), serde_json:
 }
 
 /// Reads everything of a line but target, prompts and answers.
-pub(crate) fn read_verdict(line: &[u8], offset: u64) -> Result<Verdict, serde_json::Error> {
+pub fn read_verdict(line: &[u8], offset: u64) -> Result<Verdict, serde_json::Error> {
     let mut head = Head::<SampleId, Judgement, ItemHead>::wanting(true);
     head.read(line)?;
     match (head.id, head.judgement, head.item) {
