@@ -189,8 +189,13 @@ fn split_in_three(x: __m512) -> [__m512i; 3] {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 fn planes_of(low: __m512, high: __m512) -> [__m512i; 3] {
     let short = |bits| _mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(bits));
-    let [low, high] = [low, high].map(|x| split_in_three(x).map(short));
-    std::array::from_fn(|p| _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low[p]), high[p]))
+    // A loop, not `map`: that is compiled without these instructions, and may then call what should be inlined.
+    let mut planes = [_mm512_setzero_si512(); 3];
+    let halves = split_in_three(low).into_iter().zip(split_in_three(high));
+    for (plane, (low, high)) in planes.iter_mut().zip(halves) {
+        *plane = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(short(low)), short(high));
+    }
+    planes
 }
 
 /// Rows to columns, sixteen by sixteen.
