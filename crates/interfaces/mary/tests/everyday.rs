@@ -13,7 +13,7 @@ const RUN: [&str; 6] = [
     "-m",
     "s=builtin/nano",
     "-t",
-    "htest/rhyme",
+    "htest/palindrome",
     "--limit=4",
 ];
 
@@ -26,7 +26,7 @@ fn run_folder(home: &Path) -> PathBuf {
 fn a_label_is_used_wherever_a_model_is_named() {
     let home = tempfile::tempdir().unwrap();
     let dry = done(home.path(), &[&RUN[..], &["--dry-run"]].concat());
-    assert!(dry.contains("\ns      htest/rhyme"), "{dry}");
+    assert!(dry.contains("\ns      htest/palindrome"), "{dry}");
     assert!(!dry.contains("builtin/nano"), "{dry}");
     assert_eq!(mary(home.path(), &RUN).code, 0);
     let again = mary(home.path(), &RUN);
@@ -232,7 +232,7 @@ fn a_hint_can_be_followed() {
         "-m",
         "anthropic/claude-sonnet-4",
         "-t",
-        "htest/rhyme",
+        "htest/palindrome",
     ];
     let refused = mary(home.path(), &words);
     assert_eq!(refused.code, 3, "{}", refused.err);
@@ -332,4 +332,31 @@ fn shards_of_several_machines_are_merged() {
     let nothing = mary(home.path(), &["merge", &first, "--into", "nothing"]);
     assert_ne!(nothing.code, 0);
     assert!(nothing.err.contains("nothing to join"), "{}", nothing.err);
+}
+
+#[test]
+fn doctor_names_what_would_fail_and_shows_no_key() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("t.txt"), "a file").unwrap();
+    let mut well = program(home.path());
+    let well = said(well.arg("doctor").env("OPENAI_API_KEY", "secret-4711"));
+    assert_eq!(well.code, 0, "{}", well.out);
+    assert!(well.out.contains("Runs will work."), "{}", well.out);
+    assert!(well.out.contains("OPENAI_API_KEY"), "{}", well.out);
+    assert!(!well.out.contains("4711"), "{}", well.out);
+    let left = std::fs::read_dir(home.path()).unwrap().count();
+    assert_eq!(left, 1, "it leaves nothing behind");
+
+    let mut ill = program(home.path());
+    ill.args(["doctor", "--output-path", "t.txt/runs"]);
+    let ill = said(ill.env("MARY_CPU", "fast"));
+    assert_eq!(ill.code, 4, "{}", ill.out);
+    for part in [
+        "NO  processor",
+        "NO  runs",
+        "MARY_CPU=fast",
+        "Runs will fail",
+    ] {
+        assert!(ill.out.contains(part), "{part}: {}", ill.out);
+    }
 }

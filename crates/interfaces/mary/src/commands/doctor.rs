@@ -1,4 +1,4 @@
-//! `mary doctor`: what this machine has, and what would not work on it and why.
+//! `mary doctor`: what this machine has, what would not work on it, and why.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -79,6 +79,11 @@ fn page(checks: &[Check]) -> String {
             text.push_str(&format!("{:15}{line}\n", ""));
         }
     }
+    let bad = checks.iter().any(|c| c.health == Health::Bad);
+    text.push_str(match bad {
+        true => "\nRuns will fail until what is marked NO is put right.\n",
+        false => "\nRuns will work. What is marked -- is optional.\n",
+    });
     text
 }
 
@@ -114,7 +119,7 @@ fn processor() -> Check {
     match machine::misspelt_cpu() {
         Some(said) => {
             let choices: Vec<&str> = machine::cpu_choices().collect();
-            let advice = format!("MARY_CPU is one of {}", choices.join(", "));
+            let advice = format!("Set MARY_CPU to one of {}.", choices.join(", "));
             bad(
                 "processor",
                 format!("{found}; MARY_CPU={said} is ignored"),
@@ -133,7 +138,7 @@ fn memory() -> Check {
         return absent(
             "memory",
             "unknown".into(),
-            "the system does not say how much is free",
+            "The system does not say how much is free.",
         );
     };
     let found = format!("{} free", size(free));
@@ -141,7 +146,7 @@ fn memory() -> Check {
         return absent(
             "memory",
             found,
-            "enough for small models; --model-arg memory=MEGABYTES sets a limit",
+            "Enough for small models only; --model-arg memory=MEGABYTES sets a limit.",
         );
     }
     good("memory", found)
@@ -160,21 +165,24 @@ fn gpu() -> Check {
             });
             good("GPU", named.collect::<Vec<_>>().join("; "))
         }
-        Err(why) => absent(
-            "GPU",
-            "none".into(),
-            format!("{why}\nmodels run on the processor"),
-        ),
+        Err(why) => {
+            let why = match cfg!(feature = "cuda") {
+                true => why,
+                false => "This program has no GPU support. The tarball whose name ends in -cuda has it;\n\
+                          from source: cargo build --release --features cuda."
+                    .into(),
+            };
+            let advice = format!("{why}\nLocal models run on the processor.");
+            absent("GPU", "not used".into(), advice)
+        }
     }
 }
 
 /// Whether a file can be written there, without leaving anything behind that was not there before.
 fn folder(part: &'static str, path: &Path, option: &str) -> Check {
-    let there = path.ancestors().find(|p| p.is_dir());
-    let shown = path.display().to_string();
-    let Some(there) = there.or_else(|| (!path.is_absolute()).then_some(Path::new("."))) else {
-        return bad(part, shown, "no folder above it exists");
-    };
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let shown = whole.display().to_string();
+    let there = whole.ancestors().find(|p| p.exists()).unwrap_or(&whole);
     let probe = there.join(format!(".mary-doctor-{}", std::process::id()));
     let written = std::fs::write(&probe, b"mary").and_then(|()| std::fs::remove_file(&probe));
     match written {
@@ -182,7 +190,7 @@ fn folder(part: &'static str, path: &Path, option: &str) -> Check {
         Err(error) => bad(
             part,
             format!("{shown}: {error}"),
-            format!("{option} names another folder"),
+            format!("Name a folder that you may write to with {option}."),
         ),
     }
 }
@@ -195,7 +203,7 @@ fn datasets(place: &Place) -> Check {
         0 => absent(
             "datasets",
             found,
-            "fresh items need none; published ones: mary data list, mary data pull",
+            "Fresh items need none. For published items: mary data list, then mary data pull NAME.",
         ),
         _ => good("datasets", found),
     }
@@ -215,7 +223,7 @@ fn keys() -> Check {
         true => absent(
             "keys",
             "none set".into(),
-            "models behind an API need theirs, for example OPENAI_API_KEY; local models need none",
+            "Local models need none. Models behind an API need a key, for example in OPENAI_API_KEY.",
         ),
         false => good("keys", set.join(", ")),
     }
@@ -237,7 +245,7 @@ fn python() -> Check {
         _ => absent(
             "Python",
             format!("{program} does not run"),
-            "needed for python/… models only; MARY_PYTHON names an interpreter",
+            "Only python/… models need it. MARY_PYTHON names another interpreter.",
         ),
     }
 }
