@@ -318,6 +318,15 @@ unsafe fn vectors(
     to: Target,
     parallel: bool,
 ) {
+    let towering = towering(&x[..rows * inputs], inputs);
+    let without = (!towering.is_empty()).then(|| {
+        let mut x = x[..rows * inputs].to_vec();
+        towering
+            .iter()
+            .for_each(|t| x[t.row * inputs + t.input] = 0.0);
+        x
+    });
+    let x = without.as_deref().unwrap_or(x);
     let depth = inputs.div_ceil(inputs.div_ceil(DEPTH).max(1)).max(1);
     for first in (0..inputs).step_by(depth) {
         let slice = (first, depth.min(inputs - first));
@@ -328,6 +337,50 @@ unsafe fn vectors(
         // SAFETY: passed on; the slice lies inside every row.
         unsafe { slice_of(x, rows, (weights, outputs, inputs), slice, to, parallel) };
     }
+    for of in towering.chunk_by(|a, b| a.row == b.row) {
+        let row = of.first().map_or(0, |t| t.row);
+        for output in 0..outputs {
+            let apart = of
+                .iter()
+                .map(|t| t.value * f64::from(weights[output * inputs + t.input]));
+            // SAFETY: the target holds every row of all outputs.
+            unsafe {
+                let place = to.at.0.add(row * to.stride + output);
+                *place = (f64::from(*place) + apart.sum::<f64>()) as f32;
+            }
+        }
+    }
+}
+
+/// An input that towers over the others of its row.
+struct Towering {
+    row: usize,
+    input: usize,
+    value: f64,
+}
+
+/// The share of a row's sum of squares from which an input towers.
+const TOWERS: f64 = 0.125;
+
+/// Inputs that tower over their rows. The first token of a text has them in many models: once its product is in
+/// a sum, every later addition is rounded at its size. They are multiplied apart and added last, in 64 bits.
+fn towering(x: &[f32], inputs: usize) -> Vec<Towering> {
+    let mut found = Vec::new();
+    for (row, numbers) in x.chunks_exact(inputs.max(1)).enumerate() {
+        let squares: f32 = numbers.iter().map(|x| x * x).sum();
+        let level = (TOWERS * f64::from(squares)).sqrt();
+        // Rows of fewer numbers than stand in a few registers have sums too short to matter.
+        if inputs < SMALL || !level.is_finite() {
+            continue;
+        }
+        for (input, x) in numbers.iter().enumerate() {
+            let value = f64::from(*x);
+            if value.abs() > level {
+                found.push(Towering { row, input, value });
+            }
+        }
+    }
+    found
 }
 
 /// The share of some inputs in a product. Safety: as for [`product`]; inputs `first..first + depth` exist.

@@ -167,3 +167,48 @@ fn regions_cover_the_product_once() {
         assert_eq!(area, rows * outputs);
     }
 }
+
+/// The first token of a text has an input thousands of times as large as the others in many models: what comes
+/// after it in a sum must not be rounded at its size.
+#[test]
+fn an_input_that_towers_over_its_row_does_not_blur_the_others() {
+    let (rows, inputs, outputs) = (5, 4864, 48);
+    let wave = |i: usize, by: f32| (i as f32 * by).sin();
+    let weights: Vec<f32> = (0..inputs * outputs)
+        .map(|i| 0.05 * wave(i, 0.37))
+        .collect();
+    let mut x: Vec<f32> = (0..rows * inputs).map(|i| wave(i, 0.11)).collect();
+    x[2 * inputs + 7] = 40_000.0;
+    x[2 * inputs + 901] = -30_000.0;
+    {
+        let how = Multiplier::Vectors;
+        let matrix = Matrix::dense(weights.clone(), outputs, inputs, how);
+        let layer = Linear {
+            parts: vec![matrix],
+            bias: None,
+        };
+        let mut out = vec![0.0; rows * outputs];
+        let mut split = Activations::default();
+        linear(
+            Rows::new(&x, rows, inputs, &mut split),
+            &layer,
+            &mut out,
+            false,
+        );
+        for row in 0..rows {
+            for output in 0..outputs {
+                let terms = (0..inputs).map(|i| {
+                    f64::from(x[row * inputs + i]) * f64::from(weights[output * inputs + i])
+                });
+                let want: f64 = terms.sum();
+                let error = (f64::from(out[row * outputs + output]) - want).abs();
+                // A few of the last bits of what the largest product alone is.
+                let most = if row == 2 { 3e-4 } else { 2e-5 };
+                assert!(
+                    error < most,
+                    "{how:?}, row {row}, output {output}: {error:e} of {want}"
+                );
+            }
+        }
+    }
+}
