@@ -1,11 +1,11 @@
 //! A made-up hub for trying long sweeps: serves the repositories of a folder (`OWNER/NAME/REVISION/files`), with
-//! faults every so many checkpoints, until its input ends.
+//! a fault every other second, until its input ends.
 //!
 //! ```text
 //! cargo run -p mary-testkit --example hub -- FOLDER [FAULTS]
 //! ```
 //!
-//! The first line it prints is the address for `HF_ENDPOINT`. `FAULTS` is how many of each kind are planned.
+//! The first line it prints is the address for `HF_ENDPOINT`. `FAULTS` is how many faults there are.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
@@ -24,7 +24,9 @@ fn inside(folder: &Path) -> Vec<(String, PathBuf)> {
 fn main() {
     let mut words = std::env::args().skip(1);
     let folder = PathBuf::from(words.next().expect("a folder of repositories"));
-    let faults: u32 = words.next().map_or(0, |n| n.parse().expect("a number of faults"));
+    let faults: u32 = words
+        .next()
+        .map_or(0, |n| n.parse().expect("a number of faults"));
     let server = HubServer::start().unwrap();
     for (owner, path) in inside(&folder) {
         for (name, path) in inside(&path) {
@@ -43,12 +45,23 @@ fn main() {
             server.put(repository);
         }
     }
-    server.plan("", HubFault::TooMany(0), faults);
-    server.plan("/store/", HubFault::CutAfter(20_000), faults);
-    server.plan("/resolve/", HubFault::Unavailable, faults);
-    server.plan("/store/", HubFault::Hangup, faults);
     println!("{}", server.endpoint());
-    std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();
+    let ended = std::thread::spawn(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
+    // One after the other: so many at once would be a hub that is not there.
+    let kinds = [
+        ("/store/", HubFault::CutAfter(20_000)),
+        ("/resolve/", HubFault::Unavailable),
+        ("/resolve/", HubFault::TooMany(0)),
+        ("/store/", HubFault::Hangup),
+        ("/store/", HubFault::WrongByte),
+    ];
+    let mut planned = kinds.iter().cycle().take(faults as usize);
+    while !ended.is_finished() {
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        if let Some((part, fault)) = planned.next() {
+            server.plan(part, *fault, 1);
+        }
+    }
     println!(
         "{} requests, {} bytes of weights sent",
         server.requests().len(),

@@ -94,7 +94,11 @@ fn list(place: &Place, filters: &[String], json: bool) -> anyhow::Result<Status>
         super::tell(&format!("sweep:  {name} (`mary report {name}`)"));
     }
     if paths.is_empty() && !sweeps.is_empty() {
-        return Ok(Status::Done);
+        let none: [Listed; 0] = [];
+        return match json {
+            true => super::print_json(&none).map(|()| Status::Done),
+            false => Ok(Status::Done),
+        };
     }
     if paths.is_empty() {
         rundir::find(place, None)?; // says that there is no run yet, and what to do
