@@ -37,6 +37,35 @@ pub struct Pair {
     pub second: String,
 }
 
+/// Instruction-tuned models with their bases, by name: `X-Instruct`, `X-Chat` or `X-it` with `X`, `X-pt` or `X-base`.
+pub fn tuned_pairs(models: &[String]) -> Vec<Pair> {
+    const TUNED: [&str; 3] = ["instruct", "chat", "it"];
+    const BASE: [&str; 2] = ["pt", "base"];
+    let read = |model: &String| {
+        let lower = model.to_lowercase();
+        let (place, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
+        let words: Vec<&str> = name.split(['-', '_']).collect();
+        let marked = |marks: &[&str]| words.iter().any(|w| marks.contains(w));
+        let kept = words
+            .iter()
+            .filter(|w| !TUNED.contains(w) && !BASE.contains(w));
+        let kept: Vec<&str> = kept.copied().collect();
+        (format!("{place}/{}", kept.join("-")), marked(&TUNED))
+    };
+    let all: Vec<(String, bool)> = models.iter().map(read).collect();
+    let mut pairs = Vec::new();
+    for (first, (name, tuned)) in models.iter().zip(&all) {
+        let base = |(_, other): &(&String, &(String, bool))| other.0 == *name && !other.1;
+        if let (true, Some((second, _))) = (*tuned, models.iter().zip(&all).find(base)) {
+            pairs.push(Pair {
+                first: first.clone(),
+                second: second.clone(),
+            });
+        }
+    }
+    pairs
+}
+
 /// One line: a pair (or all pairs pooled) on one part of the items of one question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairRow {

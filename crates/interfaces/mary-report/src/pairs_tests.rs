@@ -154,3 +154,24 @@ fn questions_asked_in_two_ways_are_two_groups_and_what_one_lacks_is_named() {
             .contains("Left out: t (shots = 2), which a was asked")
     );
 }
+
+#[test]
+fn tuned_models_find_their_bases_by_name() {
+    let models = [
+        "hf/Qwen/Qwen2.5-0.5B",
+        "hf/Qwen/Qwen2.5-0.5B-Instruct",
+        "hf/google/gemma-3-1b-pt",
+        "hf/google/gemma-3-1b-it",
+        "hf/meta-llama/Llama-2-7b-hf",
+        "hf/meta-llama/Llama-2-7b-chat-hf",
+        "hf/mistralai/Mistral-7B-Instruct-v0.3",
+        "hf/other/Qwen2.5-0.5B-Instruct",
+    ]
+    .map(String::from);
+    let found: Vec<(String, String)> = tuned_pairs(&models)
+        .into_iter()
+        .map(|pair| (pair.first, pair.second))
+        .collect();
+    let want = |tuned: usize, base: usize| (models[tuned].clone(), models[base].clone());
+    assert_eq!(found, [want(1, 0), want(3, 2), want(5, 4)]);
+}
