@@ -32,7 +32,8 @@ pub struct CompareArgs {
     /// A setting that may differ between the two sides: shots, mode, seed … (repeatable)
     #[arg(long, value_name = "NAME", conflicts_with = "pair")]
     pub across: Vec<String>,
-    /// Compare a model with the one it was built on, by subtask (repeatable; several are pooled)
+    /// Compare a model with the one it was built on, by subtask (repeatable; several are pooled); `tuned`: every
+    /// instruction-tuned model with its base, by their names
     #[arg(long, value_name = "BUILT=BASE")]
     pub pair: Vec<String>,
     /// With --pair: the tag by which items are broken down

@@ -1,11 +1,14 @@
 //! `mary compare --pair`: a model and what it was built on, item by item and by subtask.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use mary_report::pairs::{Pair, Paired, pair_table};
+use mary_contract::{Exhibits, Table};
+use mary_report::pairs::{Pair, Paired, pair_table, tuned_pairs};
 use mary_report::terminal;
 use mary_store::RunFolder;
 
+use super::chapters::MadeChapter;
 use super::compare::CompareArgs;
 use super::summary;
 use crate::exit::{Status, UsageError, usage_error};
@@ -34,8 +37,20 @@ pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Re
         summaries.push(mary_lab::load_summary(&place.registry, &folder)?);
     }
     let models = gathered.models();
-    let chosen = args.pair.iter().map(|pair| read_pair(pair, &models));
-    let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
+    let chosen = match args.pair.as_slice() {
+        [only] if only == "tuned" => tuned_pairs(&models),
+        named => {
+            let read = named.iter().map(|pair| read_pair(pair, &models));
+            read.collect::<Result<Vec<_>, _>>()?
+        }
+    };
+    if chosen.is_empty() {
+        return usage_error(format!(
+            "no model here is called like the tuned form of another (X-Instruct, X-Chat or X-it of X)\nhint: name \
+             pairs with --pair BUILT=BASE; these runs hold {}",
+            models.join(", ")
+        ));
+    }
     let lines = gathered.compare(&chosen)?;
     if lines.rows.is_empty() {
         let mut message = "no item is scored by both models of a pair".to_owned();
@@ -67,11 +82,62 @@ pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Re
     Ok(Status::Done)
 }
 
-/// `first=second`, each the name of a model or a part of one name only.
+/// The tables that families have of some pairs, for a report.
+pub fn chapter(
+    place: &Place,
+    runs: &[PathBuf],
+    pairs: &[String],
+) -> anyhow::Result<Option<MadeChapter>> {
+    if pairs.is_empty() {
+        return Ok(None);
+    }
+    let mut summaries = Vec::new();
+    for path in runs {
+        let folder = RunFolder::open(path)?;
+        summaries.push(mary_lab::load_summary(&place.registry, &folder)?);
+    }
+    let rows = summaries.iter().flat_map(|s| &s.rows);
+    let models: BTreeSet<String> = rows.map(|row| row.model.clone()).collect();
+    let models: Vec<String> = models.into_iter().collect();
+    let chosen = pairs.iter().map(|pair| {
+        let pair = read_pair(pair, &models)?;
+        Ok((pair.first, pair.second))
+    });
+    let chosen = chosen.collect::<Result<Vec<_>, UsageError>>()?;
+    let families = place.registry.families().iter();
+    let mut tables: Vec<Table> = families
+        .flat_map(|family| family.pair_tables(&summaries, &chosen))
+        .collect();
+    if tables.is_empty() {
+        return usage_error(
+            "no family has a table of these pairs\nhint: both models of a pair must be asked alike; \
+             `mary compare --pair` compares them item by item",
+        );
+    }
+    // The family's own chapter may hold the same table without these pairs.
+    for table in &mut tables {
+        table.id = format!("pairs-{}", table.id);
+    }
+    let exhibits = Exhibits {
+        tables,
+        ..Exhibits::default()
+    };
+    Ok(Some(MadeChapter("pairs", "Pairs of models", exhibits)))
+}
+
+/// `built=base`, or `text=base,vision=built`: each the name of a model or a part of one name only.
 fn read_pair(text: &str, models: &[String]) -> Result<Pair, UsageError> {
+    let spelled = text.strip_prefix("text=");
+    if let Some((base, built)) = spelled.and_then(|rest| rest.split_once(",vision=")) {
+        return Ok(Pair {
+            first: named(built, models)?,
+            second: named(base, models)?,
+        });
+    }
     let Some((first, second)) = text.split_once('=') else {
         return Err(UsageError::new(format!(
-            "`{text}` is not a pair\nhint: --pair BUILT=BASE, for example --pair qwen2-vl=qwen2-7b"
+            "`{text}` is not a pair\nhint: --pair BUILT=BASE, for example --pair qwen2-vl=qwen2-7b, or \
+             --pair text=BASE,vision=BUILT"
         )));
     };
     Ok(Pair {
@@ -117,6 +183,8 @@ mod tests {
         assert_eq!(pair.second, "published/qwen2-7b");
         assert!(read_pair("qwen2=hf/x", &models).is_err());
         assert!(read_pair("nobody=hf/x", &models).is_err());
+        let spelled = read_pair("text=qwen2-7b,vision=vl", &models).unwrap();
+        assert_eq!((spelled.first, spelled.second), (pair.first, pair.second));
         assert!(read_pair("hf/x", &models).is_err());
     }
 }
