@@ -4,15 +4,19 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     Ask, Citation, DataSource, ErrorKind, Finish, ForPeople, Generate, Generated, InForce, Item,
-    Items, Judgement, Needs, Param, Prompt, PromptForm, Reference, Reply, Request, Response,
-    Sampling, Score, Scored, Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
-    UnscoredReason, text,
+    Items, Judgement, Measure, Needs, Param, Prompt, PromptForm, Reference, Reply, Request,
+    Response, SHOT_SET, Sample, Sampling, Score, Scored, Scoring, Start, Target, Task, TaskCard,
+    TaskError, TaskSettings, Ties, UnscoredReason, text,
 };
 use serde_json::json;
 
-use super::dataset::{Example, Label, Rule, mixed};
-use super::setup::{AB_PARAMS, HtestSettings, ItemsSource, Mode, Order, Tail};
-use super::{parse, prompt, upstream};
+use super::dataset::{Example, Label, Rule};
+use super::misled::by_reasoning;
+use super::setup::{
+    AB_PARAMS, HtestSettings, ItemsSource, Mode, Order, Tail, WORDING_PARAM, Wording,
+};
+use super::shots::{self, Draw, Drawn, pair_number};
+use super::{parse, prompt, setup, upstream};
 
 pub const CITATION: Citation = Citation::new(
     "Bruce W. Lee and JaeHyuk Lim. 2024. Language Models Don't Learn the Physical Manifestation \
@@ -85,41 +89,35 @@ pub struct AbTask {
 }
 
 impl AbTask {
-    fn examples(
+    fn drawn(
         &self,
         setup: &HtestSettings,
+        apart: &[u64],
         data: &dyn DataSource,
-    ) -> Result<(Vec<Example>, Vec<Example>), TaskError> {
-        let (mut shots, test) = match setup.source {
-            ItemsSource::Fresh => {
-                let sets = self.rule.sets(setup.seed, setup.n)?;
-                (sets.shots, sets.test)
-            }
-            ItemsSource::Published => {
-                let name = self.upstream.ok_or_else(|| {
-                    TaskError::Setting(format!(
-                        "{}: expected source=fresh, found source=published; the paper has no such \
-                         task, so that nothing was released\nhint: leave `--set source=` out",
-                        self.card.id
-                    ))
-                })?;
-                (
-                    upstream::shot_pool(data, name)?,
-                    upstream::test_items(data, name)?,
-                )
-            }
+    ) -> Result<Drawn, TaskError> {
+        let released = match setup.source {
+            ItemsSource::Fresh => None,
+            ItemsSource::Published => Some(self.upstream.ok_or_else(|| {
+                TaskError::Setting(format!(
+                    "{}: expected source=fresh, found source=published; the paper has no such task, so \
+                     that nothing was released\nhint: leave `--set source=` out",
+                    self.card.id
+                ))
+            })?),
         };
-        shots.truncate(setup.shots);
-        if setup.order == Order::Random {
-            mixed(&mut shots, setup.seed, self.rule.name);
-        }
-        Ok((shots, test))
+        Drawn::new(setup, (&self.rule, apart), released, data)
     }
 
     fn ask(setup: &HtestSettings, shots: &[Example], text: &str) -> Ask {
         Ask::subject(match setup.mode {
             Mode::Generate => written(setup, prompt::published(shots, text)),
-            Mode::Cot => written(setup, prompt::chain_of_thought(shots, text)),
+            Mode::Cot => {
+                let words = match setup.wording {
+                    Wording::Own => prompt::chain_of_thought(shots, text),
+                    Wording::Released => prompt::released_chain_of_thought(shots, text),
+                };
+                written(setup, words)
+            }
             Mode::Score => {
                 let prefix = match setup.tail {
                     Tail::Label => prompt::up_to_label(shots, text),
@@ -146,6 +144,9 @@ pub(super) fn written(setup: &HtestSettings, text: String) -> Request {
     })
 }
 
+/// `utils.py` of the released code: of the model that reads a chain of thought.
+const RELEASED_JUDGE_TEMPERATURE: f64 = 0.7;
+
 /// What the judge is asked about a chain of thought; `words` makes it from the question, its options and
 /// the thought. Nothing in other modes.
 pub(super) fn read_by_judge(
@@ -167,9 +168,17 @@ pub(super) fn read_by_judge(
     else {
         return vec![];
     };
+    // The released code's judge answers at its temperature, too.
+    let temperature = match setup.wording {
+        Wording::Own => 0.0,
+        Wording::Released => RELEASED_JUDGE_TEMPERATURE,
+    };
     vec![Ask::judge(Request::Generate(Generate {
         prompt: Prompt::single(setup.form, words(question, options, &thought.text)),
-        sampling: Sampling::greedy(5),
+        sampling: Sampling {
+            temperature,
+            ..Sampling::greedy(5)
+        },
     }))]
 }
 
@@ -186,12 +195,19 @@ fn continuations(setup: &HtestSettings) -> Vec<String> {
         .to_vec()
 }
 
-fn item(setup: &HtestSettings, shots: &[Example], index: usize, example: Example) -> Item {
-    let id = match setup.source {
+fn item(setup: &HtestSettings, draw: &Draw, index: usize, example: &Example) -> Item {
+    let mut id = match setup.source {
         ItemsSource::Fresh => format!("{}-{index:04}", setup.seed),
         ItemsSource::Published => format!("published-{:03}", index + 1),
     };
-    let ask = AbTask::ask(setup, shots, &example.text);
+    if setup.crossed {
+        id.push_str(&format!("-shots-{}", draw.number));
+    }
+    let ask = AbTask::ask(setup, &draw.shots, &example.text);
+    let example = match draw.exchanged {
+        true => example.exchanged(),
+        false => example.clone(),
+    };
     let target = Target::Choice {
         question: example.text,
         options: vec!["A".into(), "B".into()],
@@ -200,7 +216,12 @@ fn item(setup: &HtestSettings, shots: &[Example], index: usize, example: Example
     let mut item = Item::new(id, target, vec![ask])
         .in_stratum(example.label.letter())
         .tagged("label", example.label.letter());
-    item.cluster = example.pair;
+    if setup.shot_sets > 1 {
+        item = item.tagged(SHOT_SET, draw.number.to_string());
+    }
+    // Asked with every draw, an item is its own cluster where nothing else is.
+    let own = || setup.crossed.then(|| index.to_string());
+    item.cluster = example.pair.or_else(own);
     item
 }
 
@@ -232,12 +253,23 @@ impl Task for AbTask {
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
         let setup = HtestSettings::read(self.card, settings)?;
-        let (shots, test) = self.examples(&setup, data)?;
-        let items = test
-            .into_iter()
-            .enumerate()
-            .map(move |(index, example)| Ok(item(&setup, &shots, index, example)));
-        Ok(Box::new(items))
+        let apart = setup::apart(self.card, settings)?;
+        let drawn = self.drawn(&setup, &apart, data)?;
+        let each = (0..drawn.test.len()).flat_map(move |index| {
+            let example = drawn.test.get(index);
+            let asked = example.into_iter().flat_map(|example| {
+                let before = drawn.before(&setup, pair_number(example, index));
+                before.map(|draw| Ok(item(&setup, draw, index, example)))
+            });
+            asked.collect::<Vec<_>>()
+        });
+        Ok(Box::new(each))
+    }
+
+    /// Where the shots were drawn several times they are what was sampled.
+    fn family_tag(&self, settings: &TaskSettings) -> Option<&'static str> {
+        let setup = HtestSettings::read(self.card, settings);
+        setup.is_ok_and(|s| s.shot_sets > 1).then_some(SHOT_SET)
     }
 
     fn follow_up(
@@ -251,7 +283,10 @@ impl Task for AbTask {
             &setup,
             item,
             answers,
-            |question, _, thought| prompt::reading(question, thought),
+            |question, _, thought| match setup.wording {
+                Wording::Own => prompt::reading(question, thought),
+                Wording::Released => prompt::released_reading(thought),
+            },
         ))
     }
 
@@ -269,7 +304,7 @@ impl Task for AbTask {
             (Mode::Score, [Response::Scored(scored)]) => judge_scores(correct, scored),
             (Mode::Generate, [Response::Generated(answer)]) => judge_words(correct, answer),
             (Mode::Cot, [Response::Generated(thought), Response::Generated(reading)]) => {
-                judge_thought(correct, thought, reading)
+                judge_thought(&setup, correct, thought, reading)
             }
             (mode, found) => failed(&format!(
                 "expected the answers of {mode:?} mode, found {} answers of another kind",
@@ -300,8 +335,24 @@ impl Task for AbTask {
         // The number of shots has a default of its own in each mode.
         if let Ok(setup) = HtestSettings::read(self.card(), settings) {
             asked.insert("shots".into(), setup.shots.to_string());
+            name_wording(&mut asked, setup.mode == Mode::Cot);
+            asked.insert("shot_sets".into(), setup.shot_sets.to_string());
+            let labels = if setup.both_labels { "both" } else { "fixed" };
+            asked.insert("labels".into(), labels.into());
         }
         asked
+    }
+
+    /// Where people marked chains of thought: what came of those that are misled.
+    fn overall(
+        &self,
+        settings: &TaskSettings,
+        samples: &mut dyn Iterator<Item = Sample>,
+    ) -> Vec<Measure> {
+        match HtestSettings::read(self.card, settings) {
+            Ok(setup) if setup.mode == Mode::Cot => by_reasoning(samples),
+            _ => Vec::new(),
+        }
     }
 
     fn scoring(&self, settings: &TaskSettings) -> Scoring {
@@ -320,6 +371,7 @@ impl Task for AbTask {
         say("template", template_convention(&setup).into());
         say("k", setup.shots.to_string());
         say("order", order_convention(&setup));
+        say("shots", shots::convention(&setup));
         say("source", source_convention(&setup));
         match setup.mode {
             Mode::Score => {
@@ -338,14 +390,30 @@ impl Task for AbTask {
                 say("unparsed", UNPARSED.into());
             }
             Mode::Cot => {
+                let judge = match setup.wording {
+                    Wording::Own => "our wording, temperature 0",
+                    Wording::Released => {
+                        "the released code's wording, temperature 0.7 and parser (it sets no limit to the thought)"
+                    }
+                };
                 say(
                     "answer",
-                    "thinking out loud, read by the judge model as A, B or None".into(),
+                    format!(
+                        "thinking out loud in at most {} tokens, read by the judge model as A, B or None: {judge}",
+                        setup.max_tokens
+                    ),
                 );
                 say("unparsed", UNPARSED.into());
             }
         }
         conventions
+    }
+}
+
+/// The wording is part of a question only where it was not ours, and where the other would ask otherwise.
+pub(super) fn name_wording(asked: &mut InForce, matters: bool) {
+    if !matters || asked.get(WORDING_PARAM).is_none_or(|w| w == "own") {
+        asked.remove(WORDING_PARAM);
     }
 }
 
@@ -361,6 +429,9 @@ pub(super) fn source_convention(setup: &HtestSettings) -> String {
 /// Byte for byte only where it is.
 fn template_convention(setup: &HtestSettings) -> &'static str {
     match (setup.mode, setup.tail) {
+        (Mode::Cot, _) if setup.wording == Wording::Released => {
+            "the authors' released code (github.com/brucewlee/h-test, 4787987), byte for byte"
+        }
         (Mode::Cot, _) => {
             "Lee & Lim 2024, Appendix G, up to `Label: `; the tail that asks for thinking is ours"
         }
@@ -377,6 +448,10 @@ fn template_convention(setup: &HtestSettings) -> &'static str {
 
 fn order_convention(setup: &HtestSettings) -> String {
     match setup.order {
+        Order::Random if setup.shots % 2 == 1 => format!(
+            "one more A or B (by turns of the draws), mixed by seed {}",
+            setup.seed
+        ),
         Order::Random => format!("as many A as B, mixed by seed {}", setup.seed),
         Order::Alternating => "A, B, A, B, as published".into(),
     }
@@ -475,9 +550,18 @@ fn judge_words(correct: usize, answer: &Generated) -> Judgement {
     judgement
 }
 
-fn judge_thought(correct: usize, thought: &Generated, reading: &Generated) -> Judgement {
+fn judge_thought(
+    setup: &HtestSettings,
+    correct: usize,
+    thought: &Generated,
+    reading: &Generated,
+) -> Judgement {
     // What a second model says about it: A, B or (anything else) neither.
-    let said = parse::strictly(&reading.text).filter(|_| withheld(thought).is_none());
+    let said = match setup.wording {
+        Wording::Own => parse::strictly(&reading.text),
+        Wording::Released => parse::as_published(&reading.text),
+    };
+    let said = said.filter(|_| withheld(thought).is_none());
     judge_label(correct, said, unread(thought))
 }
 

@@ -5,44 +5,57 @@ use std::collections::BTreeMap;
 
 use mary_contract::{Cell, Exhibits, Figure, Point, RunSummary, Series, Table};
 
+use super::direct::described_and_folded;
 use super::geometry;
 use super::paper_tables::{approaches, human_table, side_by_side};
 use super::published::{DECLARED, PublishedRow, percent, published};
+use super::reasoning::misleading;
 use super::results::{
     GEOMETRY, Outcome, Profile, accuracy_cell, average_cell, other_tasks, paper_tasks, profiles,
     results, setup_of, task_title,
 };
+use super::rule_naming::rules_named;
 use super::setup::{ItemsSource, Mode};
 
 const PICTURES: usize = 12;
 
 pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     let results = results(runs);
-    if results.is_empty() {
-        return Exhibits::default();
-    }
     let profiles = profiles(&results);
-    let mut tables = vec![full_table(&profiles, &results)];
-    tables.extend(side_by_side(&profiles, &results));
-    tables.extend(approaches(&profiles, family_name));
-    if !profiles.is_empty() {
-        tables.push(human_table(&[]));
+    let mut tables = Vec::new();
+    if !results.is_empty() {
+        tables.push(full_table(&profiles, &results));
     }
+    tables.extend(side_by_side(&profiles, &results));
+    tables.extend(misleading(runs));
+    tables.extend(approaches(&profiles, family_name, &[]));
+    let people = rules_named(runs);
+    if !profiles.is_empty() || !people.is_empty() {
+        tables.push(human_table(&people));
+    }
+    tables.extend(described_and_folded(runs));
     tables.extend(super::gap::gap_table(runs));
-    let (tuned, before_and_after) = super::tuning::tuned_exhibits(runs).unzip();
-    tables.extend(tuned.into_iter().flatten());
+    let (tuned, before_and_after) = super::tuning::tuned_exhibits(&results);
+    tables.extend(tuned);
     let figures = [
         by_family(&profiles),
         by_shots(&profiles),
         thinking(&profiles),
         against_geometry(&profiles, &results),
-        before_and_after,
     ];
+    let figures = figures.into_iter().flatten().chain(before_and_after);
     Exhibits {
         tables,
-        figures: figures.into_iter().flatten().collect(),
+        figures: figures.collect(),
         pictures: pictures(runs),
     }
+}
+
+/// Table 5 of the pairs that the user named (built, base).
+pub(super) fn pair_tables(runs: &[RunSummary], pairs: &[(String, String)]) -> Vec<Table> {
+    let results = results(runs);
+    let table = approaches(&profiles(&results), family_name, pairs);
+    table.into_iter().collect()
 }
 
 fn geometry_of<'a>(results: &'a [Outcome], profile: &Profile<'_>) -> Option<&'a Outcome> {
@@ -69,6 +82,7 @@ fn full_table(profiles: &[Profile<'_>], results: &[Outcome]) -> Table {
         let accuracy = |id: &String| accuracy_cell(profile.tasks.get(id.as_str()).copied());
         row.extend(paper.iter().map(accuracy));
         row.push(average_cell(profile.average().as_ref()));
+        row.push(Cell::none());
         row.extend(others.iter().map(accuracy));
         row.push(accuracy_cell(geometry_of(results, profile)));
         row
@@ -82,7 +96,7 @@ fn full_table(profiles: &[Profile<'_>], results: &[Outcome]) -> Table {
     let geometry_only = alone.map(|outcome| {
         let mut row = vec![outcome.model.clone().into(), Cell::none()];
         row.push("letter geometry only".into());
-        row.extend(vec![Cell::none(); paper.len() + 1 + others.len()]);
+        row.extend(vec![Cell::none(); paper.len() + 2 + others.len()]);
         row.push(accuracy_cell(Some(outcome)));
         row
     });
@@ -222,7 +236,10 @@ fn thinking(profiles: &[Profile<'_>]) -> Option<Figure> {
                 && (&p.first.model, p.first.k) == (&f.model, f.k)
                 && p.first.conditions.alike_where_shared(&f.conditions, &apart)
         });
-        let label = format!("{} (k = {})", f.model, f.k);
+        let label = match thought.variant() {
+            "" => format!("{} (k = {})", f.model, f.k),
+            variant => format!("{} (k = {}, {variant})", f.model, f.k),
+        };
         let bars = [
             direct.and_then(Profile::average),
             Some(average),

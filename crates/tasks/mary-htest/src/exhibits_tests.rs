@@ -184,8 +184,15 @@ fn fifty_shots_bring_table_2_and_two_sizes_table_5() {
         );
     }
     let (two, five) = (&shown[1], &shown[2]);
-    assert_eq!(two.rows.len(), 11);
+    assert_eq!(two.rows.len(), 12);
     assert_eq!(two.rows[10][1..4], ["60.0", "50.0", "51.1"]);
+    // The paper's average as printed, and what its tasks give under a name of its own.
+    let claude = two.head.iter().position(|h| h.starts_with("Claude V2"));
+    let claude = claude.unwrap();
+    assert_eq!(two.rows[10][claude], "60.4");
+    assert_eq!(two.rows[11][0], "Mean of the printed tasks");
+    assert_eq!(two.rows[11][claude], "61.9");
+    assert_eq!(two.rows[11][1], "–");
     // The smaller first, then the larger; the paper's eight rows below.
     assert!(five.rows[0][1].contains("70m") && five.rows[1][1].contains("160m"));
     assert_eq!(five.published, (2..10).collect::<Vec<_>>());
@@ -223,6 +230,78 @@ fn tuned_models_bring_table_8_and_figure_6() {
 }
 
 #[test]
+fn two_matrices_are_two_tables_and_two_figures() {
+    let at = |out: &str, k: usize, value: f64| {
+        // As `mary matrix` runs them: the untuned model and the tuned one in one run.
+        let mut both = run("hf/a/b", &[], k, value, false);
+        let tuned = format!("hf/{out}/htest-rhyme/merged");
+        let after = run(&tuned, &[], k, value + 0.1, false);
+        both.manifest.models.extend(after.manifest.models);
+        both.rows.extend(after.rows);
+        both
+    };
+    let shown = exhibits(&[at("out", 2, 0.5), at("out", 4, 0.6)]);
+    let title = |id: &str| shown.tables.iter().find(|t| t.id == id).map(|t| &*t.title);
+    let both = ["htest-table-8-1", "htest-table-8-2"].map(title);
+    assert!(both[0].unwrap().ends_with("(shots = 2)"), "{both:?}");
+    assert!(both[1].unwrap().ends_with("(shots = 4)"), "{both:?}");
+    let printed = shown.tables.last().unwrap();
+    assert_eq!(printed.id, "htest-table-8-published");
+    let average = printed.rows.last().unwrap();
+    assert_eq!(average[..3], ["Average", "52.3", "52.9"]);
+    let figures = shown
+        .figures
+        .iter()
+        .filter(|f| f.id.starts_with("htest-figure-6"));
+    let drawn: Vec<(&str, f64)> = figures
+        .map(|f| (&*f.id, f.series[1].points[0].y.round()))
+        .collect();
+    assert_eq!(
+        drawn,
+        [("htest-figure-6-1", 60.0), ("htest-figure-6-2", 70.0)]
+    );
+    // Two folders of tuned models, asked alike.
+    let shown = exhibits(&[at("first", 4, 0.5), at("second", 4, 0.5)]);
+    let tables = shown
+        .tables
+        .iter()
+        .filter(|t| t.id.starts_with("htest-table-8-"));
+    let titles: Vec<&str> = tables
+        .map(|t| t.title.rsplit('(').next().unwrap())
+        .collect();
+    assert_eq!(
+        titles[..2],
+        ["tuned models = first)", "tuned models = second)"]
+    );
+}
+
+#[test]
+fn two_judges_are_two_rows_and_two_bars() {
+    let judged = |judge: &str, value: f64| {
+        let mut run = run("hf/a/b", &[("mode", "cot")], 14, value, false);
+        for task in &mut run.manifest.tasks {
+            task.judging.insert("judge".into(), judge.into());
+        }
+        run
+    };
+    let shown = exhibits(&[judged("self", 0.48), judged("hf/c/d", 0.1)]);
+    let rows = &shown.tables[0].rows;
+    assert_eq!(rows[0][2], "cot, plain, fresh (judge = self)");
+    assert_eq!(rows[1][2], "cot, plain, fresh (judge = hf/c/d)");
+    assert_eq!((&*rows[0][13], &*rows[1][13]), ("38.0", "0.0"));
+    let figure = shown.figures.iter().find(|f| f.id == "htest-figure-4");
+    let bars = &figure.unwrap().series[0].points;
+    let labels: Vec<&str> = bars.iter().map(|p| p.label.as_str()).collect();
+    assert_eq!(
+        labels,
+        [
+            "hf/a/b (k = 14, judge = self)",
+            "hf/a/b (k = 14, judge = hf/c/d)"
+        ]
+    );
+}
+
+#[test]
 fn the_published_matrix_stands_beside_ours_in_its_rows_and_columns() {
     let tuned = BTreeMap::from([("htest/rhyme".to_owned(), "hf/a/tuned".to_owned())]);
     let whole = [
@@ -239,7 +318,7 @@ fn the_published_matrix_stands_beside_ours_in_its_rows_and_columns() {
         panic!("{}", tables.len());
     };
     assert_eq!(printed.head, ["tested on", "original", "Rhyme"]);
-    assert_eq!(printed.rows.len(), 10);
+    assert_eq!(printed.rows.len(), 11);
     assert_eq!(ours.head, printed.head);
     let tables = crate::HTEST.tuning_tables(&part, "hf/a/base", &tuned);
     let [ours, printed] = tables.as_slice() else {
@@ -335,4 +414,68 @@ fn the_same_settings_with_another_seed_are_another_row() {
     let table = &shown.tables[0];
     assert_eq!(table.rows[0][2], "score, plain, fresh (seed = 0)");
     assert_eq!(table.rows[1][2], "score, plain, fresh (seed = 9)");
+}
+
+/// Models behind an API have no number of parameters: Table 5 used to leave them out, and the paper's own
+/// pairs with them.
+#[test]
+fn table_5_has_pairs_that_were_named_and_the_papers_own() {
+    let api = |model: &str, value: f64| {
+        let mut run = run(model, &[("mode", "generate")], 14, value, false);
+        run.manifest.models[0].parameters = None;
+        run
+    };
+    let runs = [
+        api("openrouter/nousresearch/nous-hermes-2-yi-34b", 0.5),
+        api("openrouter/liuhaotian/llava-v1.6-34b", 0.52),
+        api("own/text", 0.5),
+        api("own/eyes", 0.6),
+        api("openai/gpt-4o-mini", 0.6),
+        api("openai/gpt-3.5-turbo", 0.6),
+    ];
+    let told = |table: &Table| -> Vec<(String, String)> {
+        let rows = table.rows.iter().take_while(|r| &*r[1] != "LLaMA 2 13B");
+        let name = |r: &Vec<Cell>| r[1].split(' ').next().unwrap_or_default().to_owned();
+        rows.map(|r| (r[0].to_string(), name(r))).collect()
+    };
+    let shown = exhibits(&runs);
+    let fifth = shown.tables.iter().find(|t| t.id == "htest-table-5");
+    let papers = [
+        (
+            "multi-modal expansion",
+            "openrouter/nousresearch/nous-hermes-2-yi-34b",
+        ),
+        (
+            "multi-modal expansion",
+            "openrouter/liuhaotian/llava-v1.6-34b",
+        ),
+    ]
+    .map(|(a, m)| (a.to_owned(), m.to_owned()));
+    // A smaller GPT-4o is another model.
+    assert_eq!(told(fifth.unwrap()), papers);
+    let pair = ("own/eyes".to_owned(), "own/text".to_owned());
+    let fifth = &super::pair_tables(&runs, &[pair])[0];
+    let named = [("named pair", "own/text"), ("named pair", "own/eyes")];
+    let named = named.map(|(a, m)| (a.to_owned(), m.to_owned()));
+    assert_eq!(told(fifth)[..2], named);
+    assert!(super::pair_tables(&runs[2..3], &[]).is_empty());
+}
+
+/// Whose words were asked belongs to a result, whether there is another to tell it from or not.
+#[test]
+fn a_released_wording_is_named_beside_its_result() {
+    let settings = [("mode", "cot"), ("wording", "released")];
+    let mut asked = run("openai/x", &settings, 14, 0.5, false);
+    for task in &mut asked.manifest.tasks {
+        let known = crate::tasks::ab_task(&task.id).unwrap();
+        *task = TaskRun::of(known, task.settings.clone());
+    }
+    let table = &exhibits(&[asked]).tables[0];
+    assert!(
+        table.rows[0][2].contains("released wording"),
+        "{:?}",
+        table.rows[0][2]
+    );
+    let ours = exhibits(&[run("openai/x", &[("mode", "cot")], 14, 0.5, false)]);
+    assert!(!ours.tables[0].rows[0][2].contains("wording"));
 }

@@ -6,17 +6,22 @@
 
 mod ab_task;
 mod dataset;
+mod direct;
 mod draw;
 mod exhibits;
 mod gap;
 mod geometry;
+mod misled;
 mod offers;
 mod paper_tables;
 mod parse;
 mod prompt;
 mod published;
+mod reasoning;
 mod results;
+mod rule_naming;
 mod setup;
+mod shots;
 mod tasks;
 mod tuning;
 pub mod upstream;
@@ -33,8 +38,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mary_contract::{
-    AuditExpectations, DataSource, Exhibits, Family, FamilyError, RunSummary, Table, Task,
-    TaskCard, TaskSettings, Text, TuningRequest, TuningSet, built_in,
+    Arguments, AuditExpectations, DataSource, Exhibits, Family, FamilyCommand, FamilyError, Made,
+    RunSummary, Sample, Table, Task, TaskCard, TaskSettings, Text, TuningRequest, TuningSet,
+    built_in,
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +69,10 @@ impl Family for HTest {
         offers::starter_settings(settings);
     }
 
+    fn learned_settings(&self, task: &TaskCard, settings: &mut TaskSettings) {
+        offers::learned_settings(task, settings);
+    }
+
     fn tuning_sets(&self) -> Vec<Text> {
         offers::tuning_sets()
     }
@@ -89,6 +99,23 @@ impl Family for HTest {
         let mut tables = tuning_matrix(runs, untuned, tuned);
         tables.extend(tuning::published_beside(&tables));
         tables
+    }
+
+    fn pair_tables(&self, runs: &[RunSummary], pairs: &[(String, String)]) -> Vec<Table> {
+        exhibits::pair_tables(runs, pairs)
+    }
+
+    fn command(&self) -> Option<FamilyCommand> {
+        Some(offers::command())
+    }
+
+    fn act(
+        &self,
+        action: &str,
+        arguments: &Arguments,
+        samples: Vec<Sample>,
+    ) -> Result<Made, FamilyError> {
+        offers::act(action, arguments, &samples)
     }
 
     fn audit_expectations(&self, task: &TaskCard) -> AuditExpectations {

@@ -8,7 +8,11 @@ use super::published::{DECLARED, PublishedRow, mean, percent, published};
 use super::results::{
     Outcome, Profile, accuracy_cell, average_cell, other_tasks, paper_tasks, task_title,
 };
+use super::rule_naming::RulesNamed;
 use super::setup::Mode;
+
+/// The mean that the printed tasks give, which the printed average often is not.
+const RECOMPUTED: &str = "Mean of the printed tasks";
 
 /// Table 2: tasks as rows, models as columns, at the paper's 50 shots. Nothing where none was run so.
 pub(super) fn side_by_side(profiles: &[Profile<'_>], results: &[Outcome]) -> Option<Table> {
@@ -35,9 +39,14 @@ pub(super) fn side_by_side(profiles: &[Profile<'_>], results: &[Outcome]) -> Opt
     }
     let mut average = vec![Cell::from("Average")];
     average.extend(ours.iter().map(|p| average_cell(p.average().as_ref())));
-    let means = printed.iter().map(|m| percent(mean(&m.accuracy)));
-    average.extend(means.map(Cell::printed));
+    let as_printed = printed.iter().map(|m| percent(m.average));
+    average.extend(as_printed.map(Cell::printed));
     rows.push(average);
+    let mut recomputed = vec![Cell::from(RECOMPUTED)];
+    recomputed.extend(ours.iter().map(|_| Cell::none()));
+    let means = printed.iter().map(|m| percent(mean(&m.accuracy)));
+    recomputed.extend(means.map(Cell::printed));
+    rows.push(recomputed);
     for id in other_tasks(results) {
         let mut row = vec![Cell::from(task_title(&id))];
         row.extend(measured(&id));
@@ -57,31 +66,60 @@ fn printed(model: &str, k: Option<usize>) -> Option<&'static PublishedRow> {
     rows.iter().find(|r| r.model == model && r.k == k)
 }
 
-/// Table 5: pairs of models that differ in one thing. Ours are those of one line in different sizes
-/// (scaling); the paper's other pairs stand as printed. Nothing where no two sizes were run alike.
+/// Two profiles that were asked alike.
+fn alike(one: &Profile<'_>, other: &Profile<'_>) -> bool {
+    let (a, b) = (one.first, other.first);
+    (a.k, a.mode, a.source, a.form) == (b.k, b.mode, b.source, b.form) && a.model != b.model
+}
+
+/// Table 5: pairs of models that differ in one thing. Ours are the pairs that the user named (built, base),
+/// those of the paper's that were run, known by their names, and models of one line in different sizes; the
+/// paper's own stand below as printed. Nothing where no pair was run alike.
 pub(super) fn approaches(
     profiles: &[Profile<'_>],
     line_of: impl Fn(&str) -> String,
+    named: &[(String, String)],
 ) -> Option<Table> {
     let mut rows: Vec<Vec<Cell>> = Vec::new();
-    for smaller in profiles {
-        let f = smaller.first;
-        let alike = |other: &&Profile<'_>| {
-            let o = other.first;
-            o.model != f.model
-                && line_of(&o.model) == line_of(&f.model)
-                && (o.k, o.mode, o.source, o.form) == (f.k, f.mode, f.source, f.form)
-                && o.parameters > f.parameters
-                && f.parameters.is_some()
-        };
-        let larger = profiles.iter().filter(alike);
-        let next = larger.min_by_key(|o| o.first.parameters);
-        let Some(larger) = next else { continue };
-        for profile in [smaller, larger] {
-            let row = measured_row(profile);
+    let mut put = |approach: &str, pair: [&Profile<'_>; 2]| {
+        for profile in pair {
+            let row = measured_row(approach, profile);
             if !rows.contains(&row) {
                 rows.push(row);
             }
+        }
+    };
+    let every_pair = || {
+        let other = move |base| profiles.iter().map(move |built| (base, built));
+        profiles.iter().flat_map(other).filter(|(a, b)| alike(a, b))
+    };
+    for (built, base) in named {
+        for (before, after) in every_pair() {
+            if (&before.first.model, &after.first.model) == (base, built) {
+                put("named pair", [before, after]);
+            }
+        }
+    }
+    for block in &published().table_5 {
+        let [first, second] = &block.known_as;
+        for (before, after) in every_pair() {
+            if is_known(&before.first.model, first) && is_known(&after.first.model, second) {
+                put(&block.approach, [before, after]);
+            }
+        }
+    }
+    for smaller in profiles {
+        let f = smaller.first;
+        let grown = |other: &&Profile<'_>| {
+            let o = other.first;
+            alike(smaller, other)
+                && line_of(&o.model) == line_of(&f.model)
+                && o.parameters > f.parameters
+                && f.parameters.is_some()
+        };
+        let larger = profiles.iter().filter(grown);
+        if let Some(larger) = larger.min_by_key(|o| o.first.parameters) {
+            put("scaling", [smaller, larger]);
         }
     }
     let printed = published().table_5.iter().flat_map(|block| {
@@ -99,9 +137,16 @@ pub(super) fn approaches(
         .if_measured()
 }
 
-fn measured_row(profile: &Profile<'_>) -> Vec<Cell> {
+/// Whether a model's name is one of those under which providers have one of the paper's.
+fn is_known(model: &str, names: &[String]) -> bool {
+    let model = model.to_lowercase().replace(['_', ' '], "-");
+    // A smaller model with a longer name is another one.
+    !model.contains("mini") && names.iter().any(|name| model.contains(name.as_str()))
+}
+
+fn measured_row(approach: &str, profile: &Profile<'_>) -> Vec<Cell> {
     let mut cells = vec![
-        "scaling".into(),
+        approach.to_owned().into(),
         format!("{} ({})", profile.first.model, profile.how()).into(),
         Cell::count(profile.first.k),
     ];
@@ -111,13 +156,16 @@ fn measured_row(profile: &Profile<'_>) -> Vec<Cell> {
         .map(|id| profile.tasks.get(id.as_str()).copied());
     cells.extend(each.map(accuracy_cell));
     cells.push(average_cell(profile.average().as_ref()));
+    cells.push(Cell::none());
     cells
 }
 
-/// Table 7: how many of the ten rules people named from the shots. `people` are ours: a name, the shots
-/// shown and, for each of the paper's tasks asked, whether the rule was named.
-pub fn human_table(people: &[(String, usize, Vec<bool>)]) -> Table {
-    let shots = [4, 14, 28, 50];
+/// Table 7: how many of the ten rules people (and models, beside them) named from the shots.
+pub(super) fn human_table(ours: &[RulesNamed]) -> Table {
+    let mut shots = vec![4, 14, 28, 50];
+    shots.extend(ours.iter().map(|o| o.k));
+    shots.sort_unstable();
+    shots.dedup();
     let row = |name: &str, k: usize, named: usize, of: usize| {
         let mut cells = vec![name.to_owned()];
         cells.extend(shots.iter().map(|s| {
@@ -130,14 +178,12 @@ pub fn human_table(people: &[(String, usize, Vec<bool>)]) -> Table {
         cells
     };
     // Rules named of rules asked: both numbers stand there, and a person is no sample of answers.
-    let ours = people.iter().map(|(name, k, named)| {
-        let right = named.iter().filter(|n| **n).count();
-        row(name, *k, right, named.len())
-    });
+    let ours = ours.iter().map(|o| row(&o.who, o.k, o.named, o.of));
     let printed = published().human.iter();
     let printed = printed.map(|p| row(&p.person, p.k, p.rules_named, p.of));
     DECLARED
         .table("htest-table-7")
+        .with_heads("shots", shots.iter().map(|k| format!("k = {k}")))
         .with_rows(Cell::figures(ours.collect()))
         .with_published(Cell::figures(printed.collect()))
 }
@@ -158,9 +204,17 @@ mod tests {
 
     #[test]
     fn people_of_ours_stand_above_the_papers() {
-        let ours = [("Ada".to_owned(), 14, vec![true, true, false])];
-        let table = human_table(&ours);
+        let ours = RulesNamed {
+            who: "Ada".into(),
+            k: 14,
+            named: 2,
+            of: 3,
+        };
+        let table = human_table(std::slice::from_ref(&ours));
         assert_eq!(table.rows[0], ["Ada", "–", "2/3", "–", "–"]);
+        // Shots that the paper did not have get a column.
+        let few = human_table(&[RulesNamed { k: 8, ..ours }]);
+        assert_eq!(few.head[1..4], ["k = 4", "k = 8", "k = 14"]);
         assert_eq!(table.rows[1], ["Human A", "10/10", "–", "–", "–"]);
         assert_eq!(table.published, [1, 2, 3, 4]);
     }

@@ -11,14 +11,16 @@ use mary_contract::{
 use super::ab_task::card;
 use super::geometry::LETTER_GEOMETRY;
 use super::published::{percent, published};
-use super::setup::{HtestSettings, ItemsSource, Mode};
-use super::tasks::ab_task;
+use super::setup::{HtestSettings, ItemsSource, Mode, WORDING_PARAM};
+use super::tasks::{OTHER_TASKS, ab_task};
 
 /// Letter geometry, which has no part in the averages.
 pub(super) const GEOMETRY: &str = "htest/letter-geometry";
 
 #[derive(Debug, Clone)]
 pub struct Outcome {
+    /// Place of its run among those shown.
+    pub run: usize,
     /// The model, as the user named it.
     pub model: String,
     pub task: String,
@@ -37,8 +39,10 @@ pub struct Outcome {
 
 pub fn results(runs: &[RunSummary]) -> Vec<Outcome> {
     let mut found = Vec::new();
-    for run in runs {
+    for (place, run) in runs.iter().enumerate() {
         let ours = run.rows.iter().filter(|r| r.task.starts_with("htest/"));
+        // Rules named and letters described have tables of their own.
+        let ours = ours.filter(|r| OTHER_TASKS.iter().all(|t| *t.card().id != *r.task));
         found.extend(ours.filter_map(|row| {
             let task = run.manifest.task(&row.task)?;
             let setup = setup_of(&row.task, &task.settings)?;
@@ -49,6 +53,7 @@ pub fn results(runs: &[RunSummary]) -> Vec<Outcome> {
                 .find(|m| m.model.to_string() == row.model)
                 .and_then(|m| m.parameters);
             Some(Outcome {
+                run: place,
                 model: row.model.clone(),
                 task: row.task.clone(),
                 k: setup.shots,
@@ -177,6 +182,11 @@ impl Profile<'_> {
         mean(all?.into_iter())
     }
 
+    /// What tells it from the model's other profiles, where its shots, mode, source and form do not.
+    pub(super) fn variant(&self) -> &str {
+        &self.variant
+    }
+
     pub(super) fn how(&self) -> String {
         let mode = match self.first.mode {
             Mode::Score => "score",
@@ -190,6 +200,13 @@ impl Profile<'_> {
         let form = match self.first.form {
             PromptForm::Plain => "plain",
             PromptForm::Chat => "chat",
+        };
+        // Told apart from others or not: whose words were asked belongs to the result.
+        let released = self.first.conditions.manner().contains_key(WORDING_PARAM);
+        let form = if released && !self.variant.contains(WORDING_PARAM) {
+            format!("{form}, released wording")
+        } else {
+            form.to_owned()
         };
         match self.variant.as_str() {
             "" => format!("{mode}, {form}, {source}"),

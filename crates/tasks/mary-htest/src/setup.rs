@@ -4,7 +4,11 @@ use mary_contract::{Param, PromptForm, TaskCard, TaskError, TaskSettings};
 
 use super::dataset::SHOT_POOL;
 
-pub static AB_PARAMS: [Param; 7] = [
+/// Draws of the shots for fresh items: `docs/htest.md` says why so many.
+const SHOT_SETS: usize = 10;
+const MOST_SHOT_SETS: usize = 1000;
+
+pub static AB_PARAMS: [Param; 12] = [
     Param::new(
         "mode",
         "score",
@@ -22,17 +26,44 @@ pub static AB_PARAMS: [Param; 7] = [
          published; auto mixes fresh shots and leaves released ones as published.",
     ),
     Param::new(
+        "shot_sets",
+        "auto",
+        "auto or a number",
+        "How often the shots are drawn; every pair of items is asked with one of the draws, and the interval \
+         is over draws. auto: 10 for fresh items, 1 (one list for all, as published) for released ones.",
+    ),
+    Param::new(
+        "labels",
+        "auto",
+        "auto, fixed, both",
+        "What A stands for: always the same (as published), or for half the items of each draw, shots and \
+         item alike, what B stands for otherwise; auto: both for fresh items, fixed for released ones.",
+    ),
+    Param::new(
+        "apart",
+        "",
+        "seeds, with commas between them",
+        "Fresh items and shots that none of these seeds draws (its 200 test items, training items, shots).",
+    ),
+    Param::new(
+        "crossed",
+        "no",
+        "no, yes",
+        "Ask every item with every draw of the shots.",
+    ),
+    Param::new(
         "tail",
         "auto",
         "auto, label, published",
         "Where scored labels follow: after `Label:` as in every shot (plain form), or after the \
                 published last line (chat form); auto chooses by form.",
     ),
+    WORDING,
     TEMPERATURE,
     MAX_TOKENS,
 ];
 
-pub static GEOMETRY_PARAMS: [Param; 5] = [
+pub static GEOMETRY_PARAMS: [Param; 6] = [
     Param::new(
         "mode",
         "score",
@@ -47,11 +78,21 @@ pub static GEOMETRY_PARAMS: [Param; 5] = [
         "a multiple of 4",
         "Fresh items, four to an option set.",
     ),
+    WORDING,
     TEMPERATURE,
     MAX_TOKENS,
 ];
 
-const SOURCE: Param = Param::new(
+/// Named in the question only where it changes what is asked.
+pub(super) const WORDING_PARAM: &str = "wording";
+const WORDING: Param = Param::new(
+    WORDING_PARAM,
+    "own",
+    "own, released",
+    "Words that the paper does not print (chain of thought, its judge, letter geometry): ours, or those of the \
+     authors' released code.",
+);
+pub(super) const SOURCE: Param = Param::new(
     "source",
     "fresh",
     "fresh, published",
@@ -67,7 +108,8 @@ const MAX_TOKENS: Param = Param::new(
     "max_tokens",
     "",
     "a number",
-    "Longest answer; by default 5 (the paper), or 512 for a chain of thought.",
+    "Longest answer; by default 5 (the paper), 512 for a chain of thought, 1 for letter geometry in the released \
+     wording.",
 );
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +136,14 @@ pub enum Mode {
     Cot,
 }
 
+/// Whose words are asked where the paper prints none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wording {
+    Own,
+    /// The authors' released code.
+    Released,
+}
+
 /// Where a scored label follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tail {
@@ -109,9 +159,16 @@ pub struct HtestSettings {
     pub form: PromptForm,
     pub source: ItemsSource,
     pub mode: Mode,
+    pub wording: Wording,
     pub n: usize,
     pub shots: usize,
     pub order: Order,
+    /// Draws of the shots; one where there are none to draw.
+    pub shot_sets: usize,
+    /// Whether A and B change places for half the items.
+    pub both_labels: bool,
+    /// Whether every item is asked with every draw.
+    pub crossed: bool,
     pub tail: Tail,
     pub temperature: f64,
     pub max_tokens: u32,
@@ -141,8 +198,17 @@ impl HtestSettings {
             ("alternating", _) | ("auto" | "", ItemsSource::Published) => Order::Alternating,
             (other, _) => return Err(unknown(card, "order", other)),
         };
+        let wording = match settings.param(card, WORDING_PARAM) {
+            "own" | "" => Wording::Own,
+            "released" => Wording::Released,
+            other => return Err(unknown(card, WORDING_PARAM, other)),
+        };
         let max_tokens = match settings.param(card, "max_tokens") {
             "" if mode == Mode::Cot => 512,
+            // `run_challenge.py`: one token, whatever the symbol.
+            "" if wording == Wording::Released && !card.params.iter().any(|p| p.name == "tail") => {
+                1
+            }
             "" => 5,
             text => number(card, "max_tokens", text)?,
         };
@@ -153,12 +219,30 @@ impl HtestSettings {
         let shots = settings
             .shots
             .unwrap_or(if mode == Mode::Cot { 14 } else { SHOT_POOL });
-        if shots % 2 == 1 || shots > SHOT_POOL {
+        if source == ItemsSource::Published && (shots % 2 == 1 || shots > SHOT_POOL) {
             return Err(TaskError::Setting(format!(
-                "{}: {shots} shots (-k, --shots); expected an even number up to {SHOT_POOL} (the paper uses 4, 14, 28 \
-                 and 50)",
+                "{}: {shots} shots (-k, --shots) of released items; expected an even number up to {SHOT_POOL} (the \
+                 paper uses 4, 14, 28 and 50)",
                 card.id
             )));
+        }
+        let shot_sets = match (settings.param(card, "shot_sets"), source) {
+            ("auto" | "", ItemsSource::Fresh) => SHOT_SETS,
+            ("auto" | "", ItemsSource::Published) => 1,
+            (text, _) => number(card, "shot_sets", text)?,
+        };
+        let both_labels = match (settings.param(card, "labels"), source) {
+            ("both", _) | ("auto" | "", ItemsSource::Fresh) => true,
+            ("fixed", _) | ("auto" | "", ItemsSource::Published) => false,
+            (other, _) => return Err(unknown(card, "labels", other)),
+        };
+        let crossed = match settings.param(card, "crossed") {
+            "no" | "" => false,
+            "yes" => true,
+            other => return Err(unknown(card, "crossed", other)),
+        };
+        if shot_sets == 0 || shot_sets > MOST_SHOT_SETS {
+            return Err(unknown(card, "shot_sets", &shot_sets.to_string()));
         }
         let n: usize = number(card, "n", settings.param(card, "n"))?;
         if n == 0 {
@@ -169,14 +253,29 @@ impl HtestSettings {
             form: settings.form,
             source,
             mode,
+            wording,
             n,
             shots,
             order,
+            // Without shots nothing is drawn, and nothing says what A stands for.
+            shot_sets: if shots == 0 { 1 } else { shot_sets },
+            both_labels: both_labels && shots > 0,
+            crossed: crossed && shots > 0,
             tail,
             temperature,
             max_tokens,
         })
     }
+}
+
+/// The seeds to whose items those of a run are to be new.
+pub fn apart(card: &TaskCard, settings: &TaskSettings) -> Result<Vec<u64>, TaskError> {
+    let set = settings.param(card, "apart");
+    let seeds = set
+        .split(',')
+        .map(str::trim)
+        .filter(|seed| !seed.is_empty());
+    seeds.map(|seed| number(card, "apart", seed)).collect()
 }
 
 fn unknown(card: &TaskCard, name: &str, found: &str) -> TaskError {

@@ -9,7 +9,8 @@ mod blocks;
 mod drawing;
 mod wording;
 
-use bank::{ALIKE, UNLIKE};
+use bank::ALIKE;
+pub(super) use bank::UNLIKE;
 use blocks::items as fresh_items;
 
 use std::collections::BTreeMap;
@@ -23,9 +24,10 @@ use mary_generators::best;
 use serde_json::json;
 
 use super::ab_task::{
-    CITATION, failed, read_by_judge, source_convention, truth, unread, withheld, written,
+    CITATION, failed, name_wording, read_by_judge, source_convention, truth, unread, withheld,
+    written,
 };
-use super::setup::{GEOMETRY_PARAMS, HtestSettings, ItemsSource, Mode};
+use super::setup::{GEOMETRY_PARAMS, HtestSettings, ItemsSource, Mode, Wording};
 use super::{parse, prompt, upstream};
 
 static CARD: TaskCard = TaskCard {
@@ -105,6 +107,22 @@ pub fn pictures(seed: u64, n: usize, how_many: usize) -> Vec<Picture> {
         .collect()
 }
 
+fn direct(setup: &HtestSettings, asked: &SourcedQuestion) -> String {
+    match setup.wording {
+        Wording::Own => prompt::geometry(&asked.question, &asked.options),
+        Wording::Released => prompt::released_geometry(&asked.question, &asked.options),
+    }
+}
+
+/// Whether the two wordings ask otherwise: scored in plain form and in a chain of thought both are ours.
+fn wording_matters(setup: &HtestSettings) -> bool {
+    match setup.mode {
+        Mode::Score => setup.form == PromptForm::Chat,
+        Mode::Generate => true,
+        Mode::Cot => false,
+    }
+}
+
 fn ask(setup: &HtestSettings, asked: &SourcedQuestion) -> Ask {
     if setup.mode == Mode::Score {
         let (prefix, before) = match setup.form {
@@ -112,7 +130,7 @@ fn ask(setup: &HtestSettings, asked: &SourcedQuestion) -> Ask {
                 prompt::geometry_up_to_answer(&asked.question, &asked.options),
                 " ",
             ),
-            PromptForm::Chat => (prompt::geometry(&asked.question, &asked.options), ""),
+            PromptForm::Chat => (direct(setup, asked), ""),
         };
         return Ask::subject(Request::Score(Score {
             prefix: Prompt::single(setup.form, prefix),
@@ -127,7 +145,7 @@ fn ask(setup: &HtestSettings, asked: &SourcedQuestion) -> Ask {
     }
     let text = match setup.mode {
         Mode::Cot => prompt::geometry_thinking(&asked.question, &asked.options),
-        Mode::Generate | Mode::Score => prompt::geometry(&asked.question, &asked.options),
+        Mode::Generate | Mode::Score => direct(setup, asked),
     };
     Ask::subject(written(setup, text))
 }
@@ -184,8 +202,13 @@ impl Task for LetterGeometry {
         answers: &[Reply],
     ) -> Result<Vec<Ask>, TaskError> {
         let setup = HtestSettings::read(&CARD, settings)?;
+        // The released code has no chain of thought here: ours, with our judge's temperature.
+        let ours = HtestSettings {
+            wording: Wording::Own,
+            ..setup
+        };
         Ok(read_by_judge(
-            &setup,
+            &ours,
             item,
             answers,
             prompt::geometry_reading,
@@ -217,6 +240,8 @@ impl Task for LetterGeometry {
         let mut asked = settings.asked(self.card());
         // There are no shots here; a number given for the other ten means nothing.
         asked.remove("shots");
+        let matters = HtestSettings::read(&CARD, settings).is_ok_and(|s| wording_matters(&s));
+        name_wording(&mut asked, matters);
         asked
     }
 
@@ -234,6 +259,12 @@ impl Task for LetterGeometry {
         let mut conventions = BTreeMap::new();
         let mut say = |name: &str, text: String| conventions.insert(name.to_owned(), text);
         say("source", source_convention(&setup));
+        let template = if !wording_matters(&setup) || setup.wording == Wording::Own {
+            "our wording"
+        } else {
+            "the authors' released code (github.com/brucewlee/h-test, 4787987), byte for byte"
+        };
+        say("template", template.into());
         say(
             "pictures",
             format!(
@@ -422,6 +453,43 @@ mod tests {
         assert_eq!(verdict(&options[*correct]), Outcome::Scored(1.0));
         assert_eq!(verdict(&options[(correct + 1) % 4]), Outcome::Scored(0.0));
         assert_eq!(verdict("None"), Outcome::Unscored(UnscoredReason::Unparsed));
+    }
+
+    #[test]
+    fn the_released_wording_allows_one_token() {
+        let set = |pairs: &[(&str, &str)]| TaskSettings {
+            params: pairs
+                .iter()
+                .map(|(k, v)| ((*k).into(), (*v).into()))
+                .collect(),
+            ..TaskSettings::default()
+        };
+        let asked = |settings: &TaskSettings| {
+            let item = LETTER_GEOMETRY.items(settings, &NoData).unwrap().next();
+            match item.unwrap().unwrap().asks.remove(0).request {
+                Request::Generate(asked) => asked,
+                _ => panic!("written"),
+            }
+        };
+        let released = set(&[("mode", "generate"), ("wording", "released")]);
+        let one = asked(&released);
+        assert_eq!(
+            (one.sampling.max_tokens, one.sampling.temperature),
+            (1, 0.7)
+        );
+        let text = one.prompt.text();
+        let last = text.lines().last().unwrap();
+        assert!(
+            last.ends_with("(Respond in one letter and nothing else)") && !last.contains(" (Re")
+        );
+        assert_eq!(asked(&set(&[("mode", "generate")])).sampling.max_tokens, 5);
+        let more = set(&[
+            ("mode", "generate"),
+            ("wording", "released"),
+            ("max_tokens", "4"),
+        ]);
+        assert_eq!(asked(&more).sampling.max_tokens, 4);
+        assert!(LETTER_GEOMETRY.conventions(&released)["template"].contains("released code"));
     }
 
     #[test]

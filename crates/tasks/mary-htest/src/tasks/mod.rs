@@ -7,7 +7,9 @@
 use mary_contract::Task;
 
 use super::ab_task::AbTask;
+use super::direct::{DESCRIBE_LETTER, FOLD_LETTER};
 use super::geometry::LETTER_GEOMETRY;
+use super::rule_naming::NAME_THE_RULE;
 
 /// Declares the modules and both lists from one line a task. Rustfmt does not follow `mod` into a
 /// macro: format these files by name, `rustfmt --edition 2024 crates/tasks/mary-htest/src/tasks/*.rs`.
@@ -19,9 +21,13 @@ macro_rules! tasks {
         pub static AB_TASKS: &[&AbTask] = &[$(&$task::TASK),+];
 
         /// Every task of the family.
-        pub static TASKS: &[&dyn Task] = &[$(&$task::TASK,)+ &LETTER_GEOMETRY];
+        pub static TASKS: &[&dyn Task] =
+            &[$(&$task::TASK,)+ &LETTER_GEOMETRY, &NAME_THE_RULE, &DESCRIBE_LETTER, &FOLD_LETTER];
     };
 }
+
+/// Tasks whose results are no accuracies of the paper's Table 6.
+pub static OTHER_TASKS: &[&dyn Task] = &[&NAME_THE_RULE, &DESCRIBE_LETTER, &FOLD_LETTER];
 
 tasks! {
     uppercase,
