@@ -45,6 +45,8 @@ struct CardEntry {
     /// Whether the authors released instances of it.
     dataset: bool,
     starter: Option<usize>,
+    /// Whether it is answered in words, so that no guess is right.
+    open: bool,
     params: Vec<String>,
 }
 
@@ -66,7 +68,7 @@ pub(crate) fn card(id: &'static str) -> TaskCard {
         version: entry.version,
         title: text(&entry.title),
         about: text(&entry.about),
-        chance: Some(0.25),
+        chance: (!entry.open).then_some(0.25),
         human: entry.human.map(|v| Reference::new(v, &file.human_source)),
         params: entry.params.iter().filter_map(param).collect(),
         dataset: entry.dataset.then_some(text(upstream::DATASET)),

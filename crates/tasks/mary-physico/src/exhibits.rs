@@ -8,11 +8,13 @@ use mary_contract::{Cell, Exhibits, Figure, Picture, Point, RunSummary, Series, 
 use mary_stats::{LEVEL, intervals};
 
 use crate::drawing;
+use crate::forms::SEEN;
 use crate::gap::{
     average_cell, concept_table, estimate_of, left_out, mean_cell, order, over_concepts,
     overall_table, parrot_gaps, scatter, short,
 };
 use crate::instances::{Level, Split, planned};
+use crate::judging::{SHARED, SHARED_PAIR, WITH_CORE};
 use crate::perception::QuestionKind;
 use crate::published::{DECLARED, Printed, published};
 use crate::results::{Outcome, cell, outcomes, printed};
@@ -67,6 +69,12 @@ pub(crate) fn groups<'a>(high: &[&'a Outcome<'a>]) -> Vec<Group<'a>> {
     groups
 }
 
+/// How a group was asked: one of its sets may have to be told from another run's, and then the row is.
+pub(crate) fn how(group: &[&Outcome<'_>]) -> String {
+    let told = group.iter().find(|o| !o.variant.is_empty());
+    told.or(group.first()).map_or_else(String::new, |o| o.how())
+}
+
 pub(crate) const SPLITS: [Split; 3] = [Split::CoreDev, Split::CoreTest, Split::Associative];
 
 pub(crate) fn on(group: &[&Outcome<'_>], split: Split) -> Option<crate::results::Accuracy> {
@@ -86,7 +94,7 @@ fn table_3(groups: &[Group<'_>]) -> Option<Table> {
             let Some(first) = group.first().filter(|f| f.seen() == seen) else {
                 continue;
             };
-            let mut row = vec![first.model().into(), first.how().into(), runs_cell(first)];
+            let mut row = vec![first.model().into(), how(group).into(), runs_cell(first)];
             row.extend(SPLITS.map(|s| cell(on(group, s))));
             row.push(unread(group));
             rows.push(row);
@@ -229,31 +237,83 @@ fn low_level(all: &[Outcome<'_>]) -> Option<Table> {
     table.with_rows(rows).with_published(paper).if_measured()
 }
 
-/// Tables 4 and 5, where shots were given.
+/// Tables 4 and 5, where shots were given. Shots on the item's own concepts are given where at least two of
+/// its options are core concepts; how the same items are answered without shots stands beside.
 fn table_4(groups: &[Group<'_>]) -> Option<Table> {
     let with_shots = |g: &Group<'_>| g.first().is_some_and(|f| f.setup.icl != Icl::None);
     if !groups.iter().any(with_shots) {
         return None;
     }
-    let rows = groups.iter().filter_map(|group| {
-        let first = group.first()?;
-        Some(vec![
-            first.model().into(),
-            first.how().into(),
-            cell(on(group, Split::CoreTest)),
-            cell(on(group, Split::Associative)),
-        ])
-    });
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    for group in groups {
+        let Some(first) = group.first() else { continue };
+        let mut row: Vec<Cell> = vec![first.model().into(), how(group).into()];
+        row.extend([Split::CoreTest, Split::Associative].map(|s| cell(on(group, s))));
+        row.extend([Split::CoreTest, Split::Associative].map(|s| less_no_shots(group, groups, s)));
+        for asked in group.iter().filter(|o| matches!(o.setup.icl, Icl::Same(_))) {
+            let Some(plain) = without_shots(asked, groups) else {
+                continue;
+            };
+            let Some(same) = plain.part(SHARED, WITH_CORE) else {
+                continue;
+            };
+            rows.push(vec![
+                plain.model().into(),
+                format!("{}, the items of {}", plain.how(), asked.setup.icl.name()).into(),
+                Cell::none(),
+                same.cell(),
+                Cell::none(),
+                Cell::none(),
+            ]);
+        }
+        rows.push(row);
+    }
     let paper = published().table_4.iter().map(|r| {
         vec![
             r.model.clone().into(),
             r.how.clone().into(),
             printed_cell(r.core_test),
             printed_cell(r.associative),
+            Cell::none(),
+            Cell::none(),
         ]
     });
     let table = DECLARED.table("physico-table-4");
     Some(table.with_rows(rows).with_published(paper))
+}
+
+fn without_shots<'g>(asked: &Outcome<'_>, groups: &'g [Group<'g>]) -> Option<&'g Outcome<'g>> {
+    let mut all = groups.iter().flatten().copied();
+    all.find(|o| asked.is_without_shots(o))
+}
+
+/// The set whose Table 4 column a task fills.
+fn column(outcome: &Outcome<'_>) -> Split {
+    match outcome.task().starts_with("physico/core-") {
+        true => Split::CoreTest,
+        false => Split::Associative,
+    }
+}
+
+/// With shots minus without, on the same items, paired by concept.
+fn less_no_shots(group: &[&Outcome<'_>], groups: &[Group<'_>], split: Split) -> Cell {
+    let found = || {
+        let asked = group.iter().find(|o| column(o) == split)?;
+        let plain = without_shots(asked, groups)?;
+        let same = matches!(asked.setup.icl, Icl::Same(_)) && split == Split::Associative;
+        let tag = if same { SHARED_PAIR } else { "pair" };
+        let in_split = |pair: &&str| split == Split::Associative || order(pair).0 == 0;
+        let concepts = asked.values(tag).into_iter().filter(in_split);
+        let differences: Vec<f64> = concepts
+            .filter_map(|c| {
+                let value = |o: &Outcome<'_>| Some(o.part(tag, c)?.estimate.value);
+                Some(value(asked)? - value(plain)?)
+            })
+            .collect();
+        let mean = over_concepts(&differences)?;
+        Some(mean_cell(&mean, differences.len()))
+    };
+    found().into()
 }
 
 /// Pictures minus text for each model that was asked both ways, paired by concept.
@@ -302,6 +362,9 @@ fn text_against_picture(groups: &[Group<'_>]) -> Option<Table> {
         .if_measured()
 }
 
+/// Tasks that ask for a free description of a pair.
+const FREE: &str = "physico/free-perception-";
+
 fn perceived<'a>(all: &'a [Outcome<'a>]) -> Vec<&'a Outcome<'a>> {
     all.iter()
         .filter(|o| o.task().starts_with("physico/perception-"))
@@ -316,6 +379,22 @@ fn perception(all: &[Outcome<'_>]) -> Option<Table> {
         row.push(cell(o.whole()));
         row
     });
+    // Free descriptions as the paper had them, by whom they were marked.
+    let free = all.iter().filter(|o| o.task().starts_with(FREE));
+    let free = free.flat_map(|o| {
+        let marked = [
+            ("judge", o.row.score.as_ref()),
+            ("people", o.row.measure(SEEN)),
+        ];
+        marked.into_iter().filter_map(|(by, score)| {
+            let how = format!("{}, described freely, marked by {by}", o.how());
+            let mut row = vec![o.model().into(), how.into()];
+            row.extend(QuestionKind::ALL.map(|_| Cell::none()));
+            row.push(Cell::percent(score?, 1));
+            Some(row)
+        })
+    });
+    let rows = rows.chain(free);
     let paper = &published().perception;
     let mut printed_row: Vec<Cell> = vec![paper.model.clone().into(), "free answers".into()];
     printed_row.extend(QuestionKind::ALL.map(|_| Cell::none()));
@@ -351,7 +430,7 @@ fn bars(groups: &[Group<'_>]) -> Option<Figure> {
                     .find_map(|o| part_points(o, "split", [s.name()]).next())
             })
             .collect();
-        let name = format!("{} ({})", first.model(), first.how());
+        let name = format!("{} ({})", first.model(), how(group));
         (!points.is_empty()).then(|| Series::measured(name, points))
     });
     let figure = DECLARED.figure("physico-sets");

@@ -1,51 +1,51 @@
-//! Forms on which people judge what models wrote of concepts (Yu et al. 2025, §5.2): whether a description
-//! holds an error, and which of the concept's core properties it names. One line for each thing to judge, an
-//! empty column for the verdict; `mary study` asks them in a browser or on paper, or a judge fills them in.
+//! Forms on which people mark what was written (Yu et al. 2025): whether a description of a concept holds an
+//! error and which of its core properties it names (§5.2), which objects of a pair a free description has
+//! right (RQ 5), and whether a concept explains the grids that somebody gave it to (the associative set).
+//! One line for each thing to mark; `mary study` asks them in a browser, on paper or as a spreadsheet.
 //!
 //! A description is written from the concept's name alone, so that its judge is shown the name and no grid. A
 //! property is one that grids were drawn for, and its judge is shown such a pair.
 
 use std::collections::BTreeMap;
 
-use mary_contract::Sample;
+use mary_contract::{Cell, MarkingForm, Sample, Table, Target};
 use mary_generators::stream;
-use mary_platform::for_spreadsheet;
 
+use crate::relabel::label;
 use crate::worlds::{self, Aspect, Concept, Level};
 
-const TASK: &str = "physico/describe";
-/// The heading of a verdict must begin with `0 =` and go on with `, 1 =`.
-const ERROR: &str =
-    "0 = there is a factual error about the concept or an unfaithful example, 1 = there is none";
-const NAMED: &str = "0 = the description does not name this property or example, 1 = it names it";
-/// What verdicts on properties become in the run; those on errors have the usual name.
+/// What verdicts become in the run; those on errors have the usual name.
 const RECALL: &str = "recall_by_people";
+pub(crate) const SEEN: &str = "seen_by_people";
+const CONFIRMED: &str = "confirmed_by_people";
 
 /// The descriptions of a run, one line each. The rule is the paper's.
-pub fn judgement_form(samples: impl Iterator<Item = Sample>) -> String {
-    let mut form = Form::new(&["concept", "description"], ERROR);
-    for sample in samples.filter(|s| s.id.task == TASK) {
-        form.line(&sample, &[], &[concept(&sample), description(&sample)]);
+pub fn judgement_form(samples: &[Sample]) -> MarkingForm {
+    let mut form = MarkingForm::new(
+        "there is a factual error about the concept or an unfaithful example",
+        "there is none",
+        &["concept", "description"],
+    );
+    for sample in samples {
+        let shown = vec![concept(sample), sample.written().to_owned()];
+        form.line(&sample.id, "", shown);
     }
-    form.0
+    form
 }
 
 /// The descriptions of a run with each core property of their concept, one line for each of both: the paper
 /// asked the annotators of its grids which of the properties they had drawn a description covers.
-pub fn recall_form(samples: impl Iterator<Item = Sample>) -> String {
-    let shown = [
-        "part",
-        "measure",
-        "concept",
-        "property",
-        "drawn as",
-        "description",
-    ];
-    let mut form = Form::new(&shown, NAMED);
+pub fn recall_form(samples: &[Sample]) -> MarkingForm {
+    let mut form = MarkingForm::new(
+        "the description does not name this property or example",
+        "it names it",
+        &["concept", "property", "drawn as", "description"],
+    )
+    .measured(RECALL);
     // Many answers are of one concept, and drawing takes time.
     let mut pictures: BTreeMap<(&str, &str), String> = BTreeMap::new();
-    for sample in samples.filter(|s| s.id.task == TASK) {
-        let name = concept(&sample);
+    for sample in samples {
+        let name = concept(sample);
         let Some(known) = worlds::concept(&name) else {
             continue;
         };
@@ -53,19 +53,117 @@ pub fn recall_form(samples: impl Iterator<Item = Sample>) -> String {
             let picture = pictures
                 .entry((known.id, aspect.id))
                 .or_insert_with(|| drawn(known, aspect));
-            form.line(
-                &sample,
-                &[aspect.id, RECALL],
-                &[
-                    name.clone(),
-                    aspect.rule.to_owned(),
-                    picture.clone(),
-                    description(&sample),
-                ],
-            );
+            let rule = aspect.rule.to_owned();
+            let written = sample.written().to_owned();
+            let shown = vec![name.clone(), rule, picture.clone(), written];
+            form.line(&sample.id, aspect.id, shown);
         }
     }
-    form.0
+    form
+}
+
+/// Free descriptions of pairs, one line for each object: it is right where shape, colour, position and what
+/// became of it all are.
+pub fn seen_form(samples: &[Sample]) -> MarkingForm {
+    let mut form = MarkingForm::new(
+        "its shape, color, position or change is wrong or missing in the description",
+        "shape, color, position and change are all right",
+        &["grids", "object", "description"],
+    )
+    .measured(SEEN);
+    for sample in samples {
+        let Target::Data(data) = &sample.item.target else {
+            continue;
+        };
+        let grids = data["grids"].as_str().unwrap_or_default();
+        let objects = data["objects"].as_array().into_iter().flatten();
+        for (number, object) in objects.filter_map(|o| o.as_str()).enumerate() {
+            let shown = [grids, object, sample.written()].map(str::to_owned);
+            form.line(&sample.id, &format!("object {}", number + 1), shown.into());
+        }
+    }
+    form
+}
+
+/// The concepts that people gave to grids of ARC, to be confirmed by others.
+pub fn validation_form(samples: &[Sample]) -> MarkingForm {
+    let mut form = MarkingForm::new(
+        "the concept does not explain how each grid turns into the other",
+        "it explains it",
+        &["grids", "concept"],
+    )
+    .measured(CONFIRMED);
+    for sample in samples {
+        if let (Target::Data(data), Some(label)) = (&sample.item.target, label(sample.written())) {
+            let grids = data["grids"].as_str().unwrap_or_default();
+            form.line(&sample.id, "", vec![grids.to_owned(), label]);
+        }
+    }
+    form
+}
+
+/// A label of a task: its verdicts, the share that confirms it, and how many gave it.
+#[derive(Default)]
+struct Proposed {
+    verdicts: usize,
+    confirmed: f64,
+    people: usize,
+}
+
+/// The labels that more than half of at least `validators` people confirmed, as lines `task,concept` that
+/// `--set source=arc --set labels=FILE` reads; of several for one task the one with the most agreement. With
+/// them, what became of all.
+pub fn labels_file(samples: &[Sample], validators: usize) -> (String, Table) {
+    let mut tasks: BTreeMap<&str, BTreeMap<String, Proposed>> = BTreeMap::new();
+    for sample in samples {
+        let of_task = tasks.entry(&sample.id.item).or_default();
+        let Some(label) = label(sample.written()) else {
+            continue;
+        };
+        let own = of_task.entry(label).or_default();
+        own.people += 1;
+        let verdicts = sample.judgement.notes[CONFIRMED].as_array();
+        own.verdicts = own.verdicts.max(verdicts.map_or(0, Vec::len));
+        own.confirmed = sample
+            .judgement
+            .measures
+            .get(CONFIRMED)
+            .map_or(own.confirmed, |c| *c);
+    }
+    let mut file = String::from("task,concept\n");
+    let (mut proposed, mut labelled, mut confirmed) = (0, 0, 0);
+    for (task, labels) in &tasks {
+        proposed += labels.len();
+        labelled += usize::from(!labels.is_empty());
+        let kept = labels
+            .iter()
+            .filter(|(_, p)| p.verdicts >= validators && p.confirmed > 0.5)
+            .max_by(|(_, a), (_, b)| {
+                let by_share = a.confirmed.total_cmp(&b.confirmed);
+                by_share.then(a.people.cmp(&b.people))
+            });
+        if let Some((label, _)) = kept {
+            confirmed += 1;
+            file.push_str(&format!("{task},{label}\n"));
+        }
+    }
+    let table = Table {
+        head: [
+            "tasks looked at",
+            "with a concept",
+            "concepts proposed",
+            "confirmed and written",
+        ]
+        .map(String::from)
+        .to_vec(),
+        rows: vec![
+            [tasks.len(), labelled, proposed, confirmed]
+                .map(Cell::count)
+                .to_vec(),
+        ],
+        ..Table::default()
+    };
+    (file, table)
 }
 
 /// One pair of grids of a property as digits, the same in every form; pages draw it in colours.
@@ -79,39 +177,4 @@ fn drawn(concept: &'static Concept, aspect: &Aspect) -> String {
 
 fn concept(sample: &Sample) -> String {
     sample.item.tags.get("concept").cloned().unwrap_or_default()
-}
-
-/// What was written first: a recognition, a judge and a question for more come after it.
-fn description(sample: &Sample) -> String {
-    let first = sample.exchanges.first();
-    let reply = first.and_then(|e| e.reply.as_ref().ok());
-    let written = reply.and_then(|r| r.answer.as_generated());
-    written.map(|g| g.text.clone()).unwrap_or_default()
-}
-
-struct Form(String);
-
-impl Form {
-    fn new(columns: &[&str], verdict: &str) -> Self {
-        let columns = columns.join(",");
-        Self(format!("model,item,trial,{columns},\"{verdict}\",remark\n"))
-    }
-
-    /// A line of an answer: `ids` stand as they are, `shown` is what judges read.
-    fn line(&mut self, sample: &Sample, ids: &[&str], shown: &[String]) {
-        let cell = |text: &str| {
-            // A spreadsheet must not take a model's words for a formula.
-            let text = for_spreadsheet(text);
-            format!("\"{}\"", text.replace('"', "\"\""))
-        };
-        let mut cells = vec![
-            cell(&sample.id.model),
-            cell(&sample.id.item),
-            sample.id.trial.to_string(),
-        ];
-        cells.extend(ids.iter().map(|id| cell(id)));
-        cells.extend(shown.iter().map(|text| cell(text)));
-        self.0.push_str(&cells.join(","));
-        self.0.push_str(",,\n");
-    }
 }

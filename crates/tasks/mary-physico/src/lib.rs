@@ -7,10 +7,12 @@
 
 mod cards;
 mod choice_task;
+pub mod counting;
 mod describe;
 mod drawing;
 mod exhibits;
 mod forms;
+mod free_perception;
 mod gap;
 pub mod grid;
 mod grid_task;
@@ -27,6 +29,7 @@ mod photo;
 pub mod picture;
 mod prompt;
 mod published;
+mod relabel;
 mod results;
 mod setup;
 mod surface;
@@ -48,7 +51,7 @@ pub struct Physico;
 
 pub static PHYSICO: Physico = Physico;
 
-pub(crate) static TASKS: [&dyn Task; 9] = [
+pub(crate) static TASKS: [&dyn Task; 12] = [
     &grid_task::CORE_TEXT_TASK,
     &grid_task::CORE_VISUAL_TASK,
     &grid_task::ASSOCIATIVE_TEXT_TASK,
@@ -58,6 +61,9 @@ pub(crate) static TASKS: [&dyn Task; 9] = [
     &describe::Describe,
     &perception::PERCEPTION_TEXT_TASK,
     &perception::PERCEPTION_VISUAL_TASK,
+    &free_perception::FREE_TEXT_TASK,
+    &free_perception::FREE_VISUAL_TASK,
+    &relabel::RELABEL_TASK,
 ];
 
 impl Family for Physico {

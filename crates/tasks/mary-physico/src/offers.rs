@@ -5,16 +5,17 @@ use std::path::{Path, PathBuf};
 
 use mary_contract::{
     Action, Argument, ArgumentKind, Arguments, AuditExpectations, Cell, DataSource, FamilyCommand,
-    FamilyError, Made, Sample, ShownAs, SurfaceFinding, Table, TaskCard, TaskError, TaskRun,
-    TaskSettings, Text, TuningForm, TuningRequest, TuningSet, Twin, source_word, text,
+    FamilyError, Made, MarkingForm, Sample, ShownAs, SurfaceFinding, Table, TaskCard, TaskError,
+    TaskRun, TaskSettings, Text, TuningForm, TuningRequest, TuningSet, Twin, source_word, text,
 };
 
-use crate::forms::{judgement_form, recall_form};
+use crate::forms::{judgement_form, labels_file, recall_form, seen_form, validation_form};
 use crate::instances::sample_pairs;
 use crate::picture;
 use crate::surface::surface;
 use crate::tuning::{
-    MATRIX_PAIRS, TuningKind, chat_jsonl, instruction_json, released_core, tuning_examples,
+    ARC_SIDE, LEAST_SIDE, MATRIX_PAIRS, MATRIX_SIDE, TuningKind, chat_jsonl, instruction_json,
+    released_core, tuning_examples,
 };
 use crate::worlds::{self, Concept};
 
@@ -51,12 +52,23 @@ pub(crate) fn tuning_set(
 ) -> Result<TuningSet, FamilyError> {
     let kind = TuningKind::named(name)
         .ok_or_else(|| FamilyError::Usage(format!("{name} has no fine-tuning set")))?;
-    let other = wanted.params.iter().find(|(name, _)| *name != "source");
-    if let Some((setting, value)) = other {
+    let known = |name: &str| name == "source" || name == "largest" && kind != TuningKind::Core;
+    if let Some((setting, value)) = wanted.params.iter().find(|(name, _)| !known(name)) {
         return Err(FamilyError::Usage(format!(
-            "PHYSICO's fine-tuning sets take the setting source alone; found {setting}={value}\nhint: leave it out; -n says how many"
+            "PHYSICO's fine-tuning sets take the setting source, and matrix and arc largest; found \
+             {setting}={value}\nhint: leave it out; -n says how many"
         )));
     }
+    let largest = match wanted.params.get("largest").map(|side| side.parse()) {
+        None if kind == TuningKind::Arc => ARC_SIDE,
+        None => MATRIX_SIDE,
+        Some(Ok(side)) if (LEAST_SIDE..=ARC_SIDE).contains(&side) => side,
+        Some(_) => {
+            return Err(FamilyError::Usage(format!(
+                "largest is the most rows and columns of a grid: a number from {LEAST_SIDE} to {ARC_SIDE}"
+            )));
+        }
+    };
     let released = match (
         kind,
         wanted.params.get("source").map(|word| source_word(word)),
@@ -90,7 +102,7 @@ pub(crate) fn tuning_set(
     });
     let examples = match (kind, released) {
         (TuningKind::Core, true) => released_core(data)?,
-        _ => tuning_examples(kind, wanted.seed, n, data)?,
+        _ => tuning_examples(kind, wanted.seed, (n, largest), data)?,
     };
     Ok(TuningSet {
         items: examples.len(),
@@ -202,6 +214,40 @@ pub(crate) fn command() -> FamilyCommand {
                     vec![Argument::out("physico-recall.csv", "File to write")],
                 )
             },
+            Action {
+                samples_of: Some(text("physico/free-perception-*")),
+                ..action(
+                    "seen",
+                    "Write the free descriptions of a run, object by object, as a form for human judgement (CSV)",
+                    vec![Argument::out("physico-seen.csv", "File to write")],
+                )
+            },
+            Action {
+                samples_of: Some(text("physico/relabel")),
+                ..action(
+                    "validate",
+                    "Write the concepts that people gave to tasks of ARC as a form for others to confirm (CSV)",
+                    vec![Argument::out("physico-validate.csv", "File to write")],
+                )
+            },
+            Action {
+                samples_of: Some(text("physico/relabel")),
+                ..action(
+                    "labels",
+                    "Write the concepts that others confirmed as labels for `--set source=arc` (CSV)",
+                    vec![
+                        Argument {
+                            default: Some(text("2")),
+                            ..Argument::new(
+                                "validators",
+                                ArgumentKind::Value,
+                                "People who must have looked at a label, more than half of them confirming it",
+                            )
+                        },
+                        Argument::out("labels.csv", "File to write"),
+                    ],
+                )
+            },
         ],
     }
 }
@@ -231,14 +277,31 @@ pub(crate) fn act(
                 })?;
             written(out, png(&picture::prompt(&pairs))?)
         }
-        "form" => written(out, judgement_form(samples.into_iter()).into_bytes()),
-        "recall" => written(out, recall_form(samples.into_iter()).into_bytes()),
+        "form" => form(out, judgement_form(&samples)),
+        "recall" => form(out, recall_form(&samples)),
+        "seen" => form(out, seen_form(&samples)),
+        "validate" => form(out, validation_form(&samples)),
+        "labels" => {
+            let (file, table) = labels_file(&samples, arguments.number("validators")?);
+            Ok(Made {
+                tables: vec![table],
+                files: vec![(out, file.into_bytes())],
+                ..Made::default()
+            })
+        }
         other => Err(FamilyError::Usage(format!("there is no action `{other}`"))),
     }
 }
 
 fn png(picture: &mary_generators::Picture) -> Result<Vec<u8>, TaskError> {
     picture::png(picture).map_err(|error| TaskError::Generator(error.to_string()))
+}
+
+fn form(path: PathBuf, form: MarkingForm) -> Result<Made, FamilyError> {
+    Ok(Made {
+        form: Some((path, form)),
+        ..Made::default()
+    })
 }
 
 fn written(path: PathBuf, bytes: Vec<u8>) -> Result<Made, FamilyError> {
