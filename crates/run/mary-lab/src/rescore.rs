@@ -140,13 +140,17 @@ fn same_question(task: &dyn Task, run: &TaskRun, wished: &TaskSettings) -> Resul
 
 /// What stands beside a verdict and comes from people, not from the task's judge: notes, and measures.
 const NOTED_OF_PEOPLE: [&str; 2] = ["study", "people"];
-const MEASURED_OF_PEOPLE: [&str; 3] = [NONE_FITS, "seconds", "judged_by_people"];
+const MEASURED_OF_PEOPLE: [&str; 2] = [NONE_FITS, "seconds"];
+/// What people judged of an answer is named by how it ends.
+const BY_PEOPLE: &str = "_by_people";
 /// Whether a person said that none of the options fits.
 const NONE_FITS: &str = "none_fits";
 
-/// The sample with a new verdict. What was never answered and a person's "none fits" keep theirs.
+/// The sample with a new verdict. What was never answered and a person's "none fits" in
+/// place of an answer keep theirs.
 fn judged_again(task: &dyn Task, settings: &TaskSettings, mut sample: Sample) -> Sample {
-    if sample.judgement.measures.get(NONE_FITS) == Some(&1.0) {
+    let instead = sample.judgement.parsed.as_deref() == Some("none");
+    if instead && sample.judgement.measures.get(NONE_FITS) == Some(&1.0) {
         return sample;
     }
     let replies: Result<Vec<_>, _> = sample.exchanges.iter().map(|e| e.reply.clone()).collect();
@@ -162,7 +166,7 @@ fn judged_again(task: &dyn Task, settings: &TaskSettings, mut sample: Sample) ->
 
 fn keep_what_people_said(judgement: &mut Judgement, before: Judgement) {
     for (name, value) in before.measures {
-        if MEASURED_OF_PEOPLE.contains(&name.as_str()) {
+        if MEASURED_OF_PEOPLE.contains(&name.as_str()) || name.ends_with(BY_PEOPLE) {
             judgement.measures.entry(name).or_insert(value);
         }
     }
@@ -171,7 +175,7 @@ fn keep_what_people_said(judgement: &mut Judgement, before: Judgement) {
     };
     let said = notes
         .into_iter()
-        .filter(|(name, _)| NOTED_OF_PEOPLE.contains(&name.as_str()));
+        .filter(|(name, _)| NOTED_OF_PEOPLE.contains(&name.as_str()) || name.ends_with(BY_PEOPLE));
     for (name, note) in said {
         match &mut judgement.notes {
             Value::Object(own) => {

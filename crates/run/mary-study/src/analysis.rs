@@ -29,7 +29,7 @@ pub struct PeopleStatistics {
     pub over_items: Option<f64>,
     /// Each person's mean: lowest, quartiles, highest.
     pub per_person: Option<[f64; 5]>,
-    /// Cohen's kappa, where there are two people.
+    /// Cohen's kappa, where there are two people, or two answers to every item.
     pub cohen: Option<Interval>,
     /// Fleiss' kappa, where every item was answered by equally many.
     pub fleiss: Option<f64>,
@@ -44,6 +44,9 @@ pub struct PeopleStatistics {
     pub seconds: Option<[f64; 5]>,
     /// Share of answers "none fits", where it could be said.
     pub none_fits: Option<Interval>,
+    /// Mean score of answers marked "none fits" and of the others, where it was a mark beside an answer.
+    pub flagged: Option<Interval>,
+    pub unflagged: Option<Interval>,
     /// Share of answers during which the window lost the focus.
     pub distracted: Option<f64>,
 }
@@ -55,6 +58,7 @@ impl PeopleStatistics {
         let mut labels: BTreeMap<&str, BTreeMap<u32, &str>> = BTreeMap::new();
         let mut seconds = Vec::new();
         let (mut none, mut could) = (0u64, 0u64);
+        let mut marked: [Scores; 2] = Default::default();
         let (mut blurred, mut watched) = (0usize, 0usize);
         for sample in samples {
             let next = ids.len();
@@ -63,6 +67,14 @@ impl PeopleStatistics {
                 scores.push(score);
                 people.push(sample.id.trial as usize);
                 items.push(item);
+                let mark = sample.judgement.measures.get("none_fits");
+                // In place of an answer it has no score of its own.
+                let beside = sample.judgement.parsed.as_deref() != Some("none");
+                if let Some(mark) = mark.filter(|_| beside) {
+                    let [others, flagged] = &mut marked;
+                    let part = if *mark == 1.0 { flagged } else { others };
+                    part.push((score, sample.id.trial as usize, item));
+                }
             }
             if let Some(parsed) = &sample.judgement.parsed {
                 let of_item = labels.entry(sample.id.item.as_str()).or_default();
@@ -82,17 +94,16 @@ impl PeopleStatistics {
         everybody.dedup();
         let crossed = mean_crossed(&scores, &people, &items).ok();
         let (cohen, fleiss, agreement) = agreement(&labels, everybody.len());
+        let [unflagged, flagged] = marked.map(|part| mean_of(&part));
         Self {
+            unflagged: unflagged.filter(|_| flagged.is_some()),
+            flagged,
             people: everybody.len(),
             items: ids.len(),
             answers: samples.len(),
             score: match &crossed {
                 Some(crossed) => Some(crossed.interval),
-                // Of one person the interval is over items; otherwise (one item, marks on a scale) over people.
-                None => {
-                    let clusters = (everybody.len() > 1).then_some(people.as_slice());
-                    intervals::score_interval(&scores, clusters).ok()
-                }
+                None => over_one(&scores, &people),
             },
             over_people: crossed.as_ref().map(|c: &Crossed| c.over_people),
             over_items: crossed.as_ref().map(|c| c.over_items),
@@ -109,6 +120,24 @@ impl PeopleStatistics {
             distracted: (watched > 0).then(|| blurred as f64 / watched as f64),
         }
     }
+}
+
+/// Scores with the person and the item of each.
+type Scores = Vec<(f64, usize, usize)>;
+
+/// Their mean, with an interval over people and items where both vary.
+fn mean_of(answers: &Scores) -> Option<Interval> {
+    let scores: Vec<f64> = answers.iter().map(|a| a.0).collect();
+    let people: Vec<usize> = answers.iter().map(|a| a.1).collect();
+    let items: Vec<usize> = answers.iter().map(|a| a.2).collect();
+    let crossed = mean_crossed(&scores, &people, &items).ok();
+    crossed.map_or_else(|| over_one(&scores, &people), |c| Some(c.interval))
+}
+
+/// Of one person the interval is over items; otherwise (one item, marks on a scale) over people.
+fn over_one(scores: &[f64], people: &[usize]) -> Option<Interval> {
+    let several = people.iter().any(|p| Some(p) != people.first());
+    intervals::score_interval(scores, several.then_some(people)).ok()
 }
 
 fn person_means(scores: &[f64], people: &[usize]) -> Vec<f64> {
@@ -149,13 +178,17 @@ pub(crate) fn alpha_in_words(of: &RaterAgreement) -> String {
     }
 }
 
-/// Cohen's kappa of two people, Fleiss' of equally many on each item, Krippendorff's alpha of any.
+/// Cohen's kappa of two people (or of the two answers to every item), Fleiss' of equally many on each item,
+/// Krippendorff's alpha of any.
 fn agreement(
     labels: &BTreeMap<&str, BTreeMap<u32, &str>>,
     people: usize,
 ) -> (Option<Interval>, Option<f64>, Option<RaterAgreement>) {
     let both = labels.values().filter(|said| said.len() == 2);
-    let cohen = (people == 2).then(|| {
+    // Where several people share the items so that each has two answers, the earlier person's answers are taken for
+    // those of one rater and the later's for another's, as Yang et al. 2025 do.
+    let two_each = labels.values().all(|said| said.len() <= 2);
+    let cohen = (people == 2 || two_each).then(|| {
         let (first, second): (Vec<&str>, Vec<&str>) = both
             .filter_map(|said| {
                 let mut said = said.values().copied();
@@ -255,6 +288,10 @@ pub fn enrich(row: &mut SummaryRow, statistics: &PeopleStatistics) {
     if statistics.none_fits.is_some() {
         add("none_fits", statistics.none_fits);
     }
+    if statistics.flagged.is_some() {
+        add("score_flagged", statistics.flagged);
+        add("score_unflagged", statistics.unflagged);
+    }
 }
 
 impl std::fmt::Display for PeopleStatistics {
@@ -311,6 +348,8 @@ impl std::fmt::Display for PeopleStatistics {
             ("Krippendorff's α", alpha),
             ("agreement", agree),
             ("none fits", self.none_fits.as_ref().map(percent)),
+            ("score, flagged", self.flagged.as_ref().map(percent)),
+            ("score, others", self.unflagged.as_ref().map(percent)),
             ("seconds", seconds),
             (
                 "over the trials",

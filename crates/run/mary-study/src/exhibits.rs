@@ -76,6 +76,7 @@ fn table(groups: &[Group<'_>]) -> Table {
                 .as_ref()
                 .map_or_else(none, percent),
             found.none_fits.as_ref().map_or_else(none, percent),
+            found.flagged.as_ref().map_or_else(none, percent),
             found.seconds.map_or_else(none, |[_, q1, median, q3, _]| {
                 format!("{median:.1} ({q1:.1}–{q3:.1})")
             }),

@@ -81,7 +81,7 @@ fn response(session: &Session, given: &crate::store::StoredAnswer) -> String {
     let options = question.map(|q| q.answer.options()).unwrap_or_default();
     let text = |at: &usize| options.get(*at).cloned().unwrap_or_default();
     match &given.answer {
-        Answer::Choice(at) => text(at),
+        Answer::Choice(at) | Answer::Flagged(at) => text(at),
         Answer::NoneFits => "none fits".into(),
         Answer::Several(all) => all.iter().map(text).collect::<Vec<_>>().join(" | "),
         Answer::Text(said) | Answer::Number(said) => said.clone(),

@@ -1,14 +1,18 @@
 //! Forms with which people judge what models wrote: a line for each text, an empty column for the
 //! verdict; filled in as a spreadsheet, or made a study ([`frozen`]).
 //!
-//! Judges are blind: a page never shows which model wrote a text, and what several lines share is
-//! judged once and counts for each. A form may ask several things of one answer, a line for each;
-//! the column `part` tells them apart, and `measure` names what the verdicts become.
+//! Judges are blind: neither a page nor a spreadsheet shows who wrote a text. In a spreadsheet a code stands
+//! for the answer, and lines are sorted by it, so that their order tells nothing either; the run finds the
+//! answer by its code ([`Form::named`]). What several lines share is judged once on pages and counts for
+//! each. A form may ask several things of one answer, a line for each; the column `part` tells them apart,
+//! and `measure` names what the verdicts become.
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Ask, Generate, Item, Part, Prompt, Request, Sampling, Target};
-use mary_platform::{Separated, from_spreadsheet};
+use mary_contract::{
+    Ask, Generate, Item, MarkingForm, Part, Prompt, Request, SampleId, Sampling, Target,
+};
+use mary_platform::{Separated, for_spreadsheet, from_spreadsheet};
 use serde_json::json;
 
 use crate::StudyError;
@@ -19,6 +23,8 @@ use crate::lists::spread;
 use crate::question::{AnswerForm, Question};
 use crate::settings::Language;
 
+/// The column with the code of an answer. Forms of earlier versions name model, item and trial instead.
+const CODE: &str = "answer";
 /// Columns that name the answer of a run, and one for remarks; every other column is shown.
 const MODEL: &str = "model";
 const ITEM: &str = "item";
@@ -48,6 +54,102 @@ pub struct Form {
     pub lines: Vec<Line>,
 }
 
+/// The writer of an answer whose run was not looked at.
+pub const BLIND: &str = "all answers";
+
+/// Names an answer without saying whose it is.
+fn code(of: &SampleId) -> String {
+    let SampleId {
+        model,
+        task,
+        item,
+        trial,
+    } = of;
+    let hash = blake3::hash(format!("{model}\n{task}\n{item}\n{trial}").as_bytes()).to_hex();
+    hash.as_str().chars().take(12).collect()
+}
+
+/// A family's form as a spreadsheet, with an empty column for the verdict.
+pub fn spreadsheet(form: &MarkingForm) -> Result<Vec<u8>, StudyError> {
+    let mut lines: Vec<_> = form.lines.iter().map(|l| (code(&l.of), l)).collect();
+    lines.sort_by(|a, b| a.0.cmp(&b.0));
+    let parts = form.lines.iter().any(|l| !l.part.is_empty());
+    let mut head = vec![CODE.to_owned()];
+    head.extend(parts.then(|| PART.to_owned()));
+    head.extend(form.measure.as_ref().map(|_| NAMED.to_owned()));
+    head.extend(form.columns.iter().map(|c| c.to_string()));
+    head.push(format!("{NO} {}{YES} {}", form.no, form.yes));
+    head.push(REMARK.to_owned());
+    let wrong = |e: csv::Error| StudyError::refused(e.to_string());
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(&head).map_err(wrong)?;
+    for (code, line) in lines {
+        let mut cells = vec![code];
+        cells.extend(parts.then(|| line.part.clone()));
+        cells.extend(form.measure.as_ref().map(|m| m.to_string()));
+        cells.extend(line.shown.iter().cloned());
+        cells.extend([String::new(), String::new()]);
+        // A spreadsheet must not take somebody's words for a formula.
+        let cells = cells.iter().map(|cell| for_spreadsheet(cell).into_owned());
+        writer.write_record(cells).map_err(wrong)?;
+    }
+    let bytes = writer.into_inner();
+    bytes.map_err(|e| StudyError::refused(e.to_string()))
+}
+
+impl From<&MarkingForm> for Form {
+    fn from(form: &MarkingForm) -> Self {
+        let measure = form.measure.as_ref().map(|m| m.to_string());
+        let heads = || form.columns.iter().map(|c| c.to_string());
+        let lines = form.lines.iter().map(|line| Line {
+            of: Judged::from(&line.of),
+            part: line.part.clone(),
+            shown: heads()
+                .zip(line.shown.iter().map(|text| text.trim().to_owned()))
+                .filter(|(_, text)| !text.is_empty())
+                .collect(),
+            mark: None,
+        });
+        Self {
+            no: form.no.to_string(),
+            yes: form.yes.to_string(),
+            measure: measure.unwrap_or_else(judged_by_people),
+            lines: lines.collect(),
+        }
+    }
+}
+
+impl Form {
+    /// Puts the answers of a run in place of their codes; says whose task they answer. A form that names
+    /// its answers stays as it is.
+    pub fn named(
+        &mut self,
+        answers: impl Iterator<Item = SampleId>,
+    ) -> Result<Option<String>, StudyError> {
+        if self.lines.iter().all(|line| line.of.model != BLIND) {
+            return Ok(None);
+        }
+        let known: BTreeMap<String, SampleId> = answers.map(|of| (code(&of), of)).collect();
+        let mut task: Option<&str> = None;
+        for line in &mut self.lines {
+            let found = known.get(&line.of.item).ok_or_else(|| {
+                StudyError::refused(format!(
+                    "the run has no answer with the code `{}`\n\
+                     hint: is it the run that the form was written from?",
+                    line.of.item
+                ))
+            })?;
+            if *task.get_or_insert(&found.task) != found.task {
+                return Err(StudyError::refused(
+                    "the form is of several tasks\nhint: write a form for each",
+                ));
+            }
+            line.of = Judged::from(found);
+        }
+        Ok(task.map(str::to_owned))
+    }
+}
+
 /// Reads a form; `name` is said where something is wrong.
 pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
     let wrong =
@@ -59,13 +161,13 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
     let head = reader.headers().map_err(|e| fault(1, &e, &wrong))?.clone();
     let column = |wanted: &str| head.iter().position(|h| h.trim() == wanted);
     let verdict = head.iter().position(|h| h.trim().starts_with(NO));
-    let (Some(model), Some(item), Some(trial), Some(verdict)) =
-        (column(MODEL), column(ITEM), column(TRIAL), verdict)
-    else {
+    let named_by = [MODEL, ITEM, TRIAL].map(column);
+    let coded = column(CODE).filter(|_| named_by.contains(&None));
+    let (Some(verdict), true) = (verdict, coded.is_some() || !named_by.contains(&None)) else {
         return Err(wrong(
             1,
-            "expected the columns model, item, trial and one that begins with `0 =`\n\
-             hint: the command `form` of a family writes such a form"
+            "expected the columns answer and one that begins with `0 =`\n\
+             hint: a command of a family writes such a form, for example `mary physico form`"
                 .into(),
         ));
     };
@@ -73,8 +175,13 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
     let meaning = meaning.strip_prefix(NO).unwrap_or(meaning);
     let (no, yes) = meaning.split_once(YES).unwrap_or((meaning, "1"));
     let (remark, part, named) = (column(REMARK), column(PART), column(NAMED));
-    let ids = [Some(model), Some(item), Some(trial), Some(verdict)];
-    let apart: Vec<Option<usize>> = ids.into_iter().chain([remark, part, named]).collect();
+    let ids = if coded.is_some() {
+        [coded, None, None]
+    } else {
+        named_by
+    };
+    let others = [Some(verdict), remark, part, named];
+    let apart: Vec<Option<usize>> = ids.into_iter().chain(others).collect();
     let mut measure: Option<String> = None;
     let mut lines: Vec<Line> = Vec::new();
     for (row, record) in reader.records().enumerate() {
@@ -100,12 +207,25 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
                 ));
             }
         }
-        let number = get(trial).trim().parse().map_err(|_| {
-            wrong(
-                line,
-                format!("expected the number of a trial, found `{}`", get(trial)),
-            )
-        })?;
+        let id = |at: Option<usize>| at.map(get).unwrap_or_default().trim();
+        let of = match coded {
+            Some(at) => Judged {
+                model: BLIND.to_owned(),
+                item: get(at).trim().to_owned(),
+                trial: 0,
+            },
+            None => Judged {
+                model: id(named_by[0]).to_owned(),
+                item: id(named_by[1]).to_owned(),
+                trial: id(named_by[2]).parse().map_err(|_| {
+                    let found = id(named_by[2]);
+                    wrong(
+                        line,
+                        format!("expected the number of a trial, found `{found}`"),
+                    )
+                })?,
+            },
+        };
         let shown = (0..record.len())
             .filter(|at| !apart.contains(&Some(*at)))
             .map(|at| {
@@ -117,11 +237,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
             .filter(|(_, text)| !text.is_empty());
         lines.push(Line {
             shown: shown.collect(),
-            of: Judged {
-                model: get(model).trim().to_owned(),
-                item: get(item).trim().to_owned(),
-                trial: number,
-            },
+            of,
             part: part.map(get).unwrap_or_default().trim().to_owned(),
             mark,
         });
@@ -182,6 +298,7 @@ pub fn frozen(
                 // One and the same place for "wrong" on every page: judges go through many of them.
                 ordered: true,
                 none_fits: false,
+                beside: false,
             },
         };
         items.push(keyed(number, shown, form));
@@ -202,6 +319,7 @@ pub fn frozen(
         parts,
     });
     Ok(Frozen {
+        seconds: None,
         questions,
         keys: Keys {
             command: Vec::new(),
@@ -317,10 +435,50 @@ mod tests {
         assert_eq!((old.measure.as_str(), old.parts.len()), (MEASURE, 0));
     }
 
+    /// A judge with a spreadsheet used to read the model's name in its first column.
+    #[test]
+    fn a_spreadsheet_names_no_model_and_the_run_finds_its_answers_again() {
+        let id = |model: &str, item: &str| SampleId {
+            model: model.into(),
+            task: "family/describe".into(),
+            item: item.into(),
+            trial: 1,
+        };
+        let mut form = MarkingForm::new("any error", "none", &["concept", "description"])
+            .measured("sound_to_people");
+        let answers = [("m/x", "a"), ("m/x", "b"), ("m/y", "a")].map(|(m, i)| id(m, i));
+        for of in &answers {
+            let text = format!("=It is said of {}.", of.item);
+            form.line(of, "whole", vec!["heat".into(), text]);
+        }
+        let sheet = spreadsheet(&form).unwrap();
+        let text = String::from_utf8(sheet.clone()).unwrap();
+        assert!(!text.contains("m/x") && !text.contains("m/y"), "{text}");
+        let filled = text.replace(".,,\n", ".,1,\n");
+        let mut read = read("ann.csv", filled.as_bytes()).unwrap();
+        assert!(read.lines.iter().all(|l| l.of.model == BLIND));
+        let task = read.named(answers.iter().cloned()).unwrap();
+        assert_eq!(task.as_deref(), Some("family/describe"));
+        let mut found: Vec<Judged> = read.lines.iter().map(|l| l.of.clone()).collect();
+        found.sort();
+        assert_eq!(found, answers.each_ref().map(Judged::from));
+        assert!(read.lines.iter().all(|l| l.mark == Some(1.0)));
+        // The same as the form itself, which pages are made of.
+        let mut own = Form::from(&form);
+        own.lines.sort_by(|a, b| a.of.cmp(&b.of));
+        read.lines.sort_by(|a, b| a.of.cmp(&b.of));
+        for line in &mut read.lines {
+            line.mark = None;
+        }
+        assert_eq!(read, own);
+        let other = std::iter::once(id("m/z", "a"));
+        assert!(super::read("a", &sheet).unwrap().named(other).is_err());
+    }
+
     #[test]
     fn what_is_wrong_with_a_form_is_said_with_its_line() {
         for (text, said) in [
-            ("a,b\n", "form.csv:1: expected the columns"),
+            ("a,b\n", "form.csv:1: expected the columns answer"),
             (
                 "model,item,trial,t,0 = x\nm,i,0,t,yes\n",
                 "form.csv:2: expected 0 or 1, found `yes`",

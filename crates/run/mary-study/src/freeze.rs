@@ -15,7 +15,7 @@ use crate::StudyError;
 use crate::keys::taken;
 pub use crate::keys::{Frozen, KeyedItem, Keys};
 use crate::lists::spread;
-use crate::question::{Answer, Question, reply};
+use crate::question::{Answer, NoneFits, Question, reply};
 
 #[derive(Clone)]
 pub struct StudyTask {
@@ -23,8 +23,7 @@ pub struct StudyTask {
     pub settings: TaskSettings,
     /// Items of it, at most; nothing is all.
     pub limit: Option<usize>,
-    /// Whether people may say that no option fits.
-    pub none_fits: bool,
+    pub none_fits: NoneFits,
 }
 
 /// In a task with both, people answer in words.
@@ -38,6 +37,7 @@ pub fn freeze(
 ) -> Result<Frozen, StudyError> {
     let mut tasks = Vec::new();
     let mut drawn: Vec<(KeyedItem, Question)> = Vec::new();
+    let mut seconds = None;
     for (place, wanted) in wanted.iter().enumerate() {
         let settings = in_words(wanted);
         let card = wanted.task.card();
@@ -54,6 +54,7 @@ pub fn freeze(
                     card.id, item.id, card.id
                 ))
             })?;
+            seconds = seconds.max(shown.seconds);
             let said = spoken(&*wanted.task, &settings, &item, &shown)?;
             let question = Question::for_task(&shown, wanted.none_fits);
             let task = place;
@@ -67,6 +68,7 @@ pub fn freeze(
     let order = spread(&strata, seed);
     let (items, questions) = taken(&order, drawn).into_iter().unzip();
     Ok(Frozen {
+        seconds,
         questions,
         keys: Keys {
             command: Vec::new(),

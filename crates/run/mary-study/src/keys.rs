@@ -1,7 +1,7 @@
 //! What a study asks and what is right, in one order: the questions that pages show, and the keys that nobody
 //! but the judge reads.
 
-use mary_contract::{Item, TaskRun};
+use mary_contract::{Item, SampleId, TaskRun};
 use serde::{Deserialize, Serialize};
 
 use crate::question::Question;
@@ -14,6 +14,16 @@ pub struct Judged {
     pub model: String,
     pub item: String,
     pub trial: u32,
+}
+
+impl From<&SampleId> for Judged {
+    fn from(of: &SampleId) -> Self {
+        Self {
+            model: of.model.clone(),
+            item: of.item.clone(),
+            trial: of.trial,
+        }
+    }
 }
 
 /// What a study of judgements is about; it lies with the keys, since it names the models.
@@ -60,6 +70,8 @@ pub struct KeyedItem {
 pub struct Frozen {
     pub questions: Vec<Question>,
     pub keys: Keys,
+    /// Seconds that the tasks' protocols give for one question, where one of them has a limit.
+    pub seconds: Option<u32>,
 }
 
 impl Frozen {
@@ -73,8 +85,13 @@ impl Frozen {
             let name = format!("study/stretch/{number}");
             mary_generators::shuffle(&mut mary_generators::stream(seed, &name), stretch);
         }
-        let Self { questions, keys } = self;
+        let Self {
+            questions,
+            keys,
+            seconds,
+        } = self;
         Self {
+            seconds,
             questions: taken(&order, questions),
             keys: Keys {
                 items: taken(&order, keys.items),

@@ -10,6 +10,7 @@ use mary_platform::{Separated, replace_file};
 use crate::StudyError;
 use crate::error::{fault, io_at};
 use crate::question::{AnswerForm, NONE_FITS};
+use crate::server::words;
 use crate::session::{Session, now};
 use crate::store::{self, CopyKind, Step, Submission};
 
@@ -143,16 +144,23 @@ fn sheet_question(session: &Session, trial: usize, item: usize, order: &[usize])
     }
     match &question.answer {
         AnswerForm::Choice {
-            options, none_fits, ..
+            options,
+            none_fits,
+            beside,
+            ..
         } => {
             out.push_str("<ol>");
             for option in order.iter().filter_map(|o| options.get(*o)) {
                 out.push_str(&format!("<li>{}</li>", escaped(option)));
             }
-            if *none_fits {
+            if *none_fits && !beside {
                 out.push_str("<li>–</li>");
             }
             out.push_str("</ol>");
+            if *beside {
+                let flag = words(session.study.settings.language).flag;
+                out.push_str(&format!("<p>☐ {}</p>", escaped(flag)));
+            }
         }
         AnswerForm::Several { options } => {
             out.push_str("<ol>");
@@ -174,7 +182,7 @@ fn sheet_question(session: &Session, trial: usize, item: usize, order: &[usize])
 }
 
 /// Reads marks back: `sheet`, `question`, `mark` (a letter, several letters, a number or words; `-` or the
-/// letter after the last option is "none fits"), `seconds` where they were taken. Each sheet becomes a
+/// letter after the last option is "none fits", a letter with `-` behind it an answer so marked), `seconds` where they were taken. Each sheet becomes a
 /// person with the place of that sheet. How many sheets.
 pub fn read(session: &Session, marks: &Path) -> Result<usize, StudyError> {
     let wrong = |line: usize, message: String| StudyError::File {
@@ -331,6 +339,13 @@ fn marked(form: &AnswerForm, text: &str) -> Option<Vec<String>> {
             .then(|| (upper as u8 - b'A') as usize)
     };
     match form {
+        AnswerForm::Choice { beside: true, .. } => {
+            let flagged = text.strip_suffix(['-', '–']).map(str::trim);
+            let mut letters = flagged.unwrap_or(text).chars();
+            let at = place(letters.next()?).filter(|_| letters.next().is_none())?;
+            let flag = flagged.map(|_| NONE_FITS.to_owned());
+            Some([at.to_string()].into_iter().chain(flag).collect())
+        }
         AnswerForm::Choice {
             options, none_fits, ..
         } => {

@@ -38,6 +38,17 @@ impl Question {
     }
 }
 
+/// Whether people may say that no option fits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum NoneFits {
+    #[default]
+    Never,
+    /// A mark beside the answer that they give all the same, as PHYSICO's people did (Yu et al. 2025, §5.3).
+    Beside,
+    /// In place of an answer; it counts as wrong.
+    Instead,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum AnswerForm {
@@ -46,8 +57,11 @@ pub enum AnswerForm {
         options: Vec<String>,
         /// Whether they are always shown in it.
         ordered: bool,
-        /// Whether "none fits" may be chosen.
+        /// Whether "none fits" may be said.
         none_fits: bool,
+        /// It is said beside an answer, not instead of one.
+        #[serde(default)]
+        beside: bool,
     },
     Several {
         /// In the task's order.
@@ -68,6 +82,8 @@ pub enum AnswerForm {
 pub enum Answer {
     Choice(usize),
     NoneFits,
+    /// An option, with the mark that none really fits.
+    Flagged(usize),
     Several(Vec<usize>),
     /// Words or a transcription.
     Text(String),
@@ -82,7 +98,7 @@ pub const NONE_FITS: &str = "none";
 pub const TIME_OUT: &str = "time-out";
 
 impl AnswerForm {
-    pub fn for_task(answer: &PeopleAnswer, none_fits: bool) -> Self {
+    pub fn for_task(answer: &PeopleAnswer, none_fits: NoneFits) -> Self {
         let texts = |options: &[mary_contract::PeopleOption]| {
             options.iter().map(|o| o.text.clone()).collect::<Vec<_>>()
         };
@@ -90,7 +106,8 @@ impl AnswerForm {
             PeopleAnswer::Choice { options, ordered } => Self::Choice {
                 options: texts(options),
                 ordered: *ordered,
-                none_fits,
+                none_fits: none_fits != NoneFits::Never,
+                beside: none_fits == NoneFits::Beside,
             },
             PeopleAnswer::Several { options } => Self::Several {
                 options: texts(options),
@@ -130,11 +147,19 @@ impl AnswerForm {
         }
         let place = |value: &String| order.get(value.parse::<usize>().ok()?).copied();
         match (self, values) {
-            (Self::Choice { none_fits, .. }, [value]) => {
-                if *none_fits && value == NONE_FITS {
+            (
+                Self::Choice {
+                    none_fits, beside, ..
+                },
+                [value],
+            ) => {
+                if *none_fits && !beside && value == NONE_FITS {
                     return Some(Answer::NoneFits);
                 }
                 place(value).map(Answer::Choice)
+            }
+            (Self::Choice { beside: true, .. }, [value, flag]) if flag == NONE_FITS => {
+                place(value).map(Answer::Flagged)
             }
             (Self::Several { .. }, values) => {
                 let mut chosen: Vec<usize> = values.iter().map(place).collect::<Option<_>>()?;
@@ -168,7 +193,7 @@ impl AnswerForm {
 }
 
 impl Question {
-    pub fn for_task(shown: &ForPeople, none_fits: bool) -> Self {
+    pub fn for_task(shown: &ForPeople, none_fits: NoneFits) -> Self {
         Self {
             instruction: shown.instruction.clone(),
             examples: shown.examples.clone(),
@@ -189,7 +214,7 @@ pub fn reply(answer: &Answer, said: &[String], request: &Request) -> Option<Repl
         })))
     };
     match (answer, request) {
-        (Answer::Choice(chosen), Request::Score(score)) => {
+        (Answer::Choice(chosen) | Answer::Flagged(chosen), Request::Score(score)) => {
             let continuations = (0..score.continuations.len()).map(|place| ContinuationScore {
                 tokens: vec![score.continuations.get(place).cloned().unwrap_or_default()],
                 logprobs: vec![if place == *chosen { 0.0 } else { -1.0 }],
@@ -203,7 +228,7 @@ pub fn reply(answer: &Answer, said: &[String], request: &Request) -> Option<Repl
             })))
         }
         (_, Request::Score(_) | Request::Observe(_)) => None,
-        (Answer::Choice(chosen), _) => words(said.get(*chosen)?.clone()),
+        (Answer::Choice(chosen) | Answer::Flagged(chosen), _) => words(said.get(*chosen)?.clone()),
         (Answer::Several(chosen), _) => {
             let chosen: Option<Vec<&str>> = chosen
                 .iter()
@@ -233,6 +258,7 @@ mod tests {
             options: options.clone(),
             ordered: false,
             none_fits: true,
+            beside: false,
         };
         assert_eq!(read(&choice, &["0"]), Some(Answer::Choice(2)));
         assert_eq!(read(&choice, &["none"]), Some(Answer::NoneFits));
@@ -240,6 +266,19 @@ mod tests {
         for wrong in [&["3"][..], &["-1"], &[], &["0", "1"], &["a"], &[""]] {
             assert_eq!(read(&choice, wrong), None, "{wrong:?}");
         }
+        // Beside an answer "none fits" is a mark on it, and never an answer by itself.
+        let flagged = AnswerForm::Choice {
+            options: options.clone(),
+            ordered: false,
+            none_fits: true,
+            beside: true,
+        };
+        assert_eq!(read(&flagged, &["0", "none"]), Some(Answer::Flagged(2)));
+        assert_eq!(read(&flagged, &["1"]), Some(Answer::Choice(0)));
+        for wrong in [&["none"][..], &["none", "none"], &["0", "1"]] {
+            assert_eq!(read(&flagged, wrong), None, "{wrong:?}");
+        }
+        assert_eq!(read(&choice, &["0", "none"]), None);
         let several = AnswerForm::Several { options };
         assert_eq!(
             read(&several, &["0", "2"]),

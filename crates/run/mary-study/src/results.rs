@@ -17,7 +17,7 @@ use crate::analysis::{self, PeopleStatistics};
 use crate::error::io_at;
 use crate::folder::Study;
 use crate::keys::{KeyedItem, Keys};
-use crate::question::{Answer, AnswerForm, reply};
+use crate::question::{Answer, AnswerForm, Question, reply};
 use crate::session::{Participation, Session};
 use crate::status::Unfinished;
 use crate::store::{PersonState, StoredAnswer};
@@ -148,7 +148,7 @@ fn sample(
         none_fits: true, ..
     }) = form
     {
-        let none = given.answer == Answer::NoneFits;
+        let none = matches!(given.answer, Answer::NoneFits | Answer::Flagged(_));
         judgement = judgement.measured("none_fits", if none { 1.0 } else { 0.0 });
     }
     if let Some(rt) = given.rt {
@@ -243,10 +243,14 @@ fn manifest(study: &Study, keys: &Keys, results: &Results) -> Result<RunManifest
         ),
     );
     say("consent", format!("version {}", settings.consent.version));
-    say(
-        "none fits",
-        "counts as wrong; its share is the measure `none_fits`".into(),
-    );
+    let beside = |q: &Question| matches!(q.answer, AnswerForm::Choice { beside: true, .. });
+    let none_fits = if study.questions.iter().any(beside) {
+        "a mark beside the answer, which counts as it is; its share is the measure `none_fits`, the score of the \
+         answers with it `score_flagged`, of those without `score_unflagged`"
+    } else {
+        "counts as wrong; its share is the measure `none_fits`"
+    };
+    say("none fits", none_fits.into());
     let mut manifest = RunManifest {
         schema: SCHEMA,
         id: String::new(),

@@ -77,12 +77,24 @@ impl Simulation {
         let target = key.map(|k| &k.item.target);
         let options = question.answer.options().len();
         let values = match &question.answer {
-            AnswerForm::Choice { none_fits, .. } => {
-                match self.choice(&mut rng, place, item, target, options, key, keys) {
-                    Some(option) => shown(option),
-                    None if *none_fits => vec![NONE_FITS.to_owned()],
+            AnswerForm::Choice {
+                none_fits, beside, ..
+            } => {
+                let chosen = self.choice(&mut rng, place, item, target, options, key, keys);
+                let mut values = match chosen {
+                    None if *none_fits && !beside => vec![NONE_FITS.to_owned()],
                     None => shown(below(&mut rng, options)),
+                    Some(option) => shown(option),
+                };
+                // Whoever is wrong has found less that fits.
+                let doubt = match target {
+                    Some(Target::Choice { correct, .. }) if chosen == Some(*correct) => 0.07,
+                    _ => 0.3,
+                };
+                if *beside && rng.random::<f64>() < doubt {
+                    values.push(NONE_FITS.to_owned());
                 }
+                values
             }
             AnswerForm::Several { .. } => {
                 let chosen = (0..options).filter(|_| below(&mut rng, 2) == 1);
@@ -94,6 +106,10 @@ impl Simulation {
                 vec![(low + below(&mut rng, span) as i64).to_string()]
             }
             AnswerForm::Text | AnswerForm::Transcription => match target {
+                // In words of their own, and not always right.
+                Some(Target::Text(_)) if self.mistaken(&mut rng, place, item) => {
+                    vec!["I do not know".to_owned()]
+                }
                 Some(Target::Text(right)) => vec![right.clone()],
                 _ => vec![format!("answer {}", below(&mut rng, 1_000))],
             },
@@ -150,6 +166,11 @@ impl Simulation {
                 })
             }
         }
+    }
+
+    fn mistaken(&self, rng: &mut Stream, place: usize, item: usize) -> bool {
+        let able = matches!(self.behaviour, Behaviour::Ability { .. });
+        able && rng.random::<f64>() >= self.probability(place, item)
     }
 
     pub fn probability(&self, place: usize, item: usize) -> f64 {

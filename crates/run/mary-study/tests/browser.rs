@@ -21,7 +21,7 @@ pub fn opened(folder: &Path, settings: &Settings, frozen: &Frozen) -> (Session, 
 }
 
 /// Everything axe finds, minor findings included.
-fn axe(browser: &mut Browser, page: &str) {
+pub fn axe(browser: &mut Browser, page: &str) {
     let serious = browser.axe();
     assert!(serious.is_empty(), "{page}: {serious:#?}");
     let all = browser.eval(
@@ -38,7 +38,7 @@ pub fn fits(browser: &mut Browser, page: &str) {
     );
 }
 
-fn at_step(browser: &mut Browser, step: &str) {
+pub fn at_step(browser: &mut Browser, step: &str) {
     browser.until(&format!(
         "document.readyState === 'complete' && document.querySelector('input[name=step]')?.value === '{step}'"
     ));
@@ -57,7 +57,7 @@ pub fn quiet(browser: &Browser) {
 }
 
 /// Agrees from the keyboard. Nothing is chosen beforehand: Enter alone does nothing.
-fn agree(browser: &mut Browser) {
+pub fn agree(browser: &mut Browser) {
     browser.until("document.readyState === 'complete'");
     assert_eq!(browser.text("document.activeElement.tagName"), "BODY");
     browser.press("Enter");

@@ -84,7 +84,7 @@ fn every_task_is_shown_or_refused() {
             task: task.clone(),
             settings: TaskSettings::default(),
             limit: Some(2),
-            none_fits: false,
+            none_fits: Default::default(),
         };
         match freeze(&[wanted], &NoData, 1) {
             Ok(made) => {
@@ -174,7 +174,9 @@ fn answers_of_every_kind_have_a_form() {
         ),
     ] {
         assert_eq!(
-            AnswerForm::for_task(&answer, false).options().len(),
+            AnswerForm::for_task(&answer, Default::default())
+                .options()
+                .len(),
             options
         );
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use mary_contract::{DataError, DataSource, NoData, Registry, TaskSettings};
 use mary_study::freeze::{Frozen, StudyTask, freeze};
 use mary_study::lists::Lists;
+use mary_study::question::NoneFits;
 use mary_study::session::now;
 use mary_study::settings::{Check, CheckKind, Consent, Language, Platform, PlatformKind, Rules};
 use mary_study::store::{Refusal, Step, StoreThread, Submission, Submitted};
@@ -61,9 +62,24 @@ pub fn drawn(
             ..TaskSettings::default()
         },
         limit: Some(items),
-        none_fits,
+        none_fits: if none_fits {
+            NoneFits::Instead
+        } else {
+            NoneFits::Never
+        },
     };
     freeze(&[wanted], data, 3).unwrap()
+}
+
+/// Items whose answers may be flagged "none fits".
+pub fn flagging(task: &str, items: usize, set: &[(&str, &str)]) -> Frozen {
+    let mut frozen = frozen(task, items, set, None, true);
+    for question in &mut frozen.questions {
+        if let mary_study::question::AnswerForm::Choice { beside, .. } = &mut question.answer {
+            *beside = true;
+        }
+    }
+    frozen
 }
 
 pub fn settings(people: usize, per_person: usize) -> Settings {
@@ -275,7 +291,7 @@ pub fn described_as(root: &Path, form: &str) -> (mary_store::RunFolder, mary_stu
     folder.flush().unwrap();
     let family = registry.family("physico").unwrap();
     let made = family.act(form, &Default::default(), samples).unwrap();
-    let form = mary_study::forms::read("form", &made.files[0].1).unwrap();
+    let form = mary_study::forms::Form::from(&made.form.unwrap().1);
     (folder, form)
 }
 

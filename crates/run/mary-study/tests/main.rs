@@ -19,6 +19,7 @@ mod flow;
 mod judgements;
 mod paper;
 mod platforms;
+mod protocols;
 mod report;
 mod secrecy;
 #[path = "../examples/crowd/stampede.rs"]

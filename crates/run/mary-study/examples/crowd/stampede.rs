@@ -40,7 +40,7 @@ pub fn make(folder: &Path, crowd: &Crowd) {
             ..TaskSettings::default()
         },
         limit: Some(2 * crowd.trials),
-        none_fits: false,
+        none_fits: Default::default(),
     };
     let frozen = freeze(&[wanted], &NoData, 1).expect("items");
     let settings = Settings {

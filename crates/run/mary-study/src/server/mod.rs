@@ -34,7 +34,8 @@ use crate::store::{self, Admission, NoPlace, PlatformIds, Refusal, Step, Submiss
 use connection::{Connections, PATIENCE, Peer};
 use limits::Limits;
 use render::{Buttons, Message, StepPage};
-use words::{Words, words};
+use words::Words;
+pub(crate) use words::words;
 
 /// No form of ours is larger.
 const LARGEST: usize = 64 * 1024;

@@ -126,10 +126,13 @@ pub(super) fn trial(study: &Study, asked: &StepPage<'_>, trial: usize, item: usi
             })
         })
         .collect();
-    let (mut low, mut high) = (0, 0);
+    let (mut low, mut high, mut flag) = (0, 0, false);
     let kind = match &question.answer {
-        AnswerForm::Choice { none_fits, .. } => {
-            if *none_fits {
+        AnswerForm::Choice {
+            none_fits, beside, ..
+        } => {
+            flag = *beside;
+            if *none_fits && !beside {
                 options.push(ShownOption {
                     value: NONE_FITS.into(),
                     text: w.none_fits.into(),
@@ -185,6 +188,7 @@ pub(super) fn trial(study: &Study, asked: &StepPage<'_>, trial: usize, item: usi
             kind => kind,
             low => low,
             high => high,
+            flag => flag.then_some(NONE_FITS),
             seconds => study.settings.rules.seconds,
             progress => format!("{} / {}", trial + 1, study.settings.per_person),
         },

@@ -20,6 +20,7 @@ pub(crate) struct Words {
     pub examples: &'static str,
     pub label: &'static str,
     pub none_fits: &'static str,
+    pub flag: &'static str,
     pub keys_choice: &'static str,
     pub keys_several: &'static str,
     pub your_answer: &'static str,
