@@ -67,7 +67,9 @@ fn what_a_family_offers_is_offered_for_its_own_tasks() {
         if let Some(command) = family.command() {
             assert!(!command.actions.is_empty(), "{}", family.id());
             for task in command.actions.iter().filter_map(|a| a.samples_of.as_ref()) {
-                assert!(registry.task(task).is_some(), "{task}");
+                let begins = task.trim_end_matches('*');
+                let mut all = registry.tasks().iter().map(|t| t.card().id.clone());
+                assert!(all.any(|id| id.starts_with(begins)), "{task}");
             }
         }
     }

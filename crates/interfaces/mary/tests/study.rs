@@ -513,7 +513,7 @@ fn whoever_is_withdrawn_by_command_is_in_no_byte_of_any_file() {
 fn none_fits_stays_wrong_when_judged_again() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
-    let new = "study new -t physico/definition --set set=core --none-fits --people 2 --per-person 4 --out defined";
+    let new = "study new -t physico/definition --set set=core --none-fits=instead --people 2 --per-person 4 --out defined";
     done(home, &new.split(' ').collect::<Vec<_>>());
     done(home, &["study", "print", "defined"]);
     // The first person finds that nothing fits, the second takes the first option.
@@ -528,6 +528,45 @@ fn none_fits_stays_wrong_when_judged_again() {
     let said = done(home, &["rescore"]);
     assert!(said.contains("No verdict changed."), "{said}");
     assert!(!said.contains("unparsed"), "{said}");
+}
+
+/// As PHYSICO's people did: they mark that none fits and answer all the same, and the answers so marked have a
+/// score of their own beside all. The mark used to take the answer's place.
+#[test]
+fn none_fits_is_a_mark_beside_an_answer_that_counts() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let new = "study new -t physico/definition --set set=core --none-fits --people 2 --per-person 4 --out flagged";
+    done(home, &new.split(' ').collect::<Vec<_>>());
+    done(home, &["study", "print", "flagged"]);
+    let key = std::fs::read_to_string(home.join("flagged/paper/key.csv")).unwrap();
+    // Both answer rightly; the first marks half of it, and one of these is wrong.
+    let mut marks = String::from("sheet,question,mark\n");
+    for line in key.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let right = cells[cells.len() - 1];
+        let mark = match (cells[0], cells[1]) {
+            ("1", "1") => format!("{}-", if right == "A" { "B" } else { "A" }),
+            ("1", "2") => format!("{right}-"),
+            _ => right.to_owned(),
+        };
+        marks.push_str(&format!("{},{},{mark}\n", cells[0], cells[1]));
+    }
+    std::fs::write(home.join("marks.csv"), marks).unwrap();
+    done(home, &["study", "read", "flagged", "marks.csv"]);
+    let said = done(home, &["study", "results", "flagged"]);
+    let line = |name: &str| {
+        said.lines()
+            .find(|l| l.starts_with(name))
+            .unwrap_or_default()
+    };
+    assert!(line("score ").contains("87.50 %"), "{said}");
+    assert!(line("none fits").contains("25.00 %"), "{said}");
+    assert!(line("score, flagged").contains("50.00 %"), "{said}");
+    assert!(line("score, others").contains("100.00 %"), "{said}");
+    done(home, &["study", "close", "flagged"]);
+    let said = done(home, &["rescore"]);
+    assert!(said.contains("No verdict changed."), "{said}");
 }
 
 /// Descriptions of a run judged by people: made, judged through the page by simulated judges, and back as

@@ -25,12 +25,16 @@ pub fn family(place: &Place, family: &dyn Family, matches: &ArgMatches) -> anyho
         return usage_error(format!("{} has no such command", family.id()));
     };
     let samples = match &action.samples_of {
-        Some(task) => samples(place, run_named(action, matches).as_deref(), task)?,
+        Some(pattern) => stored(place, run_named(action, matches).as_deref(), pattern)?,
         None => vec![],
     };
-    let made = family
+    let mut made = family
         .act(&action.name, &typed(action, matches), samples)
         .map_err(told)?;
+    if let Some((path, form)) = &made.form {
+        let sheet = mary_study::forms::spreadsheet(form)?;
+        made.files.push((path.clone(), sheet));
+    }
     made.tables.iter().try_for_each(summary::show_table)?;
     for (path, bytes) in &made.files {
         // A folder for several files; one in a folder that is not there is a mistyped name.
@@ -46,22 +50,39 @@ pub fn family(place: &Place, family: &dyn Family, matches: &ArgMatches) -> anyho
     Ok(Status::Done)
 }
 
-fn samples(place: &Place, run: Option<&str>, task: &str) -> anyhow::Result<Vec<Sample>> {
+fn stored(place: &Place, run: Option<&str>, pattern: &str) -> anyhow::Result<Vec<Sample>> {
     let folder = RunFolder::open(&rundir::find(place, run)?)?;
-    let mut samples = Vec::new();
-    for sample in folder.samples()? {
-        let sample = sample?;
-        if sample.id.task == task {
-            samples.push(sample);
-        }
+    let tasks = folder.manifest().tasks.iter().map(|t| t.id.as_str());
+    let mut found = Vec::new();
+    for task in tasks.filter(|task| reads(pattern, task)) {
+        found.extend(samples(&folder, task)?);
     }
-    if samples.is_empty() {
+    if found.is_empty() {
         return usage_error(format!(
-            "{} holds no samples of {task}\nhint: run `mary run --tasks {task}` first",
+            "{} holds no samples of {pattern}\nhint: run `mary run --tasks {pattern}` first",
             folder.path().display()
         ));
     }
-    Ok(samples)
+    Ok(found)
+}
+
+/// Whether an action reads the samples of a task: its own, or any of its family.
+pub fn reads(pattern: &str, task: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(family) => task.starts_with(family),
+        None => task == pattern,
+    }
+}
+
+pub fn samples(folder: &RunFolder, task: &str) -> anyhow::Result<Vec<Sample>> {
+    let mut found = Vec::new();
+    for sample in folder.samples()? {
+        let sample = sample?;
+        if sample.id.task == task {
+            found.push(sample);
+        }
+    }
+    Ok(found)
 }
 
 /// A family's error with the exit code it deserves, and the nearest name where one was mistyped.

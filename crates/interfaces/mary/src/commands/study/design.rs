@@ -9,7 +9,8 @@ use mary_stats::crossed::StudyPlan;
 use mary_study::freeze::{Frozen, StudyTask, freeze};
 use mary_study::judgements;
 use mary_study::lists::Lists;
-use mary_study::question::Question;
+use mary_study::presets::{Preset, preset, presets};
+use mary_study::question::{NoneFits, Question};
 use mary_study::settings::{Check, CheckKind, Consent, Language, Platform, PlatformKind, Rules};
 use mary_study::{Settings, Study, random_token};
 
@@ -32,6 +33,19 @@ const LISTS: Choices<Lists> = &[
     ),
 ];
 
+const NONE_FITS: Choices<NoneFits> = &[
+    (
+        "beside",
+        NoneFits::Beside,
+        "A mark beside the answer, which counts as it is",
+    ),
+    (
+        "instead",
+        NoneFits::Instead,
+        "In place of an answer; counts as wrong",
+    ),
+];
+
 const LANGUAGES: Choices<Language> = &[
     ("en", Language::En, "English"),
     ("zh", Language::Zh, "Chinese"),
@@ -51,9 +65,13 @@ pub struct NewStudyArgs {
         long,
         visible_alias = "task",
         value_delimiter = ',',
-        required_unless_present = "judge"
+        required_unless_present_any = ["judge", "preset"]
     )]
     pub tasks: Vec<String>,
+    /// The design of a published study: yang-2025 (PerceptualQA's people: 350 questions in seven sets of 50, two sets
+    /// a person, subtasks in one order)
+    #[arg(long, value_name = "NAME", value_parser = known_preset, conflicts_with_all = ["tasks", "judge", "items", "per_person", "lists"])]
+    pub preset: Option<&'static Preset>,
     /// Judge what the models of a stored run wrote, instead of answering items; -t then names the task
     #[arg(long, value_name = "RUN", conflicts_with_all = ["shots", "none_fits", "set"])]
     pub judge: Option<String>,
@@ -63,9 +81,9 @@ pub struct NewStudyArgs {
     /// Folder to write
     #[arg(short, long, value_name = "DIR")]
     pub out: PathBuf,
-    /// People wanted
-    #[arg(long, default_value_t = 30)]
-    pub people: usize,
+    /// People wanted [default: 30, or as many as the preset has]
+    #[arg(long)]
+    pub people: Option<usize>,
     /// Items that each person answers [default: 40, or all where there are fewer]
     #[arg(long)]
     pub per_person: Option<usize>,
@@ -84,9 +102,12 @@ pub struct NewStudyArgs {
     /// Labelled examples, for tasks that show some
     #[arg(long, alias = "num-fewshot")]
     pub shots: Option<usize>,
-    /// People may say that none of the options fits
+    /// People may say that none of the options fits: beside the answer that they give all the same, or instead of one
+    #[arg(long, value_name = "HOW", value_parser = one_of(NONE_FITS), num_args = 0..=1, require_equals = true, default_missing_value = "beside")]
+    pub none_fits: Option<NoneFits>,
+    /// Seconds for one question; 0 is no limit [default: what the task's protocol gives, or none]
     #[arg(long)]
-    pub none_fits: bool,
+    pub seconds: Option<u32>,
     /// Name of the study: letters, digits and hyphens [default: the folder's name]
     #[arg(long)]
     pub name: Option<String>,
@@ -117,7 +138,15 @@ pub struct PowerArgs {
     pub per_person: u64,
 }
 
+fn known_preset(name: &str) -> Result<&'static Preset, String> {
+    preset(name).ok_or_else(|| {
+        let names: Vec<&str> = presets().iter().map(|p| p.name.as_str()).collect();
+        format!("there are: {}", names.join(", "))
+    })
+}
+
 const PER_PERSON: usize = 40;
+const PEOPLE: usize = 30;
 /// Minutes without a sign of life after which a place is given to another.
 const MINUTES: u32 = 60;
 
@@ -130,12 +159,23 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
     frozen.keys.command = crate::words::words();
     let per_person = args
         .per_person
+        .or(args.preset.map(|p| p.per_person))
         .unwrap_or(PER_PERSON)
         .min(frozen.questions.len());
+    let people = args
+        .people
+        .or(args.preset.map(|p| p.people))
+        .unwrap_or(PEOPLE);
+    if let Some(preset) = args.preset {
+        tell(&format!("design: {}", preset.about));
+    }
     let folder = args.out.file_name().unwrap_or_default().to_string_lossy();
     let name = args.name.clone().unwrap_or_else(|| folder.into_owned());
     let texts = Texts::in_language(language)?;
-    let checks = attention(&texts, per_person);
+    let checks = match args.preset {
+        Some(preset) if !preset.attention => vec![],
+        _ => attention(&texts, per_person),
+    };
     let instructions = match &frozen.keys.judging {
         Some(judging) if judging.measure == judgements::MEASURE => &texts.judging,
         Some(_) => &texts.judging_points,
@@ -143,9 +183,9 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
     };
     let settings = Settings {
         title: texts.title.clone(),
-        people: args.people,
+        people,
         per_person,
-        lists: args.lists,
+        lists: args.preset.map_or(args.lists, |_| Lists::Fixed),
         seed: args.seed,
         minutes: MINUTES,
         consent: Consent {
@@ -157,6 +197,7 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
         platform: platform(args.platform),
         rules: Rules {
             attention_failures: u32::try_from(checks.len()).unwrap_or(1),
+            seconds: args.seconds.or(frozen.seconds).unwrap_or(0),
             ..Rules::default()
         },
         checks,
@@ -181,7 +222,7 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
          fill in what stands in brackets in {}/study.toml, and look at its other texts, checks and rules\n\
          then: mary study serve {}",
         counted(study.questions.len(), "item"),
-        counted(args.people, "person"),
+        counted(people, "person"),
         counted(per_person, "item"),
         settings.lists,
         study.path.display(),
@@ -191,15 +232,24 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
 }
 
 fn drawn(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Frozen> {
-    let tasks = mary_lab::select_tasks(&place.registry, &args.tasks)?;
+    let named = args.preset.map_or(&args.tasks, |p| &p.tasks);
+    let tasks = mary_lab::select_tasks(&place.registry, named)?;
+    // What the user sets comes last and wins.
+    let set = args
+        .preset
+        .into_iter()
+        .flat_map(|p| &p.set)
+        .chain(&args.set);
+    let set: Vec<String> = set.cloned().collect();
     let options = TaskOptions {
         seed: args.seed,
         shots: args.shots,
         chat: false,
-        set: TaskOptions::pairs(&args.set)?,
+        set: TaskOptions::pairs(&set)?,
     };
     let count = tasks.len();
-    let total = args.items.or(args.per_person).unwrap_or(PER_PERSON);
+    let total = args.preset.map(|p| p.items).or(args.items);
+    let total = total.or(args.per_person).unwrap_or(PER_PERSON);
     let wanted: Vec<StudyTask> = options
         .settings(&tasks)?
         .into_iter()
@@ -207,11 +257,15 @@ fn drawn(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Frozen> {
             task,
             settings,
             limit: Some(total.div_ceil(count)),
-            none_fits: args.none_fits,
+            none_fits: args.none_fits.unwrap_or_default(),
         })
         .collect();
     let data = place.local_data();
-    Ok(freeze(&wanted, &data, args.seed)?)
+    let frozen = freeze(&wanted, &data, args.seed)?;
+    Ok(match args.preset {
+        Some(preset) => frozen.in_sets(preset.sets_of),
+        None => frozen,
+    })
 }
 
 fn platform(kind: PlatformKind) -> Platform {

@@ -46,35 +46,34 @@ pub fn frozen(
     for of in place.registry.families() {
         let actions = of.command().map(|c| c.actions).unwrap_or_default();
         for action in actions {
-            let Some(task) = action.samples_of.as_ref().filter(|task| wanted(task)) else {
+            let Some(pattern) = &action.samples_of else {
                 continue;
             };
-            known.push(task.to_string());
+            known.push(pattern.to_string());
+            let mut tasks = folder.manifest().tasks.iter().map(|t| t.id.as_str());
+            let Some(task) = tasks.find(|t| family::reads(pattern, t) && wanted(t)) else {
+                continue;
+            };
             forms_known.push(action.name.to_string());
             if !form_wanted(&action.name) {
                 continue;
             }
-            let mut samples = Vec::new();
-            for sample in folder.samples()? {
-                let sample = sample?;
-                if *sample.id.task == **task {
-                    samples.push(sample);
-                }
-            }
+            let samples = family::samples(&folder, task)?;
             if samples.is_empty() {
                 continue;
             }
             let made = of
                 .act(&action.name, &Arguments::default(), samples)
                 .map_err(family::told)?;
-            let Some((_, form)) = made.files.first() else {
+            // An action that writes something else of a run, and one that finds nothing to mark.
+            let Some((_, form)) = made.form.filter(|(_, form)| !form.lines.is_empty()) else {
                 continue;
             };
-            let form = forms::read(task, form)?;
+            let form = Form::from(&form);
             let source = FormOrigin {
                 run: folder.manifest().id.clone(),
                 path: std::path::absolute(&path)?.to_string_lossy().into_owned(),
-                task: task.to_string(),
+                task: task.to_owned(),
             };
             let made = forms::frozen(&form, &source, language, args.items, args.seed)?;
             return Ok(made);
@@ -128,6 +127,17 @@ pub fn read(place: &Place, files: &[PathBuf], args: &ReadArgs) -> anyhow::Result
         read.push((judge.into_owned(), form));
     }
     let measure = measure(&read)?;
+    let run = match &args.run {
+        Some(run) => Some(RunFolder::open(&rundir::find(place, Some(run))?)?),
+        None => None,
+    };
+    let mut task = None;
+    if let Some(run) = &run {
+        for (_, form) in &mut read {
+            let answers = run.verdicts()?.filter_map(Result::ok).map(|v| v.id);
+            task = form.named(answers)?;
+        }
+    }
     let marks = judgements::of_forms(&read);
     let found = judgements::by_model(&marks)?;
     if args.json {
@@ -135,11 +145,18 @@ pub fn read(place: &Place, files: &[PathBuf], args: &ReadArgs) -> anyhow::Result
     } else {
         print(&judgements::table(&found, &measure))?;
     }
-    let Some(run) = &args.run else {
+    let Some(run) = run else {
+        if read
+            .iter()
+            .any(|(_, form)| form.lines.iter().any(|l| l.of.model == forms::BLIND))
+        {
+            tell(
+                "hint: --run RUN shows each model by itself, and writes the run again with the judgements",
+            );
+        }
         return Ok(Status::Done);
     };
-    let run = RunFolder::open(&rundir::find(place, Some(run))?)?;
-    let task = judged_task(place, &run)?;
+    let task = task.or_else(|| judged_task(place, &run));
     let joining = Joining {
         name: "forms",
         task: task.as_deref(),
@@ -168,11 +185,11 @@ fn measure(read: &[(String, Form)]) -> anyhow::Result<String> {
 }
 
 /// The task of a run that a family writes a form of: items of other tasks may have the same ids.
-fn judged_task(place: &Place, run: &RunFolder) -> anyhow::Result<Option<String>> {
+fn judged_task(place: &Place, run: &RunFolder) -> Option<String> {
     let asked = |task: &str| run.manifest().tasks.iter().any(|t| t.id == task);
     let commands = place.registry.families().iter().filter_map(|f| f.command());
     let tasks = commands
         .flat_map(|c| c.actions)
         .filter_map(|a| a.samples_of);
-    Ok(tasks.map(|t| t.to_string()).find(|t| asked(t)))
+    tasks.map(|t| t.to_string()).find(|t| asked(t))
 }
