@@ -245,3 +245,81 @@ fn tuned_models_stand_below_what_they_were_made_from() {
     let others = [("hf/other".to_owned(), "hf/base".to_owned())];
     assert!(crate::tuned::tuned_rows(&runs, &others).is_none());
 }
+
+fn seeded(mut run: RunSummary, seed: u64) -> RunSummary {
+    for task in &mut run.manifest.tasks {
+        task.settings.seed = seed;
+    }
+    run
+}
+
+/// The rows of our own of a table, as text.
+fn own(table: &Table) -> Vec<Vec<String>> {
+    let rows = table.rows.iter().enumerate();
+    let own = rows.filter(|(i, _)| !table.published.contains(i));
+    own.map(|(_, row)| row.iter().map(|c| c.to_string()).collect())
+        .collect()
+}
+
+#[test]
+fn a_run_is_one_row_though_another_seed_was_asked_on_one_of_its_sets() {
+    let core = |value| row("physico/core-text", &[("core-test", value)], &[]);
+    let associative = row("physico/associative-text", &[("associative", 0.35)], &[]);
+    let both = run(vec![core(0.4), associative]);
+    let runs = [seeded(both, 0), seeded(run(vec![core(0.2)]), 1)];
+    let tables = exhibits(&runs).tables;
+    let rows = own(tables.iter().find(|t| t.id == "physico-table-3").unwrap());
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert_eq!(rows[0][4..6], ["40.0 ± 2.5", "35.0 ± 2.5"]);
+    assert_eq!(rows[1][4..6], ["20.0 ± 2.5", "–"]);
+    assert!(
+        rows[0][1].contains("seed 0") && rows[1][1].contains("seed 1"),
+        "{rows:?}"
+    );
+}
+
+#[test]
+fn shots_stand_beside_the_same_items_without_them() {
+    let concepts = ["a", "b", "c", "d", "e"].map(|c| format!("associative: {c}"));
+    let asked = |values: [f64; 5], icl: &str| {
+        let pairs: Vec<(&str, f64)> = concepts.iter().map(String::as_str).zip(values).collect();
+        let mut row = row("physico/associative-text", &[("associative", 0.3)], &pairs);
+        let mean = values.iter().sum::<f64>() / 5.0;
+        let tags = [(SHARED, vec![(WITH_CORE, mean)]), (SHARED_PAIR, pairs)];
+        for (tag, values) in tags {
+            let values = values.into_iter().map(|(v, x)| (v.to_owned(), estimate(x)));
+            row.breakdowns.push(Breakdown {
+                tag: tag.into(),
+                values: values.collect(),
+            });
+        }
+        let mut run = run(vec![row]);
+        run.manifest.tasks[0]
+            .settings
+            .params
+            .insert("icl".into(), icl.into());
+        run
+    };
+    let runs = [
+        asked([0.25, 0.5, 0.25, 0.0, 0.5], "0"),
+        asked([0.5, 0.5, 0.5, 0.25, 0.5], "9-same"),
+    ];
+    let tables = exhibits(&runs).tables;
+    let table = tables.iter().find(|t| t.id == "physico-table-4").unwrap();
+    let rows = own(table);
+    let words: Vec<&str> = rows.iter().map(|r| r[1].as_str()).collect();
+    assert_eq!(
+        words,
+        [
+            "text, score",
+            "text, score, the items of 9-same",
+            "text, score, 9 shots, same concepts"
+        ]
+    );
+    assert_eq!((&*rows[1][3], &*rows[2][5]), ("30.0", "+15.0"), "{rows:?}");
+    assert!(
+        rows[0][5] == "–" && table.bare().is_empty(),
+        "{:?}",
+        table.bare()
+    );
+}

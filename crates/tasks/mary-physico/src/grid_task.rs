@@ -10,7 +10,7 @@ use crate::cards::card;
 use crate::choice_task::{ChoiceTask, said};
 use crate::grid::Pair;
 use crate::instances::{self, Instance, Level, Split};
-use crate::judging;
+use crate::judging::{self, SHARED, SHARED_PAIR, WITH_CORE};
 use crate::picture;
 use crate::prompt::{self, GridText, PromptContent, Shot};
 use crate::setup::{Icl, InstanceSource, PhysicoSettings};
@@ -200,6 +200,10 @@ pub fn described(instance: &Instance, question: String, asks: Vec<mary_contract:
         .tagged("concept", instance.concept.clone());
     if let Some(aspect) = &instance.aspect {
         item = item.tagged("aspect", format!("{}: {aspect}", instance.concept));
+    }
+    if instance.split == Split::Associative && has_core_options(instance) {
+        let pair = pair_tag(instance.split, &instance.concept);
+        item = item.tagged(SHARED, WITH_CORE).tagged(SHARED_PAIR, pair);
     }
     item.cluster.clone_from(&instance.block);
     item

@@ -196,6 +196,12 @@ pub fn part_name(measure: &str, tag: &str, value: &str) -> String {
     format!("{measure}[{tag}={value}]")
 }
 
+/// Tags of associative items: whether they can be asked with shots of their own concepts ([`WITH_CORE`]), and
+/// the concept of those that can, by which results with and without such shots are paired.
+pub(crate) const SHARED: &str = "options";
+pub(crate) const SHARED_PAIR: &str = "options_pair";
+pub(crate) const WITH_CORE: &str = "two or more core concepts";
+
 /// Standard deviation over runs, as the paper's tables print it.
 pub const SD: &str = "sd_over_runs";
 
@@ -209,7 +215,7 @@ struct ScoredSample {
 /// Accuracies with unread answers as wrong, for the whole, each split and each concept, with the
 /// standard deviation over the runs (trials) where there are several.
 pub fn by_run(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
-    const TAGS: [&str; 4] = ["split", "concept", "pair", "kind"];
+    const TAGS: [&str; 6] = ["split", "concept", "pair", "kind", SHARED, SHARED_PAIR];
     let seen: Vec<ScoredSample> = samples
         .filter_map(|sample| {
             let accuracy = *sample.judgement.measures.get("accuracy")?;

@@ -151,6 +151,23 @@ mod tests {
         }
     }
 
+    /// "An electric and a magnetic field" gives the electromagnetic wave away as well as its name does.
+    #[test]
+    fn no_definition_holds_a_part_of_its_concepts_name() {
+        // Words that share five letters with a name and say nothing of it: half-spheres, atmospheric pressure.
+        const CHANCE: [&str; 1] = ["spheres"];
+        for entry in concepts() {
+            let name: String = entry.name.to_lowercase().split(' ').collect();
+            for definition in &entry.definitions {
+                let bare = definition.replace(PHENOMENON, "").replace(MASK, "");
+                for word in words(&bare).iter().filter(|w| !CHANCE.contains(&&*w.text)) {
+                    let part = word.text.get(..5).is_some_and(|stem| name.contains(stem));
+                    assert!(!part, "{}: `{}` in {definition}", entry.name, word.text);
+                }
+            }
+        }
+    }
+
     #[test]
     fn every_word_of_a_concepts_name_is_masked() {
         for entry in concepts() {

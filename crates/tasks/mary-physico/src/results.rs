@@ -90,7 +90,18 @@ impl<'a> Outcome<'a> {
         self.row.task.ends_with("-visual") || self.row.task == "physico/photo"
     }
 
+    /// How it was asked, with what tells it from other results of the model on the task.
     pub fn how(&self) -> String {
+        let asked = self.asked();
+        match self.variant.is_empty() {
+            true => asked,
+            false => format!("{asked}, {}", self.variant),
+        }
+    }
+
+    /// How it was asked. What tells results of one task apart is left out: another task of the same run may
+    /// have nothing to be told from.
+    pub fn asked(&self) -> String {
         let mut words = vec![if self.seen() { "pictures" } else { "text" }.to_owned()];
         words.push(
             match self.setup.mode {
@@ -117,9 +128,6 @@ impl<'a> Outcome<'a> {
             InstanceSource::ConceptArc => words.push("ConceptARC".into()),
             InstanceSource::Arc => words.push("ARC".into()),
         }
-        if !self.variant.is_empty() {
-            words.push(self.variant.clone());
-        }
         words.join(", ")
     }
 
@@ -127,8 +135,18 @@ impl<'a> Outcome<'a> {
     /// every setting that both tasks have (seed and instances of each concept among them).
     pub fn same_conditions(&self, other: &Self) -> bool {
         self.model() == other.model()
-            && self.how() == other.how()
+            && self.asked() == other.asked()
             && self.conditions.alike_where_shared(&other.conditions, &[])
+    }
+
+    /// Whether the other is the same question asked without shots.
+    pub fn is_without_shots(&self, other: &Self) -> bool {
+        self.setup.icl != Icl::None
+            && other.setup.icl == Icl::None
+            && (self.model(), self.task()) == (other.model(), other.task())
+            && self
+                .conditions
+                .alike_where_shared(&other.conditions, &["icl"])
     }
 }
 

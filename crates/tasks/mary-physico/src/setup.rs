@@ -75,8 +75,10 @@ pub struct PhysicoSettings {
     pub form: PromptForm,
     pub mode: Mode,
     pub source: InstanceSource,
-    /// File with the user's labels or photographs.
+    /// File with the user's labels, photographs or definitions.
     pub file: String,
+    /// All that is said of a concept instead of one definition.
+    pub long: bool,
     /// Describe each option first.
     pub cot: bool,
     pub icl: Icl,
@@ -144,7 +146,12 @@ impl PhysicoSettings {
             form: settings.form,
             mode,
             source,
-            file: [get("labels"), get("manifest")].concat(),
+            file: [get("labels"), get("manifest"), get("definitions")].concat(),
+            long: match get("length") {
+                "short" | "" => false,
+                "long" => true,
+                _ => return unknown("length"),
+            },
             cot: on("cot")?,
             icl,
             per_concept: positive(card, settings, "per_concept", 1)?,
@@ -161,7 +168,9 @@ impl PhysicoSettings {
     }
 
     fn refuse_contradictions(&self, card: &TaskCard) -> Result<(), TaskError> {
-        let message = if self.cot && self.mode != Mode::Generate {
+        let message = if self.long && !self.file.is_empty() {
+            "length=long is of our own definitions: leave it out, or leave out definitions=FILE"
+        } else if self.cot && self.mode != Mode::Generate {
             "cot=on needs written answers: add --set mode=generate"
         } else if self.icl != Icl::None && self.mode == Mode::Letters {
             "mode=letters has no shots, whose answers are phrases: leave icl at 0, or add --set mode=score"

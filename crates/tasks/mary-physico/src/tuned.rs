@@ -2,7 +2,7 @@
 
 use mary_contract::{Cell, RunSummary, Table};
 
-use crate::exhibits::{Group, SPLITS, groups, on, printed_cell};
+use crate::exhibits::{Group, SPLITS, groups, how, on, printed_cell};
 use crate::published::{DECLARED, PublishedShots, published};
 use crate::results::{Outcome, cell, outcomes};
 
@@ -14,8 +14,8 @@ pub fn tuned_rows(runs: &[RunSummary], pairs: &[(String, String)]) -> Option<Tab
     let groups = groups(&high);
     let row = |group: &Group<'_>, first: &Outcome<'_>, tuned: bool| {
         let how = match tuned {
-            true => format!("{}, tuned", first.how()),
-            false => first.how(),
+            true => format!("{}, tuned", how(group)),
+            false => how(group),
         };
         let mut row = vec![first.model().into(), how.into()];
         row.extend(SPLITS.map(|s| cell(on(group, s))));
@@ -30,7 +30,7 @@ pub fn tuned_rows(runs: &[RunSummary], pairs: &[(String, String)]) -> Option<Tab
             let same = |g: &&Group<'_>| {
                 g.first().is_some_and(|f| {
                     f.model() == base
-                        && f.how() == after.how()
+                        && f.asked() == after.asked()
                         && f.conditions.alike_where_shared(&after.conditions, &[])
                 })
             };

@@ -46,17 +46,25 @@ pub const MATRIX_PAIRS: usize = 3000;
 /// The tuning streams' own seeds: a test set of the same seed shares no grid with them.
 const APART: u64 = 0x7475_6e69_6e67;
 
-/// A tuning set. `n` is the number of grid pairs (matrix) or of instances of each concept (core); ARC
-/// has as many as it has.
+/// Most rows and columns of a synthetic grid.
+pub const MATRIX_SIDE: usize = 16;
+/// Fewest rows and columns of a synthetic grid.
+pub const LEAST_SIDE: usize = 4;
+
+/// Most rows and columns of a grid of ARC.
+pub const ARC_SIDE: usize = 30;
+
+/// A tuning set. `n` is the number of grid pairs (matrix) or of instances of each concept (core); ARC has as
+/// many as it has. Grids of matrix and ARC have at most `largest` rows and columns.
 pub fn tuning_examples(
     kind: TuningKind,
     seed: u64,
-    n: usize,
+    (n, largest): (usize, usize),
     data: &dyn DataSource,
 ) -> Result<Vec<Example>, TaskError> {
     match kind {
-        TuningKind::Matrix => Ok(matrix(seed, n)),
-        TuningKind::Arc => arc(data),
+        TuningKind::Matrix => Ok(matrix(seed, n, largest)),
+        TuningKind::Arc => arc(data, largest),
         TuningKind::Core => core(seed, n),
     }
 }
@@ -84,9 +92,17 @@ fn asked(instance: Instance) -> Example {
     }
 }
 
-fn arc(data: &dyn DataSource) -> Result<Vec<Example>, TaskError> {
+fn arc(data: &dyn DataSource, largest: usize) -> Result<Vec<Example>, TaskError> {
     let mut examples = Vec::new();
     for (_, task) in upstream::arc_tasks(data)? {
+        let mut grids = task
+            .train
+            .iter()
+            .chain(&task.test)
+            .flat_map(|p| [&p.input, &p.output]);
+        if grids.any(|g| g.rows().max(g.cols()) > largest) {
+            continue;
+        }
         let mut shown = String::from(
             "Find the rule that turns each input grid into its output grid, and apply it to the last \
              input grid.\n",
@@ -131,8 +147,12 @@ impl Moved {
     }
 }
 
-fn moved(rng: &mut Stream) -> Moved {
-    let (rows, cols) = (4 + below(rng, 13), 4 + below(rng, 13));
+fn moved(rng: &mut Stream, largest: usize) -> Moved {
+    let sides = largest.saturating_sub(LEAST_SIDE) + 1;
+    let (rows, cols) = (
+        LEAST_SIDE + below(rng, sides),
+        LEAST_SIDE + below(rng, sides),
+    );
     let size = (1 + below(rng, rows - 2), 1 + below(rng, cols - 2));
     let spot = |rng: &mut Stream| (below(rng, rows - size.0 + 1), below(rng, cols - size.1 + 1));
     let from = spot(rng);
@@ -169,7 +189,7 @@ fn corners((row, col): (usize, usize), (height, width): (usize, usize)) -> Strin
 const CORNERS: &str = "upper left, upper right, lower left and lower right corner as (row, column), counted \
      from 1 at the top left";
 
-fn matrix(seed: u64, n: usize) -> Vec<Example> {
+fn matrix(seed: u64, n: usize, largest: usize) -> Vec<Example> {
     let mut rng = stream(seed, "physico/tuning/matrix");
     let ask = |user: String, assistant: String| Example {
         system: None,
@@ -178,7 +198,7 @@ fn matrix(seed: u64, n: usize) -> Vec<Example> {
     };
     let mut examples = Vec::with_capacity(5 * n);
     for _ in 0..n {
-        let made = moved(&mut rng);
+        let made = moved(&mut rng, largest);
         let input = grid_text(&made.input, GridText::Rows);
         let output = grid_text(&made.output, GridText::Rows);
         let transpose = made.input.turned().mirrored();
@@ -264,7 +284,7 @@ mod tests {
 
     #[test]
     fn matrix_answers_are_right() {
-        let examples = tuning_examples(TuningKind::Matrix, 3, 20, &NoData).unwrap();
+        let examples = tuning_examples(TuningKind::Matrix, 3, (20, MATRIX_SIDE), &NoData).unwrap();
         assert_eq!(examples.len(), 100);
         for e in &examples {
             let grid = |text: &str| -> Vec<Vec<u8>> {
@@ -323,8 +343,28 @@ mod tests {
     }
 
     #[test]
+    fn smaller_grids_have_no_side_over_the_largest() {
+        let sides = |largest: usize| {
+            let examples = tuning_examples(TuningKind::Matrix, 3, (50, largest), &NoData).unwrap();
+            let sizes = examples
+                .into_iter()
+                .filter(|e| e.user.starts_with("How large"));
+            sizes
+                .flat_map(|e| {
+                    let sides = e
+                        .assistant
+                        .split(" x ")
+                        .map(|n| n.parse::<usize>().unwrap());
+                    sides.collect::<Vec<_>>()
+                })
+                .fold((usize::MAX, 0), |(low, high), n| (low.min(n), high.max(n)))
+        };
+        assert_eq!((sides(6), sides(16)), ((4, 6), (4, 16)));
+    }
+
+    #[test]
     fn core_tuning_shares_no_grid_with_the_test() {
-        let tuning = tuning_examples(TuningKind::Core, 5, 1, &NoData).unwrap();
+        let tuning = tuning_examples(TuningKind::Core, 5, (1, 0), &NoData).unwrap();
         let shown: HashSet<&str> = tuning.iter().map(|e| e.user.as_str()).collect();
         for p in planned(Level::Core, 5, 1).unwrap() {
             let instance = p.draw().unwrap();
@@ -335,7 +375,7 @@ mod tests {
 
     #[test]
     fn both_forms_hold_every_example() {
-        let examples = tuning_examples(TuningKind::Core, 1, 1, &NoData).unwrap();
+        let examples = tuning_examples(TuningKind::Core, 1, (1, 0), &NoData).unwrap();
         let chat = chat_jsonl(&examples);
         assert_eq!(chat.lines().count(), examples.len());
         let first: serde_json::Value = serde_json::from_str(chat.lines().next().unwrap()).unwrap();
