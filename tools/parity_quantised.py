@@ -125,9 +125,14 @@ def main():
     (mary, file, *models), options = words[:cut], words[cut + 1:]
     texts = Path(file).read_text().splitlines()
     print(f"{'model':34} {'':12} tokens   largest      mean  sentence")
+    read = {}
     for path in map(Path, models):
-        tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
-        ids = [torch.tensor(tokenizer.encode(text, add_special_tokens=False)) for text in texts]
+        # Kinds of one model share its tokenizer: `smollm2-135m.Q4_K_M.gguf`, `smollm2-135m.Q8_0.gguf`.
+        name = path.name.split(".Q")[0]
+        if name not in read:
+            tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+            read[name] = [torch.tensor(tokenizer.encode(text, add_special_tokens=False)) for text in texts]
+        ids = read[name]
         model = Model(path)
         exact = model.scores(ids, torch.float64)
         found = {"ours": ours(mary, path, file, options), "torch, f32": model.scores(ids, torch.float32)}
