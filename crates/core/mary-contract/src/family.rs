@@ -31,6 +31,10 @@ pub trait Family: Send + Sync {
     /// set is in `settings` already.
     fn starter_settings(&self, _task: &TaskCard, _settings: &mut TaskSettings) {}
 
+    /// What a task is set to where answers were learned before it is asked (by tuning, by the learners of
+    /// an audit) and not from its shots. What the user set is in `settings` already.
+    fn learned_settings(&self, _task: &TaskCard, _settings: &mut TaskSettings) {}
+
     /// Names of the fine-tuning sets it can write; a set made from a task has the task's id.
     fn tuning_sets(&self) -> Vec<Text> {
         Vec::new()

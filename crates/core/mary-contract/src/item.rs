@@ -29,6 +29,10 @@ pub struct Item {
     pub asks: Vec<Ask>,
 }
 
+/// The tag that names the draw of shots with which an item was asked, where there were several. A
+/// comparison of two models on such items is over draws.
+pub const SHOT_SET: &str = "shot_set";
+
 /// A question to one of the models in the room.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ask {

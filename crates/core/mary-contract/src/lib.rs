@@ -96,7 +96,7 @@ pub use exhibit::{
     Series, ShadedRange, Table,
 };
 pub use family::{Family, built_in};
-pub use item::{Ask, Item, ModelRole, Target};
+pub use item::{Ask, Item, ModelRole, SHOT_SET, Target};
 pub use key::Key;
 pub use label::{model_label, model_labels, with_labels};
 pub use marking::{MarkingForm, MarkingLine};

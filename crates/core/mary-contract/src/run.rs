@@ -229,6 +229,15 @@ pub struct RunManifest {
 }
 
 impl RunManifest {
+    /// The name of who judges, for rows and labels: `self` where every model reads its own answers.
+    pub fn judge_name(&self) -> Option<String> {
+        match self.chosen_judge() {
+            JudgeChoice::None => None,
+            JudgeChoice::Subject => Some("self".to_owned()),
+            JudgeChoice::Model(model) => Some(model.to_string()),
+        }
+    }
+
     /// Who judges. In folders that do not say, the command line tells `--judge self` from the judge's
     /// name.
     pub fn chosen_judge(&self) -> JudgeChoice {

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::against::{Tail, score};
 use crate::distributions::{t_of, t_two_sided, z_of};
 use crate::intervals::wilson_bounds;
 use crate::{Interval, LEVEL, StatsError, input};
@@ -28,6 +29,16 @@ pub struct Crossed {
     pub people: usize,
     /// Items that were answered.
     pub items: usize,
+    /// How many tosses of a coin the answers are worth.
+    worth: f64,
+}
+
+impl Crossed {
+    /// Two-sided p-value of `null`: below 0.05 exactly where the interval leaves it out.
+    pub fn p_value(&self, null: f64) -> f64 {
+        let tail = Tail::Student(self.freedom);
+        score(self.interval.value, null, self.worth, tail)
+    }
 }
 
 /// The mean of scores from 0 to 1, each by one person (`people[i]`) on one item (`items[i]`).
@@ -88,6 +99,7 @@ pub fn mean_crossed(
         over_items: by_item.sqrt(),
         people: p,
         items: i,
+        worth,
     })
 }
 
@@ -373,6 +385,20 @@ mod tests {
         assert!(found.low < 0.9 && found.high == 1.0, "{found:?}");
         assert!(mean_crossed(&scores, &[0; 40], &items).is_err());
         assert!(mean_crossed(&[2.0; 40], &people, &items).is_err());
+    }
+
+    #[test]
+    fn the_p_value_agrees_with_the_interval() {
+        let people: Vec<usize> = (0..120).map(|i| i % 10).collect();
+        let items: Vec<usize> = (0..120).map(|i| i / 10).collect();
+        let score = |i: usize| f64::from(u8::from((i * 7 + i / 10 * 3) % 10 < 6));
+        let scores: Vec<f64> = (0..120).map(score).collect();
+        let found = mean_crossed(&scores, &people, &items).unwrap();
+        for step in 1..100 {
+            let null = f64::from(step) / 100.0;
+            let outside = !found.interval.contains(null);
+            assert_eq!(found.p_value(null) < 0.05, outside, "{null} {found:?}");
+        }
     }
 
     /// Two people on three items against a model, by hand.

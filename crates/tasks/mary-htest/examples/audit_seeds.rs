@@ -17,11 +17,12 @@ fn examples(
     seed: u64,
     n: usize,
 ) -> Result<Vec<Example>, Box<dyn std::error::Error>> {
-    let settings = TaskSettings {
+    let mut settings = TaskSettings {
         seed,
         params: [("n".to_owned(), n.to_string())].into(),
         ..TaskSettings::default()
     };
+    HTEST.learned_settings(task.card(), &mut settings);
     let mut all = Vec::new();
     for item in task.items(&settings, &NoData)? {
         all.extend(Example::from_item(&item?));

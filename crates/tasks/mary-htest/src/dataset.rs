@@ -14,6 +14,8 @@ use mary_generators::{Stream, shuffle, stream};
 /// Shots in the pool, as published: 25 A and 25 B.
 pub const SHOT_POOL: usize = 50;
 pub const TRAIN_SIZE: usize = 1000;
+/// Test items of a seed unless another number is asked for.
+const TEST_SIZE: usize = 200;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Label {
@@ -36,6 +38,13 @@ impl Label {
             Self::B => 1,
         }
     }
+
+    fn other(self) -> Self {
+        match self {
+            Self::A => Self::B,
+            Self::B => Self::A,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +54,16 @@ pub struct Example {
     pub label: Label,
     /// Names what it was drawn with (its twin; for rhymes four or eight items); `None` for published items.
     pub pair: Option<String>,
+}
+
+impl Example {
+    /// The same with the labels exchanged.
+    pub fn exchanged(&self) -> Self {
+        Self {
+            label: self.label.other(),
+            ..self.clone()
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,12 +93,21 @@ pub struct Sets {
     pub test: Vec<Example>,
 }
 
-/// Puts shots into a random order that depends on the seed, the task and how many they are. Small
+/// The part of a stream's name that tells a draw of shots from the first, which has none.
+fn nth(draw: usize) -> String {
+    match draw {
+        0 => String::new(),
+        later => format!("/{later}"),
+    }
+}
+
+/// Puts shots into a random order that depends on the seed, the task, the draw and how many they are. Small
 /// models answer strictly alternating labels with the label whose turn it is (nineteen of twenty cells
 /// at k = 4 said A), so that an order that happens to alternate is drawn again.
-pub fn mixed(shots: &mut [Example], seed: u64, task: &str) {
+pub fn mixed(shots: &mut [Example], seed: u64, task: &str, draw: usize) {
     const ATTEMPTS: usize = 100;
-    let mut rng = stream(seed, &format!("htest/{task}/shots/order/{}", shots.len()));
+    let name = format!("htest/{task}/shots{}/order/{}", nth(draw), shots.len());
+    let mut rng = stream(seed, &name);
     for _ in 0..ATTEMPTS {
         shuffle(&mut rng, shots);
         // Two shots of two labels cannot do otherwise.
@@ -98,22 +126,67 @@ impl Rule {
     /// Shots, training and test items of a seed. The training set is drawn before the test set, so
     /// that a larger test set still never meets it, and a smaller one is a part of it.
     pub fn sets(&self, seed: u64, test: usize) -> Result<Sets, TaskError> {
-        let mut seen = HashSet::new();
-        let shots = self.shots(seed, &mut seen)?;
-        let train = self.both_twins(seed, "train", TRAIN_SIZE, &mut seen)?;
-        let test = self.both_twins(seed, "test", test, &mut seen)?;
-        Ok(Sets { shots, train, test })
+        Ok(self.begun(seed, test, &[])?.0)
     }
 
-    fn shots(&self, seed: u64, seen: &mut HashSet<String>) -> Result<Vec<Example>, TaskError> {
+    /// Test items, and several draws of `k` shots that share nothing with them. The first draw is that
+    /// of [`Self::sets`]; the others come after everything else, so that they change no item. Two draws
+    /// may share a text: each is a sample of all shots there could be. Nothing is in the sets of the seeds
+    /// to keep apart from.
+    pub fn draws(
+        &self,
+        (seed, test): (u64, usize),
+        (k, draws): (usize, usize),
+        apart: &[u64],
+    ) -> Result<(Vec<Vec<Example>>, Vec<Example>), TaskError> {
+        let (sets, mut rng, seen) = self.begun(seed, test, apart)?;
+        let mut all = vec![sets.shots];
+        all.resize(draws.max(1), Vec::new());
+        for (draw, shots) in all.iter_mut().enumerate() {
+            if draw > 0 {
+                rng = stream(seed, &format!("htest/{}/shots{}", self.name, nth(draw)));
+            }
+            // Of an odd number every second draw has one more B.
+            self.more_shots(&mut rng, (k, draw * (k % 2)), &mut seen.clone(), shots)?;
+            shots.truncate(k);
+        }
+        Ok((all, sets.test))
+    }
+
+    /// The sets, the stream from which more shots come, and every text so far.
+    fn begun(
+        &self,
+        seed: u64,
+        test: usize,
+        apart: &[u64],
+    ) -> Result<(Sets, Stream, HashSet<String>), TaskError> {
+        let (mut seen, mut shots) = (HashSet::new(), Vec::with_capacity(SHOT_POOL));
+        for other in apart.iter().filter(|other| **other != seed) {
+            let sets = self.sets(*other, TEST_SIZE)?;
+            let all = sets.shots.iter().chain(&sets.train).chain(&sets.test);
+            seen.extend(all.map(|e| (self.key)(&e.text)));
+        }
         let mut rng = stream(seed, &format!("htest/{}/shots", self.name));
-        let mut shots = Vec::with_capacity(SHOT_POOL);
-        while shots.len() < SHOT_POOL {
-            let drawn = self.fresh(&mut rng, seen)?;
+        self.more_shots(&mut rng, (SHOT_POOL, 0), &mut seen, &mut shots)?;
+        let train = self.both_twins(seed, "train", TRAIN_SIZE, &mut seen)?;
+        let test = self.both_twins(seed, "test", test, &mut seen)?;
+        Ok((Sets { shots, train, test }, rng, seen))
+    }
+
+    /// Shots up to this many, A and B by turns; `turn` 1 begins with B.
+    fn more_shots(
+        &self,
+        rng: &mut Stream,
+        (size, turn): (usize, usize),
+        seen: &mut HashSet<String>,
+        shots: &mut Vec<Example>,
+    ) -> Result<(), TaskError> {
+        while shots.len() < size {
+            let drawn = self.fresh(rng, seen)?;
             let Some(twins) = drawn.into_iter().next() else {
                 continue;
             };
-            let (text, label) = if shots.len() % 2 == 0 {
+            let (text, label) = if (shots.len() + turn) % 2 == 0 {
                 (twins.a, Label::A)
             } else {
                 (twins.b, Label::B)
@@ -121,7 +194,7 @@ impl Rule {
             let pair = Some(format!("shot-{:02}", shots.len()));
             shots.push(Example { text, label, pair });
         }
-        Ok(shots)
+        Ok(())
     }
 
     fn both_twins(
@@ -175,7 +248,7 @@ impl Rule {
             }
         }
         Err(TaskError::Generator(format!(
-            "htest/{}: no new item in {ATTEMPTS} draws after {} texts; ask for fewer with --set n=…",
+            "htest/{}: no new item in {ATTEMPTS} draws after {} texts; ask for fewer with --set n=… or -k",
             self.name,
             seen.len()
         )))

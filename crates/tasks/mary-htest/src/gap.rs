@@ -27,8 +27,9 @@ pub fn fresh_gaps(runs: &[RunSummary]) -> Vec<Gap> {
         .iter()
         .filter(|r| r.source == ItemsSource::Published)
     {
-        // Which items, and how many, is what the two differ in; everything else is alike.
-        let apart = ["source", "n", "seed"];
+        // Which items, how many, and how their shots were drawn is what the two differ in; everything
+        // else is alike.
+        let apart = ["source", "n", "seed", "shot_sets", "labels", "crossed"];
         let same = |r: &&Outcome| {
             r.source == ItemsSource::Fresh
                 && (&r.model, r.k) == (&released.model, released.k)

@@ -57,38 +57,114 @@ pub fn tuning_matrix(
     original: &str,
     tuned: &BTreeMap<String, String>,
 ) -> Vec<Table> {
-    let wanted = |o: &Outcome| {
+    let results = results(runs);
+    let mut matrices = by_manner(&results, original, tuned);
+    if matrices.is_empty() {
+        matrices.push(Matrix {
+            original,
+            tuned: tuned.clone(),
+            folder: String::new(),
+            manner: InForce::new(),
+            results: vec![],
+        });
+    }
+    let names = names(&matrices);
+    let tables = matrices.iter().map(Matrix::table).zip(names);
+    tables.map(|(table, name)| name.of_table(table)).collect()
+}
+
+/// An untuned model, those that were made of it, and what they scored when asked in one manner.
+struct Matrix<'r> {
+    original: &'r str,
+    tuned: BTreeMap<String, String>,
+    /// The folder with the tuned models.
+    folder: String,
+    manner: InForce,
+    results: Vec<&'r Outcome>,
+}
+
+impl Matrix<'_> {
+    fn table(&self) -> Table {
+        matrix_of(&self.results, self.original, &self.tuned)
+    }
+
+    fn holds_tuned(&self) -> bool {
+        let tuned = |r: &&Outcome| self.tuned.values().any(|m| *m == r.model);
+        self.results.iter().any(tuned)
+    }
+}
+
+/// The results of these models, one matrix for each way of asking.
+fn by_manner<'r>(
+    results: &'r [Outcome],
+    original: &'r str,
+    tuned: &BTreeMap<String, String>,
+) -> Vec<Matrix<'r>> {
+    let wanted = |o: &&Outcome| {
         o.task != GEOMETRY && (o.model == original || tuned.values().any(|m| *m == o.model))
     };
-    let results: Vec<Outcome> = results(runs).into_iter().filter(wanted).collect();
-    let mut manners: Vec<InForce> = Vec::new();
-    for manner in results.iter().map(|r| r.conditions.manner()) {
-        if !manners.contains(&manner) {
-            manners.push(manner);
+    let mut found: Vec<Matrix<'r>> = Vec::new();
+    for outcome in results.iter().filter(wanted) {
+        let manner = outcome.conditions.manner();
+        match found.iter_mut().find(|m| m.manner == manner) {
+            Some(matrix) => matrix.results.push(outcome),
+            None => found.push(Matrix {
+                original,
+                tuned: tuned.clone(),
+                folder: String::new(),
+                manner,
+                results: vec![outcome],
+            }),
         }
     }
-    if manners.is_empty() {
-        manners.push(InForce::new());
-    }
-    let names = variants_of(&manners.iter().collect::<Vec<_>>());
-    let tables = manners.iter().zip(names).enumerate();
-    tables
-        .map(|(place, (manner, name))| {
-            let of: Vec<&Outcome> = results
-                .iter()
-                .filter(|r| r.conditions.manner() == *manner)
-                .collect();
-            let table = matrix_of(&of, original, tuned);
-            match name.as_str() {
-                "" => table,
-                name => Table {
-                    id: format!("{}-{}", table.id, place + 1),
-                    title: format!("{} ({name})", table.title),
-                    ..table
-                },
-            }
+    found
+}
+
+/// What tells one of several matrices from the others, and its place among them; nothing of a single one.
+struct Name {
+    place: usize,
+    words: String,
+}
+
+fn names(matrices: &[Matrix<'_>]) -> Vec<Name> {
+    let manners: Vec<InForce> = matrices
+        .iter()
+        .map(|matrix| {
+            let folder = matrix.folder.clone();
+            let mut all = matrix.manner.clone();
+            all.insert("tuned models".to_owned(), folder);
+            all
         })
-        .collect()
+        .collect();
+    let words = variants_of(&manners.iter().collect::<Vec<_>>()).into_iter();
+    let named = words.enumerate();
+    named.map(|(place, words)| Name { place, words }).collect()
+}
+
+impl Name {
+    fn id_and_title(&self, id: String, title: String) -> (String, String) {
+        match self.words.as_str() {
+            "" => (id, title),
+            words => (
+                format!("{id}-{}", self.place + 1),
+                format!("{title} ({words})"),
+            ),
+        }
+    }
+
+    fn of_table(&self, table: Table) -> Table {
+        let (id, title) = self.id_and_title(table.id, table.title);
+        Table { id, title, ..table }
+    }
+
+    fn of_figure(&self, figure: Figure) -> Figure {
+        let (id, title) = self.id_and_title(figure.id, figure.title);
+        Figure {
+            id,
+            title,
+            ..figure
+        }
+    }
 }
 
 /// The matrix of results that were all asked in the same manner.
@@ -140,52 +216,86 @@ fn matrix_of(results: &[&Outcome], original: &str, tuned: &BTreeMap<String, Stri
     table.with_heads("trained", heads).with_rows(rows)
 }
 
-/// Models of the results that were tuned on a task, by the task: `mary matrix --tune` puts each into a
-/// folder of the task's name (`…/htest-rhyme/merged`).
-pub fn tuned_models(results: &[Outcome]) -> BTreeMap<String, String> {
-    let trained_on = |model: &str| {
-        let mut parts = model.split(['/', '\\']);
-        parts.find_map(|part| {
-            let task = ab_task(part.strip_prefix("htest-")?)?;
-            Some(task.card.id.to_string())
-        })
-    };
-    results
-        .iter()
-        .filter_map(|r| Some((trained_on(&r.model)?, r.model.clone())))
-        .collect()
+/// The folder of tuned models that a model lies in, and the task it was tuned on: `mary matrix --tune` puts
+/// each into a folder of the task's name (`…/htest-rhyme/merged`).
+fn trained_on(model: &str) -> Option<(String, String)> {
+    let (place, part) = model.match_indices("htest-").find_map(|(at, _)| {
+        let own = model.get(at..)?.split(['/', '\\']).next()?;
+        Some((at, ab_task(own.strip_prefix("htest-")?)?))
+    })?;
+    let folder = model.get(..place)?.trim_end_matches(['/', '\\']);
+    Some((folder.to_owned(), part.card.id.to_string()))
 }
 
-/// Table 8 and Figure 6 of runs that hold tuned models and the one they were made of, with the paper's
-/// Table 8 below; nothing of other runs.
-pub fn tuned_exhibits(runs: &[RunSummary]) -> Option<(Vec<Table>, Figure)> {
-    let results = results(runs);
-    let tuned = tuned_models(&results);
-    let mut untuned: Vec<&str> = results
-        .iter()
-        .map(|r| r.model.as_str())
-        .filter(|m| tuned.values().all(|t| t != m))
-        .collect();
-    untuned.dedup();
-    let [original] = untuned.as_slice() else {
-        return None;
-    };
-    if tuned.is_empty() {
-        return None;
+/// Every matrix that the results hold: by folder of tuned models and by way of asking. The untuned model is
+/// the one that ran beside the tuned ones, or the only one there is.
+fn matrices(results: &[Outcome]) -> Vec<Matrix<'_>> {
+    let mut folders: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    for outcome in results {
+        if let Some((folder, task)) = trained_on(&outcome.model) {
+            let tuned = folders.entry(folder).or_default();
+            tuned.insert(task, outcome.model.clone());
+        }
     }
-    let mut tables = tuning_matrix(runs, original, &tuned);
+    let untuned = |beside: Option<&BTreeMap<String, String>>| {
+        let with = |run: usize| {
+            beside.is_none_or(|tuned| {
+                let mut same = results.iter().filter(|r| r.run == run);
+                same.any(|r| tuned.values().any(|m| *m == r.model))
+            })
+        };
+        let mut all: Vec<&str> = results
+            .iter()
+            .filter(|r| trained_on(&r.model).is_none() && with(r.run))
+            .map(|r| r.model.as_str())
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    let mut found = Vec::new();
+    for (folder, tuned) in &folders {
+        let mut originals = untuned(Some(tuned));
+        if originals.is_empty() {
+            originals = untuned(None);
+        }
+        let [original] = originals.as_slice() else {
+            continue;
+        };
+        let of = by_manner(results, original, tuned).into_iter();
+        let last = |folder: &str| folder.rsplit(['/', '\\']).next().map(str::to_owned);
+        let alike = folders.keys().filter(|f| last(f) == last(folder)).count();
+        let name = last(folder)
+            .filter(|_| alike == 1)
+            .unwrap_or(folder.clone());
+        found.extend(of.filter(Matrix::holds_tuned).map(|matrix| Matrix {
+            folder: name.clone(),
+            ..matrix
+        }));
+    }
+    found
+}
+
+/// Table 8 and Figure 6 of results that hold tuned models and the one they were made of, one of each for
+/// each folder of tuned models and way of asking, with the paper's Table 8 below; nothing of others.
+pub fn tuned_exhibits(results: &[Outcome]) -> (Vec<Table>, Vec<Figure>) {
+    let matrices = matrices(results);
+    let (mut tables, mut figures) = (Vec::new(), Vec::new());
+    for (matrix, name) in matrices.iter().zip(names(&matrices)) {
+        tables.push(name.of_table(matrix.table()));
+        figures.push(name.of_figure(before_and_after(matrix)));
+    }
     tables.extend(published_beside(&tables));
-    Some((tables, before_and_after(&results, original, &tuned)))
+    (tables, figures)
 }
 
 /// Figure 6: each task before and after training on it.
-fn before_and_after(
-    results: &[Outcome],
-    original: &str,
-    tuned: &BTreeMap<String, String>,
-) -> Figure {
+fn before_and_after(matrix: &Matrix<'_>) -> Figure {
+    let (original, tuned) = (matrix.original, &matrix.tuned);
     let of = |model: &str, task: &str| {
-        let found = results.iter().find(|r| r.model == model && r.task == task);
+        // Asked the same twice: the later run counts, as in the table.
+        let mut all = matrix.results.iter();
+        let found = all.rfind(|r| r.model == model && r.task == task);
         found.map(|r| &r.accuracy)
     };
     let bar = |task: &str, e: &Estimate| Point::percent(task_title(task), e);
@@ -242,12 +352,14 @@ pub fn published_matrix() -> Table {
         let values = row.iter().map(|v| percent(*v));
         std::iter::once(task_title(tested)).chain(values).collect()
     });
+    let averages = matrix.average.iter().map(|v| percent(*v));
+    let average = std::iter::once("Average".to_owned()).chain(averages);
     DECLARED
         .table("htest-table-8-published")
         .saying("model", &matrix.model)
         .saying("citation", &published().citation)
         .with_heads("trained", matrix.trained.iter().map(|t| task_title(t)))
-        .with_published(Cell::printed_rows(rows))
+        .with_published(Cell::printed_rows(rows.chain([average.collect()])))
 }
 
 #[cfg(test)]

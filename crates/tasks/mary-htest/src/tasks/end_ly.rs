@@ -9,7 +9,7 @@ use mary_generators::{Stream, below};
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/end-ly",
-        2,
+        3,
         "End Ly",
         "A items end in \"ly\" before the full stop, B items do not. Each item is two short sentences \
          with one word in \"ly\" and one without, equally long and alike to the words beside them; the \

@@ -9,7 +9,7 @@ use mary_generators::{Stream, coin};
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/end-punctuation",
-        2,
+        3,
         "End Punctuation",
         "A items end with a punctuation mark; in B items the same mark follows an earlier noun. \
          Three nouns from one list, so that a noun with a mark is as common in A as in B.",

@@ -9,7 +9,7 @@ use mary_generators::{Stream, coin};
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/hyphenated-word",
-        2,
+        3,
         "Hyphenated Word",
         "A items hold an expression joined by hyphens (worn-out); in the B twin an adjective of the \
          same length stands in its place. Both hold a second adjective from the same list, before or \

@@ -7,7 +7,7 @@ use mary_generators::{Stream, below, coin};
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/palindrome",
-        2,
+        3,
         "Palindrome",
         "A items read the same from both sides; in B items two letters of the same word are exchanged, \
          vowels and consonants staying in the same places, so that they do not. The words are made up and can be \

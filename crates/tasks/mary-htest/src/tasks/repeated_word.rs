@@ -9,7 +9,7 @@ use mary_generators::{Stream, below, coin, shuffle};
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/repeated-word",
-        2,
+        3,
         "Repeated Word",
         "A items are five words of which one stands twice in a row, B items are five different words. \
          The twins share the other words; in place of one of the two, B has another word of the same \

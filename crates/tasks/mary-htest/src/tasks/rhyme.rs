@@ -1,6 +1,6 @@
 //! Rhyme: two words that sound alike at the end, whatever their letters do.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use crate::ab_task::{AbTask, card};
@@ -11,7 +11,7 @@ use mary_generators::{Stream, below};
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/rhyme",
-        2,
+        3,
         "Rhyme",
         "A items are two words that rhyme, B items two that do not. Items are drawn four or eight at a \
          time: rhyming pairs, and the same words with the second ones exchanged, so that every word \
@@ -95,15 +95,12 @@ impl Four {
         (f != g && !all.any(spelled_alike)).then_some(Self { rhymes, others })
     }
 
-    /// What the rhymes have of relations that the others have not, and the other way round.
-    fn surplus(&self) -> (Vec<Relations>, Vec<Relations>) {
-        let (mut more, mut less) = (Vec::new(), self.others.map(relations).to_vec());
-        for own in self.rhymes.map(relations) {
-            match less.iter().position(|other| *other == own) {
-                Some(place) => {
-                    less.remove(place);
-                }
-                None => more.push(own),
+    /// What the rhymes have of relations that the others have not, and the other way round; 0 is none.
+    fn surplus(&self) -> ([Relations; 2], [Relations; 2]) {
+        let (mut more, mut less) = (self.rhymes.map(relations), self.others.map(relations));
+        for own in &mut more {
+            if let Some(other) = less.iter_mut().find(|other| *other == own) {
+                (*own, *other) = (0, 0);
             }
         }
         more.sort_unstable();
@@ -126,11 +123,14 @@ impl Four {
     }
 }
 
-/// How two words stand to each other in their letters, and how much longer one is.
-type Relations = ([usize; 5], usize);
+/// How two words stand to each other in their letters, and how much longer one is: a byte each. No two words
+/// that differ have 0, since their distance is not.
+type Relations = u64;
 
 fn relations((one, two): Pair) -> Relations {
-    (relation(one, two), one.len().abs_diff(two.len()))
+    let longer = one.len().abs_diff(two.len());
+    let all = relation(one, two).into_iter().chain([longer]);
+    all.fold(0, |packed, each| packed << 8 | each as u64)
 }
 
 /// Four items whose rhymes stand to each other as the others do; or eight, where what two draws have
@@ -138,13 +138,13 @@ fn relations((one, two): Pair) -> Relations {
 /// letters alone told three in four): matched so, no relation between the spellings tells.
 fn draw(rng: &mut Stream) -> Vec<Twins> {
     const FOURS: usize = 400;
-    let mut waiting: HashMap<(Vec<Relations>, Vec<Relations>), Four> = HashMap::new();
+    let mut waiting: BTreeMap<([Relations; 2], [Relations; 2]), Four> = BTreeMap::new();
     for _ in 0..FOURS {
         let Some(four) = Four::draw(rng) else {
             continue;
         };
         let (more, less) = four.surplus();
-        if more.is_empty() {
+        if more == [0, 0] {
             return four.twins().collect();
         }
         let opposite = (less, more);

@@ -9,7 +9,7 @@ use mary_generators::{Stream, below};
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/spelled-math",
-        2,
+        3,
         "Spelled Math",
         "A items spell the operator out (plus), B items write its symbol (+), as in the published \
          data (the paper's Table 1 states it the other way round). The twins are \

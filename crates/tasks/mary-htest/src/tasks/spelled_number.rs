@@ -9,7 +9,7 @@ use mary_generators::{Stream, below};
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/spelled-number",
-        2,
+        3,
         "Spelled Number",
         "A items spell a number out (seven), B items write one in digits, with as many digits as the \
          word has letters (40815): the twins are the same text but for the number. Here the words are \

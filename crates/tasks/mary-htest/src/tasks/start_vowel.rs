@@ -9,7 +9,7 @@ use mary_generators::Stream;
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/start-vowel",
-        2,
+        3,
         "Start Vowel",
         "A items begin with a vowel, B items with a consonant. Both twins hold the same two \
          capitalised nouns, one with each beginning, in exchanged places: the bag of words is the \

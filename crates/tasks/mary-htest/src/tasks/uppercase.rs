@@ -9,7 +9,7 @@ use mary_generators::{Stream, below};
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/uppercase",
-        2,
+        3,
         "Uppercase",
         "A items have exactly one capital letter, inside a sentence that is otherwise lower case; B \
          items have none. The twins are the same sentence. The capital never falls on the first \
