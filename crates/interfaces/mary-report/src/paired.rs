@@ -1,6 +1,6 @@
 //! The same items under two conditions: what comparisons of runs, pairs of models and twins share.
 
-use mary_contract::{Metric, Outcome, Sample};
+use mary_contract::{Metric, Outcome, SHOT_SET, Sample};
 use mary_stats::difference::{self, Difference, ScoreRange};
 use mary_stats::{StatsError, intervals, multiple};
 
@@ -13,6 +13,7 @@ pub(crate) type Key = (String, u32);
 pub(crate) struct Verdict {
     /// `None` when unscored or failed.
     pub score: Option<f64>,
+    /// The draw of shots, where there were several: both models saw the same ones.
     pub cluster: Option<String>,
 }
 
@@ -24,7 +25,12 @@ impl Verdict {
         };
         Self {
             score,
-            cluster: sample.item.cluster.clone(),
+            cluster: sample
+                .item
+                .tags
+                .get(SHOT_SET)
+                .or(sample.item.cluster.as_ref())
+                .cloned(),
         }
     }
 

@@ -37,9 +37,12 @@ pub fn audit(place: &Place, data: &LocalData, args: &AuditArgs) -> anyhow::Resul
     };
     let mut clean = true;
     let mut reports = Vec::new();
-    for (task, settings) in task_options.settings(&tasks)? {
+    for (task, mut settings) in task_options.settings(&tasks)? {
         let id = &*task.card().id;
         let family = place.registry.family(&task.card().family);
+        if let Some(family) = family {
+            family.learned_settings(task.card(), &mut settings);
+        }
         let expected = family.map_or_else(AuditExpectations::default, |f| {
             f.audit_expectations(task.card())
         });

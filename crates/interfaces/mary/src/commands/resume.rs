@@ -35,9 +35,15 @@ pub struct ResumeArgs {
     /// The variable that holds the key; needed where the folder names one that is not the service's own
     #[arg(long, value_name = "NAME")]
     pub key_env: Option<String>,
+    /// No progress
+    #[arg(short, long)]
+    pub quiet: bool,
     /// Print results as JSON
     #[arg(long)]
     pub json: bool,
+    /// Make no HTML report
+    #[arg(long)]
+    pub no_report: bool,
 }
 
 impl Command for ResumeArgs {
@@ -64,9 +70,9 @@ impl Command for ResumeArgs {
             },
         )?;
         let shown = ShowOptions {
-            quiet: false,
+            quiet: self.quiet,
             json: self.json,
-            report: true,
+            report: !self.no_report,
         };
         let summary = go(&mut run, shown.quiet)?;
         if let Some(instrument) = Stored::of(run.folder().manifest()).filter(|_| !self.json) {
