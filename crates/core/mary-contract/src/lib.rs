@@ -119,7 +119,7 @@ pub use question::{
 };
 pub use registry::{Registry, RegistryError};
 pub use request::{
-    Details, Generate, Layers, Observe, Pool, Request, RequestKind, Sampling, Score,
+    BLANK, Details, Generate, Layers, Observe, Pool, Request, RequestKind, Sampling, Score,
 };
 pub use response::{
     ContinuationScore, Finish, Generated, LayerVector, Observed, PooledVectors, Response, Scored,

@@ -128,6 +128,21 @@ pub struct Details {
     /// to move a leading space's probability to the word before it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub word_starts: bool,
+    /// Not the continuation is scored: so many of the likeliest tokens are wanted in the place where it begins.
+    /// A masked language model reads [`BLANK`] there and what follows it; others see the prefix alone.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub top: u32,
+}
+
+/// What stands for a word that is to be predicted.
+pub const BLANK: &str = "[MASK]";
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature serde asks for"
+)]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 impl Details {

@@ -115,6 +115,10 @@ pub struct TokenDetails {
     /// whose tokens do not hold the space before a word.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub word_starts: Vec<f32>,
+    /// The likeliest tokens with the natural logarithm of their probability, the likeliest first
+    /// ([`crate::Details::top`]).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub top: Vec<(String, f32)>,
 }
 
 impl ContinuationScore {

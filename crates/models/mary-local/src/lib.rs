@@ -29,6 +29,7 @@ mod sampling;
 mod score;
 mod serve;
 mod text;
+mod top;
 pub mod transformer;
 pub mod trie;
 pub mod vectors;

@@ -15,6 +15,7 @@ use crate::kernels::{TokenStatistics, WantedToken};
 use crate::model::{LocalModel, replied};
 use crate::options::Masking;
 use crate::text::Reader;
+use crate::top;
 use crate::transformer::Batch;
 use crate::trie::Chunk;
 
@@ -84,6 +85,10 @@ fn answer(
 ) -> ControlFlow<()> {
     let mut all = Vec::new();
     for (job, asked) in jobs.iter().enumerate() {
+        if asked.request.details.top > 0 {
+            queue.answer(asked.ticket, top::likeliest(model, &asked.request))?;
+            continue;
+        }
         match read(model, &asked.request) {
             Err(error) => queue.answer(asked.ticket, Err(error))?,
             Ok(parts) => all.push(Waiting {

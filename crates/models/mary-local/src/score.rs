@@ -17,6 +17,7 @@ use crate::errors::internal;
 use crate::kernels::TokenStatistics;
 use crate::model::{LocalModel, replied};
 use crate::text::{Reader, windows};
+use crate::top;
 use crate::trie::{Chunks, Sequence, Trie};
 use crate::vision::Album;
 
@@ -37,10 +38,14 @@ fn compute(
         trie,
         mut waiting,
         refused,
+        places,
         distributions,
     } = window;
     for refusal in refused {
         hand_in((refusal.0, Err(refusal.1)))?;
+    }
+    for job in places {
+        hand_in((job.ticket, top::likeliest(model, &job.request)))?;
     }
     let mut scores = vec![f32::NAN; trie.len()];
     let mut seen = vec![TokenStatistics::default(); if distributions { trie.len() } else { 0 }];

@@ -1,5 +1,6 @@
 //! Every architecture against Hugging Face transformers: logits and all hidden states of a tiny
-//! random model, relative error at most 1e-4. The golden files come from `tools/golden_local.py`.
+//! random model, relative error at most 1e-4. The golden files come from `tools/golden_local.py`; those called
+//! `published` from the modelling code of their makers (`tools/golden_published.py`).
 
 use std::path::{Path, PathBuf};
 
@@ -29,6 +30,8 @@ pub const FAMILIES: &[&str] = &[
     "opt",
     "opt_350m",
     "qwen",
+    "qwen_published",
+    "qwen_vl_published",
     "gptj",
     "gpt_neo",
     "bloom",
@@ -51,6 +54,7 @@ pub const FAMILIES: &[&str] = &[
     "roberta",
     "visual_bert",
     "clip_text",
+    "clip_published",
     "llava_next",
     "qwen2_vl",
 ];

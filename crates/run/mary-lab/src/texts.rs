@@ -8,5 +8,6 @@ mod material;
 pub mod observe;
 pub mod score;
 pub mod table;
+pub mod top;
 
 pub use error::InstrumentError;

@@ -38,7 +38,7 @@ pub(crate) fn serve(model: &LocalModel, queue: &mut dyn WorkQueue<Score, Scored>
                     .into_iter()
                     .partition(|job| job.request.details.of_distributions());
                 for jobs in [whole, plain] {
-                    if !jobs.is_empty() && pass_on.send(Window::read(model, &jobs)).is_err() {
+                    if !jobs.is_empty() && pass_on.send(Window::read(model, jobs)).is_err() {
                         return;
                     }
                 }

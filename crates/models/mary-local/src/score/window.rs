@@ -28,12 +28,18 @@ pub(super) struct Window<'m> {
     /// Those that are ready first stand last.
     pub waiting: Vec<Waiting>,
     pub refused: Vec<(Ticket, ModelError)>,
+    /// Those that ask for the likeliest tokens at one place; they are no part of the tree.
+    pub places: Vec<Job<Score>>,
     /// Whether one of them asks for more than the log-probability of its tokens.
     pub distributions: bool,
 }
 
 impl<'m> Window<'m> {
-    pub fn read(model: &'m LocalModel, jobs: &[Job<Score>]) -> Self {
+    pub fn read(model: &'m LocalModel, jobs: Vec<Job<Score>>) -> Self {
+        let (places, jobs): (Vec<_>, Vec<_>) = jobs
+            .into_iter()
+            .partition(|job| job.request.details.top > 0);
+        let jobs = jobs.as_slice();
         let album = model.album(jobs.iter().map(|job| &job.request.prefix));
         let reader = Reader::showing(model.checkpoint(), &album);
         let readings: Vec<Result<Vec<Reading>, ModelError>> = model.install(|| {
@@ -86,6 +92,7 @@ impl<'m> Window<'m> {
             trie,
             waiting,
             refused,
+            places,
         }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) trait PictureTower: Send + Sync {
     ) -> Result<Vec<Observed>, ModelError>;
 }
 
-fn family(config: &Value) -> Option<Contrastive> {
+pub(super) fn family(config: &Value) -> Option<Contrastive> {
     match Fields::new(config).text("model_type")? {
         "clip" | "clip_text_model" => Some(Contrastive::Clip),
         "siglip" | "siglip_text_model" => Some(Contrastive::Siglip),

@@ -176,9 +176,9 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Says by name what of an architecture cannot be learned.
-pub(crate) fn refuse(a: &Architecture) -> Result<(), TrainError> {
-    let what = match a.block {
+/// What of an architecture learning does not know; nothing where it can be learned and tuned.
+pub fn unlearned(a: &Architecture) -> Option<&'static str> {
+    Some(match a.block {
         _ if !a.causal || !a.language_head => "an encoder predicts no next token",
         _ if a.experts.is_some() => "experts",
         _ if a.attention.alibi.is_some() => "linear biases instead of positions (ALiBi)",
@@ -197,7 +197,14 @@ pub(crate) fn refuse(a: &Architecture) -> Result<(), TrainError> {
         _ if a.embedding.norm => "a norm after the embedding",
         _ if a.embedding.token_types => "segment vectors",
         _ if a.names.final_norm.is_none() => "a model without a norm after its last block",
-        _ => return Ok(()),
+        _ => return None,
+    })
+}
+
+/// Says by name what of an architecture cannot be learned.
+pub(crate) fn refuse(a: &Architecture) -> Result<(), TrainError> {
+    let Some(what) = unlearned(a) else {
+        return Ok(());
     };
     Err(TrainError::Settings(format!(
         "{} cannot be learned yet: {what}\nhint: learned are GPT-NeoX, GPT-2, LLaMA, Mistral, Qwen2, Qwen3, Gemma 2 and 3, Phi, Phi-3, OPT and Falcon",

@@ -27,7 +27,7 @@ pub use adapter::AdapterLayout;
 pub use attention::Segment;
 pub use frozen::Frozen;
 pub use given::Given;
-pub use layout::{Entry, Layout};
+pub use layout::{Entry, Layout, unlearned};
 pub use model::{Net, Workspace};
 pub(crate) use parameters::Work;
 pub use parameters::{Gradients, Packed, Parameters};

@@ -11,3 +11,4 @@ mod masked;
 mod minicons;
 mod observe;
 mod score;
+mod top;

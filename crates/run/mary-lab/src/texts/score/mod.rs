@@ -127,6 +127,7 @@ impl ScoreOptions {
             entropy: self.entropy,
             rank: self.rank,
             word_starts: self.correction,
+            ..Details::default()
         }
     }
 }

@@ -1,0 +1,91 @@
+//! The likeliest tokens at one place: after a prefix, or of a masked language model in a blank that it sees from
+//! both sides.
+
+use mary_contract::{
+    BLANK, ContinuationScore, ModelError, Reply, Score, Scored, Start, TokenDetails, Usage,
+};
+
+use crate::errors::{bad_request, too_long};
+use crate::model::{LocalModel, replied};
+use crate::text::Reader;
+use crate::transformer::Batch;
+
+/// Answers a request whose details ask for the likeliest tokens ([`mary_contract::Details::top`]).
+pub(crate) fn likeliest(model: &LocalModel, request: &Score) -> Result<Reply<Scored>, ModelError> {
+    let mut usage = Usage::default();
+    let mut continuations = Vec::new();
+    for continuation in &request.continuations {
+        let (tokens, at) = place(model, request, continuation)?;
+        let context = model.architecture().context;
+        if tokens.len() > context {
+            let count = tokens.len();
+            let message = format!("the text has {count} tokens; this model sees {context}");
+            return Err(too_long(message));
+        }
+        usage.prompt_tokens += tokens.len() as u64;
+        let logits = model.install(|| {
+            let mut batch = Batch::default();
+            batch.push(&tokens, &[], 0);
+            let mut session = model.session(tokens.len())?;
+            session.forward(&batch, None)?;
+            session.logits(&[at])
+        })?;
+        let details = TokenDetails {
+            top: best(model, &logits, request.details.top as usize)?,
+            ..TokenDetails::default()
+        };
+        continuations.push(ContinuationScore {
+            tokens: Vec::new(),
+            logprobs: Vec::new(),
+            boundary_merged: false,
+            first_unscored: false,
+            windowed: false,
+            details: Some(Box::new(details)),
+        });
+    }
+    Ok(replied(Scored { continuations }, usage))
+}
+
+/// What the model reads, and the row whose distribution is wanted.
+fn place(
+    model: &LocalModel,
+    request: &Score,
+    continuation: &str,
+) -> Result<(Vec<u32>, usize), ModelError> {
+    let checkpoint = model.checkpoint();
+    let (tokenizer, reader) = (checkpoint.tokenizer(), Reader::new(checkpoint));
+    if model.masking.is_none() {
+        let (prefix, first) = reader.render(&request.prefix, &request.start)?;
+        let mut tokens: Vec<u32> = first.into_iter().collect();
+        tokens.extend(tokenizer.encode(&prefix, false)?.ids);
+        let last = tokens.len().checked_sub(1);
+        let last = last.ok_or_else(|| bad_request("nothing stands before the blank"))?;
+        return Ok((tokens, last));
+    }
+    let (prefix, _) = reader.render(&request.prefix, &Start::Never)?;
+    let mask = tokenizer.mask();
+    let mask = mask.ok_or_else(|| bad_request("this model's tokenizer has no mask"))?;
+    let text = format!("{prefix}{continuation}");
+    let tokens = tokenizer
+        .encode(&text.replacen(BLANK, &tokenizer.piece(mask), 1), true)?
+        .ids;
+    let at = tokens.iter().position(|&token| token == mask);
+    let at = at.ok_or_else(|| bad_request(format!("the text has no blank ({BLANK})")))?;
+    Ok((tokens, at))
+}
+
+fn best(model: &LocalModel, logits: &[f32], k: usize) -> Result<Vec<(String, f32)>, ModelError> {
+    if logits.iter().any(|x| x.is_nan()) {
+        return Err(model.not_finite());
+    }
+    let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f64 = logits.iter().map(|x| f64::from(x - most).exp()).sum();
+    let mut order: Vec<usize> = (0..logits.len()).collect();
+    order.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]).then(a.cmp(&b)));
+    let tokenizer = model.checkpoint().tokenizer();
+    let told = order.into_iter().take(k).map(|token| {
+        let logprob = f64::from(logits[token] - most) - sum.ln();
+        (tokenizer.piece(token as u32), logprob as f32)
+    });
+    Ok(told.collect())
+}
