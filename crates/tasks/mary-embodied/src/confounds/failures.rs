@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mary_contract::{Cell, Outcome, Sample, Table, Target};
+use mary_contract::{Cell, Item, Outcome, Sample, Table, Target};
 
 use crate::exhibits::DECLARED;
 
@@ -65,7 +65,7 @@ impl Failures {
                         .triples
                         .entry(item.id.clone())
                         .or_insert_with(|| Record {
-                            kind: item.tags.get("sense").cloned().unwrap_or_default(),
+                            kind: kind(item),
                             text: first,
                             answer: format!("{synonym} / {antonym}"),
                             ..Record::default()
@@ -111,6 +111,16 @@ impl Record {
     }
 }
 
+/// The sense of a triple, with the attribute of a visual one: `visual, shape`.
+fn kind(item: &Item) -> String {
+    let tag = |name: &str| item.tags.get(name).cloned();
+    let sense = tag("sense").unwrap_or_default();
+    match tag("attribute") {
+        Some(attribute) => format!("{sense}, {attribute}"),
+        None => sense,
+    }
+}
+
 fn failed(records: &BTreeMap<String, Record>, id: &str) -> Option<Table> {
     let models: BTreeSet<&String> = records.values().flat_map(|r| &r.asked).collect();
     if models.len() < FEWEST_MODELS {
@@ -139,7 +149,7 @@ fn failed(records: &BTreeMap<String, Record>, id: &str) -> Option<Table> {
 
 #[cfg(test)]
 mod tests {
-    use mary_contract::{Item, Judgement, SampleId};
+    use mary_contract::{Judgement, SampleId};
 
     use super::*;
 

@@ -7,6 +7,7 @@ use super::results::{Answers, Places};
 use crate::perceptualqa::PERCEPTUAL_QA;
 use crate::published::published;
 use crate::sensoryvec::SENSORY_VEC;
+use crate::sensoryvec::attributes::ATTRIBUTES;
 use crate::{Language, MaterialSource, Sense, Subtask};
 
 /// Figure 2a: SensoryVec by sense.
@@ -22,6 +23,22 @@ pub(super) fn by_sense(places: &[Places]) -> Option<Figure> {
         }
     }
     let figure = DECLARED.figure("embodied-figure-2a");
+    (!points.is_empty()).then(|| figure.with_series([Series::measured("models", points)]))
+}
+
+/// The visual part of Figure 2a: SensoryVec by attribute.
+pub(super) fn by_attribute(places: &[Places]) -> Option<Figure> {
+    let id = SENSORY_VEC.card().id.as_ref();
+    let mut points = Vec::new();
+    for name in ATTRIBUTES {
+        for p in places {
+            if let Some(e) = p.attributes.get(name) {
+                let address = format!("{}|{id}|attribute={name}", p.model);
+                points.push(Point::percent(name, e).with_samples(address));
+            }
+        }
+    }
+    let figure = DECLARED.figure("embodied-figure-2a-visual");
     (!points.is_empty()).then(|| figure.with_series([Series::measured("models", points)]))
 }
 

@@ -20,6 +20,7 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     let places = results::places(runs);
     let tables = [
         tables::table_4(&places),
+        tables::attribute_table(&places),
         tables::form_table(&places),
         tables::table_5(&answers),
         tables::table_14(&answers),
@@ -27,6 +28,7 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     ];
     let figures = [
         figures::by_sense(&places),
+        figures::by_attribute(&places),
         figures::by_layer(&places),
         figures::by_subtask(&answers),
     ];

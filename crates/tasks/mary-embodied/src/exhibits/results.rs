@@ -61,6 +61,8 @@ pub(super) struct Places {
     /// Triples left out because a word has no vector.
     pub(super) left_out: usize,
     pub(super) layers: Vec<(usize, Estimate)>,
+    /// Visual triples by attribute.
+    pub(super) attributes: BTreeMap<String, Estimate>,
     /// By which word looks closer, and by shared stem.
     pub(super) forms: BTreeMap<String, BTreeMap<String, Estimate>>,
 }
@@ -193,6 +195,9 @@ pub(super) fn places(runs: &[RunSummary]) -> Vec<Places> {
             setup,
             left_out: row.unscored.get("not_applicable").copied().unwrap_or(0),
             layers: layers.collect(),
+            attributes: breakdown(row, "attribute")
+                .map(|(value, estimate)| (value.clone(), estimate.clone()))
+                .collect(),
             forms: ["looks_closer", "shares_stem"].map(form).into(),
             columns,
         })

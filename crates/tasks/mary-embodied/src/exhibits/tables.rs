@@ -6,6 +6,7 @@ use mary_stats::{LEVEL, intervals};
 use super::DECLARED;
 use super::results::{Answers, Places, answers, cell, other_senses, share};
 use crate::published::{PublishedRow, published};
+use crate::sensoryvec::attributes::{ATTRIBUTES, LABELLED};
 use crate::{Language, MaterialSource};
 
 fn published_cells(row: &PublishedRow, table: u32, gaps: usize) -> Vec<Cell> {
@@ -149,6 +150,23 @@ pub(super) fn table_12(answers: &[Answers]) -> Option<Table> {
         .with_heads("columns", &published().columns)
         .with_rows(rows)
         .with_published(printed)
+        .if_measured()
+}
+
+/// SensoryVec's visual triples by attribute.
+pub(super) fn attribute_table(places: &[Places]) -> Option<Table> {
+    let labelled = places.iter().filter(|p| !p.attributes.is_empty());
+    let rows = labelled.map(|p| {
+        let mut row = vec![p.model.clone().into(), p.how().into()];
+        row.push(cell(&p.columns, "visual"));
+        row.extend(ATTRIBUTES.map(|name| share(p.attributes.get(name))));
+        row
+    });
+    DECLARED
+        .table("embodied-attributes")
+        .saying("labelled", LABELLED)
+        .with_heads("attributes", ATTRIBUTES)
+        .with_rows(rows)
         .if_measured()
 }
 

@@ -5,6 +5,7 @@
 //! vectors are asked the same way and give the bare word's vector whatever the sentence; a triple with
 //! a word outside their vocabulary is left out and counted.
 
+pub mod attributes;
 mod cosine;
 pub mod form;
 mod setup;
@@ -57,7 +58,7 @@ fn labelled(
         antonym,
         ..
     } = triple;
-    Item::new(
+    let item = Item::new(
         format!("{}-{:03}", source.stored(), place + 1),
         target,
         asks,
@@ -66,7 +67,11 @@ fn labelled(
     .tagged("sense", sense.name())
     .tagged("modality", sense.modality())
     .tagged("looks_closer", form::looks_closer(word, synonym, antonym))
-    .tagged("shares_stem", form::shares_stem(word, synonym, antonym))
+    .tagged("shares_stem", form::shares_stem(word, synonym, antonym));
+    match attributes::attribute(source, place) {
+        Some(attribute) => item.tagged("attribute", attribute),
+        None => item,
+    }
 }
 
 fn ask(setup: &SensoryVecSettings, sentence: &str, word: &str) -> Ask {
