@@ -155,19 +155,19 @@ impl BatchApi<'_> {
     }
 }
 
-fn read_id(raw: &Value) -> Result<String, ReadError> {
+pub(crate) fn read_id(raw: &Value) -> Result<String, ReadError> {
     text(raw, "/id").ok_or_else(|| ReadError::missing("id"))
 }
 
 /// A provider's name for something becomes part of an address; it must not lead elsewhere.
-fn checked(id: &str) -> Result<&str, ModelError> {
+pub(crate) fn checked(id: &str) -> Result<&str, ModelError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !id.is_empty() && id.chars().all(plain) {
         return Ok(id);
     }
     Err(ModelError::new(
         ErrorKind::Transport,
-        "the provider's name for a batch holds characters that do not belong there",
+        "the provider's name for a batch or a job holds characters that do not belong there",
     ))
 }
 

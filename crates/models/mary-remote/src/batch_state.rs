@@ -86,7 +86,7 @@ impl BatchState {
 pub(crate) fn file_error(path: &Path, what: &str) -> ModelError {
     ModelError::new(
         ErrorKind::Internal,
-        format!("the batch state {} cannot be used: {what}", path.display()),
+        format!("the state {} cannot be used: {what}", path.display()),
     )
-    .hint("if it is no longer needed, move it away; answers of batches already paid for are then not found again")
+    .hint("if it is no longer needed, move it away; what was already paid for is then not found again")
 }

@@ -88,6 +88,9 @@ pub struct CatalogueEntry {
     pub models: Vec<ModelRule>,
     /// It has the batch API of its format.
     pub batches: bool,
+    /// Beginnings of the names of models that it tunes, by OpenAI's API.
+    #[serde(borrow)]
+    pub tuned: Vec<&'static str>,
     pub introduction: Introduction,
     /// Requests in flight at once, at most, unless the user says otherwise.
     pub max_in_flight: usize,

@@ -32,6 +32,7 @@ mod score;
 pub mod secret;
 mod servers;
 mod stream;
+mod tuning;
 pub mod wire;
 
 pub use batch_state::{BatchPart, BatchState};
@@ -43,3 +44,4 @@ pub use options::Options;
 pub use prices::{Price, Prices};
 pub use provider::{RemoteProvider, providers, providers_with, watched_providers};
 pub use stream::StreamFormat;
+pub use tuning::{ServiceTuned, ServiceTuning, TuningState, tune, tunes};

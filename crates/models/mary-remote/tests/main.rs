@@ -18,3 +18,4 @@ mod invented;
 mod llamacpp;
 mod room;
 mod servers;
+mod tuning;
