@@ -130,6 +130,14 @@ impl Laboratory {
         let mut assignments = Vec::new();
         for (choice, (task, settings)) in spec.tasks.iter().zip(found) {
             let survey = survey(task, &settings, self.source(), choice.limit)?;
+            let short = |card| admit::too_short_a_context(card, survey.shortest_prompt);
+            if let Some((why, _)) = cards.iter().filter_map(short).find(|(_, sure)| *sure) {
+                return Err(RunError::Specification(format!(
+                    "{}: {why}, so nothing was loaded or asked\nhint: take a model with a longer context, or leave \
+                     this task out",
+                    choice.id
+                )));
+            }
             assignments.push(Assignment {
                 task,
                 settings,
@@ -201,6 +209,23 @@ impl<'lab> PreparedRun<'lab> {
             }
         }
         Ok(())
+    }
+
+    /// What is said before anything is asked: tasks whose prompts will hardly fit into a model's context.
+    pub(crate) fn short_contexts(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        for assignment in &self.assignments {
+            for card in &self.cards {
+                let size = assignment.survey.shortest_prompt;
+                if let Some((why, _)) = admit::too_short_a_context(card, size) {
+                    notes.push(format!(
+                        "{}: {why}; what does not fit fails",
+                        assignment.id()
+                    ));
+                }
+            }
+        }
+        notes
     }
 
     /// The same questions to another model whose card is known, without reading the items again (for sweeps).

@@ -7,6 +7,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use crate::choice::{TaskOptions, fit_to_models};
+use crate::engine::admit::too_short_a_context;
+use crate::engine::select::PromptSize;
 use crate::{Execution, Laboratory, Opening, RunError, RunSpec, TaskChoice, names};
 
 /// The model of a run that names none.
@@ -449,6 +451,11 @@ fn obstacle(
             format!("the dataset `{id}` is not on this machine"),
             Some(format!("mary data pull {id}")),
         )),
+        Ok(Some(item)) => {
+            let size = PromptSize::of(&item);
+            let short = |card| too_short_a_context(card, size);
+            cards.iter().find_map(short).map(|(why, _)| (why, None))
+        }
         _ => None,
     }
 }

@@ -289,6 +289,7 @@ impl Layout {
                 cost: self.costs.get(range.clone()).map_or(1, |costs| {
                     costs.iter().sum::<u64>() / (costs.len() as u64).max(1)
                 }),
+                shortest_prompt: None,
             };
             surveys.insert(place, Arc::new(survey));
         }

@@ -120,6 +120,9 @@ impl<'lab> Run<'lab> {
             );
             events.observe(&Event::Note(&note))?;
         }
+        for note in self.prepared.short_contexts() {
+            events.observe(&Event::Note(&note))?;
+        }
         let opened = self.opened.take();
         let asked = Asking::begin(&self.prepared, &mut self.folder, events, stop)
             .and_then(|asking| asking.everything(opened));

@@ -118,3 +118,23 @@ fn manifests_from_before_the_choice_was_kept_tell_it_by_their_command() {
     stored["judge"] = serde_json::Value::Null;
     assert_eq!(RunSpec::of(&read(&stored)).judge, JudgeChoice::None);
 }
+
+#[test]
+fn a_task_whose_prompts_cannot_fit_is_refused_before_anything_is_loaded() {
+    let lab = Laboratory::new("runs")
+        .tasks(mary_lab::families::registry())
+        .providers([Box::new(Builtin) as Box<dyn Provider>]);
+    let settings = ModelSettings::default();
+    let mut small = Builtin.card(&nano("0"), &settings).unwrap();
+    small.context_length = Some(256);
+    let prompting = TaskChoice::new("psychometric/typicality-prompting");
+    let spec = RunSpec::new(nano("0"), [prompting]);
+    let refused = lab.prepare_known(&spec, vec![small.clone()]).err().unwrap();
+    let refused = refused.to_string();
+    assert!(refused.contains("tokens or more, and"), "{refused}");
+    assert!(refused.contains("nothing was loaded or asked"), "{refused}");
+    // Texts that are scored may be longer than a context: they are cut into windows.
+    let surprisal = TaskChoice::new("psychometric/typicality-surprisal");
+    let spec = RunSpec::new(nano("0"), [surprisal]);
+    assert!(lab.prepare_known(&spec, vec![small]).is_ok());
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use mary_contract::{ModelCard, Needs, NoData, Task, TaskError, TaskSettings, with_labels};
 
 use crate::engine::EngineError;
+use crate::engine::select::PromptSize;
 
 /// Who reads answers, where a task wants a second model for that.
 #[derive(Debug, Clone, Copy)]
@@ -114,6 +115,27 @@ pub fn admit(
         .filter_map(|card| Some((card.model.to_string(), card.label.clone()?)))
         .collect();
     Err(EngineError::Refused(with_labels(&text, &labels)))
+}
+
+/// Why no prompt of a task fits into a model's context, and whether that is sure: without the tokenizer it is so
+/// only where there are more words than the context has places.
+pub fn too_short_a_context(
+    card: &ModelCard,
+    shortest: Option<PromptSize>,
+) -> Option<(String, bool)> {
+    let (size, context) = (shortest?, card.context_length?);
+    let sure = size.least >= context;
+    let count = match sure {
+        true => format!("{} tokens or more", size.least),
+        false => format!("about {} tokens", size.about),
+    };
+    (size.about.max(size.least) >= context).then(|| {
+        let label = mary_contract::model_label(card);
+        (
+            format!("its shortest prompt has {count}, and {label} sees {context}"),
+            sure,
+        )
+    })
 }
 
 /// What the first refused model could run, a setting that would do, and what kind of model has what it lacks.

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 
-use mary_contract::{DataSource, Limit, StoreError, Task, TaskSettings};
+use mary_contract::{
+    DataSource, Item, Limit, Request, StoreError, Task, TaskSettings, prompt_tokens,
+};
 use mary_platform::DigestMap;
 
 use crate::engine::{EngineError, plan};
@@ -18,6 +20,31 @@ pub struct Survey {
     pub available: usize,
     /// What asking one item costs on average, in no particular unit: comparable between tasks.
     pub cost: u64,
+    /// The shortest prompt to be answered in words; `None` where an item has none.
+    pub shortest_prompt: Option<PromptSize>,
+}
+
+/// How many tokens a prompt has, as far as that can be told without the model's tokenizer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PromptSize {
+    /// About so many ([`mary_contract::prompt_tokens`]).
+    pub about: usize,
+    /// At least so many: one a word, since tokenizers do not join words across a blank.
+    pub least: usize,
+}
+
+impl PromptSize {
+    /// Of the longest prompt of an item. Texts that are scored may be longer than a context and do not count.
+    pub fn of(item: &Item) -> Option<Self> {
+        let prompts = item.asks.iter().filter_map(|ask| match &ask.request {
+            Request::Generate(asked) => Some(Self {
+                about: prompt_tokens(&asked.prompt) as usize,
+                least: asked.prompt.text().split_whitespace().count(),
+            }),
+            Request::Score(_) | Request::Observe(_) => None,
+        });
+        prompts.max()
+    }
 }
 
 /// Reads all items once, before a model is loaded, so that a bad line 60,000 does not cost an hour.
@@ -41,6 +68,8 @@ pub fn survey(
     };
     let mut available = 0;
     let mut cost = 0;
+    let mut shortest: Option<PromptSize> = None;
+    let mut all_words = true;
     for item in task.items(settings, data).map_err(wrap)? {
         let item = item.map_err(wrap)?;
         let before = seen.insert(DigestMap::digest(&item.id), available as u64);
@@ -55,6 +84,10 @@ pub fn survey(
             .iter()
             .map(|ask| plan::cost(&ask.request))
             .sum::<u64>();
+        match PromptSize::of(&item) {
+            Some(size) => shortest = Some(shortest.map_or(size, |least| least.min(size))),
+            None => all_words = false,
+        }
         if limit.is_some() {
             let hash = rank(settings.seed, &item.id);
             let stratum = strata.entry(item.stratum).or_default();
@@ -79,6 +112,7 @@ pub fn survey(
         count: wanted,
         available,
         cost: cost.div_ceil(available as u64).max(1),
+        shortest_prompt: shortest.filter(|_| all_words),
     })
 }
 
