@@ -214,3 +214,23 @@ fn t_test(r: f64, n: usize) -> f64 {
     }
     t_two_sided(r * (freedom / (1.0 - r * r)).sqrt(), freedom)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// scipy.stats.kendalltau(x, y, method="exact"), scipy 1.17.1.
+    #[test]
+    fn exact_orders_are_scipys() {
+        let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+        let y = [0.3, 0.1, 0.4, 0.15, 0.9, 0.2, 0.65, 0.5];
+        let (tau, p) = kendall_exact(&x, &y).unwrap();
+        assert!((tau - 5.0 / 14.0).abs() < 1e-12);
+        assert!((p - 0.275_099_206_349_206_4).abs() < 1e-12);
+        let (_, p) = kendall_exact(&x, &[1.0, 2.0, 4.0, 3.0, 5.0, 8.0, 7.0, 6.0]).unwrap();
+        assert!((p - 0.014_136_904_761_904_762).abs() < 1e-12);
+        // Three sizes in order: a third of all orders are as clear.
+        let (_, p) = kendall_exact(&x[..3], &x[..3]).unwrap();
+        assert!((p - 1.0 / 3.0).abs() < 1e-12);
+    }
+}
