@@ -15,6 +15,7 @@ mod keys;
 pub mod lists;
 mod operations;
 pub mod paper;
+pub mod presets;
 mod private;
 pub mod question;
 pub mod results;

@@ -15,6 +15,8 @@ pub enum Lists {
     Latin,
     /// The same stretches, in an order drawn for each person.
     Balanced,
+    /// The same stretches, in the order of the items, the same for everybody.
+    Fixed,
 }
 
 impl std::str::FromStr for Lists {
@@ -24,7 +26,10 @@ impl std::str::FromStr for Lists {
         match text {
             "latin" => Ok(Self::Latin),
             "balanced" => Ok(Self::Balanced),
-            other => Err(format!("`{other}` is neither `latin` nor `balanced`")),
+            "fixed" => Ok(Self::Fixed),
+            other => Err(format!(
+                "`{other}` is none of `latin`, `balanced` and `fixed`"
+            )),
         }
     }
 }
@@ -54,6 +59,7 @@ impl Design {
                 let round = begin / self.items;
                 list.rotate_left(round % length);
             }
+            Lists::Fixed => {}
             Lists::Balanced => shuffle(
                 &mut stream(self.seed, &format!("study/list/{place}")),
                 &mut list,
@@ -120,7 +126,7 @@ mod tests {
 
     #[test]
     fn every_item_is_given_equally_often_and_nobody_sees_one_twice() {
-        for lists in [Lists::Latin, Lists::Balanced] {
+        for lists in [Lists::Latin, Lists::Balanced, Lists::Fixed] {
             for (items, per_person, people) in [(120, 40, 30), (50, 40, 31), (7, 7, 10), (9, 4, 9)]
             {
                 let design = design(items, per_person, lists);
