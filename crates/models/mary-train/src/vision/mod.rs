@@ -190,7 +190,8 @@ fn recipe(settings: &VisionSettings, config: &Value, parameters: usize) -> Strin
         "size": settings.size,
         "config": config,
         "parameters": parameters,
-        "source": "pictures of the small world",
+        // Raised where lessons or first weights change: a run of others must not be gone on with.
+        "source": "pictures of the small world, 2",
     });
     settings.course.recipe(what, own, None)
 }
@@ -243,15 +244,17 @@ fn initial(size: &VisionSize, net: &VisionLanguageNet, seed: u64) -> Vec<f32> {
             true => size.tower_layers,
             false => size.layers,
         };
-        Start::Normal(if ends("position_embedding.weight") {
-            // Of the size that a patch with ink on it has: what is where must be told from the first step on.
-            0.5
-        } else if ends("embed_tokens.weight") {
-            0.02
-        } else if residual.iter().any(|end| ends(end)) {
-            (1.0 / (layers.max(1) as f64 * width.sqrt())).min(small)
-        } else {
-            small
-        })
+        Start::Normal(
+            if ends("position_embedding.weight") || ends("embed_tokens.weight") {
+                // Of the size that a patch with ink on it has: what is where must be told from the first step on,
+                // and a word must still be known behind the first block, which adds a mixture of the picture's rows
+                // to it. Words of 0.02 drown in that, and binding comes after twice as many pictures.
+                0.5
+            } else if residual.iter().any(|end| ends(end)) {
+                (1.0 / (layers.max(1) as f64 * width.sqrt())).min(small)
+            } else {
+                small
+            },
+        )
     })
 }

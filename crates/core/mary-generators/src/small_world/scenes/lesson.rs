@@ -1,9 +1,10 @@
 //! What is learned from: a picture with questions and their answers, or with a description.
 //!
-//! Descriptions were added for binding. In "A red circle at the top left" the word to be found stands right
+//! Descriptions are there for binding. In a list ("red circle top left") the word to be found stands right
 //! behind the word that says where to look, and a picture of four shapes has eight such words; a question has
-//! one, twenty words behind its subject. That alone was not enough: docs/vision.md has the figures, and says
-//! what is still to be tried.
+//! one, twenty words behind its subject. What is learned first in lists, choosing one of a picture's rows by
+//! what the last word says, questions need too: with lists they are answered after half as many pictures
+//! (docs/vision.md has the figures).
 
 use super::{COLOURS, Content, PLACES, Question, QuestionKind, SHAPES, Scene, Thing};
 use crate::small_world::dice::Dice;
@@ -12,8 +13,10 @@ use crate::small_world::dice::Dice;
 const GRIDS: usize = 4;
 /// Of the others, one in so many shows one shape alone: shapes are known before they are told apart.
 const ALONE: usize = 6;
-/// One picture of shapes in so many is described; the others are asked about.
-const DESCRIBED: usize = 2;
+/// One picture of shapes in so many is asked about; the others are described.
+const ASKED: usize = 3;
+/// One description in so many is made of sentences; the others are lists.
+const SENTENCES: usize = 4;
 /// One picture in so many is asked how many shapes it has: that is the easiest, and needs the fewest questions.
 const COUNTED: usize = 3;
 
@@ -72,8 +75,8 @@ pub fn lesson(seed: u64, number: u64) -> Lesson {
     };
     let phrases = match &scene.content {
         Content::Grid { colour, .. } => asked(&scene, vec![(QuestionKind::Line, *colour)]),
-        Content::Things(things) if dice.one_in(DESCRIBED) => described(dice, things),
-        Content::Things(things) => asked(&scene, subjects(dice, things)),
+        Content::Things(things) if dice.one_in(ASKED) => asked(&scene, subjects(dice, things)),
+        Content::Things(things) => described(dice, things),
     };
     Lesson { scene, phrases }
 }
@@ -114,7 +117,7 @@ fn asked(scene: &Scene, asked: Vec<(QuestionKind, usize)>) -> Vec<Phrase> {
 /// A line for each shape, in any order, each a sentence or each a list of its colour, shape and corner. What
 /// comes first is given, and the other two are learned.
 fn described(dice: &mut Dice, things: &[Thing]) -> Vec<Phrase> {
-    let listed = dice.one_in(2);
+    let listed = !dice.one_in(SENTENCES);
     let mut said = Vec::with_capacity(4 * things.len());
     for (i, thing) in dice.shuffled(things).iter().enumerate() {
         let ends = i + 1 == things.len();
