@@ -165,6 +165,21 @@ fn tuning_learns_and_the_merged_model_agrees_with_the_adapter() {
     .expect("tunes");
     assert_eq!((steps, report.losses.len()), (6 * 30, 6 * 30));
     assert_eq!((report.before.len(), report.after.len()), (16, 16));
+    // What was learned from is asked again, and the learning curve ends with it.
+    let exact = report.learned.iter().filter(|s| s.greedy).count();
+    assert!(
+        exact * 4 >= report.learned.len() * 3,
+        "{:?}",
+        report.learned
+    );
+    let curve = mary_train::learning(&settings.out)
+        .expect("read")
+        .expect("a curve");
+    let share = exact as f64 / report.learned.len() as f64;
+    assert_eq!(
+        curve.last().and_then(|s| s.learned_exact),
+        Some((share, report.learned.len()))
+    );
     let mean = |scores: &[mary_train::AnswerScore]| {
         scores.iter().map(|s| s.log_probability).sum::<f64>() / scores.len() as f64
     };

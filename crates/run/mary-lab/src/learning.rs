@@ -169,7 +169,10 @@ fn means(steps: &[LearningStep]) -> Vec<Point> {
 }
 
 fn exact(step: &LearningStep) -> Option<Estimate> {
-    let (share, n) = (step.held_out_exact?, step.held_out?);
+    share_of((step.held_out_exact?, step.held_out?))
+}
+
+fn share_of((share, n): (f64, usize)) -> Option<Estimate> {
     let hits = (share * n as f64).round() as u64;
     let found = intervals::wilson(hits, n as u64, LEVEL).ok()?;
     let bounds = (found.low, found.high);
@@ -207,6 +210,11 @@ fn table(declared: Table, all: &[Tuned]) -> Table {
             lowest.map_or_else(Cell::none, |s| Cell::figure(s.step.to_string())),
             share(scored.first()),
             share(scored.last()),
+            tuned
+                .steps
+                .iter()
+                .find_map(|s| share_of(s.learned_exact?))
+                .map_or_else(Cell::none, |e| Cell::percent(&e, 1)),
         ]
     }))
 }
@@ -224,6 +232,7 @@ mod tests {
                 held_out_loss: (step % 50 == 0).then_some(1.0),
                 held_out_exact: (step % 50 == 0).then_some(0.25),
                 held_out: (step % 50 == 0).then_some(20),
+                learned_exact: (step == steps).then_some((0.5, 40)),
             })
             .collect()
     }
@@ -272,5 +281,7 @@ mod tests {
         );
         assert_eq!(drawn.figures[0].series[1].name, "hf/b");
         assert_eq!(drawn.tables[0].rows.len(), 2);
+        let last = drawn.tables[0].rows[0].last().expect("cells");
+        assert!(last.starts_with("50.0"), "{last:?}");
     }
 }

@@ -30,6 +30,9 @@ pub struct LearningStep {
     /// How many conversations are kept back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<usize>,
+    /// Share of the answers learned from that were given exactly at the end, and of how many that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned_exact: Option<(f64, usize)>,
 }
 
 /// The curve of a report: every step with its loss, and what was kept back before, while and after.
@@ -49,6 +52,7 @@ pub(super) fn steps(report: &TuneReport, rate: impl Fn(u64) -> f64) -> Vec<Learn
     let numbered = (0..=last).map(|step| {
         let earlier = step.checked_sub(1);
         let scored = curve.iter().find(|e| e.step == step);
+        let again = (step == last && !report.learned.is_empty()).then_some(&report.learned);
         LearningStep {
             step,
             loss: earlier.and_then(|i| report.losses.get(i as usize).copied()),
@@ -56,6 +60,7 @@ pub(super) fn steps(report: &TuneReport, rate: impl Fn(u64) -> f64) -> Vec<Learn
             held_out_loss: scored.map(|e| e.loss),
             held_out_exact: scored.map(|e| e.exact),
             held_out: scored.map(|_| report.before.len()),
+            learned_exact: again.map(|a| (progress::evaluation(step, a).exact, a.len())),
         }
     });
     let told = numbered.filter(|line| line.step > 0 || line.held_out.is_some());

@@ -82,6 +82,9 @@ pub struct TuneReport {
     pub before: Vec<AnswerScore>,
     /// The same answers after tuning; empty where the callback stopped it.
     pub after: Vec<AnswerScore>,
+    /// Answers that were learned from, after tuning, at most [`LEARNED`] of them sampled by the seed: what a
+    /// tuned model does elsewhere says something about its lessons where it has learned them.
+    pub learned: Vec<AnswerScore>,
     pub curve: Vec<Evaluation>,
     /// The step whose adapter was kept, where the best one is: with patience.
     pub best_step: Option<u64>,
@@ -93,6 +96,9 @@ pub struct TuneReport {
 /// Tokens multiplied at a time before a step is dealt out to another slot. With fewer, reading the weights
 /// costs more than multiplying with them: eight conversations of twelve tokens take eight times as long apart.
 const ENOUGH: usize = 256;
+
+/// Conversations learned from that are asked again afterwards, at most.
+const LEARNED: usize = 200;
 
 struct Tuner<'a> {
     settings: &'a TuneSettings,
@@ -375,15 +381,21 @@ impl<'a> Tuner<'a> {
         } else if let Some(values) = self.progress.best.take() {
             self.learner.replace_adapter(values)?;
         }
-        let after = match finished {
-            true => self.score(held)?,
-            false => Vec::new(),
+        let (after, learned) = match finished {
+            true => {
+                let again = sampled(train.len(), LEARNED, self.settings.seed, u64::MAX - 2);
+                let again = train.iter().enumerate().filter(|(i, _)| again.contains(i));
+                let again: Vec<Example> = again.map(|(_, example)| example.clone()).collect();
+                (self.score(held)?, self.score(&again)?)
+            }
+            false => (Vec::new(), Vec::new()),
         };
         let progress = &self.progress;
         Ok(TuneReport {
             losses: progress.losses.clone(),
             before: progress.before.clone(),
             after,
+            learned,
             curve: progress.curve.clone(),
             best_step: match self.settings.recipe.patience {
                 Some(_) if finished => progress.best_step(),
@@ -445,9 +457,9 @@ impl<'a> Tuner<'a> {
         (tokens / ENOUGH).clamp(2.min(most), most)
     }
 
-    /// The answers of held-out conversations under the adapters as they are now.
-    fn score(&mut self, held: &[Example]) -> Result<Vec<AnswerScore>, TrainError> {
-        let all: Vec<&Example> = held.iter().collect();
+    /// The answers of conversations under the adapters as they are now.
+    fn score(&mut self, asked: &[Example]) -> Result<Vec<AnswerScore>, TrainError> {
+        let all: Vec<&Example> = asked.iter().collect();
         let work: Vec<Work> = packs(&all, ENOUGH)
             .into_iter()
             .map(|packed| Work {
@@ -456,7 +468,7 @@ impl<'a> Tuner<'a> {
             })
             .collect();
         let mut targets = self.learner.answers(&work)?.into_iter().flatten();
-        let answers = held
+        let answers = asked
             .iter()
             .map(|example| targets.by_ref().take(example.targets()).collect());
         let answers: Vec<Vec<(f32, bool)>> = answers.collect();
