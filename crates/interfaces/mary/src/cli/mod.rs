@@ -194,7 +194,8 @@ pub struct LoraArgs {
     /// Where it is tuned and tested: cpu, or cuda:N in builds with CUDA
     #[arg(long, default_value = "cpu")]
     pub device: String,
-    /// Numbers in products on a GPU: bfloat16 or float32 [default: bfloat16 unless stored in 32 bits]
+    /// Numbers in products on a GPU, while learning and in tests: bfloat16 or float32 [default: bfloat16 unless
+    /// stored in 32 bits; tests as `mary run` does]
     #[arg(long)]
     pub dtype: Option<String>,
     /// CPU threads [default: all]
