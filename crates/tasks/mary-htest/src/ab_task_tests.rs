@@ -164,15 +164,16 @@ fn items_can_be_kept_apart_from_other_seeds() {
         };
         all.map(question).collect::<std::collections::BTreeSet<_>>()
     };
-    let others = [8, 9, 10, 11].map(|seed| rhyme.rule.sets(seed, 200).unwrap());
-    let theirs: std::collections::BTreeSet<String> = others
+    let other = rhyme.rule.sets(8, 200).unwrap();
+    let theirs: std::collections::BTreeSet<String> = other
+        .train
         .iter()
-        .flat_map(|sets| sets.train.iter().chain(&sets.test))
+        .chain(&other.test)
         .map(|e| (rhyme.rule.key)(&e.text))
         .collect();
     // The lexicon is small: some pairs recur unless they are kept out.
     assert!(texts(&[]).intersection(&theirs).count() > 0);
-    let apart = texts(&[("apart", "8, 9,10,11")]);
+    let apart = texts(&[("apart", "8, 7")]);
     assert_eq!(apart.len(), 200);
     assert_eq!(apart.intersection(&theirs).count(), 0);
 }
