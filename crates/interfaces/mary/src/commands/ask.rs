@@ -11,6 +11,7 @@ use mary_contract::{
     Event, EventObserver, Image, Outcome, PromptForm, Sampling, StoreError, Task as _,
 };
 use mary_lab::texts::ask::{AskTask, Question, answer};
+use mary_lab::texts::top::{self, TopTask};
 use mary_lab::{Laboratory, RunSpec, TaskChoice};
 use mary_platform::visible;
 use serde_json::json;
@@ -56,6 +57,15 @@ pub struct AskArgs {
     /// Seed of the draws
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
+    /// Not an answer: the N likeliest words in the blank ([MASK] or ___) of each line of the question, with their
+    /// probabilities. A masked model sees both sides of the blank, another what stands before it
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=1000),
+        conflicts_with_all = ["system", "image", "n", "temperature", "max_tokens", "stop"]
+    )]
+    pub top: Option<u32>,
     /// One JSON object for each answer
     #[arg(long, help_heading = "Output")]
     pub json: bool,
@@ -74,6 +84,9 @@ impl Command for AskArgs {
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         let text = text(self)?;
+        if let Some(top) = self.top {
+            return likeliest(self, place, &text, top);
+        }
         let images = self
             .image
             .iter()
@@ -137,6 +150,42 @@ impl Command for AskArgs {
         }
         Ok(Status::done_if(printer.failed == 0))
     }
+}
+
+/// The likeliest words in the blank of every line, as a table.
+fn likeliest(args: &AskArgs, place: &Place, text: &str, top: u32) -> anyhow::Result<Status> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let task = Arc::new(TopTask::new(lines.map(str::to_owned).collect(), top));
+    let lab = laboratory(place);
+    let choice = TaskChoice::new(TopTask::ID);
+    let spec = specification::of_models(&lab, &args.models, vec![choice])?;
+    let mut place = place.clone();
+    place.registry.add_task(task)?;
+    let lab = laboratory(&place);
+    let mut run = lab.prepare(&spec)?.open()?;
+    super::carry_out::go(&mut run, args.models.quiet)?;
+    let samples = run.folder().samples()?.collect::<Result<Vec<_>, _>>()?;
+    let untold = samples
+        .iter()
+        .find(|sample| top::predictions(sample).is_none());
+    if args.json {
+        for sample in &samples {
+            let words = top::predictions(sample).unwrap_or_default();
+            let line =
+                json!({ "model": sample.id.model, "sentence": sample.item.target, "words": words });
+            super::print(&crate::terminal::json(&format!("{line}\n")))?;
+        }
+    } else {
+        super::summary::show_table(&top::table(&samples))?;
+    }
+    if let Some(sample) = untold {
+        let why = match &sample.judgement.outcome {
+            Outcome::Failed(failure) => failure.message.as_str(),
+            _ => "it does not tell its likeliest words; models with open weights do",
+        };
+        super::tell(&format!("error: {}: {why}", sample.id.model));
+    }
+    Ok(Status::done_if(untold.is_none()))
 }
 
 fn text(args: &AskArgs) -> anyhow::Result<String> {

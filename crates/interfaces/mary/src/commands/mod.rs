@@ -38,6 +38,7 @@ pub mod resume;
 pub mod run;
 pub mod runs;
 pub mod score;
+mod service_tuning;
 mod shard;
 pub mod study;
 pub mod submit;

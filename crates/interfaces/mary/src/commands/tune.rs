@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use mary_contract::PromptForm;
+use mary_contract::{ModelRef, PromptForm};
 use mary_lab::families::Recipe;
 use mary_platform::counted;
 use mary_stats::difference::{self, ScoreRange};
@@ -16,6 +16,7 @@ use mary_train::{
     TuneEvent, TuneReport, TuneSettings,
 };
 
+use super::service_tuning::{self, ServiceTuningArgs};
 use super::{adapter, tuned};
 use crate::cli::{LoraArgs, TestingArgs, TrainingSetArgs};
 use crate::command::Command;
@@ -26,7 +27,8 @@ use crate::terminal::bar;
 
 #[derive(Debug, Args)]
 pub struct TuneArgs {
-    /// Local model to tune: a folder, or hf/…, gguf/…, builtin/nano
+    /// Local model to tune: a folder, or hf/…, gguf/…, builtin/nano; or a model that its service tunes, such as
+    /// openai/gpt-4o-mini-2024-07-18 (costs money; see --budget)
     #[arg(short, long)]
     pub model: String,
     /// What to learn from: a file of chat, ShareGPT or Alpaca records, one a line or one list, or the name
@@ -51,6 +53,8 @@ pub struct TuneArgs {
     pub force: bool,
     #[command(flatten)]
     pub testing: TestingArgs,
+    #[command(flatten)]
+    pub service: ServiceTuningArgs,
 }
 
 impl Command for TuneArgs {
@@ -58,6 +62,10 @@ impl Command for TuneArgs {
     const ABOUT: &str = "Fine-tune a local model with LoRA";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        let model = self.model.parse::<ModelRef>().ok();
+        if let Some(model) = model.filter(mary_remote::tunes) {
+            return service_tuning::run(self, place, &model);
+        }
         let base = adapter::base_folder(place, &self.model)?;
         let data = training_set(place, self)?;
         let settings = settings(&base, &data, &self.out, &self.lora)?;
@@ -84,6 +92,11 @@ impl Command for TuneArgs {
                 }
                 super::tell(&losses(&report));
                 super::tell(&before_and_after(&report)?);
+                let exact = report.learned.iter().filter(|s| s.greedy).count();
+                super::tell(&format!(
+                    "answers learned from that are given exactly: {exact} of {} asked again",
+                    report.learned.len()
+                ));
             }
             Reuse::Same => super::tell(
                 "the adapter is there already, made from the same base, data, settings and seed",
@@ -131,14 +144,16 @@ impl Command for TuneArgs {
         let run = tests.run(place, &[&base, &merged])?;
         let mut tables = vec![tuned::differences(&run, |_, _| true)?];
         tables.extend(tuned::pair_tables(place, &run, (&merged, &base))?);
-        tuned::show(&tables, self.testing.csv.as_deref())?;
+        // The report has a chapter of its own on learning.
+        let shown = [tuned::learned(&run)?, tables.clone()].concat();
+        tuned::show(&shown, self.testing.csv.as_deref())?;
         tuned::write_report(place, &run, tables)?;
         Ok(Status::Done)
     }
 }
 
 /// What is learned from: the file that was named, or the set of this name, written beside the adapter.
-fn training_set(place: &Place, args: &TuneArgs) -> anyhow::Result<PathBuf> {
+pub fn training_set(place: &Place, args: &TuneArgs) -> anyhow::Result<PathBuf> {
     let given = args.set.data_form.is_some() || !args.set.data_set.is_empty();
     if args.data.exists() {
         if given {
@@ -389,6 +404,7 @@ mod tests {
             losses: vec![3.25, 2.0, 0.5],
             before: vec![answer(-6.0, 2), answer(-2.0, 2)],
             after: vec![answer(-1.0, 2), answer(-1.0, 2)],
+            learned: Vec::new(),
             curve: Vec::new(),
             best_step: None,
             steps: 3,

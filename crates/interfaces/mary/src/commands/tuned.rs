@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use mary_contract::{Exhibits, ModelRef, Table};
-use mary_lab::{Execution, RunSpec, TaskOptions};
+use mary_lab::{Execution, Opening, RunSpec, TaskOptions};
 use mary_report::compare::{Side, comparison, table};
 use mary_report::html::ReportOptions;
 use mary_store::RunFolder;
@@ -28,6 +28,22 @@ impl Tests<'_> {
     /// Asks all tasks of all models, given as folders, in one ordinary run, and returns its folder.
     /// What was answered before is not asked again.
     pub fn run(&self, place: &Place, models: &[&Path]) -> anyhow::Result<PathBuf> {
+        let subjects = models.iter().map(|model| name(model).parse::<ModelRef>());
+        self.say_form(models);
+        self.ask(
+            place,
+            subjects.collect::<Result<_, _>>()?,
+            Opening::default(),
+        )
+    }
+
+    /// The same of models by their names.
+    pub fn ask(
+        &self,
+        place: &Place,
+        subjects: Vec<ModelRef>,
+        opening: Opening,
+    ) -> anyhow::Result<PathBuf> {
         let task_options = TaskOptions {
             seed: self.lora.seed,
             shots: self.testing.shots,
@@ -37,11 +53,21 @@ impl Tests<'_> {
         let limit = self.testing.limit;
         let mut tasks = task_options.choose(&place.registry, self.tasks, limit)?;
         mary_lab::fit_to_models(&place.registry, &mut tasks, false);
-        let subjects = models.iter().map(|model| name(model).parse::<ModelRef>());
+        for choice in &mut tasks {
+            let card = place.registry.task(&choice.id).map(|task| task.card());
+            let family = card.and_then(|card| place.registry.family(&card.family));
+            if let (Some(card), Some(family)) = (card, family) {
+                family.learned_settings(card, &mut choice.settings);
+            }
+        }
         let spec = RunSpec {
-            subjects: subjects.collect::<Result<_, _>>()?,
+            subjects,
             tasks,
             seed: self.lora.seed,
+            opening: Opening {
+                dtype: self.lora.dtype.clone(),
+                ..opening
+            },
             execution: Execution {
                 device: Some(self.lora.device.clone()),
                 threads: self.lora.threads,
@@ -49,7 +75,6 @@ impl Tests<'_> {
             },
             ..RunSpec::default()
         };
-        self.say_form(models);
         let lab = laboratory(place);
         let mut run = lab.prepare(&spec)?.open()?;
         carry_out::go(&mut run, false)?;
@@ -106,6 +131,14 @@ pub fn differences(folder: &Path, wanted: impl Fn(&str, &str) -> bool) -> anyhow
         title: "After tuning, less before".into(),
         ..table(&compared)
     })
+}
+
+/// What the tuned models of a run make of their own lessons: rows of a tuned model say something about its
+/// lessons where it has learned them.
+pub fn learned(folder: &Path) -> anyhow::Result<Vec<Table>> {
+    let folder = RunFolder::open(folder)?;
+    let models = &folder.manifest().models;
+    Ok(mary_lab::learning::exhibits(models)?.map_or_else(Vec::new, |shown| shown.tables))
 }
 
 /// The tables that families have for a model beside the one it was made from.
