@@ -38,10 +38,10 @@ impl Ink {
         let right = xs().rev().find(|&x| ys().any(|y| dot(x, y)))?;
         let top = ys().find(|&y| xs().any(|x| dot(x, y)))?;
         let bottom = ys().rev().find(|&y| xs().any(|x| dot(x, y)))?;
-        let dots = (top..=bottom)
-            .flat_map(|y| (left..=right).map(move |x| (x, y)))
-            .map(|(x, y)| dot(x, y))
-            .collect();
+        let mut dots = Vec::with_capacity((right + 1 - left) * (bottom + 1 - top));
+        for y in top..=bottom {
+            dots.extend((left..right + 1).map(|x| dot(x, y)));
+        }
         Some(Self {
             width: right - left + 1,
             height: bottom - top + 1,
@@ -73,13 +73,11 @@ impl Ink {
         height: usize,
         from: impl Fn(usize, usize) -> (usize, usize),
     ) -> Self {
-        let dots = (0..height)
-            .flat_map(|y| (0..width).map(move |x| (x, y)))
-            .map(|(x, y)| {
-                let (x, y) = from(x, y);
-                self.dot(x, y)
-            })
-            .collect();
+        let mut dots = Vec::with_capacity(width * height);
+        for y in 0..height {
+            let row = (0..width).map(|x| from(x, y));
+            dots.extend(row.map(|(x, y)| self.dot(x, y)));
+        }
         Self {
             width,
             height,
@@ -195,13 +193,12 @@ pub struct Form {
 impl Form {
     pub fn from_ink(ink: &Ink) -> Self {
         let mut rows = [0u64; GRID];
+        let from = |at: usize, size: usize| (2 * at + 1) * size / (2 * GRID);
+        let columns: [usize; GRID] = std::array::from_fn(|x| from(x, ink.width()));
         for (y, row) in rows.iter_mut().enumerate() {
-            for x in 0..GRID {
-                let from_x = (2 * x + 1) * ink.width() / (2 * GRID);
-                let from_y = (2 * y + 1) * ink.height() / (2 * GRID);
-                if ink.dot(from_x, from_y) {
-                    *row |= 1 << x;
-                }
+            let from_y = from(y, ink.height());
+            for (x, from_x) in columns.into_iter().enumerate() {
+                *row |= u64::from(ink.dot(from_x, from_y)) << x;
             }
         }
         let mut wide = rows;

@@ -9,7 +9,6 @@
 
 use mary_generators::{Stream, below, coin, shuffle};
 
-use super::draw::shifted;
 use super::{Level, Setting, Support};
 use crate::grid::{Grid, Pair, Place, around};
 
@@ -179,8 +178,11 @@ impl Dress {
         let form = Setting::new(super::branch(rng), self.palette).blob(cells);
         let mut places: Vec<Place> = pair.input.places().collect();
         shuffle(rng, &mut places);
+        let mut cells = form.clone();
         for at in places {
-            let cells = shifted(&form, at);
+            for (cell, (r, c)) in cells.iter_mut().zip(&form) {
+                *cell = (r + at.0, c + at.1);
+            }
             let at_edge = cells
                 .iter()
                 .any(|p| p.0 == 0 || p.1 == 0 || p.0 == rows - 1 || p.1 == cols - 1);
@@ -214,7 +216,7 @@ fn rests(pair: &Pair, cells: &[Place], support: Support) -> bool {
         near().all(|(dr, dc)| {
             let (r, c) = (r + dr, c + dc);
             let empty = pair.input.at(r, c) == 0 && pair.output.at(r, c) == 0;
-            empty || (still(r, c) && at_rest(pair, (r, c)))
+            empty || (still(r, c) && pair.keeps(pair.input.at(r, c)))
         })
     });
     let held = cells.iter().any(|&(r, c)| match support {
@@ -223,14 +225,6 @@ fn rests(pair: &Pair, cells: &[Place], support: Support) -> bool {
         Support::Beside => around(false).any(|(dr, dc)| still(r + dr, c + dc)),
     });
     pair.input.clear(cells) && pair.output.clear(cells) && apart && held
-}
-
-/// Whether the part to which a cell belongs is the same in both grids.
-fn at_rest(pair: &Pair, (r, c): Place) -> bool {
-    let colour = pair.input.at(r, c);
-    let changed = pair.input.places_unlike(&pair.output);
-    let other = |&(y, x): &Place| pair.input.at(y, x) != colour && pair.output.at(y, x) != colour;
-    changed.iter().all(other)
 }
 
 /// Whether a colour is in either grid.
