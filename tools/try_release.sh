@@ -65,7 +65,8 @@ follow_containerfile() { # SUITE
 }
 
 for suite in ${MARY_TRY_SUITES:-bullseye bookworm}; do
-  if [ ! -e "$bases/$suite/etc/debian_version" ]; then
+  # debootstrap keeps a folder of its name there until it is done.
+  if [ ! -e "$bases/$suite/etc/debian_version" ] || [ -e "$bases/$suite/debootstrap" ]; then
     rm -rf --one-file-system "$bases/$suite"
     debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates "$suite" "$place/new" > "$place/log" 2>&1 || {
       tail -n 3 "$place/log"; echo "Debian $suite could not be set up"; exit 1; }
