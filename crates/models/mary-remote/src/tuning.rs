@@ -252,6 +252,10 @@ impl Tuner<'_> {
         if known.creating && !self.wanted.again {
             return self.find_again(known);
         }
+        if known.creating {
+            // Under a name of its own, the new job cannot be taken for the one that was lost.
+            known.file = None;
+        }
         let file = match &known.file {
             Some(file) => file.clone(),
             None => {
