@@ -44,7 +44,8 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
 
 #[test]
 fn a_task_beside_the_papers_makes_items_and_training_sets() {
-    let settings = TaskSettings::default();
+    let mut settings = TaskSettings::default();
+    HTEST.learned_settings(TASK.card, &mut settings);
     let items: Vec<_> = TASK
         .items(&settings, &NoData)
         .unwrap()
@@ -74,7 +75,8 @@ fn a_task_beside_the_papers_makes_items_and_training_sets() {
 fn every_listed_task_is_in_the_family_and_has_its_own_version() {
     let tasks = HTEST.tasks();
     let listed: Vec<&str> = tasks.iter().map(|t| &*t.card().id).collect();
-    assert_eq!(listed.len(), AB_TASKS.len() + 1);
+    // Letter geometry, naming rules, and Figure 1's two questions.
+    assert_eq!(listed.len(), AB_TASKS.len() + 4);
     assert!(AB_TASKS.iter().all(|t| listed.contains(&&*t.card.id)));
     assert_eq!(TASK.card.version, 5);
 }
