@@ -77,7 +77,11 @@ impl Task for Relabel {
             (pairs.len() == PAIRS).then_some((name, pairs))
         });
         Ok(Box::new(items.take(setup.n).map(move |(name, pairs)| {
-            let grids = question(&pairs);
+            // Without a heading the output of one pair stands in a line with the input of the next.
+            let headed = pairs.iter().enumerate().map(|(at, pair)| {
+                format!("Pair {}:\n{}", at + 1, question(std::slice::from_ref(pair)))
+            });
+            let grids = headed.collect::<Vec<_>>().join("\n\n");
             let asked = PromptContent {
                 system: None,
                 picture: None,
