@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::program::{Said, program, said};
 
 const KEY: &str = "sk-test-0815-never-to-be-seen";
-const TASKS: &str = "htest/rhyme,htest/end-punctuation";
+const TASKS: &str = "htest/uppercase,htest/end-punctuation";
 const ITEMS: usize = 12;
 
 fn mary(home: &Path, args: &[&str]) -> Said {
@@ -154,7 +154,14 @@ fn a_batch_is_refused_where_it_cannot_be() {
     let local = mary(home.path(), &["run", "--batch", "-t", TASKS]);
     assert_eq!(local.code, 2, "{}", local.err);
     assert!(local.err.contains("no batch API"), "{}", local.err);
-    let scores = ["run", "--batch", "-m", "openai/gpt-4o", "-t", "htest/rhyme"];
+    let scores = [
+        "run",
+        "--batch",
+        "-m",
+        "openai/gpt-4o",
+        "-t",
+        "htest/uppercase",
+    ];
     let scores = mary(
         home.path(),
         &[&scores[..], &["--set", "mode=score"]].concat(),

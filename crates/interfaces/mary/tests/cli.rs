@@ -111,7 +111,7 @@ fn json_on_standard_output_is_json_and_nothing_else() {
         &[
             "run",
             "-t",
-            "htest/rhyme",
+            "htest/uppercase",
             "--limit",
             "4",
             "-k",
@@ -122,7 +122,7 @@ fn json_on_standard_output_is_json_and_nothing_else() {
     );
     assert_eq!(said.code, 0, "{}", said.err);
     let value: serde_json::Value = serde_json::from_str(&said.out).unwrap();
-    assert!(value.to_string().contains("htest/rhyme"));
+    assert!(value.to_string().contains("htest/uppercase"));
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn two_seeds_are_two_runs_and_two_sets_of_items() {
             &[
                 "run",
                 "-t",
-                "htest/rhyme",
+                "htest/uppercase",
                 "--limit",
                 "4",
                 "-k",
@@ -217,7 +217,15 @@ fn a_model_that_cannot_do_it_is_refused_before_anything_is_asked() {
     let home = home();
     let said = mary(
         home.path(),
-        &["run", "-t", "htest/rhyme", "--set", "mode=cot", "-k", "2"],
+        &[
+            "run",
+            "-t",
+            "htest/uppercase",
+            "--set",
+            "mode=cot",
+            "-k",
+            "2",
+        ],
     );
     assert_eq!(said.code, 3, "{}", said.err);
     assert!(
@@ -240,7 +248,7 @@ fn spellings_of_the_peers_work() {
         "--model",
         "builtin/nano",
         "--tasks",
-        "htest/rhyme",
+        "htest/uppercase",
         "--num_fewshot",
         "2",
         "--limit",
@@ -267,7 +275,7 @@ fn a_damaged_log_is_named_with_its_place_and_left_alone() {
     let args = [
         "run",
         "-t",
-        "htest/rhyme",
+        "htest/uppercase",
         "--limit",
         "6",
         "-k",
@@ -302,7 +310,7 @@ fn a_torn_last_line_is_healed() {
     let args = [
         "run",
         "-t",
-        "htest/rhyme",
+        "htest/uppercase",
         "--limit",
         "6",
         "-k",
@@ -334,7 +342,7 @@ fn an_unwritable_place_is_named() {
         &[
             "run",
             "-t",
-            "htest/rhyme",
+            "htest/uppercase",
             "--limit",
             "2",
             "-k",
@@ -368,7 +376,7 @@ fn several_models_are_run_on_the_same_items_and_compared() {
             "-m",
             models,
             "-t",
-            "htest/rhyme,htest/end-ly",
+            "htest/uppercase,htest/end-punctuation",
             "-k",
             "2",
             "--limit",
@@ -379,7 +387,7 @@ fn several_models_are_run_on_the_same_items_and_compared() {
     assert_eq!(said.code, 0, "{}", said.err);
     let compared = mary(home.path(), &["compare", "nano", "--json"]);
     assert_eq!(compared.code, 0, "{}", compared.err);
-    assert!(compared.out.contains("htest/rhyme"), "{}", compared.out);
+    assert!(compared.out.contains("htest/uppercase"), "{}", compared.out);
     let matrix = mary(
         home.path(),
         &[
@@ -388,7 +396,7 @@ fn several_models_are_run_on_the_same_items_and_compared() {
             "--original",
             "builtin/nano@step0",
             "--tuned",
-            "htest/rhyme=builtin/nano",
+            "htest/uppercase=builtin/nano",
         ],
     );
     assert_eq!(matrix.code, 0, "{}", matrix.err);
@@ -404,7 +412,7 @@ fn several_models_are_run_on_the_same_items_and_compared() {
 #[test]
 fn all_pairs_of_models_are_compared_and_tasks_can_be_chosen() {
     let home = home();
-    let words = "run -m builtin/nano@step0,builtin/nano@step64,builtin/nano -t htest/rhyme,htest/end-ly -k 2 --limit 10 --no-report";
+    let words = "run -m builtin/nano@step0,builtin/nano@step64,builtin/nano -t htest/uppercase,htest/end-punctuation -k 2 --limit 10 --no-report";
     let said = mary(home.path(), &words.split(' ').collect::<Vec<_>>());
     assert_eq!(said.code, 0, "{}", said.err);
     let compared = |more: &[&str]| {
@@ -422,9 +430,12 @@ fn all_pairs_of_models_are_compared_and_tasks_can_be_chosen() {
     let first = compared(&["--with-first"]);
     assert_eq!(first.len(), 4);
     assert!(first.iter().all(|r| r.contains("step0")), "{first:?}");
-    let rhyme = compared(&["-t", "*/rhy*"]);
-    assert_eq!(rhyme.len(), 3);
-    assert!(rhyme.iter().all(|r| r.contains("htest/rhyme")), "{rhyme:?}");
+    let upper = compared(&["-t", "*/upp*"]);
+    assert_eq!(upper.len(), 3);
+    assert!(
+        upper.iter().all(|r| r.contains("htest/uppercase")),
+        "{upper:?}"
+    );
     let none = mary(home.path(), &["compare", "nano", "--tasks", "nothing"]);
     assert_eq!(none.code, 2);
     assert!(
@@ -433,7 +444,7 @@ fn all_pairs_of_models_are_compared_and_tasks_can_be_chosen() {
         none.err
     );
     assert!(
-        none.err.contains("htest/end-ly, htest/rhyme"),
+        none.err.contains("htest/end-punctuation, htest/uppercase"),
         "{}",
         none.err
     );
@@ -445,7 +456,7 @@ fn a_model_may_judge_its_own_chain_of_thought() {
     let args = [
         "run",
         "-t",
-        "htest/rhyme",
+        "htest/uppercase",
         "-k",
         "2",
         "--limit",

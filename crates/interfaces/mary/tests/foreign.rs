@@ -54,7 +54,7 @@ fn run(home: &Path, server: &RawServer) -> PathBuf {
         "--base-url",
         &url,
         "-t",
-        "htest/rhyme",
+        "htest/uppercase",
     ];
     let more = [
         "-k",
@@ -202,7 +202,7 @@ fn a_folder_cannot_choose_where_batches_are_kept() {
     let (home, server) = (tempfile::tempdir().unwrap(), server());
     let outside = home.path().join("outside.json");
     let (url, batch) = (server.url("/v1"), format!("batch={}", outside.display()));
-    let words = "run -m openai/gpt-4o -t htest/rhyme -k 2 --limit 4 --set mode=generate --no-report \
+    let words = "run -m openai/gpt-4o -t htest/uppercase -k 2 --limit 4 --set mode=generate --no-report \
                  --no-cache --model-arg retries=0,backoff_ms=0 --base-url";
     let mut words: Vec<&str> = words.split_whitespace().collect();
     words.extend([&url, "--model-arg", &batch]);
@@ -423,7 +423,7 @@ fn no_command_waits_for_a_fifo() {
             "--adapter",
             "adapter",
             "-t",
-            "htest/rhyme",
+            "htest/uppercase",
         ],
         &["ask", "-m", "builtin/nano", "--file", "data.jsonl"],
         &[
@@ -433,7 +433,7 @@ fn no_command_waits_for_a_fifo() {
             "--model-arg",
             "prices=data.jsonl",
             "-t",
-            "htest/rhyme",
+            "htest/uppercase",
             "--dry-run",
         ],
     ];
@@ -516,7 +516,7 @@ fn another_models_name_in_replies_is_shown() {
         "-t",
     ];
     let more = [
-        "htest/rhyme",
+        "htest/uppercase",
         "-k",
         "2",
         "--limit",
@@ -560,7 +560,7 @@ fn a_folder_starts_no_program_and_the_command_that_began_the_run_goes_on() {
         "-m",
         "python/./model.py:answer",
         "-t",
-        "htest/rhyme",
+        "htest/uppercase",
         "-l",
         "3",
         "--set",

@@ -10,7 +10,8 @@ use std::time::Duration;
 use mary_testkit::faulty_server::{FaultyServer, Script};
 
 fn mary(home: &Path, judge: &str) -> Output {
-    let args = "run -t htest/rhyme -k 2 --limit 2 --set mode=cot --set max-tokens=4 --no-report";
+    let args =
+        "run -t htest/uppercase -k 2 --limit 2 --set mode=cot --set max-tokens=4 --no-report";
     Command::new(env!("CARGO_BIN_EXE_mary"))
         .args(args.split(' '))
         .args(["--no-cache", "--threads", "1", "--judge", judge])
@@ -106,7 +107,7 @@ fn a_killed_run_is_resumed_with_the_judge_it_was_begun_with() {
         command
     };
     let url = server.url("/v1");
-    let args = "run -m vllm/a,vllm/b --judge vllm/a -t htest/rhyme -k 2 --limit 5 --set mode=cot \
+    let args = "run -m vllm/a,vllm/b --judge vllm/a -t htest/uppercase -k 2 --limit 5 --set mode=cot \
                 --apply-chat-template --no-cache --no-report --max-connections 1 --base-url";
     let mut args: Vec<&str> = args.split_whitespace().collect();
     args.push(&url);

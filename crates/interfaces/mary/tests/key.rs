@@ -90,7 +90,15 @@ impl Room {
 
     /// A small run on a server, with every command that looks at runs afterwards.
     fn ask(&mut self, model: &str, url: &str, more: &[&str]) -> (i32, String) {
-        let mut arguments = vec!["run", "-m", model, "--base-url", url, "-t", "htest/rhyme"];
+        let mut arguments = vec![
+            "run",
+            "-m",
+            model,
+            "--base-url",
+            url,
+            "-t",
+            "htest/uppercase",
+        ];
         arguments.extend(["-k", "2", "--apply-chat-template"]);
         arguments.extend(["--model-arg", "retries=1,backoff_ms=0,max_wait=1"]);
         if !more.iter().any(|m| m.starts_with("mode=")) {
@@ -417,7 +425,7 @@ fn instruments(room: &mut Room, passing: &[usize]) {
     for words in [
         vec![
             "items",
-            "htest/rhyme",
+            "htest/uppercase",
             "--to",
             "csv",
             "--limit",
@@ -426,14 +434,14 @@ fn instruments(room: &mut Room, passing: &[usize]) {
             "items.csv",
         ],
         vec!["runs"],
-        vec!["tasks", "show", "htest/rhyme"],
+        vec!["tasks", "show", "htest/uppercase"],
         vec!["models", "list"],
         vec!["data", "list"],
         vec![
             "study",
             "new",
             "-t",
-            "htest/rhyme",
+            "htest/uppercase",
             "--out",
             "study",
             "--people",
@@ -461,7 +469,7 @@ fn in_parts(room: &mut Room, url: &str) {
         "--base-url",
         url,
         "-t",
-        "htest/rhyme",
+        "htest/uppercase",
         "-k",
         "2",
         "--limit",
@@ -566,7 +574,7 @@ fn in_the_viewer(room: &mut Room) {
 /// The same on a terminal, where there is a progress bar.
 fn on_a_terminal(room: &mut Room, url: &str) {
     let run = format!(
-        "'{}' run -m compatible/m --base-url {url} -t htest -k 2 --limit 3 --no-cache \
+        "'{}' run -m compatible/m --base-url {url} -t htest/uppercase,htest/palindrome -k 2 --limit 3 --no-cache \
          --apply-chat-template --set mode=generate --seed 9",
         env!("CARGO_BIN_EXE_mary")
     );

@@ -40,8 +40,8 @@ fn run(home: &Path, args: &[&str]) -> String {
 #[test]
 fn four_shots_are_not_compared_with_two_unless_that_is_asked_for() {
     let home = tempfile::tempdir().unwrap();
-    let four = run(home.path(), &["-t", "htest/rhyme", "-k", "4"]);
-    let two = run(home.path(), &["-t", "htest/rhyme", "-k", "2"]);
+    let four = run(home.path(), &["-t", "htest/uppercase", "-k", "4"]);
+    let two = run(home.path(), &["-t", "htest/uppercase", "-k", "2"]);
     let refused = mary(home.path(), &["compare", &four, &two]);
     assert_eq!(refused.code, 2, "{}", refused.err);
     assert!(refused.err.contains("nothing in common"), "{}", refused.err);
@@ -54,13 +54,13 @@ fn four_shots_are_not_compared_with_two_unless_that_is_asked_for() {
         "{}",
         wanted.err
     );
-    assert!(wanted.out.contains("htest/rhyme"), "{}", wanted.out);
+    assert!(wanted.out.contains("htest/uppercase"), "{}", wanted.out);
 }
 
 #[test]
 fn runs_of_different_tasks_have_nothing_to_compare() {
     let home = tempfile::tempdir().unwrap();
-    let one = run(home.path(), &["-t", "htest/rhyme", "-k", "2"]);
+    let one = run(home.path(), &["-t", "htest/uppercase", "-k", "2"]);
     let other = run(home.path(), &["-t", "htest/end-ly", "-k", "2"]);
     let said = mary(home.path(), &["compare", &one, &other]);
     assert_eq!(said.code, 2, "{}", said.err);

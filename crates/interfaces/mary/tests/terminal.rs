@@ -86,9 +86,9 @@ fn no_foreign_control_character_reaches_a_terminal() {
     std::fs::write(run.join("manifest.json"), format!("{{\"{HOSTILE}\": 1}}")).unwrap();
     let gguf = format!("gguf/{}", model.display());
     let cases: Vec<Vec<&str>> = vec![
-        vec!["run", "-m", HOSTILE, "-t", "htest/rhyme"],
+        vec!["run", "-m", HOSTILE, "-t", "htest/uppercase"],
         vec!["run", "-t", HOSTILE],
-        vec!["run", "-m", &gguf, "-t", "htest/rhyme"],
+        vec!["run", "-m", &gguf, "-t", "htest/uppercase"],
         vec!["models", "show", HOSTILE],
         vec!["tasks", "show", HOSTILE],
         vec!["cache", "stats"],

@@ -66,7 +66,8 @@ fn start() -> Option<Server> {
     let mut child = Command::new(python)
         .arg(script)
         .arg(model)
-        .arg("0")
+        // Of one thread: several wait for each other by computing, at the cost of the tests beside them.
+        .args(["0", "1"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()

@@ -107,11 +107,12 @@ fn shards_of_random_specifications_are_disjoint_complete_and_balanced() {
         .providers([Box::new(Builtin) as Box<dyn Provider>]);
     let mut dice = Dice(26);
     let (mut fine, mut coarse) = (0, 0);
-    for _ in 0..200 {
+    for number in 0..200 {
         let spec = specification(&mut dice);
         let prepared = lab.prepare(&spec).unwrap();
         let layout = prepared.layout().unwrap();
-        for n in 1..=64 {
+        // Every number of shards, each with fifty of the specifications.
+        for n in (1 + number % 4..=64).step_by(4) {
             let parts = layout.parts(n);
             assert_eq!(parts.len(), n);
             let mut seen = vec![0_u8; spec.subjects.len() * spec.tasks.len() * 400];
@@ -153,17 +154,17 @@ fn shards_of_random_specifications_are_disjoint_complete_and_balanced() {
         assert!(a.iter().zip(&b).all(|(a, b)| items(a) == items(b)));
     }
     eprintln!("{fine} shards within a tenth, {coarse} with items larger than a tenth of a shard");
-    assert!(fine > 50_000, "{fine} {coarse}");
+    assert!(fine > 12_500, "{fine} {coarse}");
 }
 
 #[test]
 fn checkpoints_are_dealt_out_evenly() {
     let mut dice = Dice(5);
-    for _ in 0..200 {
+    for number in 0..200 {
         let costs: Vec<u64> = (0..1 + dice.roll(400))
             .map(|_| 1 + dice.roll(12_000))
             .collect();
-        for n in 1..=64 {
+        for n in (1 + number % 4..=64).step_by(4) {
             let hands = deal(&costs, n);
             let mut all: Vec<usize> = hands.concat();
             all.sort_unstable();
