@@ -145,10 +145,11 @@ fn names_in_a_figure_are_told_apart_by_colour_and_form() {
         .collect();
     let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
     let three = ["builtin/tiny", "local/medium", "remote/large"];
-    for scheme in ["light", "dark"] {
-        browser.scheme(scheme);
-        for models in [&steps[..], &three[..]] {
-            let _folder = open(&mut browser, models, 1_300);
+    for models in [&steps[..], &three[..]] {
+        browser.scheme("light");
+        let _folder = open(&mut browser, models, 1_300);
+        for scheme in ["light", "dark"] {
+            browser.turn(scheme);
             let mut drawn = vec![dresses(&mut browser, "curves")];
             if models.len() == 3 {
                 drawn.push(dresses(&mut browser, "boxes"));
@@ -183,15 +184,17 @@ fn a_table_beyond_the_window_says_that_it_goes_on() {
     };
     let three = ["builtin/tiny", "local/medium", "remote/large"];
     let note = "(() => { const n = document.querySelector('.scroll:has(.scores) + .goes-on'); return n.getBoundingClientRect().height > 0; })()";
+    browser.scheme("light");
+    let folder = open(&mut browser, &three, 400);
     for scheme in ["light", "dark"] {
-        browser.scheme(scheme);
-        let _folder = open(&mut browser, &three, 400);
+        browser.turn(scheme);
         browser.until(note);
         browser.eval("document.querySelector('.scroll:has(.scores)').scrollLeft = 5000");
         browser.until(&format!("!{note}"));
         browser.eval("document.querySelector('.scroll:has(.scores)').scrollLeft = 0");
         browser.until(note);
     }
+    drop(folder);
     let _folder = open(&mut browser, &three[..1], 1_300);
     browser.until(&format!("!{note}"));
     browser.quiet("file://");

@@ -4,6 +4,7 @@ const root = document.documentElement, theme = document.getElementById("theme");
 const isDark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 try { const kept = localStorage.getItem("theme"); if (kept) root.dataset.theme = kept; } catch { /* not allowed: the system decides */ }
 const tell = () => { theme.textContent = isDark() ? "Switch to light" : "Switch to dark"; theme.hidden = false; };
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", tell);
 theme.onclick = () => { root.dataset.theme = isDark() ? "light" : "dark"; try { localStorage.setItem("theme", root.dataset.theme); } catch { /* as above */ } tell(); };
 tell();
 

@@ -199,6 +199,16 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", json!({"features": features}));
     }
 
+    /// Day or night comes while the page is open; returns when the page has noticed.
+    #[allow(dead_code, reason = "studies and pictures open their pages anew")]
+    pub fn turn(&mut self, scheme: &str) {
+        self.scheme(scheme);
+        let other = if scheme == "dark" { "light" } else { "dark" };
+        self.until(&format!(
+            "document.querySelector('#theme').textContent === 'Switch to {other}'"
+        ));
+    }
+
     pub fn open(&mut self, url: &str) {
         self.call("Page.navigate", json!({"url": url}));
         self.until("document.readyState === 'complete' && location.href !== 'about:blank'");
