@@ -89,8 +89,14 @@ fn write(folder: &Path, number: usize) -> PathBuf {
     let (width, layers, heads, bytes_only, deviation) = MODELS[number];
     let (tokenizer, vocabulary) = tokenizer(bytes_only);
     let shape = Shape::neox(vocabulary, width, layers, heads, CONTEXT);
-    let layout = Layout::new(&shape).unwrap();
-    let mut normals = Normals::new(number as u64);
+    let folder = folder.join(format!("untrained-{number}"));
+    write_weights(&folder, &shape, &tokenizer, deviation, number as u64);
+    folder
+}
+
+fn write_weights(folder: &Path, shape: &Shape, tokenizer: &str, deviation: f64, seed: u64) {
+    let layout = Layout::new(shape).unwrap();
+    let mut normals = Normals::new(seed);
     let (mut header, mut data) = (serde_json::Map::new(), Vec::<u8>::new());
     for entry in &layout.entries {
         let begin = data.len();
@@ -111,8 +117,7 @@ fn write(folder: &Path, number: usize) -> PathBuf {
     let mut file = (header.len() as u64).to_le_bytes().to_vec();
     file.extend(header.as_bytes());
     file.extend(data);
-    let folder = folder.join(format!("untrained-{number}"));
-    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(folder).unwrap();
     std::fs::write(folder.join("model.safetensors"), file).unwrap();
     std::fs::write(folder.join("tokenizer.json"), tokenizer).unwrap();
     std::fs::write(
@@ -125,7 +130,6 @@ fn write(folder: &Path, number: usize) -> PathBuf {
         shape.to_config("float32", 0).to_string(),
     )
     .unwrap();
-    folder
 }
 
 fn open(folder: &Path) -> Box<dyn Model> {
@@ -361,4 +365,109 @@ fn untrained_models_on_more_items_and_published_sets() {
         wrong * 20 <= verdicts,
         "{wrong} of {verdicts} verdicts are wrong"
     );
+}
+
+/// What one model is asked of H-TEST: shots, and how they are drawn.
+fn htest_settings(k: usize, seed: u64, drawn: &[(&str, &str)]) -> TaskSettings {
+    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    TaskSettings {
+        seed,
+        shots: Some(k),
+        params: drawn.iter().map(own).collect(),
+        ..TaskSettings::default()
+    }
+}
+
+/// Verdicts (corrected over a model's ten tasks) and single intervals that leave chance out, of all.
+#[derive(Debug, Clone, Copy, Default)]
+struct Wrong {
+    verdicts: usize,
+    intervals: usize,
+    of: usize,
+}
+
+impl Wrong {
+    /// The ten A/B tasks with one model.
+    fn add(&mut self, model: &dyn Model, items: usize, settings: &TaskSettings) {
+        let registry = mary_lab::families::registry();
+        let ab = |task: &&Arc<dyn Task>| {
+            let id = &*task.card().id;
+            id.starts_with("htest/") && id != "htest/letter-geometry"
+        };
+        let mut rows: Vec<SummaryRow> = Vec::new();
+        for task in registry.tasks().iter().filter(ab) {
+            rows.extend(run(model, task, settings, &Datasets(None), items));
+        }
+        mary_lab::engine::summarise::test_against_chance(&mut rows);
+        for row in &rows {
+            let (verdict, interval) = match VersusChance::judge(row) {
+                VersusChance::Unknown => continue,
+                VersusChance::NotDistinguished | VersusChance::AtFloor => (false, false),
+                VersusChance::AboveUncorrected | VersusChance::BelowUncorrected => (false, true),
+                VersusChance::Above | VersusChance::Below => (true, true),
+            };
+            self.verdicts += usize::from(verdict);
+            self.intervals += usize::from(interval);
+            self.of += 1;
+        }
+    }
+}
+
+/// H-TEST by the scale of the weights, the family of models and the number of shots, drawn as by default
+/// and as one list with fixed labels.
+#[test]
+#[ignore = "takes long: cargo test -p mary -- --ignored the_table_of_untrained --nocapture"]
+fn the_table_of_untrained_models_on_htest() {
+    use mary_train::net::{Activation, Family};
+    let wanted = |name: &str, all: &[f64]| -> Vec<f64> {
+        let set = std::env::var(name).ok();
+        let read = |text: String| text.split(',').map(|n| n.parse().unwrap()).collect();
+        set.map_or(all.to_vec(), read)
+    };
+    let designs: Vec<Vec<(&str, &str)>> = match std::env::var("UNTRAINED_DESIGNS") {
+        Ok(_) => vec![
+            vec![("shot_sets", "1"), ("labels", "fixed")],
+            vec![("labels", "fixed")],
+            vec![("shot_sets", "1")],
+            vec![("shot_sets", "5")],
+            vec![],
+        ],
+        Err(_) => vec![vec![("shot_sets", "1"), ("labels", "fixed")], vec![]],
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (tokenizer, vocabulary) = tokenizer(false);
+    for deviation in wanted("UNTRAINED_DEVIATIONS", &[0.02, 0.05, 0.1, 0.2, 0.3]) {
+        for family in [Family::NeoX, Family::Llama] {
+            for k in wanted("UNTRAINED_SHOTS", &[4.0, 14.0, 50.0]) {
+                let mut wrong = vec![Wrong::default(); designs.len()];
+                for seed in wanted("UNTRAINED_SEEDS", &[0.0, 1.0, 2.0, 3.0]) {
+                    let (width, layers) = if seed as u64 % 2 == 0 {
+                        (32, 2)
+                    } else {
+                        (24, 3)
+                    };
+                    let mut shape = Shape::neox(vocabulary, width, layers, 2, CONTEXT);
+                    if family == Family::Llama {
+                        shape.family = family;
+                        shape.rotary = shape.head_width;
+                        shape.parallel_residual = false;
+                        shape.activation = Activation::GatedSilu;
+                    }
+                    let number = 1000 + seed as u64;
+                    let at = folder.path().join(format!("{family:?}-{deviation}-{seed}"));
+                    write_weights(&at, &shape, &tokenizer, deviation, number);
+                    let model = open(&at);
+                    for (design, wrong) in designs.iter().zip(&mut wrong) {
+                        let settings = htest_settings(k as usize, 1 + number, design);
+                        wrong.add(model.as_ref(), 200, &settings);
+                    }
+                }
+                let cells: Vec<String> = wrong
+                    .iter()
+                    .map(|w| format!("{} ({}) of {}", w.verdicts, w.intervals, w.of))
+                    .collect();
+                println!("| {deviation} | {family:?} | {k} | {} |", cells.join(" | "));
+            }
+        }
+    }
 }

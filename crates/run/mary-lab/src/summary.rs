@@ -76,10 +76,15 @@ pub fn load_summary(registry: &Registry, folder: &RunFolder) -> Result<RunSummar
 /// A manifest in which old runs, too, say what was asked and what their scores are.
 pub fn completed(registry: &Registry, manifest: &RunManifest) -> RunManifest {
     let mut manifest = manifest.clone();
+    let judge = manifest.judge_name();
     for run in &mut manifest.tasks {
         if let Ok(task) = registry.judge_of(run) {
             let task = task.clone();
             run.complete(task.as_ref());
+            // Scores that two judges gave are two results.
+            let judge = judge.clone().filter(|_| task.needs(&run.settings).judge);
+            let named = judge.map(|name| ("judge".to_owned(), name));
+            run.judging.extend(named);
         }
     }
     manifest

@@ -102,7 +102,10 @@ pub fn execute(
         already: execution.already,
     })?;
     let mut state = ExecutionState::new(execution, model.clone(), cache, observer)?;
-    let result = state.run();
+    let result = match state.run() {
+        Err(EngineError::Interrupted) => state.show_unjudged(),
+        other => other,
+    };
     // Answers that arrived before a stop are kept whatever happened.
     let flushed = state.cache.flush();
     result?;
@@ -509,6 +512,15 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
             .map(Pending::replies)
             .unwrap_or_default();
         self.land(slot, &replies)
+    }
+
+    /// After an interruption answers that wait for their judge go to the log, as failed: they can be seen,
+    /// and their judge is asked when the run goes on.
+    fn show_unjudged(&mut self) -> Result<(), EngineError> {
+        for slot in self.flight.unjudged() {
+            self.land(slot, &[])?;
+        }
+        Err(EngineError::Interrupted)
     }
 
     /// Judges an item by its replies and announces it.

@@ -1,7 +1,9 @@
 //! Items on their way: what was asked for them, what has come back, what is still awaited.
 
 use ahash::AHashMap;
-use mary_contract::{Ask, Exchange, Item, Key, ModelError, Reply, Request, Ticket};
+use mary_contract::{
+    Ask, ErrorKind, Exchange, Item, Key, ModelError, ModelRole, Reply, Request, Ticket,
+};
 
 /// An item some of whose questions are not answered yet.
 #[derive(Debug)]
@@ -135,6 +137,29 @@ impl Flight {
             .asked
             .get(*place)
             .map(|(_, ask)| ask)
+    }
+
+    /// After an interruption: items whose answers wait for the judge, in the order in which they were taken
+    /// in, their open questions answered with that error.
+    pub fn unjudged(&mut self) -> Vec<u64> {
+        let message = "interrupted before the judge read the answer";
+        let mut slots = Vec::new();
+        for (slot, pending) in self.pending.iter_mut() {
+            let open: Vec<usize> = pending.open_places().collect();
+            let judged = |at: &usize| {
+                let asked = pending.asked.get(*at);
+                asked.is_some_and(|(_, ask)| ask.role == ModelRole::Judge)
+            };
+            if open.iter().any(judged) {
+                for place in open {
+                    let error = ModelError::new(ErrorKind::Interrupted, message);
+                    pending.answer(place, Err(error));
+                }
+                slots.push(*slot);
+            }
+        }
+        slots.sort_unstable();
+        slots
     }
 
     /// A ticket for a question of an item.

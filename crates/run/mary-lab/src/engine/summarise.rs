@@ -9,7 +9,8 @@ use mary_contract::{
     Outcome, RunManifest, RunSummary, START_MEASURE, Sample, SampleId, SummaryRow, Task, TaskCard,
     Usage,
 };
-use mary_stats::{Moments, StatsError, multiple, p_of_interval};
+use mary_stats::crossed::{Crossed, mean_crossed};
+use mary_stats::{Interval, Moments, StatsError, multiple, p_of_interval};
 
 use crate::engine::constant::Answers;
 use crate::engine::starts;
@@ -305,14 +306,13 @@ impl Tally {
         };
         let by_family = |entries: Vec<Entry>| match &families {
             Some(families) if entries.iter().all(|e| families.contains_key(&e.0)) => {
-                let of = |e: Entry| (e.0, families.get(&e.0).copied().unwrap_or(e.1), e.2);
-                account(entries.into_iter().map(of).collect(), true)
+                over_families(entries, families)
             }
-            _ => account(entries, clustered),
+            _ => account(entries, clustered).map(Account::OneWay),
         };
         let by_unit = |entries: Vec<Entry>| match unit {
             Unit::Fixed => range(&entries),
-            Unit::Sampled(_) => estimate(&by_family(entries)?),
+            Unit::Sampled(_) => by_family(entries)?.estimate(),
         };
         // One list of entries at a time.
         let entries = |values: &Values| values.entries(&self.places);
@@ -349,7 +349,7 @@ impl Tally {
         // Of items that are all there are nothing is tested.
         let p = |values: &Values, null: f64| match unit {
             Unit::Fixed => None,
-            Unit::Sampled(_) => by_family(entries(values))?.p_value(null).ok(),
+            Unit::Sampled(_) => by_family(entries(values))?.p_value(null),
         };
         let chance_test = card.chance.and_then(|chance| {
             let floor = self.measures.get(OVER_FLOOR);
@@ -427,6 +427,54 @@ pub fn test_against_chance(rows: &mut [SummaryRow]) {
     }
 }
 
+/// Scores added up by what was sampled.
+enum Account {
+    /// Items, clusters or families.
+    OneWay(Moments),
+    /// Families, and clusters that are asked in several of them.
+    TwoWay(Crossed),
+}
+
+impl Account {
+    fn estimate(&self) -> Option<Estimate> {
+        match self {
+            Self::OneWay(scores) => estimate(scores),
+            Self::TwoWay(both) => Some(to_estimate(&both.interval)),
+        }
+    }
+
+    fn p_value(&self, null: f64) -> Option<f64> {
+        match self {
+            Self::OneWay(scores) => scores.p_value(null).ok(),
+            Self::TwoWay(both) => Some(both.p_value(null)),
+        }
+    }
+}
+
+/// Scores over families, each with its clusters in it, or over both where clusters run across families.
+fn over_families(mut entries: Vec<Entry>, families: &BTreeMap<u64, u64>) -> Option<Account> {
+    entries.sort_unstable_by_key(|e| (e.0, e.1));
+    let family = |e: &Entry| families.get(&e.0).copied().unwrap_or(e.1);
+    let mut within: BTreeMap<u64, u64> = BTreeMap::new();
+    let across = |e: &Entry| *within.entry(e.1).or_insert(family(e)) != family(e);
+    let shares = entries.iter().all(|e| (0.0..=1.0).contains(&e.2));
+    if shares && entries.iter().any(across) {
+        let scores: Vec<f64> = entries.iter().map(|e| e.2).collect();
+        let ids = |of: &dyn Fn(&Entry) -> u64| -> Vec<usize> {
+            let mut known = BTreeMap::new();
+            let mut number = |name: u64| {
+                let next = known.len();
+                *known.entry(name).or_insert(next)
+            };
+            entries.iter().map(|e| number(of(e))).collect()
+        };
+        let found = mean_crossed(&scores, &ids(&family), &ids(&|e| e.1));
+        return found.ok().map(Account::TwoWay);
+    }
+    let of = |e: Entry| (e.0, family(&e), e.2);
+    account(entries.into_iter().map(of).collect(), true).map(Account::OneWay)
+}
+
 /// Scores added up; `None` when one is no number.
 fn account(mut entries: Vec<Entry>, clustered: bool) -> Option<Moments> {
     entries.sort_unstable_by_key(|e| (e.0, e.1));
@@ -445,14 +493,11 @@ fn account(mut entries: Vec<Entry>, clustered: bool) -> Option<Moments> {
 
 /// Mean with its 95 % interval; `None` when there is nothing to average.
 fn estimate(scores: &Moments) -> Option<Estimate> {
-    let interval = scores.interval().ok()?;
-    Some(Estimate {
-        value: interval.value,
-        low: interval.low,
-        high: interval.high,
-        n: scores.n(),
-        method: interval.method.to_owned(),
-    })
+    Some(to_estimate(&scores.interval().ok()?))
+}
+
+fn to_estimate(i: &Interval) -> Estimate {
+    Estimate::new(i.value, (i.low, i.high), i.n, i.method)
 }
 
 fn over(entries: Vec<Entry>, clustered: bool) -> Option<Estimate> {

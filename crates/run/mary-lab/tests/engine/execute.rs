@@ -298,6 +298,48 @@ fn one_failed_item_never_stops_the_run() {
 }
 
 #[test]
+fn answers_that_wait_for_the_judge_are_in_the_log_of_an_interrupted_run() {
+    let room = std::sync::Arc::new(Room::new(30));
+    let stopped = std::sync::Arc::clone(&room);
+    // The judge's first question is where somebody presses Ctrl-C.
+    let judge = Scripted::new("judge", move |_| {
+        stopped
+            .stop
+            .store(true, std::sync::atomic::Ordering::Relaxed);
+        Ok("fine".to_owned())
+    })
+    .window(1);
+    let (mut cache, mut log) = (Memory::default(), Log::default());
+    let stop = room.run(&even(), &judge, &mut cache, &mut log);
+    assert!(matches!(stop, Err(EngineError::Interrupted)));
+    let unread = |s: &&Sample| matches!(&s.judgement.outcome, Outcome::Failed(f) if f.kind == ErrorKind::Interrupted);
+    let waiting: Vec<&Sample> = log.samples.iter().filter(unread).collect();
+    assert!(!waiting.is_empty());
+    for sample in &waiting {
+        let said = sample.exchanges[0].reply.as_ref().unwrap();
+        let said = &said.answer.as_generated().unwrap().text;
+        assert!(said == "yes" || said == "no");
+    }
+    // Going on asks the judge, and nothing again that was answered.
+    let mut again = Room::new(30);
+    again.finished = log
+        .samples
+        .iter()
+        .filter(|s| !unread(s))
+        .map(|s| (s.id.item.clone(), 0))
+        .collect();
+    let (subject, judge) = (even(), Scripted::saying("fine"));
+    let mut rest = Log::default();
+    again.run(&subject, &judge, &mut cache, &mut rest).unwrap();
+    assert_eq!(rest.samples.len() + log.samples.len() - waiting.len(), 30);
+    assert!(
+        subject.asked() + log.samples.len() <= 30,
+        "{}",
+        subject.asked()
+    );
+}
+
+#[test]
 fn an_empty_purse_stops_the_run_and_keeps_what_was_answered() {
     let subject = Scripted::new("poor", |prompt| {
         if prompt.contains("Is 9") {

@@ -8,4 +8,5 @@
 )]
 
 mod against_chance;
+mod draws;
 mod execute;
