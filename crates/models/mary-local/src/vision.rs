@@ -16,8 +16,8 @@ mod tower;
 mod words;
 
 pub(crate) use album::Album;
-pub use config::takes_pictures;
 pub(crate) use config::{TowerConfig, VisionConfig};
 pub(crate) use encoder::{VisionEncoder, open, sees};
+pub use joint::takes_pictures;
 pub(crate) use joint::{Joint, PictureTower, no_joint, no_tower, open as open_joint, pairs};
 pub use shown::{FIRST_SHOWN, PictureRows, Place};

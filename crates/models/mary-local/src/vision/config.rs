@@ -134,18 +134,6 @@ impl VisionConfig {
     }
 }
 
-/// Whether a model of this kind can be shown pictures here: in a prompt, or beside texts (CLIP, SigLIP). A kind
-/// that is known is not refused for what its configuration lacks.
-pub fn takes_pictures(config: &Value) -> bool {
-    let mut config = config.clone();
-    if let Some(fields) = config.as_object_mut() {
-        fields.entry("vision_config").or_insert_with(|| json!({}));
-    }
-    let known = Architecture::resolve(&config)
-        .is_ok_and(|text| !matches!(VisionConfig::resolve(&config, &text), Ok(None)));
-    known || super::joint::family(&config).is_some()
-}
-
 /// What transformers assumes: hidden, intermediate, layers, heads, picture, patch, activation, epsilon.
 pub(super) type Usual = (usize, usize, usize, usize, usize, usize, &'static str, f64);
 pub(super) const CLIP: Usual = (768, 3072, 12, 12, 224, 32, "quick_gelu", 1e-5);

@@ -47,12 +47,30 @@ pub(crate) trait PictureTower: Send + Sync {
     ) -> Result<Vec<Observed>, ModelError>;
 }
 
-pub(super) fn family(config: &Value) -> Option<Contrastive> {
+fn family(config: &Value) -> Option<Contrastive> {
     match Fields::new(config).text("model_type")? {
         "clip" | "clip_text_model" => Some(Contrastive::Clip),
         "siglip" | "siglip_text_model" => Some(Contrastive::Siglip),
         _ => None,
     }
+}
+
+/// Whether a model of this kind can be shown pictures here: in a prompt, or beside texts (CLIP, SigLIP). A kind
+/// that is known is not refused for what its configuration lacks.
+pub fn takes_pictures(config: &Value) -> bool {
+    let mut config = config.clone();
+    if let Some(fields) = config.as_object_mut() {
+        fields
+            .entry("vision_config")
+            .or_insert_with(|| Value::Object(Default::default()));
+    }
+    let known = crate::config::Architecture::resolve(&config).is_ok_and(|text| {
+        !matches!(
+            super::config::VisionConfig::resolve(&config, &text),
+            Ok(None)
+        )
+    });
+    known || family(&config).is_some()
 }
 
 /// The tower of pictures of a model of two towers, with its processor; nothing where it has none.
