@@ -214,22 +214,16 @@ pub(crate) fn command() -> FamilyCommand {
                     vec![Argument::out("physico-recall.csv", "File to write")],
                 )
             },
-            Action {
-                samples_of: Some(text("physico/free-perception-*")),
-                ..action(
-                    "seen",
-                    "Write the free descriptions of a run, object by object, as a form for human judgement (CSV)",
-                    vec![Argument::out("physico-seen.csv", "File to write")],
-                )
-            },
-            Action {
-                samples_of: Some(text("physico/relabel")),
-                ..action(
-                    "validate",
-                    "Write the concepts that people gave to tasks of ARC as a form for others to confirm (CSV)",
-                    vec![Argument::out("physico-validate.csv", "File to write")],
-                )
-            },
+            form_of(
+                "seen",
+                "physico/free-perception-*",
+                "Write the free descriptions of a run, object by object, as a form for human judgement (CSV)",
+            ),
+            form_of(
+                "validate",
+                "physico/relabel",
+                "Write the concepts that people gave to tasks of ARC as a form for others to confirm (CSV)",
+            ),
             Action {
                 samples_of: Some(text("physico/relabel")),
                 ..action(
@@ -249,6 +243,17 @@ pub(crate) fn command() -> FamilyCommand {
                 )
             },
         ],
+    }
+}
+
+/// An action that writes what a run holds of some tasks as a form for people.
+fn form_of(name: &'static str, of: &'static str, about: &'static str) -> Action {
+    let file = format!("physico-{name}.csv");
+    Action {
+        name: text(name),
+        about: text(about),
+        arguments: vec![Argument::out(file, "File to write")],
+        samples_of: Some(text(of)),
     }
 }
 
