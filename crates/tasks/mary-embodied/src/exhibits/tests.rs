@@ -155,7 +155,14 @@ fn published_rows_stand_only_beside_released_items() {
     let bert = table.rows.iter().find(|r| r[0] == "BERT").unwrap();
     assert_eq!(bert[2..5], ["72.21", "70.44", "74.66"]);
     let figures: Vec<&str> = released.figures.iter().map(|f| f.id.as_str()).collect();
-    assert_eq!(figures, ["embodied-figure-2a", "embodied-layers"]);
+    assert_eq!(
+        figures,
+        [
+            "embodied-figure-2a",
+            "embodied-figure-2a-visual",
+            "embodied-layers"
+        ]
+    );
 }
 
 #[test]
