@@ -13,6 +13,8 @@ mod coverage_families;
 mod difference;
 mod golden;
 mod growth;
+mod irt;
+mod mixed;
 mod people;
 mod permutations;
 mod psychometric_by_hand;

@@ -14,6 +14,7 @@ pub mod development;
 pub mod doctor;
 pub mod export;
 pub mod family;
+pub mod fit;
 pub mod grow;
 pub mod harness;
 pub mod import;
@@ -67,6 +68,7 @@ pub const COMMANDS: &[Entry] = &[
     Entry::new::<runs::RunsArgs>(),
     Entry::new::<compare::CompareArgs>(),
     Entry::new::<confounds::ConfoundsArgs>(),
+    Entry::new::<fit::FitArgs>(),
     Entry::new::<matrix::MatrixArgs>(),
     Entry::new::<export::ExportArgs>(),
     Entry::new::<import::ImportArgs>(),

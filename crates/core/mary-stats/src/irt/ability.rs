@@ -1,0 +1,154 @@
+//! Abilities of persons from their answers, with the items' parameters known.
+
+use serde::{Deserialize, Serialize};
+
+use super::Item;
+use super::marginal::{NODES, log_normal, log_table, node, weigh};
+use crate::StatsError;
+
+/// How an ability is estimated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Estimator {
+    /// Mean of the posterior under a standard normal prior.
+    Eap,
+    /// Mode of the posterior under a standard normal prior.
+    Map,
+    /// Warm's weighted likelihood: no prior, nearly unbiased, finite for all right and all wrong.
+    Wle,
+    /// Maximum likelihood: infinite for all right and all wrong, which is an error here.
+    Ml,
+}
+
+/// An ability and its standard error, in units of the scale.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Ability {
+    /// Estimate.
+    pub value: f64,
+    /// Standard error; for the mean of the posterior its standard deviation.
+    pub error: f64,
+}
+
+const WHAT: &str = "ability";
+/// Abilities are looked for between minus and plus this.
+const EDGE: f64 = 12.0;
+
+/// The ability of somebody who gave these answers, (item, score).
+pub fn ability(
+    items: &[Item],
+    answers: &[(usize, u8)],
+    estimator: Estimator,
+) -> Result<Ability, StatsError> {
+    check(items, answers)?;
+    let information = |theta: f64| {
+        answers
+            .iter()
+            .map(|a| items[a.0].information(theta))
+            .sum::<f64>()
+    };
+    let gradient = |theta: f64| {
+        answers
+            .iter()
+            .map(|a| items[a.0].score_function(theta, a.1))
+            .sum::<f64>()
+    };
+    let found = |value: f64, information: f64| Ability {
+        value,
+        error: information.max(1e-12).sqrt().recip(),
+    };
+    let guessed = answers.iter().any(|a| items[a.0].guessing > 0.0);
+    match estimator {
+        Estimator::Eap => {
+            let weights = posterior(items, answers)?;
+            let mean: f64 = weights.iter().map(|(theta, weight)| theta * weight).sum();
+            let variance: f64 = weights
+                .iter()
+                .map(|(theta, weight)| weight * (theta - mean).powi(2))
+                .sum();
+            Ok(Ability {
+                value: mean,
+                error: variance.sqrt(),
+            })
+        }
+        Estimator::Map => {
+            let value = root(guessed, |theta| gradient(theta) - theta);
+            Ok(found(value, information(value) + 1.0))
+        }
+        Estimator::Wle => {
+            let warm = |theta: f64| answers.iter().map(|a| items[a.0].warm(theta)).sum::<f64>();
+            let value = root(guessed, |theta| {
+                gradient(theta) + warm(theta) / (2.0 * information(theta)).max(1e-12)
+            });
+            Ok(found(value, information(value)))
+        }
+        Estimator::Ml => {
+            let value = root(guessed, gradient);
+            if value.abs() > EDGE - 1e-6 {
+                return Err(StatsError::degenerate(
+                    WHAT,
+                    "all answers are right or all are wrong",
+                ));
+            }
+            Ok(found(value, information(value)))
+        }
+    }
+}
+
+/// What the answers leave open under a standard normal prior: abilities and their weights, which sum to one.
+pub fn posterior(items: &[Item], answers: &[(usize, u8)]) -> Result<Vec<(f64, f64)>, StatsError> {
+    check(items, answers)?;
+    let tables: Vec<_> = answers
+        .iter()
+        .map(|answer| log_table(&items[answer.0]))
+        .collect();
+    let row: Vec<(usize, u8)> = answers
+        .iter()
+        .enumerate()
+        .map(|(at, answer)| (at, answer.1))
+        .collect();
+    let (weights, _) = weigh(&row, &tables, &log_normal(0.0, 1.0));
+    Ok((0..NODES).map(|at| (node(at), weights[at])).collect())
+}
+
+fn check(items: &[Item], answers: &[(usize, u8)]) -> Result<(), StatsError> {
+    if answers.is_empty() {
+        return Err(StatsError::too_few(WHAT, 1, 0));
+    }
+    match answers
+        .iter()
+        .find(|(item, score)| items.get(*item).is_none_or(|item| *score > item.top()))
+    {
+        Some((item, score)) => {
+            let found = format!("score {score} on item {item}");
+            Err(StatsError::domain(
+                WHAT,
+                "items of the scale and scores they have",
+                found,
+            ))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Where a function that falls from plus to minus crosses zero. With guessing there may be several crossings: a coarse
+/// look takes the one nearest to 0.
+fn root(several: bool, f: impl Fn(f64) -> f64) -> f64 {
+    let (mut low, mut high) = (-EDGE, EDGE);
+    if several {
+        let steps = (-24..24).map(|at| (f64::from(at) * 0.5, f64::from(at + 1) * 0.5));
+        let falls = steps.filter(|(a, b)| f(*a) > 0.0 && f(*b) <= 0.0);
+        if let Some(nearest) = falls.min_by(|x, y| (x.0 + x.1).abs().total_cmp(&(y.0 + y.1).abs()))
+        {
+            (low, high) = nearest;
+        }
+    }
+    for _ in 0..50 {
+        let middle = 0.5 * (low + high);
+        if f(middle) > 0.0 {
+            low = middle
+        } else {
+            high = middle
+        }
+    }
+    0.5 * (low + high)
+}

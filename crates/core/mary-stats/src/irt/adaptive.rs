@@ -1,0 +1,147 @@
+//! Tests that stop when they know enough: which item to ask next, when to end, and what it says about the whole bank.
+
+use rand::SeedableRng;
+use rand::seq::IndexedRandom;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::{Ability, Estimator, Item, ability, posterior};
+use crate::{Interval, StatsError};
+
+/// How items are chosen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Selection {
+    /// One of so many most informative items is drawn, so that no item is asked everybody; 1 takes the best.
+    pub among: usize,
+    /// The kind of content of each item (its task, say); empty for no balance. The kind whose share of the items
+    /// asked lags most behind its share of the bank comes next.
+    pub content: Vec<usize>,
+    /// Seed of the draws.
+    pub seed: u64,
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self {
+            among: 1,
+            content: Vec::new(),
+            seed: 0,
+        }
+    }
+}
+
+/// When to end.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Stop {
+    /// At this standard error of the ability.
+    pub error: f64,
+    /// Not before so many answers.
+    pub fewest: usize,
+    /// At so many answers, whatever the error.
+    pub most: usize,
+}
+
+impl Stop {
+    /// Whether the test is over after these answers.
+    pub fn reached(&self, answers: usize, bank: usize, ability: Option<Ability>) -> bool {
+        let precise = ability.is_some_and(|ability| ability.error <= self.error);
+        answers >= bank.min(self.most) || (answers >= self.fewest && precise)
+    }
+}
+
+/// The next `count` items to ask, by information at `theta`. Items in `asked` are not asked again. The same bank,
+/// answers and seed give the same items.
+pub fn next_items(
+    bank: &[Item],
+    asked: &[usize],
+    theta: f64,
+    count: usize,
+    selection: &Selection,
+) -> Vec<usize> {
+    let mut used = vec![false; bank.len()];
+    asked.iter().for_each(|&item| {
+        if let Some(used) = used.get_mut(item) {
+            *used = true;
+        }
+    });
+    let information: Vec<f64> = bank.iter().map(|item| item.information(theta)).collect();
+    let mut asked = asked.to_vec();
+    let mut chosen = Vec::new();
+    while chosen.len() < count {
+        let kind = lagging(&asked, &used, &selection.content, bank.len());
+        let fits = |item: &usize| {
+            !used[*item] && kind.is_none_or(|kind| selection.content.get(*item) == Some(&kind))
+        };
+        let mut open: Vec<usize> = (0..bank.len()).filter(fits).collect();
+        // Of equally informative items the first in the bank.
+        open.sort_by(|a, b| information[*b].total_cmp(&information[*a]).then(a.cmp(b)));
+        open.truncate(selection.among.max(1));
+        let seed = selection.seed ^ (asked.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let Some(&item) = open.choose(&mut ChaCha8Rng::seed_from_u64(seed)) else {
+            break;
+        };
+        used[item] = true;
+        asked.push(item);
+        chosen.push(item);
+    }
+    chosen
+}
+
+/// The kind of content with items left whose share of what was asked lags most behind its share of the bank.
+fn lagging(asked: &[usize], used: &[bool], content: &[usize], bank: usize) -> Option<usize> {
+    let kinds = content.iter().max()? + 1;
+    let mut left = vec![false; kinds];
+    let mut lag = vec![0.0; kinds];
+    for (item, &kind) in content.iter().enumerate() {
+        lag[kind] += (asked.len() + 1) as f64 / bank as f64;
+        left[kind] |= !used.get(item).copied().unwrap_or(true);
+    }
+    asked
+        .iter()
+        .filter_map(|&item| content.get(item))
+        .for_each(|&kind| lag[kind] -= 1.0);
+    (0..kinds)
+        .filter(|&kind| left[kind])
+        .max_by(|a, b| lag[*a].total_cmp(&lag[*b]).then(b.cmp(a)))
+}
+
+/// What the answers so far say.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Standing {
+    /// Ability by the posterior's mean, which exists after the first answer.
+    pub ability: Ability,
+    /// Share of the highest score expected on the whole bank: what was answered as it was, the rest by the model.
+    pub expected_share: Interval,
+}
+
+/// Ability, and what it predicts for the whole bank, from the answers so far. The interval takes in both how uncertain the
+/// ability is and how single answers scatter around their probabilities.
+pub fn standing(bank: &[Item], answers: &[(usize, u8)]) -> Result<Standing, StatsError> {
+    let found = ability(bank, answers, Estimator::Eap)?;
+    let weights = posterior(bank, answers)?;
+    let mut open = vec![true; bank.len()];
+    answers.iter().for_each(|answer| open[answer.0] = false);
+    let total: f64 = bank.iter().map(|item| f64::from(item.top())).sum();
+    let got: f64 = answers.iter().map(|answer| f64::from(answer.1)).sum();
+    let rest = || {
+        bank.iter()
+            .zip(&open)
+            .filter(|(_, open)| **open)
+            .map(|(item, _)| item)
+    };
+    let (mut mean, mut square, mut scatter) = (0.0, 0.0, 0.0);
+    for &(theta, weight) in weights.iter().filter(|(_, weight)| *weight > 1e-12) {
+        let expected: f64 = rest().map(|item| item.expected(theta)).sum();
+        mean += weight * expected;
+        square += weight * expected * expected;
+        scatter += weight * rest().map(|item| item.variance(theta)).sum::<f64>();
+    }
+    let spread = (square - mean * mean + scatter).max(0.0).sqrt() / total;
+    let value = (got + mean) / total;
+    let reach = crate::distributions::z_of(crate::LEVEL) * spread;
+    let bounds = ((value - reach).max(got / total), (value + reach).min(1.0));
+    Ok(Standing {
+        ability: found,
+        expected_share: Interval::new(value, bounds, answers.len(), "irt-predictive"),
+    })
+}

@@ -1,0 +1,204 @@
+//! An item's curve: how probable each score is at an ability.
+
+use serde::{Deserialize, Serialize};
+
+/// An item's parameters. A score `k` has probability proportional to `exp(k·slope·θ + d₁ + … + d_k)`: the two-parameter
+/// logistic curve for right or wrong, (generalised) partial credit above. With `guessing`, the probability of a right
+/// answer starts there instead of at zero; this is for items of two scores only.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Item {
+    /// How steeply the curve rises.
+    pub slope: f64,
+    /// The intercepts `d`, one for each score above zero.
+    pub intercepts: Vec<f64>,
+    /// Probability of a right answer without any ability: chance, in forced choice.
+    #[serde(default)]
+    pub guessing: f64,
+}
+
+impl Item {
+    /// An item that is right or wrong, by difficulty: where the curve is halfway between `guessing` and 1.
+    pub fn binary(slope: f64, difficulty: f64, guessing: f64) -> Self {
+        Self {
+            slope,
+            intercepts: vec![-slope * difficulty],
+            guessing,
+        }
+    }
+
+    /// Difficulty on the scale of abilities; of partial credit the mean of the [`Self::thresholds`].
+    pub fn difficulty(&self) -> f64 {
+        -self.intercepts.iter().sum::<f64>() / (self.slope * self.intercepts.len().max(1) as f64)
+    }
+
+    /// Where each score becomes as probable as the one below it.
+    pub fn thresholds(&self) -> Vec<f64> {
+        self.intercepts.iter().map(|d| -d / self.slope).collect()
+    }
+
+    /// Highest score.
+    pub fn top(&self) -> u8 {
+        self.intercepts.len() as u8
+    }
+
+    /// Probability of every score from 0 up.
+    pub fn probabilities(&self, theta: f64) -> Vec<f64> {
+        let mut sum = 0.0;
+        let mut logits = vec![0.0];
+        for d in &self.intercepts {
+            sum += self.slope * theta + d;
+            logits.push(sum);
+        }
+        let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut p: Vec<f64> = logits.iter().map(|z| (z - most).exp()).collect();
+        let total: f64 = p.iter().sum();
+        p.iter_mut().for_each(|p| *p /= total);
+        if let [wrong, right] = p.as_mut_slice() {
+            *right = self.guessing + (1.0 - self.guessing) * *right;
+            *wrong *= 1.0 - self.guessing;
+        }
+        p
+    }
+
+    /// The score expected at an ability.
+    pub fn expected(&self, theta: f64) -> f64 {
+        match self.intercepts.len() {
+            1 => self.guessing + (1.0 - self.guessing) * self.logistic(theta),
+            _ => mean(&self.probabilities(theta)),
+        }
+    }
+
+    /// Variance of the score at an ability.
+    pub fn variance(&self, theta: f64) -> f64 {
+        self.central_moment(theta, 2)
+    }
+
+    pub(super) fn central_moment(&self, theta: f64, power: i32) -> f64 {
+        if self.intercepts.len() == 1 {
+            let p = self.expected(theta);
+            return p * (1.0 - p).powi(power) + (1.0 - p) * (-p).powi(power);
+        }
+        let p = self.probabilities(theta);
+        let mean = mean(&p);
+        p.iter()
+            .enumerate()
+            .map(|(k, p)| p * (k as f64 - mean).powi(power))
+            .sum()
+    }
+
+    /// Fisher information about the ability.
+    pub fn information(&self, theta: f64) -> f64 {
+        let (first, _) = self.curve(theta);
+        let variance = self.variance(theta);
+        if variance > 0.0 {
+            first * first / variance
+        } else {
+            0.0
+        }
+    }
+
+    /// First and second derivative of the expected score by ability.
+    fn curve(&self, theta: f64) -> (f64, f64) {
+        if self.guessing > 0.0 {
+            let share = self.logistic(theta);
+            let rise = (1.0 - self.guessing) * share * (1.0 - share);
+            (
+                self.slope * rise,
+                self.slope * self.slope * rise * (1.0 - 2.0 * share),
+            )
+        } else {
+            let a = self.slope;
+            (
+                a * self.variance(theta),
+                a * a * self.central_moment(theta, 3),
+            )
+        }
+    }
+
+    /// Derivative of the log-probability of `score` by ability.
+    pub(super) fn score_function(&self, theta: f64, score: u8) -> f64 {
+        let variance = self.variance(theta);
+        if self.guessing == 0.0 {
+            return self.slope * (f64::from(score) - self.expected(theta));
+        }
+        let (first, _) = self.curve(theta);
+        if variance > 0.0 {
+            (f64::from(score) - self.expected(theta)) * first / variance
+        } else {
+            0.0
+        }
+    }
+
+    /// What the item adds to Warm's `J`, the bias that weighted likelihood removes.
+    pub(super) fn warm(&self, theta: f64) -> f64 {
+        let (first, second) = self.curve(theta);
+        let variance = self.variance(theta);
+        if variance > 0.0 {
+            first * second / variance
+        } else {
+            0.0
+        }
+    }
+
+    /// The curve without guessing, of an item with two scores.
+    pub(super) fn logistic(&self, theta: f64) -> f64 {
+        let z = self.slope * theta + self.intercepts.first().copied().unwrap_or(0.0);
+        1.0 / (1.0 + (-z).exp())
+    }
+
+    /// For each score: derivatives of its log-probability by slope and intercepts, and minus the second ones
+    /// (row-major).
+    pub(super) fn derivatives(&self, theta: f64) -> Vec<(Vec<f64>, Vec<f64>)> {
+        let p = self.probabilities(theta);
+        if self.guessing > 0.0 {
+            let (share, right) = (self.logistic(theta), p[1]);
+            let rise = share * (1.0 - share);
+            let first = (1.0 - right) * share / right;
+            let bend = (1.0 - self.guessing) * rise;
+            let second = (rise * (1.0 - right) - bend * share) / right
+                - (1.0 - right) * share * bend / (right * right);
+            let of = |first: f64, second: f64| {
+                let gradient = vec![first * theta, first];
+                let curvature = [theta * theta, theta, theta, 1.0].map(|x| -second * x);
+                (gradient, curvature.to_vec())
+            };
+            return vec![of(-share, -rise), of(first, second)];
+        }
+        let k = p.len();
+        let feature = |score: usize| {
+            let mut row = vec![score as f64 * theta];
+            row.extend((1..k).map(|step| f64::from(u8::from(score >= step))));
+            row
+        };
+        let mut mean = vec![0.0; k];
+        let mut square = vec![0.0; k * k];
+        for (score, p) in p.iter().enumerate() {
+            let f = feature(score);
+            for i in 0..k {
+                mean[i] += p * f[i];
+                for j in 0..k {
+                    square[i * k + j] += p * f[i] * f[j];
+                }
+            }
+        }
+        for i in 0..k {
+            for j in 0..k {
+                square[i * k + j] -= mean[i] * mean[j];
+            }
+        }
+        let gradient = |score| {
+            feature(score)
+                .iter()
+                .zip(&mean)
+                .map(|(f, m)| f - m)
+                .collect()
+        };
+        (0..k)
+            .map(|score| (gradient(score), square.clone()))
+            .collect()
+    }
+}
+
+fn mean(p: &[f64]) -> f64 {
+    p.iter().enumerate().map(|(k, p)| k as f64 * p).sum()
+}

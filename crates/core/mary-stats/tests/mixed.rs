@@ -1,0 +1,123 @@
+//! Mixed models beside lme4 (`tools/golden_mixed.R`); with `MARY_MIXED` on another file of the same form.
+
+use mary_stats::StatsError;
+use mary_stats::mixed::{Criterion, Formula, Mixed, Table, linear, logistic};
+use serde_json::Value;
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|x| x.as_f64().unwrap())
+        .collect()
+}
+
+fn word(value: &Value) -> &str {
+    value[0].as_str().unwrap()
+}
+
+fn table(columns: &Value) -> Table {
+    let mut table = Table::new();
+    for (name, values) in columns.as_object().unwrap() {
+        let values = values.as_array().unwrap();
+        if values[0].is_number() {
+            table
+                .numbers(name, values.iter().map(|x| x.as_f64().unwrap()))
+                .unwrap();
+        } else {
+            table
+                .words(name, values.iter().map(|x| x.as_str().unwrap()))
+                .unwrap();
+        }
+    }
+    table
+}
+
+fn fit(case: &Value) -> Result<Mixed, StatsError> {
+    let design = Formula::parse(word(&case["formula"]))?.design(&table(&case["columns"]))?;
+    match word(&case["family"]) {
+        "linear" if case["reml"][0] == true => linear(&design, Criterion::Reml),
+        "linear" => linear(&design, Criterion::Ml),
+        _ => logistic(&design),
+    }
+}
+
+/// The largest difference, relative to the size of theirs.
+fn off(ours: &[f64], theirs: &[f64]) -> f64 {
+    assert_eq!(ours.len(), theirs.len());
+    ours.iter()
+        .zip(theirs)
+        .map(|(a, b)| (a - b).abs() / b.abs().max(1e-2))
+        .fold(0.0, f64::max)
+}
+
+#[test]
+fn fits_are_those_of_lme4() {
+    let text = std::env::var("MARY_MIXED").map(|path| std::fs::read_to_string(path).unwrap());
+    let cases: Value =
+        serde_json::from_str(text.as_deref().unwrap_or(include_str!("golden_mixed.json"))).unwrap();
+    for case in cases.as_array().unwrap() {
+        let name = word(&case["name"]);
+        let found = fit(case).unwrap();
+        let estimates = off(&found.estimates, &numbers(&case["estimates"]));
+        let errors = off(&found.errors, &numbers(&case["errors"]));
+        // lme4 lists terms by the number of their levels; ours are in the formula's order.
+        let mut own: Vec<f64> = found
+            .spreads
+            .iter()
+            .flat_map(|s| s.deviations.clone())
+            .collect();
+        let mut theirs: Vec<f64> = case["deviations"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(numbers)
+            .collect();
+        own.sort_by(f64::total_cmp);
+        theirs.sort_by(f64::total_cmp);
+        let spreads = off(&own, &theirs);
+        let likelihood = (found.log_likelihood - case["loglik"][0].as_f64().unwrap()).abs();
+        println!(
+            "{name}: fixed {estimates:.1e} errors {errors:.1e} spreads {spreads:.1e} logLik {likelihood:.1e} singular {} {} converged {}",
+            found.singular, case["singular"][0], found.converged
+        );
+        assert!(estimates < 1e-4 && likelihood < 1e-4, "{name}");
+        assert!(
+            spreads < 1e-3 || found.singular,
+            "{name}: {own:?} {theirs:?}"
+        );
+        assert!(
+            errors < 1e-3,
+            "{name}: {:?} {}",
+            found.errors,
+            case["errors"]
+        );
+        assert!(
+            found.converged && found.singular == (case["singular"][0] == true),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_fitted_says_why() {
+    let mut table = Table::new();
+    table.numbers("y", [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]).unwrap();
+    table.numbers("x", [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]).unwrap();
+    table.words("g", ["a", "b", "c", "a", "b", "c"]).unwrap();
+    let said = |formula: &str| {
+        let design = Formula::parse(formula).and_then(|formula| formula.design(&table));
+        design
+            .and_then(|design| logistic(&design))
+            .unwrap_err()
+            .to_string()
+    };
+    let separated = said("y ~ x + (1 | g)");
+    assert!(separated.contains("separate the classes"), "{separated}");
+    assert!(said("y").contains("outcome ~ terms"));
+    assert!(said("y ~ x + (1 g)").contains("(effects | group)"));
+    assert!(said("y ~ z + (1 | g)").contains("there are: g, x, y"));
+    assert!(said("y ~ x x + (1 | g)").contains("`x x`"));
+    assert!(said("y ~ x").contains("no random term"));
+}

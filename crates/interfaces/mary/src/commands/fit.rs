@@ -1,0 +1,238 @@
+//! `mary fit`: a mixed model of a table, by a formula as R users write it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use mary_contract::{Cell, NumberColumns, Table};
+use mary_report::terminal;
+use mary_stats::mixed::{self, Criterion, Formula, Mixed};
+use mary_stats::{LEVEL, StatsError};
+
+use super::summary;
+use crate::cli::choices::{Choices, one_of};
+use crate::command::Command;
+use crate::exit::{Status, usage_error};
+use crate::settings::Place;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FitFamily {
+    Linear,
+    Logistic,
+}
+
+const FAMILIES: Choices<FitFamily> = &[
+    (
+        "linear",
+        FitFamily::Linear,
+        "Numbers: times, surprisals, ratings",
+    ),
+    (
+        "logistic",
+        FitFamily::Logistic,
+        "Right or wrong, as 0 and 1 or two words",
+    ),
+];
+
+#[derive(Debug, Args)]
+pub struct FitArgs {
+    /// What is explained by what: 'rt ~ surprisal * group + (1 + surprisal | person) + (1 | item)'
+    pub formula: String,
+    /// Table with a header: CSV, or TSV by its ending
+    pub table: PathBuf,
+    /// Kind of outcome
+    #[arg(long, default_value = "linear", value_parser = one_of(FAMILIES))]
+    pub family: FitFamily,
+    /// Maximum likelihood instead of restricted [default: restricted, but full with --against]
+    #[arg(long)]
+    pub ml: bool,
+    /// A smaller formula to test against, by likelihood ratio
+    #[arg(long, value_name = "FORMULA")]
+    pub against: Option<String>,
+    /// Print the fit as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Command for FitArgs {
+    const NAME: &str = "fit";
+    const ABOUT: &str = "Fit a mixed model to a table (linear or logistic, crossed random effects)";
+
+    fn run(&self, _place: &Place) -> anyhow::Result<Status> {
+        let table = read(&self.table)?;
+        let found = self.fit(&self.formula, &table)?;
+        let smaller = match &self.against {
+            Some(formula) => Some(self.fit(formula, &table)?),
+            None => None,
+        };
+        let test = smaller.as_ref().map(|smaller| found.against(smaller));
+        let test = test
+            .transpose()
+            .or_else(|error| usage_error(error.to_string()))?;
+        if self.json {
+            let test = test.map(|(statistic, freedom, p)| {
+                serde_json::json!({"statistic": statistic, "freedom": freedom, "p": p})
+            });
+            super::print_json(
+                &serde_json::json!({"fit": found, "against": smaller, "test": test}),
+            )?;
+            return Ok(Status::Done);
+        }
+        for table in [fixed(&found), random(&found)] {
+            super::print_table(&format!("{}\n", terminal::plain(&table, summary::style())))?;
+        }
+        super::print(&self.notes(&found, test))?;
+        Ok(Status::Done)
+    }
+}
+
+impl FitArgs {
+    fn criterion(&self) -> Criterion {
+        match self.ml || self.against.is_some() {
+            true => Criterion::Ml,
+            false => Criterion::Reml,
+        }
+    }
+
+    fn fit(&self, formula: &str, table: &mixed::Table) -> anyhow::Result<Mixed> {
+        let design = Formula::parse(formula).and_then(|formula| formula.design(table));
+        let found = design.and_then(|design| match self.family {
+            FitFamily::Linear => mixed::linear(&design, self.criterion()),
+            FitFamily::Logistic => mixed::logistic(&design),
+        });
+        found.or_else(|error: StatsError| usage_error(error.to_string()))
+    }
+
+    /// What the tables do not say.
+    fn notes(&self, found: &Mixed, test: Option<(f64, usize, f64)>) -> String {
+        let likelihood = match (self.family, self.criterion()) {
+            (FitFamily::Logistic, _) => "log-likelihood (Laplace)",
+            (_, Criterion::Reml) => "restricted log-likelihood",
+            (_, Criterion::Ml) => "log-likelihood",
+        };
+        let mut lines = vec![format!(
+            "{} rows, {likelihood} {:.3}; intervals and p by normal quantiles (Wald)",
+            found.rows, found.log_likelihood
+        )];
+        if let Some((statistic, freedom, p)) = test {
+            lines.push(format!(
+                "against {}: chi-squared {statistic:.3}, {freedom} degree(s) of freedom, p = {}",
+                self.against.as_deref().unwrap_or_default(),
+                p_text(p)
+            ));
+        }
+        if found.singular {
+            lines.push("the fit is singular: a spread is zero or a correlation is one; the random effects are more than the data support".into());
+        }
+        if !found.converged {
+            lines.push("the search did not settle: do not rely on these numbers\nhint: put numbers on similar scales, or leave out random slopes".into());
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+/// Columns in which every cell is a number are numbers; the others are words.
+fn read(path: &Path) -> anyhow::Result<mixed::Table> {
+    let tabs = path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("tsv"));
+    let mut reader = csv::ReaderBuilder::new();
+    reader.delimiter(if tabs { b'\t' } else { b',' });
+    let mut reader = reader
+        .from_path(path)
+        .with_context(|| path.display().to_string())?;
+    let heads = reader
+        .headers()
+        .with_context(|| path.display().to_string())?
+        .clone();
+    let mut columns = vec![Vec::new(); heads.len()];
+    for row in reader.records() {
+        let row = row.with_context(|| path.display().to_string())?;
+        columns
+            .iter_mut()
+            .zip(&row)
+            .for_each(|(column, cell)| column.push(cell.to_owned()));
+    }
+    let mut table = mixed::Table::new();
+    for (head, cells) in heads.iter().zip(columns) {
+        let numbers: Option<Vec<f64>> = cells.iter().map(|cell| cell.trim().parse().ok()).collect();
+        let added = match numbers.filter(|numbers| numbers.iter().all(|x: &f64| x.is_finite())) {
+            Some(numbers) => table.numbers(head, numbers),
+            None => table.words(head, cells),
+        };
+        added.with_context(|| format!("{}: column `{head}`", path.display()))?;
+    }
+    Ok(table)
+}
+
+fn p_text(p: f64) -> String {
+    if p < 0.001 {
+        "< .001".into()
+    } else {
+        format!("{p:.3}").replacen("0.", ".", 1)
+    }
+}
+
+fn fixed(found: &Mixed) -> Table {
+    let rows = found.names.iter().enumerate().map(|(at, name)| {
+        let (low, high) = found.interval(at, LEVEL).unwrap_or((f64::NAN, f64::NAN));
+        vec![
+            name.clone(),
+            format!("{:.4}", found.estimates[at]),
+            format!("{:.4}", found.errors[at]),
+            format!("[{low:.4}, {high:.4}]"),
+            found.p(at).map_or_else(String::new, p_text),
+        ]
+    });
+    Table {
+        title: "Fixed effects".into(),
+        head: ["effect", "estimate", "error", "95% interval", "p"]
+            .map(String::from)
+            .into(),
+        rows: Cell::figures(rows.collect()),
+        numbers: NumberColumns::At(vec![1, 2, 3, 4]),
+        ..Table::default()
+    }
+}
+
+fn random(found: &Mixed) -> Table {
+    let mut rows = Vec::new();
+    for spread in &found.spreads {
+        let mut correlations = spread.correlations.iter();
+        for (at, effect) in spread.effects.iter().enumerate() {
+            let own: Vec<String> = correlations
+                .by_ref()
+                .take(at)
+                .map(|r| format!("{r:.2}"))
+                .collect();
+            rows.push(vec![
+                format!("{} ({})", spread.group, spread.levels),
+                effect.clone(),
+                format!("{:.4}", spread.deviations[at]),
+                own.join(" "),
+            ]);
+        }
+    }
+    if let Some(residual) = found.residual {
+        rows.push(vec![
+            "residual".into(),
+            String::new(),
+            format!("{residual:.4}"),
+            String::new(),
+        ]);
+    }
+    Table {
+        title: "Random effects".into(),
+        head: [
+            "group (levels)",
+            "effect",
+            "standard deviation",
+            "correlations",
+        ]
+        .map(String::from)
+        .into(),
+        rows: Cell::figures(rows),
+        numbers: NumberColumns::At(vec![2]),
+        ..Table::default()
+    }
+}
