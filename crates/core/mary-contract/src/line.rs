@@ -172,6 +172,7 @@ pub struct Verdict {
     pub usage: Usage,
     /// Names that replies gave themselves, where they were not that of the model that was asked.
     pub answered_by: Vec<String>,
+    /// What scores need to know of the item.
     pub item: ItemHead,
     /// Where its line begins, for `RunFolder::sample_at`.
     pub offset: u64,

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Exhibits, MarkingForm, RunSummary, Sample, Table, Task, TaskError, TaskSettings, Text};
+use crate::{
+    Exhibits, MarkingForm, RunSummary, Sample, Table, Task, TaskError, TaskSettings, Text,
+};
 
 /// Why a family could not do what it offers.
 #[derive(Debug, Error)]

@@ -441,7 +441,7 @@ fn the_table_of_untrained_models_on_htest() {
             for k in wanted("UNTRAINED_SHOTS", &[4.0, 14.0, 50.0]) {
                 let mut wrong = vec![Wrong::default(); designs.len()];
                 for seed in wanted("UNTRAINED_SEEDS", &[0.0, 1.0, 2.0, 3.0]) {
-                    let (width, layers) = if seed as u64 % 2 == 0 {
+                    let (width, layers) = if (seed as u64).is_multiple_of(2) {
                         (32, 2)
                     } else {
                         (24, 3)

@@ -447,7 +447,7 @@ mod tests {
     fn what_cannot_be_learned_from_is_refused_with_its_line() {
         let good =
             r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}"#;
-        let many = vec![good; FEWEST].join("\n");
+        let many = [good; FEWEST].join("\n");
         assert_eq!(examples(many.as_bytes()).unwrap(), (FEWEST, 20.0));
         let few = examples(good.as_bytes()).unwrap_err().message;
         assert!(few.contains("there are 1 examples"), "{few}");

@@ -102,7 +102,8 @@ fn items_are_shared_out_among_draws_of_the_shots() {
         let all = items(task, &set);
         assert_eq!(all.len(), 80);
         assert_eq!(task.family_tag(&set), Some(SHOT_SET));
-        let mut pairs: BTreeMap<&str, (&str, Vec<(String, String)>)> = BTreeMap::new();
+        type Shots = Vec<(String, String)>;
+        let mut pairs: BTreeMap<&str, (&str, Shots)> = BTreeMap::new();
         let mut draws: BTreeMap<&str, std::collections::BTreeSet<Vec<(String, String)>>> =
             BTreeMap::new();
         for item in &all {

@@ -186,7 +186,7 @@ impl Rule {
             let Some(twins) = drawn.into_iter().next() else {
                 continue;
             };
-            let (text, label) = if (shots.len() + turn) % 2 == 0 {
+            let (text, label) = if (shots.len() + turn).is_multiple_of(2) {
                 (twins.a, Label::A)
             } else {
                 (twins.b, Label::B)

@@ -72,8 +72,11 @@ fn told(change: &Change) -> String {
     }
 }
 
+/// A concept's id, a pair of its core instances, and the names of what is in it.
+type Described = (&'static str, Pair, Vec<String>);
+
 /// `n` pairs, each of another concept as long as there are any, with what there is to see in each.
-fn pairs(seed: u64, n: usize) -> Result<Vec<(&'static str, Pair, Vec<String>)>, TaskError> {
+fn pairs(seed: u64, n: usize) -> Result<Vec<Described>, TaskError> {
     const ATTEMPTS: usize = 400;
     let mut rng = stream(seed, "physico/free-perception");
     let mut all = worlds::concepts().to_vec();

@@ -333,7 +333,7 @@ fn answers_that_wait_for_the_judge_are_in_the_log_of_an_interrupted_run() {
     again.run(&subject, &judge, &mut cache, &mut rest).unwrap();
     assert_eq!(rest.samples.len() + log.samples.len() - waiting.len(), 30);
     assert!(
-        subject.asked() + log.samples.len() <= 30,
+        subject.asked() + log.samples.len() as u64 <= 30,
         "{}",
         subject.asked()
     );
