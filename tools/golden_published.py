@@ -100,7 +100,7 @@ def qwen(name, folder, visual):
     names = ("hidden_size", "num_hidden_layers", "num_attention_heads")
     written = {"model_type": "qwen", "architectures": ["QWenLMHeadModel"], "intermediate_size": s["inner"],
                **{n: getattr(config, n) for n in names}, **{k: v for k, v in shared.items() if k not in ("use_flash_attn", "fp32", "padded_vocab_size")}}
-    tensors = {k: v for k, v in model.state_dict().items() if "rotary_emb" not in k and "masked_bias" not in k and not k.endswith("attn.bias") and "attn_pool" not in k and not k.endswith("visual.proj")}
+    tensors = {k: v for k, v in model.state_dict().items() if "rotary_emb" not in k and "masked_bias" not in k and not k.endswith(".attn.bias") and "attn_pool" not in k and not k.endswith("visual.proj")}
     write(name, written, tensors, ids, [start, *seen[:-1], final], out.logits, digest(Path(folder) / "modeling_qwen.py"))
 
 

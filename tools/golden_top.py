@@ -4,7 +4,7 @@
     python3 tools/golden_top.py        # needs torch and transformers
 
 Tiny random models that lie in the tree: two masked ones read the sentence with their own mask in the blank, a causal
-one what stands before the blank. Golden: the five likeliest tokens by id with their probabilities.
+one what stands before the blank, after its own start token. Golden: the five likeliest tokens by id with their probabilities.
 """
 import json
 import pathlib
@@ -33,7 +33,7 @@ def main():
                 ids = tokenizer.encode(sentence.replace("[MASK]", mask)).ids
                 at = ids.index(tokenizer.token_to_id(mask))
             else:
-                ids = tokenizer.encode(sentence.split("[MASK]")[0].rstrip(), add_special_tokens=False).ids
+                ids = tokenizer.encode(sentence.split("[MASK]")[0].rstrip()).ids
                 at = len(ids) - 1
             with torch.no_grad():
                 p = model(input_ids=torch.tensor([ids])).logits[0, at].double().softmax(-1)

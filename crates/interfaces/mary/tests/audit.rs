@@ -41,7 +41,7 @@ fn accuracy(reports: &Value, task: &str, baseline: &str) -> f64 {
 fn our_own_sets_leave_no_shortcut() {
     let (reports, _) = audit(&["htest", "--seed", "7"]);
     let reports = reports.as_array().unwrap();
-    assert_eq!(reports.len(), 11);
+    assert_eq!(reports.len(), 12);
     for report in reports {
         for finding in report["audit"]["findings"].as_array().unwrap() {
             let shortcut = finding["beats_chance"] == true && finding["expected"] == false;

@@ -183,7 +183,7 @@ fn mistakes_are_answered_with_what_to_do() {
             &["mode", "shout"],
         ),
         (
-            &["run", "-t", "htest", "--set", "source=published"],
+            &["run", "-t", "htest/rhyme", "--set", "source=published"],
             4,
             &[
                 "dataset `htest` is not on this machine",

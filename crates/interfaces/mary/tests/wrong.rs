@@ -45,7 +45,7 @@ const CASES: &[Case] = &[
     ("run -t htest/rhyme --set nosuch=1", 2, "error: none of the chosen tasks has a setting `nosuch`", "mode"),
     ("run -t htest/rhyme --set mode=dance", 2, "error: htest/rhyme: `mode=dance` is not one of", ""),
     ("run -t htest/rhyme --set mode", 2, "error: `mode` is not of the form name=value", ""),
-    ("run -t htest/rhyme -k 3", 2, "error: htest/rhyme: 3 shots (-k, --shots); expected an even number", ""),
+    ("run -t htest/rhyme --set source=published -k 3", 2, "error: htest/rhyme: 3 shots (-k, --shots) of released items; expected an even number", ""),
     ("run -t psychometric/typicality-surprisal -k 4", 2, "error: psychometric/typicality-surprisal: 4 shots (-k, --shots); this task takes 0 to 3", ""),
     ("run -t physico --strict", 3, "error: these do not fit together", "pictures"),
     ("run -t physico/core-visual", 3, "error: these do not fit together", "pictures"),

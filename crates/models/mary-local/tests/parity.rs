@@ -172,6 +172,10 @@ fn token_ids_are_those_of_the_reference() {
             want.pop();
             got.pop();
         }
+        if *name == "clip_published" {
+            // Their tokenizer ends a text with the highest id; the tiny one has no end.
+            want.pop();
+        }
         assert_eq!(got, want, "{name}");
     }
 }

@@ -172,7 +172,9 @@ fn a_stopped_growth_of_eyes_goes_on_bit_for_bit_on_any_number_of_threads() {
     let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
     let losses = run(&tiny(&whole), None);
     assert_eq!(losses.len(), 20);
-    assert!(losses[19] < losses[0] - 1.0, "the loss falls: {losses:?}");
+    // Lists of shapes are long and new in each picture: single steps scatter.
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    assert!(mean(&losses[15..]) < mean(&losses[..5]) - 0.4, "the loss falls: {losses:?}");
     let mut pieces = run(&tiny(&parts), Some(5));
     let mut threaded = tiny(&parts);
     threaded.course.threads = 3;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, Cell, DataSource, ErrorKind, Generate, InForce, Item, Items, Judgement, MarkingForm,
+    Ask, Cell, DataSource, ErrorKind, ForPeople, Generate, InForce, Item, Items, Judgement, MarkingForm,
     Needs, Param, Prompt, PromptForm, Reply, Request, Response, RunSummary, Sample, Sampling,
     Score, Scoring, Start, Table, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
     UnscoredReason, text,
@@ -139,6 +139,10 @@ impl Task for DescribeLetter {
         &DESCRIBE_CARD
     }
 
+    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        Some(ForPeople::of(item)?.told("Describe the shape of the capital letter."))
+    }
+
     fn needs(&self, settings: &TaskSettings) -> Needs {
         Needs {
             generate: true,
@@ -269,6 +273,10 @@ impl FoldLetter {
 impl Task for FoldLetter {
     fn card(&self) -> &TaskCard {
         &FOLD_CARD
+    }
+
+    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        Some(ForPeople::of(item)?.told("Fold the capital letter in your mind, then answer."))
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {

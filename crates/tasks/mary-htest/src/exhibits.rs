@@ -82,9 +82,9 @@ fn full_table(profiles: &[Profile<'_>], results: &[Outcome]) -> Table {
         let accuracy = |id: &String| accuracy_cell(profile.tasks.get(id.as_str()).copied());
         row.extend(paper.iter().map(accuracy));
         row.push(average_cell(profile.average().as_ref()));
-        row.push(Cell::none());
         row.extend(others.iter().map(accuracy));
         row.push(accuracy_cell(geometry_of(results, profile)));
+        row.push(Cell::none());
         row
     });
     let alone = results.iter().filter(|o| {
@@ -96,8 +96,8 @@ fn full_table(profiles: &[Profile<'_>], results: &[Outcome]) -> Table {
     let geometry_only = alone.map(|outcome| {
         let mut row = vec![outcome.model.clone().into(), Cell::none()];
         row.push("letter geometry only".into());
-        row.extend(vec![Cell::none(); paper.len() + 2 + others.len()]);
-        row.push(accuracy_cell(Some(outcome)));
+        row.extend(vec![Cell::none(); paper.len() + 1 + others.len()]);
+        row.extend([accuracy_cell(Some(outcome)), Cell::none()]);
         row
     });
     let printed = published_rows(profiles).map(|row| {
@@ -106,10 +106,14 @@ fn full_table(profiles: &[Profile<'_>], results: &[Outcome]) -> Table {
             row.shots(),
             format!("published, Table {}", row.table),
         ];
-        cells.extend(row.percents());
+        let mut percents: Vec<String> = row.percents().collect();
+        let mean = percents.pop();
+        cells.extend(percents);
         cells.extend(others.iter().map(|_| "–".to_owned()));
         let geometry = published().geometry.iter().find(|g| g.model == row.model);
         cells.push(geometry.map_or_else(|| "–".to_owned(), |g| percent(g.accuracy)));
+        // A column that came later stands behind those that were there.
+        cells.extend(mean);
         cells
     });
     DECLARED

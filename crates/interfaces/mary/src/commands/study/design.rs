@@ -68,7 +68,7 @@ pub struct NewStudyArgs {
         required_unless_present_any = ["judge", "preset"]
     )]
     pub tasks: Vec<String>,
-    /// The design of a published study: yang-2025 (PerceptualQA's people: 350 questions in seven sets of 50, two sets
+    /// The design of a published study: yang-2025 (350 questions about objects in seven sets of 50, two sets
     /// a person, subtasks in one order)
     #[arg(long, value_name = "NAME", value_parser = known_preset, conflicts_with_all = ["tasks", "judge", "items", "per_person", "lists"])]
     pub preset: Option<&'static Preset>,
