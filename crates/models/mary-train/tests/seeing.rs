@@ -174,7 +174,10 @@ fn a_stopped_growth_of_eyes_goes_on_bit_for_bit_on_any_number_of_threads() {
     assert_eq!(losses.len(), 20);
     // Lists of shapes are long and new in each picture: single steps scatter.
     let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
-    assert!(mean(&losses[15..]) < mean(&losses[..5]) - 0.4, "the loss falls: {losses:?}");
+    assert!(
+        mean(&losses[15..]) < mean(&losses[..5]) - 0.4,
+        "the loss falls: {losses:?}"
+    );
     let mut pieces = run(&tiny(&parts), Some(5));
     let mut threaded = tiny(&parts);
     threaded.course.threads = 3;

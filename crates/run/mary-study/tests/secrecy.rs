@@ -363,7 +363,13 @@ fn pages_of_the_end_hold_no_key_either() {
 #[test]
 fn the_order_of_items_does_not_tell_the_label() {
     let dir = tempfile::tempdir().unwrap();
-    let frozen = fixture::frozen("htest/uppercase", 40, &[("labels", "fixed")], Some(2), false);
+    let frozen = fixture::frozen(
+        "htest/uppercase",
+        40,
+        &[("labels", "fixed")],
+        Some(2),
+        false,
+    );
     let mut settings = fixture::settings(4, 20);
     let mut told = BTreeMap::new();
     for seed in 0..20 {

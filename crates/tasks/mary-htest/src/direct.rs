@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, Cell, DataSource, ErrorKind, ForPeople, Generate, InForce, Item, Items, Judgement, MarkingForm,
-    Needs, Param, Prompt, PromptForm, Reply, Request, Response, RunSummary, Sample, Sampling,
-    Score, Scoring, Start, Table, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
+    Ask, Cell, DataSource, ErrorKind, ForPeople, Generate, InForce, Item, Items, Judgement,
+    MarkingForm, Needs, Param, Prompt, PromptForm, Reply, Request, Response, RunSummary, Sample,
+    Sampling, Score, Scoring, Start, Table, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
     UnscoredReason, text,
 };
 use mary_generators::best;

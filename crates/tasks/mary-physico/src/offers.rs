@@ -197,23 +197,17 @@ pub(crate) fn command() -> FamilyCommand {
                     Argument::out("physico-prompt.png", "PNG file to write"),
                 ],
             ),
-            Action {
-                samples_of: Some(text("physico/describe")),
-                ..action(
-                    "form",
-                    "Write the descriptions of a run as a form for human judgement (CSV)",
-                    vec![Argument::out("physico-form.csv", "File to write")],
-                )
-            },
-            Action {
-                samples_of: Some(text("physico/describe")),
-                ..action(
-                    "recall",
-                    "Write which core properties the descriptions of a run might name, as a form for human \
-                     judgement (CSV)",
-                    vec![Argument::out("physico-recall.csv", "File to write")],
-                )
-            },
+            form_of(
+                "form",
+                "physico/describe",
+                "Write the descriptions of a run as a form for human judgement (CSV)",
+            ),
+            form_of(
+                "recall",
+                "physico/describe",
+                "Write which core properties the descriptions of a run might name, as a form for human \
+                 judgement (CSV)",
+            ),
             form_of(
                 "seen",
                 "physico/free-perception-*",

@@ -474,6 +474,9 @@ fn every_task_says_how_it_was_scored() {
                 task.card().id
             );
         }
-        assert_eq!(task.card().chance, Some(0.25));
+        // What people or a judge mark has no chance level.
+        let id = &task.card().id;
+        let marked = id.contains("relabel") || id.contains("free-perception");
+        assert!(marked || task.card().chance == Some(0.25), "{id}");
     }
 }

@@ -68,7 +68,8 @@ pub fn run(args: &TuneArgs, place: &Place, model: &ModelRef) -> anyhow::Result<S
         !stop.load(Ordering::Relaxed)
     };
     let wait = Duration::try_from_secs_f64(service.wait * 3600.0).context("--wait")?;
-    let poll = Duration::try_from_secs_f64(service.poll).context("the time between two questions to the service")?;
+    let poll = Duration::try_from_secs_f64(service.poll)
+        .context("the time between two questions to the service")?;
     let files = (data.as_path(), &*args.out.join(STATE));
     let made = mary_remote::tune(model, &settings, &wanted, files, (wait, poll), &mut told)?;
     let counted = made.tokens.map_or("as estimated".to_owned(), |tokens| {
