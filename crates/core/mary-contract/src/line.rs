@@ -81,7 +81,7 @@ fn checksum(run: &str, body: &[u8]) -> String {
     hex
 }
 
-/// As [`write`], with the checksum of this run.
+/// As [`write()`], with the checksum of this run.
 pub fn write_sealed(
     sample: &Sample,
     run: &str,

@@ -82,7 +82,7 @@ pub struct TuneReport {
     pub before: Vec<AnswerScore>,
     /// The same answers after tuning; empty where the callback stopped it.
     pub after: Vec<AnswerScore>,
-    /// Answers that were learned from, after tuning, at most [`LEARNED`] of them sampled by the seed: what a
+    /// Answers that were learned from, after tuning, at most 200 of them sampled by the seed: what a
     /// tuned model does elsewhere says something about its lessons where it has learned them.
     pub learned: Vec<AnswerScore>,
     pub curve: Vec<Evaluation>,
