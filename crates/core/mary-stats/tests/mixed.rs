@@ -120,4 +120,11 @@ fn what_cannot_be_fitted_says_why() {
     assert!(said("y ~ z + (1 | g)").contains("there are: g, x, y"));
     assert!(said("y ~ x x + (1 | g)").contains("`x x`"));
     assert!(said("y ~ x").contains("no random term"));
+    table.gap("z", 3);
+    let gap = Formula::parse("y ~ z + (1 | g)").and_then(|formula| formula.design(&table));
+    assert!(
+        gap.unwrap_err()
+            .to_string()
+            .contains("none in row 3 of `z`")
+    );
 }

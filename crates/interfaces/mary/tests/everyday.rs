@@ -360,3 +360,41 @@ fn doctor_names_what_would_fail_and_shows_no_key() {
         assert!(ill.out.contains(part), "{part}: {}", ill.out);
     }
 }
+
+#[test]
+fn a_table_is_fitted_and_a_gap_is_not_a_level() {
+    let home = tempfile::tempdir().unwrap();
+    let mut rows = String::from("rt,cond,person,age\n");
+    for person in 0..6 {
+        for trial in 0..8 {
+            // The second condition takes 60 longer; persons differ by 20, trials scatter around zero.
+            let scatter = [3.0, -5.0, 2.0, 4.0, -4.0, 6.0, -1.0, -5.0][(trial + person) % 8];
+            let rt = 300.0 + 20.0 * person as f64 + 60.0 * (trial % 2) as f64 + scatter;
+            let cond = ["a", "b"][trial % 2];
+            rows += &format!(
+                "{rt},{cond},p{person},{}\n",
+                if person == 3 { "NA" } else { "30" }
+            );
+        }
+    }
+    std::fs::write(home.path().join("t.csv"), rows).unwrap();
+    let fit = ["fit", "rt ~ cond + (1 | person)", "t.csv"];
+    let shown = done(home.path(), &fit);
+    assert!(
+        shown.contains("cond[b]") && shown.contains("48 rows"),
+        "{shown}"
+    );
+    let told: serde_json::Value =
+        serde_json::from_str(&done(home.path(), &[&fit[..], &["--json"]].concat())).unwrap();
+    let effect = told["fit"]["estimates"][1].as_f64().unwrap();
+    assert!((effect - 60.0).abs() < 4.0, "{effect}");
+    let smaller = ["--against", "rt ~ 1 + (1 | person)"];
+    let shown = done(home.path(), &[&fit[..], &smaller].concat());
+    assert!(
+        shown.contains("1 degree(s) of freedom, p < .001"),
+        "{shown}"
+    );
+    let gap = mary(home.path(), &["fit", "rt ~ age + (1 | person)", "t.csv"]);
+    assert_eq!(gap.code, 2, "{}", gap.err);
+    assert!(gap.err.contains("none in row 25 of `age`"), "{}", gap.err);
+}

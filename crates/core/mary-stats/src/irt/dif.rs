@@ -105,17 +105,19 @@ fn once(
             found.push(result);
         }
     }
-    let p: Vec<f64> = found.iter().map(|item| item.p).collect();
-    if !p.is_empty() {
-        found
-            .iter_mut()
-            .zip(holm(&p)?)
-            .for_each(|(item, p)| item.p_holm = p);
-    }
-    found
-        .iter_mut()
-        .for_each(|item| item.class = class(item.log_odds, item.error, item.p_holm));
+    correct(&mut found)?;
     Ok(found)
+}
+
+/// Corrects the p-values for the number of items, and classifies by them.
+fn correct(found: &mut [ItemDif]) -> Result<(), StatsError> {
+    let p: Vec<f64> = found.iter().map(|item| item.p).collect();
+    let corrected = if p.is_empty() { p } else { holm(&p)? };
+    for (item, p) in found.iter_mut().zip(corrected) {
+        item.p_holm = p;
+        item.class = class(item.log_odds, item.error, p);
+    }
+    Ok(())
 }
 
 /// Odds ratio over all tables (right and wrong of the reference, then of the focal group), its error by Robins, Breslow
@@ -222,16 +224,7 @@ pub fn likelihood_ratio(
             };
             found.push(result);
         }
-        let p: Vec<f64> = found.iter().map(|item| item.p).collect();
-        if !p.is_empty() {
-            found
-                .iter_mut()
-                .zip(holm(&p)?)
-                .for_each(|(item, p)| item.p_holm = p);
-        }
-        found
-            .iter_mut()
-            .for_each(|item| item.class = class(item.log_odds, item.error, item.p_holm));
+        correct(&mut found)?;
         let differs = |item: &&ItemDif| item.p_holm <= 1.0 - LEVEL && !freed.contains(&item.item);
         let strongest = found
             .iter()

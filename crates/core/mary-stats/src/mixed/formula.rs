@@ -11,6 +11,8 @@ const WHAT: &str = "formula";
 #[derive(Debug, Clone, Default)]
 pub struct Table {
     columns: BTreeMap<String, Column>,
+    /// Columns that lack a value, with the first row that does.
+    gaps: BTreeMap<String, usize>,
     rows: Option<usize>,
 }
 
@@ -54,6 +56,12 @@ impl Table {
         self.add(name, values.len(), Column::Words(places.collect(), levels))
     }
 
+    /// Notes that a column lacks a value, first in `row` (from 1). Formulas that name it are refused: a gap must not become
+    /// a level of its own.
+    pub fn gap(&mut self, name: &str, row: usize) {
+        self.gaps.insert(name.to_owned(), row);
+    }
+
     fn add(&mut self, name: &str, rows: usize, column: Column) -> Result<(), StatsError> {
         input::same_length(WHAT, rows, *self.rows.get_or_insert(rows))?;
         self.columns.insert(name.to_owned(), column);
@@ -61,6 +69,10 @@ impl Table {
     }
 
     fn get(&self, name: &str) -> Result<&Column, StatsError> {
+        if let Some(row) = self.gaps.get(name) {
+            let found = format!("none in row {row} of `{name}`; leave such rows out");
+            return Err(StatsError::domain(WHAT, "a value in every row", found));
+        }
         let known = || {
             self.columns
                 .keys()
@@ -178,14 +190,14 @@ impl Formula {
             .unzip();
         let mut terms = Vec::new();
         for (effects, group) in &self.random {
-            let (levels, _) = match table.get(group)? {
-                Column::Words(places, levels) => (places.clone(), levels.len()),
+            let levels = match table.get(group)? {
+                Column::Words(places, _) => places.clone(),
                 Column::Numbers(values) => {
                     let mut sorted = values.clone();
                     sorted.sort_by(f64::total_cmp);
                     sorted.dedup();
                     let place = |x: &f64| sorted.partition_point(|other| other < x);
-                    (values.iter().map(place).collect(), sorted.len())
+                    values.iter().map(place).collect()
                 }
             };
             let (effects, columns) = expand(table, effects, outcome.len())?.into_iter().unzip();

@@ -116,9 +116,13 @@ impl FitArgs {
         )];
         if let Some((statistic, freedom, p)) = test {
             lines.push(format!(
-                "against {}: chi-squared {statistic:.3}, {freedom} degree(s) of freedom, p = {}",
+                "against {}: chi-squared {statistic:.3}, {freedom} degree(s) of freedom, p {}",
                 self.against.as_deref().unwrap_or_default(),
-                p_text(p)
+                if p < 0.001 {
+                    p_text(p)
+                } else {
+                    format!("= {}", p_text(p))
+                }
             ));
         }
         if found.singular {
@@ -155,8 +159,13 @@ fn read(path: &Path) -> anyhow::Result<mixed::Table> {
     }
     let mut table = mixed::Table::new();
     for (head, cells) in heads.iter().zip(columns) {
+        let missing = |cell: &String| matches!(cell.trim(), "" | "NA" | "NaN" | "nan");
+        if let Some(row) = cells.iter().position(missing) {
+            table.gap(head, row + 1);
+            continue;
+        }
         let numbers: Option<Vec<f64>> = cells.iter().map(|cell| cell.trim().parse().ok()).collect();
-        let added = match numbers.filter(|numbers| numbers.iter().all(|x: &f64| x.is_finite())) {
+        let added = match numbers {
             Some(numbers) => table.numbers(head, numbers),
             None => table.words(head, cells),
         };
