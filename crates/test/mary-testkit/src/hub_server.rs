@@ -10,6 +10,7 @@ use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 pub use repository::HubRepository;
 
@@ -63,6 +64,8 @@ struct State {
     repositories: BTreeMap<String, HubRepository>,
     planned: Vec<Planned>,
     requests: Vec<HubRequest>,
+    /// Answers that are being written: a client may have read one before it is in the books.
+    answering: usize,
     signed: u64,
     hub: String,
     storage: String,
@@ -77,6 +80,20 @@ pub struct HubServer {
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The books once every answer that was begun is in them. A client that left in the middle of one
+/// may keep its thread busy for a while, so the wait has an end.
+fn settled(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    for _ in 0..2000 {
+        let books = lock(state);
+        if books.answering == 0 {
+            return books;
+        }
+        drop(books);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    lock(state)
 }
 
 impl HubServer {
@@ -140,12 +157,12 @@ impl HubServer {
     }
 
     pub fn requests(&self) -> Vec<HubRequest> {
-        lock(&self.state).requests.clone()
+        settled(&self.state).requests.clone()
     }
 
     /// Bytes of content that the storage sent.
     pub fn stored_bytes_sent(&self) -> u64 {
-        let state = lock(&self.state);
+        let state = settled(&self.state);
         state
             .requests
             .iter()
@@ -187,10 +204,12 @@ fn serve(stream: TcpStream, state: &Mutex<State>, storage: bool) -> std::io::Res
         let (outgoing, fault) = {
             let mut state = lock(state);
             let fault = state.fault(&incoming);
+            state.answering += 1;
             (state.answer(&incoming, storage, fault), fault)
         };
         let sent = write(&mut writer, &incoming, outgoing, fault);
         let mut state = lock(state);
+        state.answering -= 1;
         state.requests.push(HubRequest {
             from: incoming.range(),
             token: incoming.token().map(str::to_owned),
