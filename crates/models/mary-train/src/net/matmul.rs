@@ -3,10 +3,10 @@
 //! Training is parallel over sequences, not inside a product, so that the order of every sum is
 //! fixed and a run does not depend on the number of threads.
 
-use gemm_common::Parallelism;
 use mary_kernels::amx::Tiles;
 #[cfg(target_arch = "x86_64")]
 use mary_kernels::amx::{Factor, Right, product};
+use mary_kernels::gemm::{self, Matrix};
 
 /// A read-only matrix somewhere in a slice.
 #[derive(Clone, Copy)]
@@ -57,6 +57,14 @@ impl<'a> View<'a> {
         match self.column_step {
             1 => Factor::rows(self.data, self.row_step),
             step => Factor::turned(self.data, step),
+        }
+    }
+
+    fn matrix(&self) -> Matrix<*const f32> {
+        Matrix {
+            first: self.data.as_ptr(),
+            column_step: self.column_step,
+            row_step: self.row_step,
         }
     }
 
@@ -179,26 +187,17 @@ impl Product<'_> {
         // SAFETY: every element the kernel touches lies inside the three slices, checked above; the
         // destination is borrowed mutably and so overlaps neither operand.
         unsafe {
-            gemm_f32::gemm::f32::get_gemm_fn()(
-                rows,
-                columns,
-                k,
-                out.as_mut_ptr(),
-                steps.0 as isize,
-                steps.1 as isize,
-                add,
-                left.data.as_ptr(),
-                left.column_step as isize,
-                left.row_step as isize,
-                right.data.as_ptr(),
-                right.column_step as isize,
-                right.row_step as isize,
-                1.0,
-                self.scale,
+            gemm::product(
+                (rows, columns, k),
+                Matrix {
+                    first: out.as_mut_ptr(),
+                    column_step: steps.0,
+                    row_step: steps.1,
+                },
+                (add, self.scale),
+                left.matrix(),
+                right.matrix(),
                 false,
-                false,
-                false,
-                Parallelism::None,
             );
         }
     }

@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use gemm_common::Parallelism;
+use mary_kernels::gemm;
 use rayon::prelude::*;
 
 use super::amx::{self, Activations, Region, Tiles};
@@ -392,49 +392,36 @@ unsafe fn slice_of(
     to: Target,
     parallel: bool,
 ) {
-    let threads = match parallel {
-        true => Parallelism::Rayon(0),
-        false => Parallelism::None,
-    };
-    let alpha = if to.add { 1.0 } else { 0.0 };
     debug_assert!(weights.len() >= outputs * inputs && x.len() >= rows * inputs);
-    // What is multiplied: numbers from one column to the next and from one row to the next, and where.
-    let weights = (1, inputs as isize, weights[first..].as_ptr());
-    let rows_of_x = (1, inputs as isize, x[first..].as_ptr());
+    let in_rows = |numbers: &[f32]| gemm::Matrix {
+        first: numbers[first..].as_ptr(),
+        column_step: 1,
+        row_step: inputs,
+    };
+    let in_columns = |numbers: &[f32]| gemm::Matrix {
+        column_step: inputs,
+        row_step: 1,
+        ..in_rows(numbers)
+    };
     // The kernels like their target in columns: the transposed product is the same one.
-    let turned = to.stride > 1;
-    let ((m, left), (n, right)) = match turned {
-        true => ((outputs, weights), (rows, rows_of_x)),
-        false => ((rows, rows_of_x), (outputs, weights)),
+    let ((m, left), (n, right), (columns, lines)) = match to.stride > 1 {
+        true => ((outputs, weights), (rows, x), (to.stride, 1)),
+        false => ((rows, x), (outputs, weights), (1, to.stride)),
+    };
+    let target = gemm::Matrix {
+        first: to.at.0,
+        column_step: columns,
+        row_step: lines,
     };
     // SAFETY: sizes and strides describe the two slices and the target.
     unsafe {
-        let kernel = gemm_f32::gemm::f32::get_gemm_fn();
-        let (columns, lines) = if turned {
-            (to.stride, 1)
-        } else {
-            (1, to.stride)
-        };
-        kernel(
-            m,
-            n,
-            depth,
-            to.at.0,
-            columns as isize,
-            lines as isize,
-            to.add,
-            left.2,
-            left.0,
-            left.1,
-            right.2,
-            right.1,
-            right.0,
-            alpha,
-            1.0,
-            false,
-            false,
-            false,
-            threads,
+        gemm::product(
+            (m, n, depth),
+            target,
+            (to.add, 1.0),
+            in_rows(left),
+            in_columns(right),
+            parallel,
         );
     }
 }
