@@ -15,7 +15,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::{
-    Generate, Generated, Observe, Observed, Response, Score, Scored, Service, Start, StartTokens,
+    Generate, Generated, Observe, Observed, Prompt, Response, Score, Scored, Service, Start,
+    StartTokens,
 };
 
 /// `provider/name[@revision]`, as users of Inspect write it.
@@ -421,6 +422,20 @@ pub trait WorkQueue<Q, A> {
     /// for a person who waits; the whole answer comes with [`WorkQueue::answer`] all the same.
     fn writing(&mut self, _ticket: Ticket, _words: &str) {}
 
+    /// The token ids of an answer that is finished, before the answer itself. For who wants them scored.
+    fn written(&mut self, _ticket: Ticket, _tokens: &[u32]) {}
+
+    /// Whether requests that come while answers are being written may join them, and each answer is told as it
+    /// grows. A run wants neither: which answers are written together must not depend on the clock.
+    fn joins(&self) -> bool {
+        false
+    }
+
+    /// Whether nobody waits for the answer any more; its place is given to others.
+    fn forgotten(&mut self, _ticket: Ticket) -> bool {
+        false
+    }
+
     /// Whether the run is to end, so that a model that waits for answers begins nothing more. A
     /// model that waits for others looks several times a second.
     fn stopping(&mut self) -> bool {
@@ -446,6 +461,21 @@ pub trait Observer: Send + Sync {
     fn observe(&self, queue: &mut dyn WorkQueue<Observe, Observed>);
 }
 
+/// The part of a model that knows its tokens.
+pub trait Tokens: Send + Sync {
+    /// The ids of a text, without anything put before it.
+    fn encode(&self, text: &str) -> Result<Vec<u32>, ModelError>;
+
+    /// The text that ids spell. Ids that the vocabulary lacks are an error.
+    fn decode(&self, ids: &[u32]) -> Result<String, ModelError>;
+
+    /// One token as text, lossy where it is half a character.
+    fn piece(&self, id: u32) -> String;
+
+    /// The ids of a prompt as the model reads it before it answers: its template, what it puts first.
+    fn prompt(&self, prompt: &Prompt) -> Result<Vec<u32>, ModelError>;
+}
+
 /// An open model. What it can do is what it returns.
 pub trait Model: Send + Sync {
     /// Who it is, fingerprint included.
@@ -463,6 +493,11 @@ pub trait Model: Send + Sync {
 
     /// Its observer, if it shows hidden states.
     fn observer(&self) -> Option<&dyn Observer> {
+        None
+    }
+
+    /// Its tokens, if it runs in this process.
+    fn tokens(&self) -> Option<&dyn Tokens> {
         None
     }
 }

@@ -132,6 +132,13 @@ pub struct Details {
     /// A masked language model reads [`BLANK`] there and what follows it; others see the prefix alone.
     #[serde(skip_serializing_if = "is_zero")]
     pub top: u32,
+    /// So many of the likeliest tokens in the place of each scored token, beside it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub alternatives: u32,
+    /// Prefix and continuations are no words but token ids, in decimal and parted by blanks: those of a client with
+    /// a tokenizer of its own. Nothing is put before them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub as_ids: bool,
 }
 
 /// What stands for a word that is to be predicted.
@@ -153,7 +160,7 @@ impl Details {
 
     /// Whether whole distributions must be looked at.
     pub fn of_distributions(&self) -> bool {
-        self.entropy || self.rank || self.word_starts
+        self.entropy || self.rank || self.word_starts || self.alternatives > 0
     }
 }
 

@@ -119,6 +119,9 @@ pub struct TokenDetails {
     /// ([`crate::Details::top`]).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub top: Vec<(String, f32)>,
+    /// The likeliest tokens in the place of each, as ids, the likeliest first ([`crate::Details::alternatives`]).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<Vec<(u32, f32)>>,
 }
 
 impl ContinuationScore {
