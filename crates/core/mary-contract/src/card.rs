@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Changes;
 
@@ -17,7 +17,7 @@ pub const fn text(said: &'static str) -> Text {
 }
 
 /// A value a user can set with `--set name=value`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Param {
     /// As it stands before the `=` of `--set`.
     pub name: Text,
@@ -28,6 +28,7 @@ pub struct Param {
     /// One sentence on what the value decides.
     pub about: Text,
     /// What it changes: the question, the judging, or neither.
+    #[serde(default)]
     pub changes: Changes,
 }
 

@@ -55,6 +55,7 @@
 #![warn(missing_docs)]
 
 mod card;
+mod card_file;
 mod cell;
 mod data;
 mod declaration;
@@ -87,6 +88,7 @@ pub mod training;
 mod vector;
 
 pub use card::{Citation, Param, Reference, TaskCard, Text, text};
+pub use card_file::CardFile;
 pub use cell::{Basis, Cell};
 pub use data::{DataError, DataSource, NoData};
 pub use declaration::Declarations;

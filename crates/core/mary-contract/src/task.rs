@@ -2,6 +2,7 @@
 //! [`TaskCard`].
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -116,6 +117,32 @@ impl TaskSettings {
         }
     }
 
+    /// What the word that a parameter is set to means.
+    pub fn choose<T: Copy>(
+        &self,
+        card: &TaskCard,
+        name: &str,
+        words: &[(&str, T)],
+    ) -> Result<T, TaskError> {
+        let said = self.param(card, name);
+        let found = words.iter().find(|(word, _)| *word == said);
+        found
+            .map(|found| found.1)
+            .ok_or_else(|| card.not_one_of(name, said))
+    }
+
+    /// A parameter that is a number, where it fits.
+    pub fn number<T: FromStr + Copy>(
+        &self,
+        card: &TaskCard,
+        name: &str,
+        fits: impl Fn(T) -> bool,
+    ) -> Result<T, TaskError> {
+        let said = self.param(card, name);
+        let read = said.parse().ok().filter(|value| fits(*value));
+        read.ok_or_else(|| card.not_one_of(name, said))
+    }
+
     /// Refuses parameters that the task does not have.
     pub fn check(&self, card: &TaskCard) -> Result<(), TaskError> {
         match self.params.keys().find(|name| card.param(name).is_none()) {
@@ -133,6 +160,15 @@ impl TaskSettings {
                 )))
             }
         }
+    }
+}
+
+impl TaskCard {
+    /// A parameter is set to something that it cannot be.
+    pub fn not_one_of(&self, name: &str, found: &str) -> TaskError {
+        let values = self.param(name).map_or("", |p| &p.values);
+        let id = &self.id;
+        TaskError::Setting(format!("{id}: `{name}={found}` is not one of: {values}"))
     }
 }
 

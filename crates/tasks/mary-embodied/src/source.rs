@@ -2,8 +2,6 @@
 
 use mary_contract::{TaskCard, TaskError, TaskSettings};
 
-use crate::choice::choose;
-
 /// The setting `source`, whose old words `own` and `upstream` are read as these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MaterialSource {
@@ -14,7 +12,7 @@ pub enum MaterialSource {
 impl MaterialSource {
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         let words = [("fresh", Self::Fresh), ("published", Self::Published)];
-        choose(card, settings, mary_contract::SOURCE, &words)
+        settings.choose(card, mary_contract::SOURCE, &words)
     }
 
     pub fn name(self) -> &'static str {

@@ -177,32 +177,33 @@ pub struct HtestSettings {
 impl HtestSettings {
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(card)?;
-        let source = match settings.param(card, "source") {
-            "fresh" => ItemsSource::Fresh,
-            "published" => ItemsSource::Published,
-            other => return Err(unknown(card, "source", other)),
-        };
-        let mode = match settings.param(card, "mode") {
-            "score" => Mode::Score,
-            "generate" => Mode::Generate,
-            "cot" => Mode::Cot,
-            other => return Err(unknown(card, "mode", other)),
-        };
+        let sources = [
+            ("fresh", ItemsSource::Fresh),
+            ("published", ItemsSource::Published),
+        ];
+        let source = settings.choose(card, "source", &sources)?;
+        let modes = [
+            ("score", Mode::Score),
+            ("generate", Mode::Generate),
+            ("cot", Mode::Cot),
+        ];
+        let mode = settings.choose(card, "mode", &modes)?;
         let tail = match (settings.param(card, "tail"), settings.form) {
             ("label", _) | ("auto" | "", PromptForm::Plain) => Tail::Label,
             ("published", _) | ("auto" | "", PromptForm::Chat) => Tail::Published,
-            (other, _) => return Err(unknown(card, "tail", other)),
+            (other, _) => return Err(card.not_one_of("tail", other)),
         };
         let order = match (settings.param(card, "order"), source) {
             ("random", _) | ("auto" | "", ItemsSource::Fresh) => Order::Random,
             ("alternating", _) | ("auto" | "", ItemsSource::Published) => Order::Alternating,
-            (other, _) => return Err(unknown(card, "order", other)),
+            (other, _) => return Err(card.not_one_of("order", other)),
         };
-        let wording = match settings.param(card, WORDING_PARAM) {
-            "own" | "" => Wording::Own,
-            "released" => Wording::Released,
-            other => return Err(unknown(card, WORDING_PARAM, other)),
-        };
+        let wordings = [
+            ("own", Wording::Own),
+            ("", Wording::Own),
+            ("released", Wording::Released),
+        ];
+        let wording = settings.choose(card, WORDING_PARAM, &wordings)?;
         let max_tokens = match settings.param(card, "max_tokens") {
             "" if mode == Mode::Cot => 512,
             // `run_challenge.py`: one token, whatever the symbol.
@@ -210,12 +211,10 @@ impl HtestSettings {
                 1
             }
             "" => 5,
-            text => number(card, "max_tokens", text)?,
+            _ => settings.number(card, "max_tokens", |_| true)?,
         };
-        let temperature: f64 = number(card, "temperature", settings.param(card, "temperature"))?;
-        if !(temperature.is_finite() && temperature >= 0.0) {
-            return Err(unknown(card, "temperature", &temperature.to_string()));
-        }
+        let warm = |t: f64| t.is_finite() && t >= 0.0;
+        let temperature = settings.number(card, "temperature", warm)?;
         let shots = settings
             .shots
             .unwrap_or(if mode == Mode::Cot { 14 } else { SHOT_POOL });
@@ -229,25 +228,16 @@ impl HtestSettings {
         let shot_sets = match (settings.param(card, "shot_sets"), source) {
             ("auto" | "", ItemsSource::Fresh) => SHOT_SETS,
             ("auto" | "", ItemsSource::Published) => 1,
-            (text, _) => number(card, "shot_sets", text)?,
+            _ => settings.number(card, "shot_sets", |n| (1..=MOST_SHOT_SETS).contains(&n))?,
         };
         let both_labels = match (settings.param(card, "labels"), source) {
             ("both", _) | ("auto" | "", ItemsSource::Fresh) => true,
             ("fixed", _) | ("auto" | "", ItemsSource::Published) => false,
-            (other, _) => return Err(unknown(card, "labels", other)),
+            (other, _) => return Err(card.not_one_of("labels", other)),
         };
-        let crossed = match settings.param(card, "crossed") {
-            "no" | "" => false,
-            "yes" => true,
-            other => return Err(unknown(card, "crossed", other)),
-        };
-        if shot_sets == 0 || shot_sets > MOST_SHOT_SETS {
-            return Err(unknown(card, "shot_sets", &shot_sets.to_string()));
-        }
-        let n: usize = number(card, "n", settings.param(card, "n"))?;
-        if n == 0 {
-            return Err(unknown(card, "n", "0"));
-        }
+        let yes_no = [("no", false), ("", false), ("yes", true)];
+        let crossed = settings.choose(card, "crossed", &yes_no)?;
+        let n = settings.number(card, "n", |n: usize| n > 0)?;
         Ok(Self {
             seed: settings.seed,
             form: settings.form,
@@ -275,21 +265,6 @@ pub fn apart(card: &TaskCard, settings: &TaskSettings) -> Result<Vec<u64>, TaskE
         .split(',')
         .map(str::trim)
         .filter(|seed| !seed.is_empty());
-    seeds.map(|seed| number(card, "apart", seed)).collect()
-}
-
-fn unknown(card: &TaskCard, name: &str, found: &str) -> TaskError {
-    let values = card
-        .params
-        .iter()
-        .find(|p| p.name == name)
-        .map_or("", |p| &p.values);
-    TaskError::Setting(format!(
-        "{}: `{name}={found}` is not one of: {values}",
-        card.id
-    ))
-}
-
-fn number<T: std::str::FromStr>(card: &TaskCard, name: &str, text: &str) -> Result<T, TaskError> {
-    text.parse().map_err(|_| unknown(card, name, text))
+    let number = |seed: &str| seed.parse().map_err(|_| card.not_one_of("apart", seed));
+    seeds.map(number).collect()
 }

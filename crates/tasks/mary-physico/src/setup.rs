@@ -100,27 +100,28 @@ impl PhysicoSettings {
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(card)?;
         let get = |name: &str| settings.param(card, name);
-        let unknown = |name: &str| Err(unknown(card, name, get(name)));
-        let mode = match get("mode") {
-            "score" => Mode::Score,
-            "letters" => Mode::Letters,
-            "generate" | "" => Mode::Generate,
-            _ => return unknown("mode"),
-        };
-        let source = match get("source") {
-            "fresh" | "" => InstanceSource::Fresh,
-            "published" => InstanceSource::Published,
-            "concept-arc" => InstanceSource::ConceptArc,
-            "arc" => InstanceSource::Arc,
-            _ => return unknown("source"),
-        };
-        let icl = match get("icl") {
-            "0" | "" => Icl::None,
-            "3" => Icl::Other(3),
-            "9" => Icl::Other(9),
-            "9-same" => Icl::Same(9),
-            _ => return unknown("icl"),
-        };
+        let unknown = |name: &str| Err(card.not_one_of(name, get(name)));
+        // A card without the parameter gives nothing.
+        let modes = [
+            ("score", Mode::Score),
+            ("letters", Mode::Letters),
+            ("generate", Mode::Generate),
+            ("", Mode::Generate),
+        ];
+        let sources = [
+            ("fresh", InstanceSource::Fresh),
+            ("", InstanceSource::Fresh),
+            ("published", InstanceSource::Published),
+            ("concept-arc", InstanceSource::ConceptArc),
+            ("arc", InstanceSource::Arc),
+        ];
+        let shots = [
+            ("0", Icl::None),
+            ("", Icl::None),
+            ("3", Icl::Other(3)),
+            ("9", Icl::Other(9)),
+            ("9-same", Icl::Same(9)),
+        ];
         let part = match (get("split"), get("set")) {
             ("dev", _) => Part::Dev,
             ("test", _) => Part::Test,
@@ -131,36 +132,30 @@ impl PhysicoSettings {
             ("all" | "", _) => return unknown("set"),
             _ => return unknown("split"),
         };
-        let grid = match get("grid") {
-            "rows" | "" => GridText::Rows,
-            "json" => GridText::Json,
-            _ => return unknown("grid"),
-        };
-        let on = |name: &str| match get(name) {
-            "on" => Ok(true),
-            "off" | "" => Ok(false),
-            _ => unknown(name).map(|_: Self| false),
-        };
+        let grids = [
+            ("rows", GridText::Rows),
+            ("", GridText::Rows),
+            ("json", GridText::Json),
+        ];
+        let on = |name| settings.choose(card, name, &[("on", true), ("off", false), ("", false)]);
+        let lengths = [("short", false), ("", false), ("long", true)];
         let setup = Self {
             seed: settings.seed,
             form: settings.form,
-            mode,
-            source,
+            mode: settings.choose(card, "mode", &modes)?,
+            source: settings.choose(card, "source", &sources)?,
             file: [get("labels"), get("manifest"), get("definitions")].concat(),
-            long: match get("length") {
-                "short" | "" => false,
-                "long" => true,
-                _ => return unknown("length"),
-            },
+            long: settings.choose(card, "length", &lengths)?,
             cot: on("cot")?,
-            icl,
+            icl: settings.choose(card, "icl", &shots)?,
             per_concept: positive(card, settings, "per_concept", 1)?,
             part,
-            grid,
+            grid: settings.choose(card, "grid", &grids)?,
             judge: on("judge")?,
             recall: on("recall")?,
             n: positive(card, settings, "n", 40)?,
-            temperature: temperature(card, settings)?,
+            temperature: settings
+                .number(card, "temperature", |t: f64| t.is_finite() && t >= 0.0)?,
             max_tokens: positive(card, settings, "max_tokens", 1024)?,
         };
         setup.refuse_contradictions(card)?;
@@ -185,15 +180,7 @@ impl PhysicoSettings {
     }
 }
 
-fn temperature(card: &TaskCard, settings: &TaskSettings) -> Result<f64, TaskError> {
-    let text = settings.param(card, "temperature");
-    match text.parse::<f64>() {
-        Ok(t) if t.is_finite() && t >= 0.0 => Ok(t),
-        _ => Err(unknown(card, "temperature", text)),
-    }
-}
-
-fn positive<T: std::str::FromStr + From<u16> + PartialEq>(
+fn positive<T: std::str::FromStr + From<u16> + PartialEq + Copy>(
     card: &TaskCard,
     settings: &TaskSettings,
     name: &str,
@@ -201,21 +188,6 @@ fn positive<T: std::str::FromStr + From<u16> + PartialEq>(
 ) -> Result<T, TaskError> {
     match settings.param(card, name) {
         "" => Ok(T::from(default)),
-        text => match text.parse::<T>() {
-            Ok(number) if number != T::from(0) => Ok(number),
-            _ => Err(unknown(card, name, text)),
-        },
+        _ => settings.number(card, name, |n| n != T::from(0)),
     }
-}
-
-fn unknown(card: &TaskCard, name: &str, found: &str) -> TaskError {
-    let values = card
-        .params
-        .iter()
-        .find(|p| p.name == name)
-        .map_or("", |p| &p.values);
-    TaskError::Setting(format!(
-        "{}: `{name}={found}` is not one of: {values}",
-        card.id
-    ))
 }

@@ -7,55 +7,22 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use mary_contract::{Changes, Citation, Param, Reference, TaskCard, TaskSettings};
+use mary_contract::{CardFile, TaskCard, TaskSettings};
 use serde::Deserialize;
 
+/// What the file has beside the cards.
 #[derive(Default, Deserialize)]
-struct Cards {
-    citations: BTreeMap<String, (String, String)>,
-    params: BTreeMap<String, ParamEntry>,
+struct ConventionFile {
     conventions: BTreeMap<String, BTreeMap<String, Convention>>,
-    tasks: BTreeMap<String, Entry>,
+    tasks: BTreeMap<String, Stated>,
 }
 
 #[derive(Deserialize)]
-struct Entry {
-    title: String,
-    about: String,
-    #[serde(default = "first")]
-    version: u32,
-    chance: Option<f64>,
-    /// People's score and where it is from.
-    human: Option<(f64, String)>,
-    params: Vec<OwnOrShared>,
-    dataset: Option<String>,
-    citation: String,
-    starter: Option<usize>,
+struct Stated {
     /// Groups of conventions that it shares.
     #[serde(default)]
     also: Vec<String>,
     conventions: BTreeMap<String, Convention>,
-}
-
-fn first() -> u32 {
-    1
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum OwnOrShared {
-    Shared(String),
-    Own(ParamEntry),
-}
-
-#[derive(Deserialize)]
-struct ParamEntry {
-    name: String,
-    default: String,
-    values: String,
-    about: String,
-    #[serde(default)]
-    changes: Changes,
 }
 
 #[derive(Deserialize)]
@@ -69,39 +36,16 @@ enum Convention {
     },
 }
 
-static CARDS: LazyLock<Cards> = LazyLock::new(|| {
-    // The file is part of the program and read by a test: it cannot fail here.
-    serde_json::from_str(include_str!("cards.json")).unwrap_or_default()
-});
+const FILE: &str = include_str!("cards.json");
 
 pub(crate) fn card(id: &'static str) -> TaskCard {
-    let Some(entry) = CARDS.tasks.get(id) else {
-        return TaskCard::new(id, "", "");
-    };
-    let params = entry.params.iter().filter_map(|param| match param {
-        OwnOrShared::Own(own) => Some(own),
-        OwnOrShared::Shared(name) => CARDS.params.get(name),
-    });
-    let param = |p: &'static ParamEntry| {
-        Param::new(&p.name, &p.default, &p.values, &p.about).changing(p.changes)
-    };
-    let citation = CARDS.citations.get(&entry.citation);
-    TaskCard {
-        version: entry.version,
-        chance: entry.chance,
-        human: entry
-            .human
-            .as_ref()
-            .map(|(v, source)| Reference::new(*v, source)),
-        params: params.map(param).collect(),
-        dataset: entry.dataset.clone().map(Into::into),
-        citation: citation.map_or(Citation::new("", ""), |(text, link)| {
-            Citation::new(text, link)
-        }),
-        starter: entry.starter,
-        ..TaskCard::new(id, entry.title.clone(), entry.about.clone())
-    }
+    static CARDS: LazyLock<CardFile> = LazyLock::new(|| CardFile::read(FILE));
+    CARDS.card(id)
 }
+
+// The file is part of the program and read by a test: it cannot fail here.
+static CONVENTIONS: LazyLock<ConventionFile> =
+    LazyLock::new(|| serde_json::from_str(FILE).unwrap_or_default());
 
 /// What a task states under these settings; `computed` fills places in braces that are no settings, or that
 /// are said otherwise than they were set.
@@ -110,7 +54,7 @@ pub(crate) fn conventions(
     settings: &TaskSettings,
     computed: &[(&str, String)],
 ) -> BTreeMap<String, String> {
-    let Some(entry) = CARDS.tasks.get(&*card.id) else {
+    let Some(entry) = CONVENTIONS.tasks.get(&*card.id) else {
         return BTreeMap::new();
     };
     let filled = |text: &str| {
@@ -125,7 +69,7 @@ pub(crate) fn conventions(
     let shared = entry
         .also
         .iter()
-        .filter_map(|group| CARDS.conventions.get(group));
+        .filter_map(|group| CONVENTIONS.conventions.get(group));
     shared
         .chain([&entry.conventions])
         .flatten()
@@ -151,20 +95,11 @@ mod tests {
 
     #[test]
     fn every_card_is_whole() {
-        let cards: Cards = serde_json::from_str(include_str!("cards.json")).unwrap();
-        for (id, task) in &cards.tasks {
-            assert!(cards.citations.contains_key(&task.citation), "{id}");
-            assert!(
-                task.also
-                    .iter()
-                    .all(|group| cards.conventions.contains_key(group)),
-                "{id}"
-            );
-            let known = |param: &OwnOrShared| match param {
-                OwnOrShared::Own(_) => true,
-                OwnOrShared::Shared(name) => cards.params.contains_key(name),
-            };
-            assert!(task.params.iter().all(known), "{id}");
+        assert_eq!(CardFile::check(FILE), Ok(()));
+        let stated: ConventionFile = serde_json::from_str(FILE).unwrap();
+        for (id, task) in &stated.tasks {
+            let known = |group: &String| stated.conventions.contains_key(group);
+            assert!(task.also.iter().all(known), "{id}");
         }
     }
 }

@@ -19,7 +19,7 @@ use mary_generators::{Stream, below, shuffle, stream};
 
 use crate::cards::{card, conventions};
 use crate::choice::{self, By, failed};
-use crate::settings::{choose, no_shots, number};
+use crate::settings::no_shots;
 use crate::tables;
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/characters"));
@@ -322,18 +322,8 @@ impl CharacterSettings {
     fn read(settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(&CARD)?;
         no_shots(&CARD, settings)?;
-        let fresh = choose(
-            &CARD,
-            settings,
-            "source",
-            &[("fresh", true), ("published", false)],
-        )?;
-        let scored = choose(
-            &CARD,
-            settings,
-            "mode",
-            &[("score", true), ("generate", false)],
-        )?;
+        let fresh = settings.choose(&CARD, "source", &[("fresh", true), ("published", false)])?;
+        let scored = settings.choose(&CARD, "mode", &[("score", true), ("generate", false)])?;
         if !fresh && settings.param(&CARD, "data").is_empty() {
             return Err(TaskError::Setting(format!(
                 "{}: source=published needs a folder\nhint: --set data=PATH names the folder with \
@@ -343,7 +333,7 @@ impl CharacterSettings {
         }
         Ok(Self {
             fresh,
-            n: number(&CARD, settings, "n", |n: usize| (1..=500).contains(&n))?,
+            n: settings.number(&CARD, "n", |n: usize| (1..=500).contains(&n))?,
             scored: scored && fresh,
         })
     }

@@ -5,7 +5,7 @@ use mary_contract::{
     TaskSettings,
 };
 
-use crate::settings::{choose, no_shots};
+use crate::settings::no_shots;
 
 /// How the tokens of a text become one vector, as the setting `pooling` names it.
 pub(crate) const POOLINGS: [(&str, Pool); 3] = [
@@ -21,8 +21,8 @@ pub(crate) fn pooling(
 ) -> Result<(Pool, Layers), TaskError> {
     settings.check(card)?;
     no_shots(card, settings)?;
-    let pool = choose(card, settings, "pooling", &POOLINGS)?;
-    let all = choose(card, settings, "layers", &[("last", false), ("all", true)])?;
+    let pool = settings.choose(card, "pooling", &POOLINGS)?;
+    let all = settings.choose(card, "layers", &[("last", false), ("all", true)])?;
     Ok((pool, if all { Layers::All } else { Layers::Last }))
 }
 

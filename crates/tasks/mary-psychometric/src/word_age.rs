@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::cards::{card, conventions};
 use crate::choice::{self, failed};
-use crate::settings::{no_shots, number};
+use crate::settings::no_shots;
 use crate::tables;
 
 pub const ID: &str = "psychometric/word-age";
@@ -172,7 +172,7 @@ impl Task for WordAge {
     fn items(&self, settings: &TaskSettings, _data: &dyn DataSource) -> Result<Items, TaskError> {
         settings.check(&CARD)?;
         no_shots(&CARD, settings)?;
-        let most = number(&CARD, settings, "contexts", |n: usize| n > 0)?;
+        let most = settings.number(&CARD, "contexts", |n: usize| n > 0)?;
         let words = match settings.param(&CARD, "norms_file") {
             "" => small_world(),
             path => norms(Path::new(path))?,

@@ -50,7 +50,7 @@ impl Asking {
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(card)?;
         let modes = [("score", Mode::Score), ("generate", Mode::Generate)];
-        let mode = choose(card, settings, "mode", &modes)?;
+        let mode = settings.choose(card, "mode", &modes)?;
         let templates = [
             // A card without the parameter gives nothing, which is the evaluation's prompt.
             ("", Template::Published),
@@ -58,13 +58,8 @@ impl Asking {
             ("tuning-chat", Template::TuningChat),
             ("tuning-letter", Template::TuningLetter),
         ];
-        let template = choose(card, settings, "template", &templates)?;
-        let text = settings.param(card, "max_tokens");
-        let max_tokens: u32 = text
-            .parse()
-            .ok()
-            .filter(|n| *n > 0)
-            .ok_or_else(|| not_one_of(card, "max_tokens", text))?;
+        let template = settings.choose(card, "template", &templates)?;
+        let max_tokens = settings.number(card, "max_tokens", |n: u32| n > 0)?;
         Ok(Self {
             mode,
             form: settings.form,
@@ -209,25 +204,4 @@ pub(crate) fn with_picture(form: PromptForm, text: String, picture: Option<&Imag
     prompt
 }
 
-pub(crate) fn choose<T: Copy>(
-    card: &TaskCard,
-    settings: &TaskSettings,
-    name: &str,
-    words: &[(&str, T)],
-) -> Result<T, TaskError> {
-    let said = settings.param(card, name);
-    let found = words.iter().find(|(word, _)| *word == said);
-    let found = found.ok_or_else(|| not_one_of(card, name, said))?;
-    Ok(found.1)
-}
-
 pub(crate) const LANGUAGES: [(&str, Language); 2] = [("en", Language::En), ("zh", Language::Zh)];
-
-pub fn not_one_of(card: &TaskCard, name: &str, found: &str) -> TaskError {
-    let param = card.params.iter().find(|p| p.name == name);
-    let values = param.map_or("", |p| &p.values);
-    TaskError::Setting(format!(
-        "{}: `{name}={found}` is not one of: {values}",
-        card.id
-    ))
-}

@@ -23,7 +23,7 @@ use mary_contract::{
 
 use crate::Language;
 use crate::cards::card;
-use crate::choice::{Asking, LANGUAGES, ShownQuestion, choose, judge, not_one_of, whole_set};
+use crate::choice::{Asking, LANGUAGES, ShownQuestion, judge, whole_set};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Show {
@@ -136,15 +136,15 @@ impl FreshTask {
             ("life", Colours::Life),
             ("both", Colours::Both),
         ];
-        let [level, n] = ["level", "n"].map(|name| settings.param(&self.card, name));
+        let level = settings.param(&self.card, "level");
         Ok(FreshSettings {
             asking,
-            show: choose(&self.card, settings, "show", &Show::ALL)?,
-            language: choose(&self.card, settings, "language", &LANGUAGES)?,
-            level: Level::named(level).ok_or_else(|| not_one_of(&self.card, "level", level))?,
-            colours: choose(&self.card, settings, "colours", &colours)?,
+            show: settings.choose(&self.card, "show", &Show::ALL)?,
+            language: settings.choose(&self.card, "language", &LANGUAGES)?,
+            level: Level::named(level).ok_or_else(|| self.card.not_one_of("level", level))?,
+            colours: settings.choose(&self.card, "colours", &colours)?,
             seed: settings.seed,
-            n: n.parse().map_err(|_| not_one_of(&self.card, "n", n))?,
+            n: settings.number(&self.card, "n", |_| true)?,
         })
     }
 }

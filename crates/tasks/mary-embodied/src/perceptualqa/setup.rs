@@ -2,7 +2,7 @@
 
 use mary_contract::{TaskCard, TaskError, TaskSettings};
 
-use crate::choice::{Asking, LANGUAGES, choose};
+use crate::choice::{Asking, LANGUAGES};
 use crate::{Language, MaterialSource};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,9 +37,9 @@ impl PerceptualQaSettings {
             seed: settings.seed,
             asking,
             source: MaterialSource::read(card, settings)?,
-            language: choose(card, settings, "language", &LANGUAGES)?,
-            orders: choose(card, settings, "orders", &orders)?,
-            part: choose(card, settings, "split", &parts)?,
+            language: settings.choose(card, "language", &LANGUAGES)?,
+            orders: settings.choose(card, "orders", &orders)?,
+            part: settings.choose(card, "split", &parts)?,
         })
     }
 }

@@ -18,7 +18,7 @@ use mary_generators::small_world::scenes::{KINDS, Posed, Scene, exam};
 use mary_generators::{Packing, Picture};
 
 use crate::cards::card;
-use crate::choice::{choose, not_one_of, with_picture};
+use crate::choice::with_picture;
 
 /// Questions of a block, in which every answer is right equally often.
 const BLOCK: usize = 16;
@@ -67,21 +67,12 @@ struct Setup {
 impl Setup {
     fn read(settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(&CARD)?;
-        let number = |name, fits: &dyn Fn(usize) -> bool| {
-            let said = settings.param(&CARD, name);
-            let read = said.parse().ok().filter(|n| fits(*n));
-            read.ok_or_else(|| not_one_of(&CARD, name, said))
-        };
+        let whole = BLOCK * KINDS.len();
         Ok(Self {
-            shown: choose(&CARD, settings, "picture", &ShownPicture::ALL)?,
-            written: choose(
-                &CARD,
-                settings,
-                "mode",
-                &[("score", false), ("generate", true)],
-            )?,
-            size: number("size", &|n| (24..=1024).contains(&n))?,
-            n: number("n", &|n| n > 0 && n.is_multiple_of(BLOCK * KINDS.len()))?,
+            shown: settings.choose(&CARD, "picture", &ShownPicture::ALL)?,
+            written: settings.choose(&CARD, "mode", &[("score", false), ("generate", true)])?,
+            size: settings.number(&CARD, "size", |n| (24..=1024).contains(&n))?,
+            n: settings.number(&CARD, "n", |n: usize| n > 0 && n.is_multiple_of(whole))?,
             seed: settings.seed,
             form: settings.form,
         })

@@ -2,7 +2,7 @@
 
 use mary_contract::{Layers, TaskCard, TaskError, TaskSettings};
 
-use crate::choice::{LANGUAGES, choose, not_one_of};
+use crate::choice::LANGUAGES;
 use crate::{Language, MaterialSource};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,11 +34,9 @@ impl SensoryVecSettings {
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(card)?;
         let pools = [("target", Pooling::Target), ("sentence", Pooling::Sentence)];
-        let text = settings.param(card, "layer");
-        let layer = text.parse().map_err(|_| not_one_of(card, "layer", text))?;
         let source = MaterialSource::read(card, settings)?;
         let [en, zh] = LANGUAGES;
-        let language = choose(card, settings, "language", &[("", Language::En), en, zh])?;
+        let language = settings.choose(card, "language", &[("", Language::En), en, zh])?;
         if language == Language::Zh && source != MaterialSource::Fresh {
             return Err(TaskError::Setting(format!(
                 "{}: the released triples are English\nhint: --set source=own has them in Chinese",
@@ -48,14 +46,9 @@ impl SensoryVecSettings {
         Ok(Self {
             source,
             language,
-            pooling: choose(card, settings, "pool", &pools)?,
-            layer,
-            all_layers: choose(
-                card,
-                settings,
-                "layers",
-                &[("scored", false), ("all", true)],
-            )?,
+            pooling: settings.choose(card, "pool", &pools)?,
+            layer: settings.number(card, "layer", |_| true)?,
+            all_layers: settings.choose(card, "layers", &[("scored", false), ("all", true)])?,
         })
     }
 

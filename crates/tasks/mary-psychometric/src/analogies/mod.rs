@@ -15,18 +15,11 @@ pub use sat::{Question, WordPair};
 pub use surprisal::AnalogiesSurprisal;
 pub use vectors::AnalogiesVectors;
 
-use crate::settings::choose;
-
 const TO_PEOPLE: &str =
     "The two words are related in some way. Choose the pair that is related in the same way.";
 
 fn questions(card: &TaskCard, settings: &TaskSettings) -> Result<Vec<Question>, TaskError> {
-    let own = choose(
-        card,
-        settings,
-        "questions",
-        &[("own", true), ("sat", false)],
-    )?;
+    let own = settings.choose(card, "questions", &[("own", true), ("sat", false)])?;
     match (own, settings.param(card, "questions_file")) {
         (true, _) => sat::own(),
         (false, "") => Err(TaskError::Setting(format!(

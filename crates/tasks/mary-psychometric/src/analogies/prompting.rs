@@ -13,7 +13,7 @@ use mary_contract::{
 use super::{Question, id, item_source, questions, target, written};
 use crate::cards::{card, conventions};
 use crate::choice::{self, failed};
-use crate::settings::{no_shots, number};
+use crate::settings::no_shots;
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/analogies-prompting"));
 
@@ -25,9 +25,7 @@ pub struct AnalogiesPrompting;
 fn read(settings: &TaskSettings) -> Result<f64, TaskError> {
     settings.check(&CARD)?;
     no_shots(&CARD, settings)?;
-    number(&CARD, settings, "temperature", |t: f64| {
-        t.is_finite() && t >= 0.0
-    })
+    settings.number(&CARD, "temperature", |t: f64| t.is_finite() && t >= 0.0)
 }
 
 fn prompt(question: &Question) -> String {

@@ -14,7 +14,6 @@ use serde_json::json;
 
 use super::Phenomenon;
 use crate::choice::failed;
-use crate::settings::choose;
 
 /// The tag that says which paradigm a pair is of: paradigms are what was sampled.
 pub const FAMILY: &str = "set";
@@ -81,7 +80,7 @@ impl Convention {
             ("lm-eval", Self::LmEval),
             ("lm_eval", Self::LmEval),
         ];
-        choose(card, settings, "convention", &words)
+        settings.choose(card, "convention", &words)
     }
 
     fn sentence(self, text: &str) -> String {

@@ -13,7 +13,6 @@ use super::pair::{self, Convention, Manner, Pair};
 use super::upstream;
 use super::writer::{FreshPair, fresh_pairs, small_pairs};
 use crate::cards::{card, conventions};
-use crate::settings::choose;
 
 static BLIMP_CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/blimp"));
 
@@ -51,9 +50,8 @@ pub static GRAMMAR_SMALL: Grammar = Grammar {
 impl Grammar {
     fn source(&self, settings: &TaskSettings) -> Result<PairSource, TaskError> {
         match self.source {
-            PairSource::Wide => choose(
+            PairSource::Wide => settings.choose(
                 self.card,
-                settings,
                 "lexicon",
                 &[("wide", PairSource::Wide), ("small", PairSource::Small)],
             ),

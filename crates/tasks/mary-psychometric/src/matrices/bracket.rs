@@ -15,7 +15,7 @@ use super::letter_problem::{LetterProblem, fresh_letters};
 use super::scoring;
 use crate::cards::{card, conventions};
 use crate::choice::{self, By, failed};
-use crate::settings::{choose, no_shots, number};
+use crate::settings::no_shots;
 
 #[derive(Debug)]
 pub struct Bracketed {
@@ -75,18 +75,18 @@ impl Bracketed {
         settings.check(card)?;
         no_shots(card, settings)?;
         let source = if card.id == LETTERS.id {
-            ProblemSource::Letters(number(card, settings, "generalisations", |n| n <= 3)?)
+            ProblemSource::Letters(settings.number(card, "generalisations", |n| n <= 3)?)
         } else {
             let words = [
                 ("fresh", ProblemSource::Digits),
                 ("published", ProblemSource::PublishedDigits),
             ];
-            choose(card, settings, "source", &words)?
+            settings.choose(card, "source", &words)?
         };
         let modes = [("score", Mode::Score), ("generate", Mode::Generate)];
         Ok(BracketSettings {
-            n: number(card, settings, "n", |n| (1..=self.most).contains(&n))?,
-            mode: choose(card, settings, "mode", &modes)?,
+            n: settings.number(card, "n", |n| (1..=self.most).contains(&n))?,
+            mode: settings.choose(card, "mode", &modes)?,
             by: scoring(card, settings)?,
             form: settings.form,
             source,

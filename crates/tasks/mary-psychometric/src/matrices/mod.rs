@@ -27,7 +27,7 @@ pub use upstream::{IRAVEN, RAVEN, problems};
 
 use crate::cards::{card, conventions};
 use crate::choice::{self, By, failed};
-use crate::settings::{choose, no_shots, not_allowed, number};
+use crate::settings::no_shots;
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/matrices"));
 
@@ -55,9 +55,8 @@ impl MatrixSettings {
         settings.check(&CARD)?;
         no_shots(&CARD, settings)?;
         scoring(&CARD, settings)?;
-        let layout = choose(
+        let layout = settings.choose(
             &CARD,
-            settings,
             "layout",
             &[
                 ("paper", Layout::Lines),
@@ -69,14 +68,13 @@ impl MatrixSettings {
         let instructions = match (said, said.parse::<usize>()) {
             ("all", _) => (0..INSTRUCTIONS.len()).collect(),
             (_, Ok(k)) if (1..=INSTRUCTIONS.len()).contains(&k) => vec![k - 1],
-            _ => return Err(not_allowed(&CARD, "instruction", said)),
+            _ => return Err(CARD.not_one_of("instruction", said)),
         };
         Ok(Self {
             seed: settings.seed,
             form: settings.form,
-            source: choose(
+            source: settings.choose(
                 &CARD,
-                settings,
                 "matrices",
                 &[
                     ("fresh", MatrixSource::Fresh),
@@ -84,7 +82,7 @@ impl MatrixSettings {
                     ("raven", MatrixSource::Released(RAVEN)),
                 ],
             )?,
-            n: number(&CARD, settings, "n", |n: usize| (1..=100_000).contains(&n))?,
+            n: settings.number(&CARD, "n", |n: usize| (1..=100_000).contains(&n))?,
             instructions,
             layout,
         })
@@ -92,12 +90,7 @@ impl MatrixSettings {
 }
 
 fn scoring(card: &TaskCard, settings: &TaskSettings) -> Result<By, TaskError> {
-    choose(
-        card,
-        settings,
-        "scoring",
-        &[("sum", By::Sum), ("mean", By::Mean)],
-    )
+    settings.choose(card, "scoring", &[("sum", By::Sum), ("mean", By::Mean)])
 }
 
 fn item(setup: &MatrixSettings, matrix: &Matrix, instruction: usize) -> Item {

@@ -26,7 +26,7 @@ use effects::Cosines;
 use crate::cards::{card, conventions};
 use crate::choice::failed;
 use crate::observed::{Layer, POOLINGS, layers, look, mean};
-use crate::settings::{choose, no_shots};
+use crate::settings::no_shots;
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/numbers"));
 
@@ -48,9 +48,8 @@ impl NumberSettings {
         no_shots(&CARD, settings)?;
         let yes_no = [("yes", true), ("no", false)];
         Ok(Self {
-            range: choose(
+            range: settings.choose(
                 &CARD,
-                settings,
                 "range",
                 &[
                     ("1-9", Range::Units),
@@ -58,15 +57,14 @@ impl NumberSettings {
                     ("magnitudes", Range::Magnitudes),
                 ],
             )?,
-            pairs: choose(
+            pairs: settings.choose(
                 &CARD,
-                settings,
                 "pairs",
                 &[("averaged", Pairs::Averaged), ("each", Pairs::Each)],
             )?,
-            pooling: choose(&CARD, settings, "pooling", &POOLINGS)?,
-            blank: choose(&CARD, settings, "blank", &yes_no)?,
-            words: choose(&CARD, settings, "words", &yes_no)?,
+            pooling: settings.choose(&CARD, "pooling", &POOLINGS)?,
+            blank: settings.choose(&CARD, "blank", &yes_no)?,
+            words: settings.choose(&CARD, "words", &yes_no)?,
         })
     }
 }

@@ -27,7 +27,7 @@ use concepts::concepts;
 
 use crate::cards::{card, conventions};
 use crate::choice::{best_mean, failed, score_answers};
-use crate::settings::{choose, no_shots, number};
+use crate::settings::no_shots;
 use crate::tables;
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/define-use"));
@@ -111,9 +111,8 @@ enum ConceptSource {
 fn read(settings: &TaskSettings) -> Result<(ConceptSource, usize), TaskError> {
     settings.check(&CARD)?;
     no_shots(&CARD, settings)?;
-    let source = choose(
+    let source = settings.choose(
         &CARD,
-        settings,
         "source",
         &[
             ("fresh", ConceptSource::Fresh),
@@ -136,7 +135,7 @@ fn read(settings: &TaskSettings) -> Result<(ConceptSource, usize), TaskError> {
             return Err(TaskError::Setting(format!("{}: {hint}", CARD.id)));
         }
     }
-    let n = number(&CARD, settings, "n", |n: usize| (1..=500).contains(&n))?;
+    let n = settings.number(&CARD, "n", |n: usize| (1..=500).contains(&n))?;
     Ok((source, n))
 }
 

@@ -23,8 +23,6 @@ pub(crate) use surprisal::FIRST_UNSCORED;
 pub use surprisal::Surprisal;
 pub use vectors::Vectors;
 
-use crate::settings::choose;
-
 /// People's norms, or for the built-in model the small world's.
 const AUTO: &str = "auto";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,9 +49,8 @@ fn for_model(
 }
 
 fn source(card: &TaskCard, settings: &TaskSettings) -> Result<NormSource, TaskError> {
-    choose(
+    settings.choose(
         card,
-        settings,
         "norms",
         // Whoever runs a model that is not the built-in one says `rosch` for `auto` ([`for_model`]).
         &[

@@ -19,7 +19,6 @@ use super::{
 use crate::cards::{card, conventions};
 use crate::choice::failed;
 use crate::observed::mean;
-use crate::settings::{choose, number};
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/typicality-prompting"));
 
@@ -55,17 +54,10 @@ struct PromptingSettings {
 fn read(settings: &TaskSettings) -> Result<PromptingSettings, TaskError> {
     settings.check(&CARD)?;
     Ok(PromptingSettings {
-        runs: number(&CARD, settings, "runs", |n: usize| (1..=1000).contains(&n))?,
-        temperature: number(&CARD, settings, "temperature", |t: f64| {
-            t.is_finite() && t >= 0.0
-        })?,
+        runs: settings.number(&CARD, "runs", |n: usize| (1..=1000).contains(&n))?,
+        temperature: settings.number(&CARD, "temperature", |t: f64| t.is_finite() && t >= 0.0)?,
         shots: shots(&CARD, settings)?,
-        typical: choose(
-            &CARD,
-            settings,
-            "exemplars",
-            &[("drawn", false), ("typical", true)],
-        )?,
+        typical: settings.choose(&CARD, "exemplars", &[("drawn", false), ("typical", true)])?,
     })
 }
 

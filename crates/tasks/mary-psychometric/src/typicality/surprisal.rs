@@ -16,7 +16,6 @@ use super::{
 };
 use crate::cards::{card, conventions};
 use crate::choice::failed;
-use crate::settings::choose;
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/typicality-surprisal"));
 
@@ -37,12 +36,7 @@ impl SurprisalSettings {
         Ok(Self {
             seed: settings.seed,
             shots: shots(&CARD, settings)?,
-            typical: choose(
-                &CARD,
-                settings,
-                "exemplars",
-                &[("drawn", false), ("typical", true)],
-            )?,
+            typical: settings.choose(&CARD, "exemplars", &[("drawn", false), ("typical", true)])?,
             start: settings
                 .param(&CARD, "start")
                 .parse::<Start>()
