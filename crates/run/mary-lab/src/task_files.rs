@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mary_contract::{Registry, RunManifest, Task};
-use mary_taskfile::OwnTask;
 use mary_taskfile::lm_eval::{self, HarnessTask, Places};
+use mary_taskfile::{DesignTask, OwnTask};
 
 use crate::RunError;
 
@@ -14,8 +14,8 @@ fn ending(path: &Path) -> String {
     ending.to_ascii_lowercase()
 }
 
-/// Whether a word names a task file: one of Mary's own, of lm-evaluation-harness, or a dataset as Inspect
-/// has them, which is a task by itself.
+/// Whether a word names a task file: one of Mary's own, of lm-evaluation-harness, a suite of SyntaxGym, or a
+/// dataset as Inspect has them, which is a task by itself.
 ///
 /// ```
 /// assert!(mary_lab::is_task_file("./mine.toml") && mary_lab::is_task_file("rows.jsonl"));
@@ -77,6 +77,9 @@ impl TaskFiles<'_> {
     }
 
     fn read(&mut self, file: &Path) -> Result<Vec<Arc<dyn Task>>, RunError> {
+        if let Some(design) = DesignTask::read(file)? {
+            return Ok(vec![Arc::new(design)]);
+        }
         if is_dataset(file) {
             return Ok(vec![Arc::new(OwnTask::of_dataset(file)?)]);
         }

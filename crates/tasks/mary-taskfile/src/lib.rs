@@ -8,6 +8,7 @@
 
 mod asking;
 mod dataset;
+mod design;
 mod error;
 mod folder;
 mod form;
@@ -27,6 +28,7 @@ mod skeleton;
 mod task;
 mod template;
 
+pub use design::DesignTask;
 pub use error::TaskFileError;
 pub use material::{Material, MaterialRow, MaterialRows};
 pub use pictures::picture_of;

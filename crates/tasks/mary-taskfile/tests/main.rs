@@ -8,6 +8,7 @@
 )]
 
 mod asking;
+mod designs;
 mod faults;
 mod judging;
 mod lm_eval;
