@@ -472,6 +472,9 @@ pub trait Tokens: Send + Sync {
     /// One token as text, lossy where it is half a character.
     fn piece(&self, id: u32) -> String;
 
+    /// The tokens that begin and end a text, where there are such.
+    fn ends(&self) -> [Option<u32>; 2];
+
     /// The ids of a prompt as the model reads it before it answers: its template, what it puts first.
     fn prompt(&self, prompt: &Prompt) -> Result<Vec<u32>, ModelError>;
 }

@@ -123,10 +123,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "mary-generators",
             "mary-lab",
             "mary-platform",
+            "mary-serve",
             "mary-stats",
             "mary-store",
         ],
     ),
+    ("mary-serve", &["mary-contract", "mary-platform"]),
     (
         "mary-python",
         &[

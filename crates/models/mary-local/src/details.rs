@@ -1,5 +1,8 @@
 //! What whole distributions tell of scored tokens. A device that cannot look at them hands over its logits.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
 use mary_contract::{Details, ModelError, TokenDetails};
 use rayon::prelude::*;
 
@@ -10,11 +13,14 @@ use crate::trie::Chunk;
 
 const ROWS: usize = 128;
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Distributions {
     /// One for each token that begins a word, else zero.
     marks: Option<Vec<f32>>,
     ranks: bool,
+    alternatives: usize,
+    /// By node of the tree; few ask for them, so they are no part of what every token has.
+    likeliest: Mutex<HashMap<usize, Vec<(u32, f32)>>>,
 }
 
 impl Distributions {
@@ -24,7 +30,32 @@ impl Distributions {
             let mark = |token: usize| f32::from(u8::from(starts.get(token) == Some(&true)));
             (0..vocabulary).map(mark).collect()
         });
-        Self { marks, ranks }
+        Self {
+            marks,
+            ranks,
+            ..Self::default()
+        }
+    }
+
+    /// Keeps so many of the likeliest tokens in each place, too.
+    pub fn with_alternatives(self, alternatives: usize) -> Self {
+        Self {
+            alternatives,
+            ..self
+        }
+    }
+
+    /// The likeliest tokens in the places of some nodes, the first `most` of those kept.
+    pub fn alternatives(&self, nodes: &[usize], most: u32) -> Vec<Vec<(u32, f32)>> {
+        let kept = self
+            .likeliest
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let at = |node: &usize| {
+            let all = kept.get(node).map(Vec::as_slice).unwrap_or_default();
+            all[..all.len().min(most as usize)].to_vec()
+        };
+        nodes.iter().map(at).collect()
     }
 
     pub fn at(&self, session: &mut Session<'_>, chunk: &Chunk) -> Result<Looked, ModelError> {
@@ -32,7 +63,9 @@ impl Distributions {
             marks: self.marks.as_deref(),
             ranks: self.ranks,
         };
-        if let Some(told) = session.look(&chunk.head_rows, &chunk.wanted, look)? {
+        if self.alternatives == 0
+            && let Some(told) = session.look(&chunk.head_rows, &chunk.wanted, look)?
+        {
             return Ok(told);
         }
         let (mut values, mut seen) = (vec![], vec![]);
@@ -62,11 +95,49 @@ impl Distributions {
                     rows[at].token(own, rank, look)
                 })
                 .collect();
+            if self.alternatives > 0 {
+                let best = rows.iter().enumerate().map(|(at, distribution)| {
+                    let logits = &logits[at * width..(at + 1) * width];
+                    let best = best(logits, self.alternatives);
+                    let told = best.into_iter().map(|token| {
+                        let own = logits[token as usize];
+                        (token, distribution.token(own, 0, look).0)
+                    });
+                    told.collect::<Vec<_>>()
+                });
+                let best: Vec<_> = best.collect();
+                let nodes = &chunk.nodes[values.len()..][..wanted.len()];
+                let mut kept = self
+                    .likeliest
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                kept.extend(
+                    nodes.iter().zip(wanted).map(|(&node, want)| {
+                        (node, best[want.row as usize - block * ROWS].clone())
+                    }),
+                );
+            }
             values.extend(told.iter().map(|t| t.0));
             seen.extend(told.iter().map(|t| t.1));
         }
         Ok((values, seen))
     }
+}
+
+/// The `k` tokens with the largest logits, the largest first; of equal ones the smaller id. Numbers that are none come
+/// last: the score of the place is an error anyway.
+pub(crate) fn best(logits: &[f32], k: usize) -> Vec<u32> {
+    let before = |a: &u32, b: &u32| {
+        let (x, y) = (logits[*a as usize], logits[*b as usize]);
+        y.total_cmp(&x).then(a.cmp(b))
+    };
+    let mut order: Vec<u32> = (0..logits.len() as u32).collect();
+    if k < order.len() {
+        order.select_nth_unstable_by(k, before);
+        order.truncate(k);
+    }
+    order.sort_unstable_by(before);
+    order
 }
 
 /// Of what was `seen` there is one more than of tokens where what follows the last one was looked at.

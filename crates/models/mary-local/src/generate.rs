@@ -4,7 +4,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use mary_contract::{Finish, Generate, Generated, Job, ModelError, Reply, Usage, WorkQueue};
+use mary_contract::{
+    ErrorKind, Finish, Generate, Generated, Job, ModelError, Reply, Ticket, Usage, WorkQueue,
+};
 use mary_weights::Tokenizer;
 use rayon::prelude::*;
 
@@ -21,14 +23,19 @@ const WINDOW: usize = 1024;
 const GROUP: usize = 64;
 /// The same where a GPU computes: a step costs it little more.
 const GROUP_ON_CARD: usize = 256;
+/// Places for answers that join others while they are written, at least.
+const JOINING: usize = 16;
 /// A common beginning shorter than this is not worth sharing.
 const SHARED: usize = 8;
 
 struct Writing {
-    job: usize,
+    ticket: Ticket,
+    stop: Vec<String>,
     prompt: Vec<u32>,
     most: usize,
     sampler: Sampler,
+    /// Tokens of the prompt that it shares with others, before those of its own.
+    shared: usize,
     /// First cache row of its own, and how many there are; none while it waits or when it is answered.
     first: usize,
     rows: usize,
@@ -40,6 +47,8 @@ struct Writing {
     finish: Option<Result<Finish, ModelError>>,
     /// Where the answer ends when a stop string cut it.
     cut: Option<String>,
+    /// Bytes of the answer that were told while it grew.
+    told: usize,
 }
 
 #[derive(Default)]
@@ -51,15 +60,16 @@ struct Common {
 type Queue<'q> = dyn WorkQueue<Generate, Generated> + 'q;
 
 pub(crate) fn serve(model: &LocalModel, queue: &mut Queue<'_>) {
+    let mut later = vec![];
     loop {
-        let jobs: Vec<Job<Generate>> = std::iter::from_fn(|| queue.next()).take(WINDOW).collect();
+        let mut jobs: Vec<Job<Generate>> = std::mem::take(&mut later);
+        jobs.extend(std::iter::from_fn(|| queue.next()).take(WINDOW));
         let album = model.album(jobs.iter().map(|job| &job.request.prompt));
         let writer = Writer {
             model,
             album: &album,
-            jobs: &jobs,
         };
-        if jobs.is_empty() || writer.answer(queue).is_break() {
+        if jobs.is_empty() || writer.answer(queue, &jobs, &mut later).is_break() {
             return;
         }
     }
@@ -69,48 +79,51 @@ pub(crate) fn serve(model: &LocalModel, queue: &mut Queue<'_>) {
 struct Writer<'a> {
     model: &'a LocalModel,
     album: &'a Album<'a>,
-    jobs: &'a [Job<Generate>],
 }
 
 impl Writer<'_> {
-    fn answer(self, queue: &mut Queue<'_>) -> ControlFlow<()> {
+    /// What comes meanwhile and cannot join is left for `later`.
+    fn answer(
+        self,
+        queue: &mut Queue<'_>,
+        jobs: &[Job<Generate>],
+        later: &mut Vec<Job<Generate>>,
+    ) -> ControlFlow<()> {
         let mut all = vec![];
-        for (job, asked) in self.jobs.iter().enumerate() {
-            match self.begin(job, &asked.request) {
+        for job in jobs {
+            match self.begin(job) {
                 Ok(writing) => all.push(writing),
-                Err(error) => queue.answer(asked.ticket, Err(error))?,
+                Err(error) => queue.answer(job.ticket, Err(error))?,
             }
         }
         all.sort_by(|a, b| a.prompt.cmp(&b.prompt));
         let on_card = self.model.ahead() > 0;
         let usual = if on_card { GROUP_ON_CARD } else { GROUP };
         let group = self.model.options().batch_size.unwrap_or(usual).max(1);
-        let mut rest = all.as_mut_slice();
-        while !rest.is_empty() {
-            let lengths = rest.iter().map(|w| w.prompt.len() + w.most);
+        while !all.is_empty() {
+            let lengths = all.iter().map(|w| w.prompt.len() + w.most);
             let together = self.model.fitting(lengths, group);
-            let (mut now, later) = rest.split_at_mut(alike(rest, together));
-            rest = later;
+            let mut now: Vec<Writing> = all.drain(..alike(&all, together)).collect();
             while !now.is_empty() {
-                match self.write(queue, now, together.min(now.len())) {
+                let seats = together.min(now.len());
+                match self.write(queue, &mut now, (seats, group), later) {
                     Ok(flow) => flow?,
                     Err(error) => {
                         for writing in now.iter().filter(|w| !w.answered) {
-                            queue.answer(self.jobs[writing.job].ticket, Err(error.clone()))?;
+                            queue.answer(writing.ticket, Err(error.clone()))?;
                         }
                         break;
                     }
                 }
                 // Those that were too long for the places of others have a round of their own.
-                now.sort_by_key(|w| w.answered);
-                let left = now.partition_point(|w| !w.answered);
-                now = &mut now[..left];
+                now.retain(|w| !w.answered);
             }
         }
         ControlFlow::Continue(())
     }
 
-    fn begin(self, job: usize, request: &Generate) -> Result<Writing, ModelError> {
+    fn begin(self, job: &Job<Generate>) -> Result<Writing, ModelError> {
+        let request = &job.request;
         let reader = Reader::showing(self.model.checkpoint(), self.album);
         let (prompt, shown) = (reader.prompt(&request.prompt)?, self.album.shown());
         let (count, context) = (prompt.len(), self.model.architecture().context);
@@ -120,7 +133,10 @@ impl Writer<'_> {
         }
         let places = shown.turns().then(|| shown.places(&prompt));
         Ok(Writing {
-            job,
+            ticket: job.ticket,
+            stop: request.sampling.stop.clone(),
+            shared: 0,
+            told: 0,
             most: (request.sampling.max_tokens as usize).min(context - count),
             places: places.unwrap_or_default(),
             prompt,
@@ -139,31 +155,46 @@ impl Writer<'_> {
     fn write(
         self,
         queue: &mut Queue<'_>,
-        pool: &mut [Writing],
-        together: usize,
+        pool: &mut Vec<Writing>,
+        (together, group): (usize, usize),
+        later: &mut Vec<Job<Generate>>,
     ) -> Result<ControlFlow<()>, ModelError> {
-        let mut told = 0;
         let common = common(pool);
+        pool.iter_mut().for_each(|w| w.shared = common.tokens.len());
         let mut seats = Seats::new(self.model, pool, &common, together);
+        if queue.joins() {
+            seats.add(self.model, pool, group);
+        }
         let mut session = self.model.session(seats.rows)?;
         if !self.album.is_empty() {
             session.show(Arc::clone(self.album.shown()));
         }
         self.read_common(&mut session, &common)?;
         loop {
-            let came = seats.fill(pool, &common);
+            if queue.joins() && later.is_empty() {
+                let flow = self.welcome(queue, pool, (&common, &seats), later);
+                if flow.is_break() {
+                    return Ok(flow);
+                }
+            }
+            let came = seats.fill(pool);
             if !came.is_empty() {
-                self.read_prompts(&mut session, &common, pool, &came)?;
+                self.read_prompts(&mut session, pool, &came)?;
             }
-            if let [only] = pool {
-                self.tell(queue, only, &mut told);
-            }
+            let alone = pool.len() == 1;
             for writing in pool.iter_mut().filter(|w| w.rows > 0) {
+                if alone || queue.joins() {
+                    self.tell(queue, writing);
+                }
+                if queue.forgotten(writing.ticket) {
+                    let gone = ModelError::new(ErrorKind::Interrupted, "nobody waits for it");
+                    writing.finish = Some(Err(gone));
+                }
                 if writing.finish.is_some() {
                     seats.leave(writing);
+                    queue.written(writing.ticket, &writing.written);
                     let reply = self.reply(writing);
-                    let ticket = self.jobs[writing.job].ticket;
-                    if queue.answer(ticket, reply).is_break() {
+                    if queue.answer(writing.ticket, reply).is_break() {
                         return Ok(ControlFlow::Break(()));
                     }
                 }
@@ -177,7 +208,7 @@ impl Writer<'_> {
                 let Some(&token) = writing.written.last() else {
                     continue;
                 };
-                let past = writing.past(&common);
+                let past = writing.past();
                 batch.push(&[token], &past, writing.first + writing.held);
                 if let Some(&last) = writing.places.last() {
                     let place = self.album.shown().place(Some(last), token);
@@ -204,10 +235,45 @@ impl Writer<'_> {
         }
     }
 
-    /// Tells what is new of the only answer that is being written; so many bytes were `told` before. The last
-    /// token may be half a character or the beginning of one that a later token changes, so it is held back
-    /// while it does not read as text.
-    fn tell(self, queue: &mut Queue<'_>, writing: &Writing, told: &mut usize) {
+    /// Requests that came meanwhile take free places. Where somebody waits who found none long enough, nobody is let
+    /// in before.
+    fn welcome(
+        self,
+        queue: &mut Queue<'_>,
+        pool: &mut Vec<Writing>,
+        (common, seats): (&Common, &Seats),
+        later: &mut Vec<Job<Generate>>,
+    ) -> ControlFlow<()> {
+        let waits = pool.iter().any(|w| !w.answered && w.rows == 0);
+        if waits {
+            return ControlFlow::Continue(());
+        }
+        pool.retain(|w| !w.answered);
+        for _ in 0..seats.free.len() {
+            let Some(job) = queue.next() else { break };
+            // Pictures are looked at before a round begins.
+            if job.request.prompt.has_images() {
+                later.push(job);
+                break;
+            }
+            match self.begin(&job) {
+                Err(error) => queue.answer(job.ticket, Err(error))?,
+                Ok(mut writing) => {
+                    let known = &common.tokens;
+                    let same = writing.prompt.len() > known.len()
+                        && writing.prompt[..known.len()] == known[..];
+                    writing.shared = if same { known.len() } else { 0 };
+                    pool.push(writing);
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Tells what is new of an answer. The last token may be half a character or the beginning of one that a later
+    /// token changes, so it is held back while it does not read as text; so is what may be the beginning of a stop
+    /// string.
+    fn tell(self, queue: &mut Queue<'_>, writing: &mut Writing) {
         let text = match &writing.cut {
             Some(text) => Some(text.clone()),
             None => self.tokenizer().decode(&writing.written).ok(),
@@ -215,9 +281,17 @@ impl Writer<'_> {
         let Some(text) = text.filter(|t| !t.ends_with('\u{fffd}')) else {
             return;
         };
-        if let Some(new) = text.get(*told..).filter(|new| !new.is_empty()) {
-            queue.writing(self.jobs[writing.job].ticket, new);
-            *told = text.len();
+        let mut end = text.len();
+        if writing.finish.is_none() {
+            let begun = writing.stop.iter().filter_map(|stop| {
+                let parts = stop.char_indices().map(|(at, _)| at).rev();
+                parts.into_iter().find(|&at| text.ends_with(&stop[..at]))
+            });
+            end -= begun.max().unwrap_or(0);
+        }
+        if let Some(new) = text.get(writing.told..end).filter(|new| !new.is_empty()) {
+            queue.writing(writing.ticket, new);
+            writing.told = end;
         }
     }
 
@@ -244,7 +318,6 @@ impl Writer<'_> {
     fn read_prompts(
         self,
         session: &mut Session<'_>,
-        common: &Common,
         group: &mut [Writing],
         who: &[usize],
     ) -> Result<(), ModelError> {
@@ -253,7 +326,7 @@ impl Writer<'_> {
         for &i in who {
             loop {
                 let writing = &mut group[i];
-                let read = common.tokens.len() + writing.held;
+                let read = writing.shared + writing.held;
                 let left = &writing.prompt[read..];
                 if left.is_empty() {
                     break;
@@ -265,7 +338,7 @@ impl Writer<'_> {
                 }
                 let part = &left[..self.album.shown().cut(left, room)];
                 let ends_here = part.len() == left.len();
-                batch.push(part, &writing.past(common), writing.first + writing.held);
+                batch.push(part, &writing.past(), writing.first + writing.held);
                 let places = writing.places.iter().skip(read).take(part.len());
                 batch.turns.extend(places.map(|p| p.at));
                 writing.held += part.len();
@@ -338,9 +411,8 @@ impl Writer<'_> {
             return;
         }
         writing.written.push(token);
-        let stop = &self.jobs[writing.job].request.sampling.stop;
-        let stops = stop.iter().filter(|s| !s.is_empty());
-        if !stop.is_empty()
+        let stops = writing.stop.iter().filter(|s| !s.is_empty());
+        if !writing.stop.is_empty()
             && let Ok(text) = self.tokenizer().decode(&writing.written)
             && let Some(at) = stops.filter_map(|s| text.find(s.as_str())).min()
         {
@@ -393,7 +465,7 @@ struct Seats {
 impl Seats {
     /// As long as anybody needs if there is memory for that, else as long as the first ones need.
     fn new(model: &LocalModel, pool: &[Writing], common: &Common, together: usize) -> Self {
-        let own = |w: &Writing| w.own_rows(common);
+        let own = Writing::own_rows;
         let longest = pool.iter().map(own).max().unwrap_or(0);
         let sum: usize = pool[..together].iter().map(own).sum();
         let spare = pool.len() > together
@@ -413,8 +485,21 @@ impl Seats {
         }
     }
 
+    /// More places for those who come later, as long as the longest, if there is memory for them.
+    fn add(&mut self, model: &LocalModel, pool: &[Writing], group: usize) {
+        let longest = pool.iter().map(|w| w.prompt.len() + w.most).max();
+        let len = longest.unwrap_or(0).next_power_of_two();
+        let wanted = self.all.next_power_of_two().max(JOINING).min(group);
+        let fitting = model.fitting(std::iter::repeat(len), wanted);
+        for _ in self.all..fitting {
+            self.free.push((self.rows, len));
+            self.rows += len;
+            self.all += 1;
+        }
+    }
+
     /// Reading a prompt is a pass of its own, so a few places are filled together.
-    fn fill(&mut self, pool: &mut [Writing], common: &Common) -> Vec<usize> {
+    fn fill(&mut self, pool: &mut [Writing]) -> Vec<usize> {
         let waits = |w: &Writing| !w.answered && w.rows == 0;
         let waiting = pool.iter().filter(|w| waits(w)).count();
         if waiting == 0 || self.free.len() < self.all.div_ceil(4).min(waiting) {
@@ -422,7 +507,7 @@ impl Seats {
         }
         let mut came = vec![];
         for (i, writing) in pool.iter_mut().enumerate().filter(|(_, w)| waits(w)) {
-            let need = writing.own_rows(common);
+            let need = writing.own_rows();
             let Some(place) = self.free.iter().position(|&(_, len)| len >= need) else {
                 continue;
             };
@@ -439,12 +524,12 @@ impl Seats {
 }
 
 impl Writing {
-    fn own_rows(&self, common: &Common) -> usize {
-        self.prompt.len() - common.tokens.len() + self.most
+    fn own_rows(&self) -> usize {
+        self.prompt.len() - self.shared + self.most
     }
 
-    fn past(&self, common: &Common) -> Vec<(usize, usize)> {
-        let spans = [(0, common.tokens.len()), (self.first, self.held)];
+    fn past(&self) -> Vec<(usize, usize)> {
+        let spans = [(0, self.shared), (self.first, self.held)];
         spans.into_iter().filter(|(_, len)| *len > 0).collect()
     }
 }

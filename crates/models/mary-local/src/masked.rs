@@ -10,7 +10,7 @@ use mary_contract::{
 };
 
 use crate::details::{self, Distributions};
-use crate::errors::too_long;
+use crate::errors::{bad_request, too_long};
 use crate::kernels::{TokenStatistics, WantedToken};
 use crate::model::{LocalModel, replied};
 use crate::options::Masking;
@@ -89,7 +89,11 @@ fn answer(
             queue.answer(asked.ticket, top::likeliest(model, &asked.request))?;
             continue;
         }
-        match read(model, &asked.request) {
+        let read = match asked.request.details.as_ids {
+            true => Err(bad_request("a masked model reads words, not token ids")),
+            false => read(model, &asked.request),
+        };
+        match read {
             Err(error) => queue.answer(asked.ticket, Err(error))?,
             Ok(parts) => all.push(Waiting {
                 job,

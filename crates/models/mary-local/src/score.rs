@@ -49,6 +49,8 @@ fn compute(
     }
     let mut scores = vec![f32::NAN; trie.len()];
     let mut seen = vec![TokenStatistics::default(); if distributions { trie.len() } else { 0 }];
+    let alternatives = waiting.iter().map(|w| w.details.alternatives).max();
+    let alternatives = alternatives.unwrap_or(0);
     let looking = distributions.then(|| {
         let asked = |of: fn(&Details) -> bool| waiting.iter().any(|w| of(&w.details));
         let starts = asked(|d| d.word_starts).then(|| model.word_starts());
@@ -57,6 +59,7 @@ fn compute(
             model.architecture().vocab,
             asked(|d| d.rank),
         )
+        .with_alternatives(alternatives as usize)
     });
     let run = run(
         (model, &album),
@@ -75,7 +78,7 @@ fn compute(
             while waiting.last().is_some_and(|w| w.due <= upto) {
                 if let Some(request) = waiting.pop() {
                     let known = (&trie, &*scores, &*seen);
-                    let reply = reply(model, &request, known, &sequences);
+                    let reply = reply(model, &request, known, &sequences, looking.as_ref());
                     hand_in((request.ticket, reply))?;
                 }
             }
@@ -181,6 +184,7 @@ fn reply(
     waiting: &Waiting,
     (trie, scores, seen): (&Trie, &[f32], &[TokenStatistics]),
     sequences: &[Sequence],
+    looking: Option<&Distributions>,
 ) -> Result<Reply<Scored>, ModelError> {
     let tokenizer = model.checkpoint().tokenizer();
     let mut usage = Usage::default();
@@ -201,13 +205,20 @@ fn reply(
         let seen: Vec<_> = seen.copied().collect();
         let pieces = reading.tokens[reading.scored_from..].iter().take(scored);
         let cut = |i: usize| sequences[i].tokens.len() < reading.tokens.len();
+        let mut details = details::told(waiting.details, &reading.places, &seen);
+        if let (Some(looking), Some(details)) = (looking, &mut details)
+            && waiting.details.alternatives > 0
+        {
+            let most = waiting.details.alternatives;
+            details.alternatives = looking.alternatives(&nodes[..scored], most);
+        }
         continuations.push(ContinuationScore {
             tokens: pieces.map(|&id| tokenizer.piece(id)).collect(),
             logprobs,
             boundary_merged: reading.boundary_merged,
             first_unscored: reading.first_unscored,
             windowed: range.len() > 1 || range.clone().any(cut),
-            details: details::told(waiting.details, &reading.places, &seen),
+            details,
         });
     }
     Ok(replied(Scored { continuations }, usage))

@@ -2,11 +2,13 @@
 
 use mary_contract::{
     Generate, Generated, Generator, Model, ModelCard, ModelError, ModelRef, ModelSettings, Observe,
-    Observed, Observer, Score, Scored, Scorer, WorkQueue,
+    Observed, Observer, Prompt, Score, Scored, Scorer, Tokens, WorkQueue,
 };
 use mary_weights::Checkpoint;
 
+use crate::errors::bad_request;
 use crate::model::LocalModel;
+use crate::text::Reader;
 use crate::{generate, masked, observe, score};
 
 /// Texts of the self-check: some share beginnings, some share nothing.
@@ -50,6 +52,37 @@ impl Model for LocalModel {
 
     fn observer(&self) -> Option<&dyn Observer> {
         Some(self)
+    }
+
+    fn tokens(&self) -> Option<&dyn Tokens> {
+        Some(self)
+    }
+}
+
+impl Tokens for LocalModel {
+    fn encode(&self, text: &str) -> Result<Vec<u32>, ModelError> {
+        Ok(self.checkpoint().tokenizer().encode(text, false)?.ids)
+    }
+
+    fn decode(&self, ids: &[u32]) -> Result<String, ModelError> {
+        let vocabulary = self.checkpoint().tokenizer().vocab_size();
+        if let Some(id) = ids.iter().find(|&&id| id as usize >= vocabulary) {
+            return Err(bad_request(format!("{id} is no token id of this model")));
+        }
+        self.checkpoint().tokenizer().decode(ids)
+    }
+
+    fn piece(&self, id: u32) -> String {
+        self.checkpoint().tokenizer().piece(id)
+    }
+
+    fn ends(&self) -> [Option<u32>; 2] {
+        let tokenizer = self.checkpoint().tokenizer();
+        [tokenizer.bos(), tokenizer.eos()]
+    }
+
+    fn prompt(&self, prompt: &Prompt) -> Result<Vec<u32>, ModelError> {
+        Reader::new(self.checkpoint()).prompt(prompt)
     }
 }
 

@@ -105,11 +105,47 @@ impl<'a> Reader<'a> {
     }
 
     pub fn continuations(&self, request: &Score) -> Result<Vec<Reading>, ModelError> {
+        if request.details.as_ids {
+            return self.spelled(request);
+        }
         let (prefix, first) = self.render(&request.prefix, &request.start)?;
         let read = |continuation: &String| {
             let mut reading = self.reading(&prefix, continuation, first)?;
             self.put(&mut reading.tokens, &request.prefix)?;
             Ok(reading)
+        };
+        request.continuations.iter().map(read).collect()
+    }
+
+    /// What is given as token ids is read as it is.
+    fn spelled(&self, request: &Score) -> Result<Vec<Reading>, ModelError> {
+        let tokenizer = self.checkpoint.tokenizer();
+        let ids = |text: &str| -> Result<Vec<u32>, ModelError> {
+            let all = text.split_ascii_whitespace().map(|word| {
+                let id = word.parse::<u32>().ok();
+                id.filter(|&id| (id as usize) < tokenizer.vocab_size())
+                    .ok_or_else(|| bad_request(format!("`{word}` is no token id of this model")))
+            });
+            all.collect()
+        };
+        let prefix = ids(&request.prefix.text())?;
+        let read = |continuation: &String| {
+            let mut tokens = prefix.clone();
+            tokens.extend(ids(continuation)?);
+            let scored_from = prefix.len().max(1).min(tokens.len());
+            let mut end = 0;
+            let places = tokens[scored_from..].iter().map(|&id| {
+                let start = end;
+                end += tokenizer.piece(id).len() as u32;
+                (start, end)
+            });
+            Ok(Reading {
+                scored_from,
+                boundary_merged: false,
+                first_unscored: prefix.is_empty() && !tokens.is_empty(),
+                places: places.collect(),
+                tokens,
+            })
         };
         request.continuations.iter().map(read).collect()
     }

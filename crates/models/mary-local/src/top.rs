@@ -5,6 +5,7 @@ use mary_contract::{
     BLANK, ContinuationScore, ModelError, Reply, Score, Scored, Start, TokenDetails, Usage,
 };
 
+use crate::details;
 use crate::errors::{bad_request, too_long};
 use crate::model::{LocalModel, replied};
 use crate::text::Reader;
@@ -80,12 +81,10 @@ fn best(model: &LocalModel, logits: &[f32], k: usize) -> Result<Vec<(String, f32
     }
     let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let sum: f64 = logits.iter().map(|x| f64::from(x - most).exp()).sum();
-    let mut order: Vec<usize> = (0..logits.len()).collect();
-    order.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]).then(a.cmp(&b)));
     let tokenizer = model.checkpoint().tokenizer();
-    let told = order.into_iter().take(k).map(|token| {
-        let logprob = f64::from(logits[token] - most) - sum.ln();
-        (tokenizer.piece(token as u32), logprob as f32)
+    let told = details::best(logits, k).into_iter().map(|token| {
+        let logprob = f64::from(logits[token as usize] - most) - sum.ln();
+        (tokenizer.piece(token), logprob as f32)
     });
     Ok(told.collect())
 }

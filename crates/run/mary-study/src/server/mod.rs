@@ -5,7 +5,6 @@
 //! twice, late or out of order changes nothing. TLS is a reverse proxy's (docs/people.md).
 
 mod admin;
-mod connection;
 mod guard;
 mod leaving;
 mod limits;
@@ -26,12 +25,12 @@ use axum::{
     routing::get,
 };
 use mary_contract::Part;
+use mary_serve::connection::{Connections, PATIENCE, Peer};
 
 use crate::StudyError;
 use crate::session::{Session, View, token_hash};
 use crate::settings::CheckKind;
 use crate::store::{self, Admission, NoPlace, PlatformIds, Refusal, Step, Submission};
-use connection::{Connections, PATIENCE, Peer};
 use limits::Limits;
 use render::{Buttons, Message, StepPage};
 use words::Words;
@@ -41,6 +40,8 @@ pub(crate) use words::words;
 const LARGEST: usize = 64 * 1024;
 /// Characters of a platform's parameter, at most.
 const LONGEST_ID: usize = 200;
+/// At once, at most; more wait to be accepted.
+const CONNECTIONS: usize = 10_000;
 const DELETE_EVERY: Duration = Duration::from_secs(5);
 /// Remembers who took part in this browser, for the link of the study alone.
 const COOKIE: &str = "mary_study";
@@ -71,6 +72,7 @@ pub async fn serve_on(
     let connections = Connections {
         listener,
         patience: PATIENCE,
+        places: Arc::new(tokio::sync::Semaphore::new(CONNECTIONS)),
     };
     let service = router(session, limits).into_make_service_with_connect_info::<Peer>();
     let served = axum::serve(connections, service)

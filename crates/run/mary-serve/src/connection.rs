@@ -5,6 +5,7 @@ use std::future::Future as _;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,15 +14,21 @@ use axum::http::HeaderMap;
 use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep};
 
 /// For one request, from its first byte to the first byte of its response; for each piece of the response; and
 /// for the pause before the next request.
-pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
-pub(super) struct Connections {
+/// A listener whose connections have a time limit and are only so many at once.
+pub struct Connections {
+    /// Where they come in.
     pub listener: TcpListener,
+    /// See [`PATIENCE`].
     pub patience: Duration,
+    /// One for each connection; who finds none waits to be accepted.
+    pub places: Arc<Semaphore>,
 }
 
 impl Listener for Connections {
@@ -29,9 +36,11 @@ impl Listener for Connections {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Watched, SocketAddr) {
+        let place = Arc::clone(&self.places).acquire_owned().await.ok();
         let (stream, from) = Listener::accept(&mut self.listener).await;
         let watched = Watched {
             stream,
+            _place: place,
             patience: self.patience,
             end: Box::pin(tokio::time::sleep(self.patience)),
             between: true,
@@ -44,8 +53,10 @@ impl Listener for Connections {
     }
 }
 
-pub(super) struct Watched {
+/// A connection that is closed when its time is over.
+pub struct Watched {
     stream: TcpStream,
+    _place: Option<OwnedSemaphorePermit>,
     patience: Duration,
     end: Pin<Box<Sleep>>,
     /// No request is under way.
@@ -132,8 +143,9 @@ impl AsyncWrite for Watched {
     }
 }
 
+/// Where a connection comes from.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Peer(SocketAddr);
+pub struct Peer(SocketAddr);
 
 impl Connected<IncomingStream<'_, Connections>> for Peer {
     fn connect_info(stream: IncomingStream<'_, Connections>) -> Self {
@@ -142,6 +154,16 @@ impl Connected<IncomingStream<'_, Connections>> for Peer {
 }
 
 impl Peer {
+    pub(crate) fn socket(self) -> SocketAddr {
+        self.0
+    }
+
+    /// A number for the connection, the same as long as it lasts.
+    pub(crate) fn number(self) -> u64 {
+        let hash = blake3::hash(self.0.to_string().as_bytes());
+        u64::from_le_bytes(hash.as_bytes()[..8].try_into().unwrap_or_default())
+    }
+
     /// The address by which limits count, kept in memory only. A reverse proxy on this machine or its own
     /// network says for whom it speaks; nobody else is believed. Of an IPv6 address the network counts, since a
     /// household has all addresses in it.
@@ -185,9 +207,17 @@ mod tests {
                 let patience = Duration::from_millis(200);
                 let echo = axum::routing::post(async |body: String| body);
                 let router = axum::Router::new().route("/", echo);
-                axum::serve(Connections { listener, patience }, router)
-                    .await
-                    .unwrap();
+                let places = Arc::new(Semaphore::new(100));
+                axum::serve(
+                    Connections {
+                        listener,
+                        patience,
+                        places,
+                    },
+                    router,
+                )
+                .await
+                .unwrap();
             });
         });
         told.recv().unwrap()
