@@ -96,6 +96,36 @@ pub enum Target {
     Data(Value),
 }
 
+impl Target {
+    /// The options and the place of the right one, where there are any.
+    pub fn choice(&self) -> Option<(&[String], usize)> {
+        match self {
+            Self::Choice {
+                options, correct, ..
+            } => Some((options, *correct)),
+            _ => None,
+        }
+    }
+
+    /// The texts of which one is right, options or a pair, and the place of that one.
+    pub fn alternatives(&self) -> Option<(Vec<&str>, usize)> {
+        match (self, self.choice()) {
+            (Self::Pair { good, bad }, _) => Some((vec![good, bad], 0)),
+            (_, choice) => choice.map(|(all, n)| (all.iter().map(String::as_str).collect(), n)),
+        }
+    }
+
+    /// The right text, where there is one.
+    pub fn right(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => self
+                .alternatives()
+                .and_then(|(texts, n)| texts.get(n).copied()),
+        }
+    }
+}
+
 impl Item {
     /// An item with an id, a target and its first questions; the rest is empty.
     pub fn new(id: impl Into<String>, target: Target, asks: Vec<Ask>) -> Self {

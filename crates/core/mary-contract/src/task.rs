@@ -56,6 +56,30 @@ pub struct Needs {
 }
 
 impl Needs {
+    const NOTHING: Self = Self {
+        generate: false,
+        score: false,
+        score_single_token: false,
+        observe: false,
+        images: false,
+        judge: false,
+    };
+    /// Answers in words and nothing else.
+    pub const GENERATE: Self = Self {
+        generate: true,
+        ..Self::NOTHING
+    };
+    /// Log-probabilities and nothing else.
+    pub const SCORE: Self = Self {
+        score: true,
+        ..Self::NOTHING
+    };
+    /// Hidden states and nothing else.
+    pub const OBSERVE: Self = Self {
+        observe: true,
+        ..Self::NOTHING
+    };
+
     /// What is missing, in words; empty when the model fits.
     ///
     /// ```

@@ -17,10 +17,7 @@ impl Task for Agreement {
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {
-        Needs {
-            score: true,
-            ..Needs::default()
-        }
+        Needs::SCORE
     }
 
     fn items(&self, _: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {

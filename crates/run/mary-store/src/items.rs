@@ -89,23 +89,13 @@ impl<'a> Plain<'a> {
     }
 
     fn options(&self) -> Option<(Vec<&'a str>, usize)> {
-        match &self.item.target {
-            Target::Choice {
-                options, correct, ..
-            } => Some((options.iter().map(String::as_str).collect(), *correct)),
-            Target::Pair { good, bad } => Some((vec![good, bad], 0)),
-            _ => None,
-        }
+        self.item.target.alternatives()
     }
 
     fn target(&self) -> String {
         match &self.item.target {
-            Target::Choice {
-                options, correct, ..
-            } => options.get(*correct).cloned().unwrap_or_default(),
-            Target::Pair { good, .. } => good.clone(),
-            Target::Text(text) => text.clone(),
             Target::Data(data) => data.to_string(),
+            target => target.right().unwrap_or_default().to_owned(),
         }
     }
 

@@ -107,14 +107,7 @@ fn stimulus(sample: &Sample) -> String {
 }
 
 fn right(sample: &Sample) -> Option<String> {
-    match &sample.item.target {
-        Target::Choice {
-            options, correct, ..
-        } => options.get(*correct).cloned(),
-        Target::Pair { good, .. } => Some(good.clone()),
-        Target::Text(text) => Some(text.clone()),
-        Target::Data(_) => None,
-    }
+    sample.item.target.right().map(str::to_owned)
 }
 
 fn cell(value: &Value) -> String {

@@ -2,7 +2,7 @@
 //! an answer in words.
 
 use mary_contract::{
-    ErrorKind, Finish, Generated, Item, Judgement, Reply, Response, Scored, Target, UnscoredReason,
+    ErrorKind, Finish, Generated, Item, Judgement, Reply, Response, Scored, UnscoredReason,
 };
 use mary_generators::best;
 use serde_json::json;
@@ -20,10 +20,7 @@ pub(crate) enum Answer<'a> {
 
 impl<'a> Answered<'a> {
     pub fn read(item: &'a Item, answers: &'a [Reply]) -> Result<Self, String> {
-        let Target::Choice {
-            options, correct, ..
-        } = &item.target
-        else {
+        let Some((options, correct)) = item.target.choice() else {
             return Err("expected an item with a choice as its target".to_owned());
         };
         let [reply] = answers else {
@@ -38,7 +35,7 @@ impl<'a> Answered<'a> {
         };
         Ok(Self {
             options,
-            correct: *correct,
+            correct,
             answer,
         })
     }

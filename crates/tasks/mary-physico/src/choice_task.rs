@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use mary_contract::{
     DataSource, ForPeople, Item, ItemSource, Items, Judgement, Measure, Needs, Reference, Reply,
-    Sample, Scoring, Target, Task, TaskCard, TaskError, TaskSettings,
+    Sample, Scoring, Task, TaskCard, TaskError, TaskSettings,
 };
 
 use crate::judging;
@@ -69,14 +69,11 @@ impl Task for ChoiceTask {
     }
 
     fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        let Target::Choice {
-            options, correct, ..
-        } = &item.target
-        else {
+        let Some((options, correct)) = item.target.choice() else {
             return judging::failed("a PHYSICO item has a choice as its target");
         };
         match answers {
-            [reply] => judging::judged(options, *correct, &reply.answer),
+            [reply] => judging::judged(options, correct, &reply.answer),
             other => judging::failed(&format!("expected one answer, found {}", other.len())),
         }
     }

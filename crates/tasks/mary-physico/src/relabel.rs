@@ -57,10 +57,7 @@ impl Task for Relabel {
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {
-        Needs {
-            generate: true,
-            ..Needs::default()
-        }
+        Needs::GENERATE
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {

@@ -124,14 +124,8 @@ fn scored_margin(sample: &Sample) -> Option<f64> {
     let Response::Scored(scored) = &exchange.reply.as_ref().ok()?.answer else {
         return None;
     };
-    let (options, correct) = match &sample.item.target {
-        Target::Choice {
-            options, correct, ..
-        } => (options.len(), *correct),
-        Target::Pair { .. } => (2, 0),
-        _ => return None,
-    };
-    if scored.continuations.len() != options {
+    let (options, correct) = sample.item.target.alternatives()?;
+    if scored.continuations.len() != options.len() {
         return None;
     }
     let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();

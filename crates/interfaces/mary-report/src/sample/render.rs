@@ -193,13 +193,8 @@ fn shows_all(score: &Score, target: &Target) -> bool {
 }
 
 pub(super) fn right_of(continuations: usize, target: &Target) -> Option<usize> {
-    match target {
-        Target::Choice {
-            options, correct, ..
-        } if options.len() == continuations => Some(*correct),
-        Target::Pair { .. } if continuations == 2 => Some(0),
-        _ => None,
-    }
+    let (texts, right) = target.alternatives()?;
+    (texts.len() == continuations).then_some(right)
 }
 
 /// Begins a list, folded where it is long; returns what ends it.

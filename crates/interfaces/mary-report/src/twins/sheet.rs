@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Image, Part, Prompt, Request, Sample, ShownAs, Target, with_labels};
+use mary_contract::{Image, Part, Prompt, Request, Sample, ShownAs, with_labels};
 
 use crate::escape::{clip, foreign, html};
 use crate::html::{data_url, lot};
@@ -86,12 +86,7 @@ impl Shelf {
 }
 
 fn face(sample: &Sample) -> Face {
-    let (options, correct) = match &sample.item.target {
-        Target::Choice {
-            options, correct, ..
-        } => (options.clone(), Some(*correct)),
-        _ => (vec![], None),
-    };
+    let choice = sample.item.target.choice();
     let prompt = sample.exchanges.first().map(|e| &e.ask.request);
     let prompt = match prompt {
         Some(Request::Generate(g)) => Some(&g.prompt),
@@ -100,8 +95,8 @@ fn face(sample: &Sample) -> Face {
     };
     Face {
         question: prompt.map_or_else(|| sample::question_text(sample), Prompt::text),
-        options,
-        correct,
+        options: choice.map_or(vec![], |(options, _)| options.to_vec()),
+        correct: choice.map(|(_, correct)| correct),
         picture: prompt.and_then(last_picture).cloned(),
     }
 }

@@ -64,10 +64,7 @@ impl Task for TopTask {
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {
-        Needs {
-            score: true,
-            ..Needs::default()
-        }
+        Needs::SCORE
     }
 
     fn items(&self, _: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {

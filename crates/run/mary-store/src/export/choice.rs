@@ -1,7 +1,7 @@
 //! What a scientist needs of a choice, with types: which option is right, which was chosen, the
 //! log-probability of each, and the margin between the right one and the best of the others.
 
-use mary_contract::{ContinuationScore, Outcome, Request, Response, Sample, StoreError, Target};
+use mary_contract::{ContinuationScore, Outcome, Request, Response, Sample, StoreError};
 
 use crate::RunFolder;
 
@@ -35,14 +35,9 @@ pub(super) fn columns(run: &RunFolder) -> Result<usize, StoreError> {
 
 impl Choice {
     pub fn from_sample(sample: &Sample) -> Self {
-        let (options, right): (Vec<&str>, usize) = match &sample.item.target {
-            Target::Choice {
-                options, correct, ..
-            } if *correct < options.len() => {
-                (options.iter().map(String::as_str).collect(), *correct)
-            }
-            Target::Pair { good, bad } => (vec![good, bad], 0),
-            _ => return Self::default(),
+        let all = sample.item.target.alternatives();
+        let Some((options, right)) = all.filter(|(options, right)| *right < options.len()) else {
+            return Self::default();
         };
         let logprobs = logprobs(sample, &options);
         let others = logprobs.iter().enumerate().filter(|(i, _)| *i != right);
@@ -140,6 +135,8 @@ fn chosen(sample: &Sample, options: &[&str], right: usize, logprobs: &[f64]) -> 
 
 #[cfg(test)]
 mod tests {
+    use mary_contract::Target;
+
     use super::*;
     use mary_contract::{
         Ask, Exchange, Item, Judgement, Key, Prompt, Reply, SampleId, Score, Scored, Start,

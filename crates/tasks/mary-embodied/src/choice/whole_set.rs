@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Estimate, Measure, Sample, Target};
+use mary_contract::{Estimate, Measure, Sample};
 use mary_stats::bootstrap::{self, Bootstrap, Units};
 use mary_stats::{Interval, agreement, intervals};
 
@@ -53,12 +53,7 @@ pub fn whole_set(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
 fn chosen(sample: &Sample) -> Option<Chosen> {
     let said = sample.judgement.parsed.as_deref()?;
     let letter = LETTERS.iter().position(|l| *l == said)?;
-    let Target::Choice {
-        options, correct, ..
-    } = &sample.item.target
-    else {
-        return None;
-    };
+    let (options, correct) = sample.item.target.choice()?;
     let (own, id) = (options.get(letter)?, sample.item.id.as_str());
     Some(Chosen {
         // The last part of the id names the order.
@@ -66,7 +61,7 @@ fn chosen(sample: &Sample) -> Option<Chosen> {
         order: sample.item.tags.get("order").cloned().unwrap_or_default(),
         trial: sample.id.trial,
         letter,
-        correct: *correct,
+        correct,
         option: options.iter().filter(|o| *o < own).count(),
     })
 }
@@ -130,6 +125,8 @@ fn kappa(pairs: &[(usize, usize)]) -> Option<Interval> {
 #[cfg(test)]
 mod tests {
     use mary_contract::{Item, Judgement, SampleId};
+
+    use mary_contract::Target;
 
     use super::*;
 

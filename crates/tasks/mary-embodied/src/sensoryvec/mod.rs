@@ -167,10 +167,7 @@ impl Task for SensoryVec {
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {
-        Needs {
-            observe: true,
-            ..Needs::default()
-        }
+        Needs::OBSERVE
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {

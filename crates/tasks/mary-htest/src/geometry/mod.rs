@@ -216,18 +216,15 @@ impl Task for LetterGeometry {
     }
 
     fn judge(&self, _settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        let Target::Choice {
-            options, correct, ..
-        } = &item.target
-        else {
+        let Some((options, correct)) = item.target.choice() else {
             return failed("a letter-geometry item has a choice as its target");
         };
         let answers: Vec<&Response> = answers.iter().map(|r| &r.answer).collect();
         match answers.as_slice() {
-            [Response::Scored(scored)] => judge_scores(options, *correct, scored),
-            [Response::Generated(answer)] => judge_words(options, *correct, answer),
+            [Response::Scored(scored)] => judge_scores(options, correct, scored),
+            [Response::Generated(answer)] => judge_words(options, correct, answer),
             [Response::Generated(thought), Response::Generated(reading)] => {
-                judge_thought(options, *correct, thought, reading)
+                judge_thought(options, correct, thought, reading)
             }
             other => failed(&format!(
                 "expected one answer, or a thought and its reading, found {} answers",
@@ -428,10 +425,7 @@ mod tests {
             .next()
             .unwrap()
             .unwrap();
-        let Target::Choice {
-            options, correct, ..
-        } = &item.target
-        else {
+        let Some((options, correct)) = item.target.choice() else {
             panic!("a choice")
         };
         let words = |text: &str| {
@@ -450,7 +444,7 @@ mod tests {
             let answers = [thought.clone(), words(reading)];
             LETTER_GEOMETRY.judge(&settings, &item, &answers).outcome
         };
-        assert_eq!(verdict(&options[*correct]), Outcome::Scored(1.0));
+        assert_eq!(verdict(&options[correct]), Outcome::Scored(1.0));
         assert_eq!(verdict(&options[(correct + 1) % 4]), Outcome::Scored(0.0));
         assert_eq!(verdict("None"), Outcome::Unscored(UnscoredReason::Unparsed));
     }

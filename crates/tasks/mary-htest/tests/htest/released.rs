@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::judges;
-use mary_contract::{DataError, DataSource, Item, Request, Target, Task, TaskSettings};
+use mary_contract::{DataError, DataSource, Item, Request, Task, TaskSettings};
 use mary_htest::LETTER_GEOMETRY;
 use mary_htest::{AB_TASKS, Label, upstream};
 
@@ -161,17 +161,14 @@ fn the_released_letter_geometry_is_solved_without_its_questions_and_ours_is_not(
     let outside = |settings: &TaskSettings| {
         let items = items(&LETTER_GEOMETRY, &data, settings);
         let right = items.iter().filter(|item| {
-            let Target::Choice {
-                options, correct, ..
-            } = &item.target
-            else {
+            let Some((options, correct)) = item.target.choice() else {
                 panic!("a choice")
             };
             let usual = ["O", "E", "Ɛ"];
             let others: Vec<usize> = (0..4)
                 .filter(|&i| !usual.contains(&options[i].as_str()))
                 .collect();
-            others == [*correct]
+            others == [correct]
         });
         right.count() as f64 / items.len() as f64
     };

@@ -6,8 +6,7 @@ use std::sync::LazyLock;
 
 use mary_contract::{
     Ask, DataSource, ForPeople, Generate, InForce, Item, ItemSource, Items, Judgement, Needs,
-    Prompt, Reply, Request, Response, Sampling, Scoring, Target, Task, TaskCard, TaskError,
-    TaskSettings,
+    Prompt, Reply, Request, Response, Sampling, Scoring, Task, TaskCard, TaskError, TaskSettings,
 };
 
 use super::{Question, id, item_source, questions, target, written};
@@ -57,10 +56,7 @@ impl Task for AnalogiesPrompting {
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {
-        Needs {
-            generate: true,
-            ..Needs::default()
-        }
+        Needs::GENERATE
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
@@ -82,23 +78,15 @@ impl Task for AnalogiesPrompting {
     }
 
     fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        match (&item.target, answers) {
-            (
-                Target::Choice {
-                    options, correct, ..
-                },
-                [
-                    Reply {
-                        answer: Response::Generated(answer),
-                        ..
-                    },
-                ],
-            ) => choice::judge_words(answer, |text| {
+        if let (Some((options, correct)), [reply]) = (item.target.choice(), answers)
+            && let Response::Generated(answer) = &reply.answer
+        {
+            return choice::judge_words(answer, |text| {
                 let said = read_choice(text, options)?;
-                Some((options.get(said).cloned()?, said == *correct))
-            }),
-            _ => failed("expected one answer in words"),
+                Some((options.get(said).cloned()?, said == correct))
+            });
         }
+        failed("expected one answer in words")
     }
 
     fn asked(&self, settings: &TaskSettings) -> InForce {

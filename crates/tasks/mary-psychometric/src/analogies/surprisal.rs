@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use mary_contract::{
     DataSource, ForPeople, InForce, Item, ItemSource, Items, Judgement, Needs, PromptForm, Reply,
-    Response, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
+    Response, Scoring, Task, TaskCard, TaskError, TaskSettings, Ties,
 };
 
 use super::{id, item_source, questions, target};
@@ -32,10 +32,7 @@ impl Task for AnalogiesSurprisal {
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {
-        Needs {
-            score: true,
-            ..Needs::default()
-        }
+        Needs::SCORE
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
@@ -57,20 +54,12 @@ impl Task for AnalogiesSurprisal {
     }
 
     fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        match (&item.target, answers) {
-            (
-                Target::Choice {
-                    options, correct, ..
-                },
-                [
-                    Reply {
-                        answer: Response::Scored(scored),
-                        ..
-                    },
-                ],
-            ) => choice::judge(options, *correct, scored, By::Sum),
-            _ => failed("expected one score for each choice"),
+        if let (Some((options, correct)), [reply]) = (item.target.choice(), answers)
+            && let Response::Scored(scored) = &reply.answer
+        {
+            return choice::judge(options, correct, scored, By::Sum);
         }
+        failed("expected one score for each choice")
     }
 
     fn asked(&self, settings: &TaskSettings) -> InForce {

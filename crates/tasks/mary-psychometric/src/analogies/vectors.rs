@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    DataSource, InForce, Item, ItemSource, Items, Judgement, Needs, Reply, Scoring, Target, Task,
-    TaskCard, TaskError, TaskSettings, Ties, UnscoredReason,
+    DataSource, InForce, Item, ItemSource, Items, Judgement, Needs, Reply, Scoring, Task, TaskCard,
+    TaskError, TaskSettings, Ties, UnscoredReason,
 };
 use mary_generators::best;
 
@@ -30,10 +30,7 @@ impl Task for AnalogiesVectors {
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {
-        Needs {
-            observe: true,
-            ..Needs::default()
-        }
+        Needs::OBSERVE
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
@@ -53,14 +50,11 @@ impl Task for AnalogiesVectors {
     }
 
     fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        let Target::Choice {
-            options, correct, ..
-        } = &item.target
-        else {
+        let Some((options, correct)) = item.target.choice() else {
             return failed("an analogy has choices as its target");
         };
         match layers(answers) {
-            Ok(layers) => judge_layers(options, *correct, &layers),
+            Ok(layers) => judge_layers(options, correct, &layers),
             Err(message) => failed(&message),
         }
     }

@@ -115,10 +115,7 @@ impl Task for Grammar {
     }
 
     fn needs(&self, _settings: &TaskSettings) -> Needs {
-        Needs {
-            score: true,
-            ..Needs::default()
-        }
+        Needs::SCORE
     }
 
     fn family_tag(&self, _settings: &TaskSettings) -> Option<&'static str> {

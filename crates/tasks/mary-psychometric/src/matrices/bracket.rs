@@ -208,19 +208,16 @@ impl Task for Bracketed {
             Ok(setup) => setup,
             Err(error) => return failed(&error.to_string()),
         };
-        let Target::Choice {
-            options, correct, ..
-        } = &item.target
-        else {
+        let Some((options, correct)) = item.target.choice() else {
             return failed("an item has candidates as its target");
         };
         let [reply] = answers else {
             return failed("expected one answer");
         };
         match &reply.answer {
-            Response::Scored(scored) => choice::judge(options, *correct, scored, setup.by),
+            Response::Scored(scored) => choice::judge(options, correct, scored, setup.by),
             Response::Generated(words) => {
-                let right = options.get(*correct).map_or("", String::as_str);
+                let right = options.get(correct).map_or("", String::as_str);
                 judge_words(setup, item, right, words)
             }
             Response::Observed(_) => failed("expected scores or words, found hidden states"),

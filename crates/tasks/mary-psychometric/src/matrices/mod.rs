@@ -153,10 +153,7 @@ impl Task for Matrices {
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {
-        Needs {
-            score: true,
-            ..Needs::default()
-        }
+        Needs::SCORE
     }
 
     fn family_tag(&self, _settings: &TaskSettings) -> Option<&'static str> {
@@ -184,10 +181,7 @@ impl Task for Matrices {
             Ok(by) => by,
             Err(error) => return failed(&error.to_string()),
         };
-        let Target::Choice {
-            options, correct, ..
-        } = &item.target
-        else {
+        let Some((options, correct)) = item.target.choice() else {
             return failed("a matrix has eight candidates as its target");
         };
         match answers {
@@ -197,8 +191,8 @@ impl Task for Matrices {
                     ..
                 },
             ] => {
-                let judgement = choice::judge(options, *correct, scored, by);
-                judgement.measured("context_blind", blind(options, *correct))
+                let judgement = choice::judge(options, correct, scored, by);
+                judgement.measured("context_blind", blind(options, correct))
             }
             _ => failed("expected the scores of eight candidates"),
         }

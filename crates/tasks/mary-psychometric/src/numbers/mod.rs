@@ -97,10 +97,7 @@ impl Task for Numbers {
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {
-        Needs {
-            observe: true,
-            ..Needs::default()
-        }
+        Needs::OBSERVE
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {

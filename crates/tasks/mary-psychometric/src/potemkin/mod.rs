@@ -176,10 +176,7 @@ impl Task for DefineUse {
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {
-        Needs {
-            score: true,
-            ..Needs::default()
-        }
+        Needs::SCORE
     }
 
     fn family_tag(&self, _: &TaskSettings) -> Option<&'static str> {
@@ -205,10 +202,7 @@ impl Task for DefineUse {
     }
 
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        let Target::Choice {
-            options, correct, ..
-        } = &item.target
-        else {
+        let Some((options, correct)) = item.target.choice() else {
             return failed("an item has two things as its target");
         };
         if settings.param(&CARD, "source") == "published" {
@@ -218,7 +212,7 @@ impl Task for DefineUse {
                         answer: Response::Scored(scored),
                         ..
                     },
-                ] => released::judge(options, *correct, scored),
+                ] => released::judge(options, correct, scored),
                 _ => failed("expected the scores of yes and no"),
             };
         }
@@ -230,7 +224,7 @@ impl Task for DefineUse {
         else {
             return failed("expected scores of definitions and of two things");
         };
-        judge_both(options, *correct, definition, usage)
+        judge_both(options, correct, definition, usage)
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {

@@ -107,10 +107,7 @@ impl Task for Prompting {
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {
-        Needs {
-            generate: true,
-            ..Needs::default()
-        }
+        Needs::GENERATE
     }
 
     fn default_for(

@@ -29,10 +29,7 @@ impl Task for Vectors {
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {
-        Needs {
-            observe: true,
-            ..Needs::default()
-        }
+        Needs::OBSERVE
     }
 
     fn default_for(

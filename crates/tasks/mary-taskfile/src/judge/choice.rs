@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use mary_contract::{Generated, Item, Judgement, Target};
+use mary_contract::{Generated, Item, Judgement};
 use regex::Regex;
 
 use super::text::{fold, holds};
@@ -23,16 +23,13 @@ static FIRST: LazyLock<Option<Regex>> =
 
 /// The named option is the right one.
 pub(super) fn judge(item: &Item, said: &Generated) -> Reading {
-    let Target::Choice {
-        options, correct, ..
-    } = &item.target
-    else {
+    let Some((options, correct)) = item.target.choice() else {
         return Err(fault("expected options as target"));
     };
     let Some(at) = named(&said.text, options) else {
         return Ok(None);
     };
-    let verdict = Judgement::scored(right(at == *correct));
+    let verdict = Judgement::scored(right(at == correct));
     Ok(Some(verdict.read_as(letter(at))))
 }
 

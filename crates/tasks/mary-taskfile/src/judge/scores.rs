@@ -21,12 +21,8 @@ fn measure(normalisation: Normalisation) -> &'static str {
 
 /// The most probable text is the right one; equally probable ones share the point.
 pub(super) fn choice(wanted: &AskSettings, item: &Item, answers: &[Reply]) -> Verdict {
-    let (texts, correct): (Vec<&str>, usize) = match &item.target {
-        Target::Choice {
-            options, correct, ..
-        } => (options.iter().map(String::as_str).collect(), *correct),
-        Target::Pair { good, bad } => (vec![good, bad], 0),
-        _ => return Err(fault("expected options or a pair as target")),
+    let Some((texts, correct)) = item.target.alternatives() else {
+        return Err(fault("expected options or a pair as target"));
     };
     let values = values(&texts, answers)?;
     let of = |n: Normalisation| values.iter().find(|(name, _)| *name == n).map(|(_, v)| v);
