@@ -18,4 +18,5 @@ mod mixed;
 mod people;
 mod permutations;
 mod psychometric_by_hand;
+mod scale;
 mod verdicts;

@@ -29,6 +29,14 @@ pub struct Ability {
     pub error: f64,
 }
 
+impl Ability {
+    /// Bounds of its 95 % interval.
+    pub fn bounds(&self) -> (f64, f64) {
+        let reach = crate::distributions::z_of(crate::LEVEL) * self.error;
+        (self.value - reach, self.value + reach)
+    }
+}
+
 const WHAT: &str = "ability";
 /// Abilities are looked for between minus and plus this.
 const EDGE: f64 = 12.0;

@@ -105,6 +105,12 @@ fn lagging(asked: &[usize], used: &[bool], content: &[usize], bank: usize) -> Op
         .max_by(|a, b| lag[*a].total_cmp(&lag[*b]).then(b.cmp(a)))
 }
 
+/// Share of the highest score that is expected on a whole bank at an ability.
+pub fn bank_share(bank: &[Item], theta: f64) -> f64 {
+    let total: f64 = bank.iter().map(|item| f64::from(item.top())).sum();
+    bank.iter().map(|item| item.expected(theta)).sum::<f64>() / total.max(1.0)
+}
+
 /// What the answers so far say.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Standing {
@@ -117,18 +123,24 @@ pub struct Standing {
 /// Ability, and what it predicts for the whole bank, from the answers so far. The interval takes in both how uncertain the
 /// ability is and how single answers scatter around their probabilities.
 pub fn standing(bank: &[Item], answers: &[(usize, u8)]) -> Result<Standing, StatsError> {
+    standing_on(bank, answers, |_| true)
+}
+
+/// The same with the share expected on a part of the bank; the ability is that of all answers.
+pub fn standing_on(
+    bank: &[Item],
+    answers: &[(usize, u8)],
+    part: impl Fn(usize) -> bool,
+) -> Result<Standing, StatsError> {
     let found = ability(bank, answers, Estimator::Eap)?;
     let weights = posterior(bank, answers)?;
     let mut open = vec![true; bank.len()];
     answers.iter().for_each(|answer| open[answer.0] = false);
-    let total: f64 = bank.iter().map(|item| f64::from(item.top())).sum();
-    let got: f64 = answers.iter().map(|answer| f64::from(answer.1)).sum();
-    let rest = || {
-        bank.iter()
-            .zip(&open)
-            .filter(|(_, open)| **open)
-            .map(|(item, _)| item)
-    };
+    let within: Vec<usize> = (0..bank.len()).filter(|&at| part(at)).collect();
+    let total: f64 = within.iter().map(|&at| f64::from(bank[at].top())).sum();
+    let answered = answers.iter().filter(|answer| part(answer.0));
+    let got: f64 = answered.map(|answer| f64::from(answer.1)).sum();
+    let rest = || within.iter().filter(|at| open[**at]).map(|&at| &bank[at]);
     let (mut mean, mut square, mut scatter) = (0.0, 0.0, 0.0);
     for &(theta, weight) in weights.iter().filter(|(_, weight)| *weight > 1e-12) {
         let expected: f64 = rest().map(|item| item.expected(theta)).sum();

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::{Marginal, MarginalSettings, Responses, marginal};
+use super::{Marginal, MarginalSettings, Responses, marginal, rasch};
 use crate::distributions::{chi_squared_upper, normal_quantile, z_of};
 use crate::multiple::holm;
 use crate::{LEVEL, StatsError, input};
@@ -170,6 +170,106 @@ fn class(log_odds: f64, error: f64, p: f64) -> EtsClass {
     } else {
         EtsClass::B
     }
+}
+
+/// Items by difficulties that were found in each group apart.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Separate {
+    /// Items that both groups' answers determine.
+    pub items: Vec<ItemDif>,
+    /// Correlation of the two groups' difficulties, their errors taken out; `None` where little but error is left.
+    pub correlation: Option<f64>,
+    /// Standard deviation of the true differences.
+    pub spread: Option<f64>,
+}
+
+/// The Rasch model in each group apart (conditional likelihood), and Wald tests of the differences, the groups tied
+/// together by items that do not differ. Needs neither equal items for all nor groups that are equally able, and
+/// takes one fit a group, however many items there are.
+pub fn separate(responses: &Responses, focal: &[bool]) -> Result<Separate, StatsError> {
+    input::same_length("items by group", focal.len(), responses.persons().len())?;
+    let group = |wanted: bool| {
+        let members: Vec<usize> = (0..focal.len()).filter(|&p| focal[p] == wanted).collect();
+        rasch(&responses.of_persons(&members))
+    };
+    let (reference, second) = (group(false)?, group(true)?);
+    let mut both = Vec::new();
+    for item in 0..responses.items() {
+        if let (Some(a), Some(b)) = (reference.difficulty(item), second.difficulty(item))
+            && let (Some(x), Some(y)) = (reference.errors[item], second.errors[item])
+        {
+            both.push((item, a, x, b, y));
+        }
+    }
+    if both.len() < 2 {
+        return Err(StatsError::too_few("items by group", 2, both.len()));
+    }
+    let mut anchors: Vec<bool> = vec![true; both.len()];
+    let mut items = Vec::new();
+    for turn in 0..20 {
+        let mut away: Vec<(f64, f64)> = both
+            .iter()
+            .zip(&anchors)
+            .filter(|(_, anchor)| **anchor)
+            .map(|(&(_, a, x, b, y), _)| (b - a, (x * x + y * y).max(1e-9).recip()))
+            .collect();
+        away.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let total: f64 = away.iter().map(|x| x.1).sum();
+        // The median first, which items that differ move least; then the mean of those that do not.
+        let shift = match turn {
+            0 => away[away.len() / 2].0,
+            _ => away.iter().map(|x| x.0 * x.1).sum::<f64>() / total,
+        };
+        items = both
+            .iter()
+            .map(|&(item, a, x, b, y)| {
+                let (log_odds, error) = (b - a - shift, x.hypot(y));
+                ItemDif {
+                    item,
+                    log_odds,
+                    error,
+                    p: chi_squared_upper((log_odds / error).powi(2), 1.0),
+                    p_holm: 1.0,
+                    delta: -2.35 * log_odds,
+                    class: EtsClass::A,
+                }
+            })
+            .collect();
+        correct(&mut items)?;
+        let next: Vec<bool> = items.iter().map(|item| item.class == EtsClass::A).collect();
+        if next == anchors || next.iter().filter(|anchor| **anchor).count() < 2 {
+            break;
+        }
+        anchors = next;
+    }
+    let (correlation, spread) = without_errors(&both);
+    Ok(Separate {
+        items,
+        correlation,
+        spread,
+    })
+}
+
+/// Correlation of difficulties and spread of their differences with the errors' part taken out, over items whose
+/// difficulty is known to within a logit in both groups.
+fn without_errors(both: &[(usize, f64, f64, f64, f64)]) -> (Option<f64>, Option<f64>) {
+    let known: Vec<_> = both.iter().filter(|x| x.2 < 1.0 && x.4 < 1.0).collect();
+    if known.len() < 10 {
+        return (None, None);
+    }
+    let n = known.len() as f64;
+    let mean = |f: &dyn Fn(&(usize, f64, f64, f64, f64)) -> f64| {
+        known.iter().map(|x| f(x)).sum::<f64>() / n
+    };
+    let (a, b) = (mean(&|x| x.1), mean(&|x| x.3));
+    let bias = n / (n - 1.0);
+    let first = bias * mean(&|x| (x.1 - a).powi(2)) - mean(&|x| x.2 * x.2);
+    let second = bias * mean(&|x| (x.3 - b).powi(2)) - mean(&|x| x.4 * x.4);
+    let shared = bias * mean(&|x| (x.1 - a) * (x.3 - b));
+    let away = bias * mean(&|x| (x.3 - b - x.1 + a).powi(2)) - mean(&|x| x.2 * x.2 + x.4 * x.4);
+    let correlation = (first > 0.05 && second > 0.05)
+        .then(|| (shared / (first * second).sqrt()).clamp(-1.0, 1.0));
+    (correlation, Some(away.max(0.0).sqrt()))
 }
 
 /// Likelihood-ratio tests: for each item, the fit in which it is one item for both groups against the fit in which it is

@@ -84,7 +84,7 @@ fn add_prior(
 ) {
     let Some(prior) = prior else { return };
     for (at, item) in items.iter().enumerate() {
-        if slopes == Slopes::Own {
+        if slopes == Slopes::Own || at == 0 {
             let place = layout.place(at, 0);
             let bend = (1.0 - item.slope.ln()) / (prior.log_slope * item.slope).powi(2);
             information[place * layout.size + place] += bend.max(0.0);

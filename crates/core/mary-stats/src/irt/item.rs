@@ -146,24 +146,36 @@ impl Item {
         1.0 / (1.0 + (-z).exp())
     }
 
+    /// Of an item with two scores, for wrong and right: probability, and first and minus second derivative of its
+    /// logarithm by the logit.
+    pub(super) fn by_logit(&self, theta: f64) -> [(f64, f64, f64); 2] {
+        let share = self.logistic(theta);
+        let (rise, right) = (
+            share * (1.0 - share),
+            self.guessing + (1.0 - self.guessing) * share,
+        );
+        let bend = (1.0 - self.guessing) * rise;
+        let second = (rise * (1.0 - right) - bend * share) / right
+            - (1.0 - right) * share * bend / (right * right);
+        [
+            ((1.0 - self.guessing) * (1.0 - share), -share, rise),
+            (right, (1.0 - right) * share / right, -second),
+        ]
+    }
+
     /// For each score: derivatives of its log-probability by slope and intercepts, and minus the second ones
     /// (row-major).
     pub(super) fn derivatives(&self, theta: f64) -> Vec<(Vec<f64>, Vec<f64>)> {
-        let p = self.probabilities(theta);
-        if self.guessing > 0.0 {
-            let (share, right) = (self.logistic(theta), p[1]);
-            let rise = share * (1.0 - share);
-            let first = (1.0 - right) * share / right;
-            let bend = (1.0 - self.guessing) * rise;
-            let second = (rise * (1.0 - right) - bend * share) / right
-                - (1.0 - right) * share * bend / (right * right);
-            let of = |first: f64, second: f64| {
-                let gradient = vec![first * theta, first];
-                let curvature = [theta * theta, theta, theta, 1.0].map(|x| -second * x);
-                (gradient, curvature.to_vec())
-            };
-            return vec![of(-share, -rise), of(first, second)];
+        if self.intercepts.len() == 1 {
+            return self
+                .by_logit(theta)
+                .map(|(_, first, bend)| {
+                    let curvature = [theta * theta, theta, theta, 1.0].map(|x| bend * x);
+                    (vec![first * theta, first], curvature.to_vec())
+                })
+                .to_vec();
         }
+        let p = self.probabilities(theta);
         let k = p.len();
         let feature = |score: usize| {
             let mut row = vec![score as f64 * theta];

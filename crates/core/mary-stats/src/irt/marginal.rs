@@ -28,7 +28,8 @@ pub enum Slopes {
 /// What is assumed of items before any answer: it keeps items that few answered, or all answered alike, finite.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Prior {
-    /// Standard deviation of the logarithm of a slope around 0; only for [`Slopes::Own`].
+    /// Standard deviation of the logarithm of a slope around 0, each one's own or the common one: few subjects who
+    /// differ little would leave it at zero, and difficulties at infinity.
     pub log_slope: f64,
     /// Standard deviation of an intercept around 0.
     pub intercept: f64,
@@ -195,7 +196,7 @@ pub fn marginal(
         };
     }
     let (_, objective) = fit.step(&state)?;
-    let penalty: f64 = state.items.iter().map(|item| penalty(item, settings)).sum();
+    let penalty = penalties(&state.items, settings);
     let per_item = state.items.iter().map(|item| item.intercepts.len());
     let slopes = if settings.slopes == Slopes::Common {
         1
@@ -309,11 +310,25 @@ fn penalty(item: &Item, settings: &MarginalSettings) -> f64 {
         Slopes::Common => 0.0,
         Slopes::Own => 0.5 * (item.slope.ln() / prior.log_slope).powi(2),
     };
+    let steps = item.intercepts.iter();
     slope
-        + item
-            .intercepts
-            .iter()
+        + steps
             .map(|d| 0.5 * (d / prior.intercept).powi(2))
+            .sum::<f64>()
+}
+
+/// The same of all items; a common slope counts once.
+fn penalties(items: &[Item], settings: &MarginalSettings) -> f64 {
+    let shared = match (settings.slopes, settings.prior, items.first()) {
+        (Slopes::Common, Some(prior), Some(item)) => {
+            0.5 * (item.slope.ln() / prior.log_slope).powi(2)
+        }
+        _ => 0.0,
+    };
+    shared
+        + items
+            .iter()
+            .map(|item| penalty(item, settings))
             .sum::<f64>()
 }
 
@@ -337,11 +352,7 @@ impl Fit<'_> {
             .map(|table| vec![[0.0; NODES]; table.len()])
             .collect();
         let mut moments = vec![(0.0, 0.0, 0.0); state.groups.len()];
-        let mut objective = -state
-            .items
-            .iter()
-            .map(|item| penalty(item, self.settings))
-            .sum::<f64>();
+        let mut objective = -penalties(&state.items, self.settings);
         for (row, &group) in self.responses.persons().iter().zip(&self.groups) {
             if row.is_empty() {
                 continue;
@@ -366,7 +377,7 @@ impl Fit<'_> {
             maximise(item, counts, self.settings);
         }
         if self.settings.slopes == Slopes::Common {
-            common_slope(&mut next.items, &expected);
+            common_slope(&mut next.items, &expected, self.settings.prior);
         }
         for (group, (n, sum, square)) in next.groups.iter_mut().zip(&moments).skip(1) {
             if *n > 0.0 {
@@ -389,6 +400,11 @@ impl Fit<'_> {
 pub(super) fn log_table(item: &Item) -> Vec<[f64; NODES]> {
     let mut table = vec![[0.0; NODES]; item.intercepts.len() + 1];
     for at in 0..NODES {
+        if let [wrong, right] = table.as_mut_slice() {
+            let [(p, ..), (q, ..)] = item.by_logit(node(at));
+            (wrong[at], right[at]) = (p.max(1e-300).ln(), q.max(1e-300).ln());
+            continue;
+        }
         for (row, p) in table.iter_mut().zip(item.probabilities(node(at))) {
             row[at] = p.max(1e-300).ln();
         }
@@ -443,7 +459,22 @@ fn expected_derivatives(item: &Item, counts: &[[f64; NODES]]) -> (Vec<f64>, Vec<
         if counts.iter().all(|row| row[at] < 1e-12) {
             continue;
         }
-        let p = item.probabilities(node(at));
+        let theta = node(at);
+        if k == 2 {
+            for (row, (p, first, bend)) in counts.iter().zip(item.by_logit(theta)) {
+                let n = row[at];
+                value += n * p.max(1e-300).ln();
+                let pairs = [n * bend * theta * theta, n * bend * theta, n * bend];
+                gradient[0] += n * first * theta;
+                gradient[1] += n * first;
+                curvature[0] += pairs[0];
+                curvature[1] += pairs[1];
+                curvature[2] += pairs[1];
+                curvature[3] += pairs[2];
+            }
+            continue;
+        }
+        let p = item.probabilities(theta);
         for (score, (first, second)) in item.derivatives(node(at)).into_iter().enumerate() {
             let n = counts[score][at];
             value += n * p[score].max(1e-300).ln();
@@ -465,7 +496,8 @@ fn maximise(item: &mut Item, counts: &[[f64; NODES]], settings: &MarginalSetting
     let k = item.intercepts.len() + 1;
     let skip = usize::from(settings.slopes == Slopes::Common);
     let size = k - skip;
-    for _ in 0..8 {
+    // A step or two raise the likelihood; the next expectation moves the top anyway.
+    for _ in 0..2 {
         let (mut gradient, mut curvature, value) = expected_derivatives(item, counts);
         if let Some(prior) = settings.prior {
             if settings.slopes == Slopes::Own {
@@ -531,8 +563,8 @@ fn expected_value(item: &Item, counts: &[[f64; NODES]]) -> f64 {
 }
 
 /// Newton steps for the slope that all items share.
-fn common_slope(items: &mut [Item], expected: &[Vec<[f64; NODES]>]) {
-    for _ in 0..5 {
+fn common_slope(items: &mut [Item], expected: &[Vec<[f64; NODES]>], prior: Option<Prior>) {
+    for _ in 0..3 {
         let (mut gradient, mut curvature) = (0.0, 0.0);
         for (item, counts) in items.iter().zip(expected) {
             let (first, second, _) = expected_derivatives(item, counts);
@@ -540,6 +572,11 @@ fn common_slope(items: &mut [Item], expected: &[Vec<[f64; NODES]>]) {
             curvature += second[0];
         }
         let slope = items.first().map_or(1.0, |item| item.slope);
+        if let Some(prior) = prior {
+            let (log, precision) = (slope.ln(), prior.log_slope.powi(-2));
+            gradient -= precision * log / slope;
+            curvature += (precision * (1.0 - log) / slope.powi(2)).max(0.0);
+        }
         let step = (gradient / curvature.max(1e-12)).clamp(-0.5 * slope, 0.5 * slope + 0.1);
         items
             .iter_mut()

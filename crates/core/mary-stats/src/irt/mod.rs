@@ -29,6 +29,7 @@ mod information;
 mod item;
 mod marginal;
 mod rasch;
+pub mod scale;
 
 pub use ability::{Ability, Estimator, ability, posterior};
 pub use item::Item;
