@@ -104,7 +104,7 @@ pub use label::{model_label, model_labels, with_labels};
 pub use marking::{MarkingForm, MarkingLine};
 pub use model::{
     Capabilities, ErrorKind, Generator, Job, Model, ModelCard, ModelError, ModelRef, ModelRefError,
-    ModelSettings, Observer, Provider, Reply, ReplyMeta, Scorer, Ticket, Usage, WorkQueue,
+    ModelSettings, Observer, Provider, Reply, ReplyMeta, Scorer, Ticket, Tokens, Usage, WorkQueue,
 };
 pub use moments::{moment, start_moments};
 pub use offer::{
@@ -128,9 +128,9 @@ pub use response::{
     TokenDetails,
 };
 pub use run::{
-    ANISOTROPIC, Breakdown, ChanceTest, ConstantAnswer, Estimate, Exchange, ExecutionSettings,
-    FAMILIES_FIXED, FLOOR, JudgeChoice, Limit, Measure, OVER_FLOOR, RunManifest, RunSummary,
-    Sample, SampleId, SummaryRow, TaskRun,
+    ANISOTROPIC, Adaptive, Breakdown, ChanceTest, ConstantAnswer, Estimate, Exchange,
+    ExecutionSettings, FAMILIES_FIXED, FLOOR, JudgeChoice, Limit, Measure, OVER_FLOOR, RunManifest,
+    RunSummary, Sample, SampleId, SummaryRow, TaskRun,
 };
 pub use scoring::{Metric, Scoring, Ties};
 pub use service::{

@@ -168,14 +168,28 @@ impl JudgeChoice {
     }
 }
 
+/// Which items are asked, where the answers so far decide that.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Adaptive {
+    /// Hash of the scale whose items these are.
+    pub scale: String,
+    /// Standard error of the ability at which a subject is asked no more.
+    pub error: f64,
+    /// Items asked of one subject, at most.
+    pub most: usize,
+}
+
 /// How a run is carried out beside [`ModelSettings`], where that changes no answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExecutionSettings {
     /// Answers are taken from the cache and kept in it.
     pub cache: bool,
     /// Everything goes through the providers' batch APIs.
     pub batch: bool,
+    /// How items are chosen, where not all are asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adaptive: Option<Adaptive>,
 }
 
 impl Default for ExecutionSettings {
@@ -183,6 +197,7 @@ impl Default for ExecutionSettings {
         Self {
             cache: true,
             batch: false,
+            adaptive: None,
         }
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    JudgeChoice, Limit, ModelCard, ModelSettings, RunManifest, StoreError, TaskRun, TaskSettings,
+    Adaptive, JudgeChoice, Limit, ModelCard, ModelSettings, RunManifest, StoreError, TaskRun,
+    TaskSettings,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -23,6 +24,8 @@ struct Essence<'a> {
     tasks: Vec<What<'a>>,
     trials: u32,
     seed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    adaptive: Option<&'a Adaptive>,
 }
 
 #[derive(Serialize)]
@@ -92,6 +95,7 @@ fn essence(manifest: &RunManifest) -> Essence<'_> {
         tasks: manifest.tasks.iter().map(what).collect(),
         trials: manifest.trials,
         seed: manifest.seed,
+        adaptive: manifest.execution.adaptive.as_ref(),
     }
 }
 
