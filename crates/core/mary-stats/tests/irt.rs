@@ -344,6 +344,21 @@ fn weighted_likelihood_is_nearly_unbiased_and_finite() {
 }
 
 #[test]
+fn hundreds_of_answers_leave_an_error_that_is_not_the_grids() {
+    let bank: Vec<Item> = (0..800)
+        .map(|at| Item::binary(2.5, f64::from(at % 40) * 0.1 - 2.0, 0.0))
+        .collect();
+    let answers: Vec<(usize, u8)> = (0..800).map(|at| (at, u8::from(at % 40 < 27))).collect();
+    let eap = ability(&bank, &answers, Estimator::Eap).unwrap();
+    let map = ability(&bank, &answers, Estimator::Map).unwrap();
+    assert!((eap.value - map.value).abs() < 0.01, "{eap:?} {map:?}");
+    assert!(
+        (eap.error / map.error - 1.0).abs() < 0.05,
+        "{eap:?} {map:?}"
+    );
+}
+
+#[test]
 fn items_that_nobody_connects_have_no_number() {
     // Items 0 and 1 were asked of some, 2 and 3 of others; everybody has 4 right.
     let rows = [

@@ -60,6 +60,19 @@ impl Item {
         p
     }
 
+    /// Logarithm of the probability of a score.
+    pub(super) fn log_p(&self, theta: f64, score: u8) -> f64 {
+        let p = match self.intercepts.len() {
+            1 => self.by_logit(theta)[usize::from(score > 0)].0,
+            _ => self
+                .probabilities(theta)
+                .get(usize::from(score))
+                .copied()
+                .unwrap_or(0.0),
+        };
+        p.max(1e-300).ln()
+    }
+
     /// The score expected at an ability.
     pub fn expected(&self, theta: f64) -> f64 {
         match self.intercepts.len() {
