@@ -23,6 +23,8 @@ pub(crate) struct Request {
     echo: bool,
     logprobs: Option<u32>,
     prompt_logprobs: Option<u32>,
+    /// Whether what the model puts before a text is put before this one.
+    add_special_tokens: Option<bool>,
     #[serde(flatten)]
     drawing: Drawing,
 }
@@ -55,15 +57,18 @@ impl Request {
     fn of_tokens(&self) -> bool {
         self.logprobs.is_some() || self.prompt_logprobs.is_some()
     }
+}
 
-    fn readings(self_: Prompts, served: &Served, tokens: bool) -> Result<Vec<Reading>, ApiError> {
+impl Prompts {
+    /// Token ids are made of texts where somebody asks about them. `bare` texts have nothing put before them.
+    fn readings(self, served: &Served, ids: bool, bare: bool) -> Result<Vec<Reading>, ApiError> {
         let of_text = |text: String| -> Result<Reading, ApiError> {
-            let ids =
-                tokens.then(|| Ok::<_, ApiError>(served.tokens()?.prompt(&Prompt::plain(&*text))?));
-            Ok(Reading {
-                ids: ids.transpose()?,
-                text,
-            })
+            let ids = match (ids || bare).then(|| served.tokens()).transpose()? {
+                Some(tokens) if bare => Some(tokens.encode(&text)?),
+                Some(tokens) => Some(tokens.prompt(&Prompt::plain(&*text))?),
+                None => None,
+            };
+            Ok(Reading { ids, text })
         };
         let of_ids = |ids: Vec<u32>| -> Result<Reading, ApiError> {
             if ids.is_empty() {
@@ -74,7 +79,7 @@ impl Request {
                 ids: Some(ids),
             })
         };
-        match self_ {
+        match self {
             Prompts::Text(text) => Ok(vec![of_text(text)?]),
             Prompts::Texts(texts) => texts.into_iter().map(of_text).collect(),
             Prompts::Ids(ids) => Ok(vec![of_ids(ids)?]),
@@ -97,7 +102,8 @@ pub(crate) async fn completions(call: Call, request: Request) -> Result<Response
         )));
     }
     let (of_tokens, drawing) = (request.of_tokens(), &request.drawing);
-    let readings = Request::readings(request.prompt, &served, of_tokens)?;
+    let bare = request.add_special_tokens == Some(false);
+    let readings = request.prompt.readings(&served, of_tokens, bare)?;
     if readings.is_empty() || readings.len() * drawing.count() > MOST_ANSWERS {
         return Err(ApiError::bad(format!(
             "between 1 and {MOST_ANSWERS} answers a request"
