@@ -29,6 +29,7 @@ pub mod difference;
 pub mod distributions;
 mod error;
 pub mod exponential;
+pub mod held_out;
 mod input;
 pub mod intervals;
 pub mod irt;

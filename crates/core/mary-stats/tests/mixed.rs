@@ -128,3 +128,50 @@ fn what_cannot_be_fitted_says_why() {
             .contains("none in row 3 of `z`")
     );
 }
+
+/// Two thousand drawn designs with crossed persons and items: the interval of a within-item effect holds the truth as often as it
+/// says, and the test of an effect that is not there is significant as often as it says.
+#[test]
+#[ignore = "some minutes: a simulation"]
+fn intervals_cover_as_often_as_they_say() {
+    let mut state = 20_261_118u64;
+    let mut uniform = move || {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        ((state >> 33) as f64 + 0.5) / f64::from(1u32 << 31)
+    };
+    let mut normal =
+        move || (-2.0 * uniform().ln()).sqrt() * (2.0 * std::f64::consts::PI * uniform()).cos();
+    let (persons, items, draws) = (24, 20, 2000);
+    let (mut covered, mut claimed) = (0, 0);
+    for _ in 0..draws {
+        let mut table = Table::new();
+        let u: Vec<f64> = (0..persons).map(|_| 30.0 * normal()).collect();
+        let w: Vec<f64> = (0..items).map(|_| 20.0 * normal()).collect();
+        let (mut y, mut a, mut b, mut person, mut item) = (vec![], vec![], vec![], vec![], vec![]);
+        for p in 0..persons {
+            for i in 0..items {
+                let (x, z) = (((p + i) % 2) as f64 - 0.5, ((p + i / 2) % 2) as f64 - 0.5);
+                y.push(400.0 + 10.0 * x + u[p] + w[i] + 50.0 * normal());
+                a.push(x);
+                b.push(z);
+                person.push(p.to_string());
+                item.push(i.to_string());
+            }
+        }
+        table.numbers("y", y).unwrap();
+        table.numbers("a", a).unwrap();
+        table.numbers("b", b).unwrap();
+        table.words("person", person).unwrap();
+        table.words("item", item).unwrap();
+        let formula = Formula::parse("y ~ a + b + (1 | person) + (1 | item)").unwrap();
+        let found = linear(&formula.design(&table).unwrap(), Criterion::Reml).unwrap();
+        let (low, high) = found.interval(1, 0.95).unwrap();
+        covered += u32::from(low <= 10.0 && 10.0 <= high);
+        claimed += u32::from(found.p(2).unwrap() < 0.05);
+    }
+    println!("covered {covered}, claimed {claimed} of {draws}");
+    assert!((1870..=1930).contains(&covered), "{covered}");
+    assert!((70..=130).contains(&claimed), "{claimed}");
+}

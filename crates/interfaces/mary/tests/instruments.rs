@@ -451,3 +451,137 @@ fn a_first_word_without_a_score_is_no_part_of_the_mean() {
         assert_eq!(texts[1]["surprisal_per_word"].is_null(), start == "none");
     }
 }
+
+/// The tutorial of docs/designs.md, command by command.
+#[test]
+fn a_table_becomes_a_figure_with_an_interaction() {
+    let home = tempfile::tempdir().unwrap();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/examples");
+    for name in ["attraction.toml", "attraction.csv"] {
+        std::fs::copy(examples.join(name), home.path().join(name)).unwrap();
+    }
+    let asked = mary(
+        home.path(),
+        &["run", "-m", "builtin/nano", "-t", "attraction.toml"],
+    );
+    assert_eq!(asked.code, 0, "{}", asked.err);
+    let report = mary(home.path(), &["report", "--out", "attraction.html"]);
+    assert_eq!(report.code, 0, "{}", report.err);
+    let page = std::fs::read_to_string(home.path().join("attraction.html")).unwrap();
+    assert!(page.contains("attractor × match, region verb"));
+    assert!(page.contains("own/attraction: region verb"));
+    let regions = "score attraction.csv --text sentence --marks --by region --keep item,attractor,match -m builtin/nano --out regions.csv";
+    let scored = mary(home.path(), &regions.split(' ').collect::<Vec<_>>());
+    assert_eq!(scored.code, 0, "{}", scored.err);
+    let formula = "surprisal ~ attractor * match + (1 | item)";
+    let fit = mary(home.path(), &["fit", formula, "regions.csv", "--json"]);
+    assert_eq!(fit.code, 0, "{}", fit.err);
+    let fit: serde_json::Value = serde_json::from_str(&fit.out).unwrap();
+    assert_eq!(fit["fit"]["rows"], 48);
+    // The mixed model's interaction and the mean of the items' differences of differences are one number in a balanced design.
+    let names = fit["fit"]["names"].as_array().unwrap();
+    let at = names
+        .iter()
+        .position(|n| n == "attractor[singular]:match[good]");
+    let crossed = fit["fit"]["estimates"][at.unwrap()].as_f64().unwrap();
+    let tables = mary(
+        home.path(),
+        &[
+            "run",
+            "-m",
+            "builtin/nano",
+            "-t",
+            "attraction.toml",
+            "--json",
+        ],
+    );
+    let run: serde_json::Value = serde_json::from_str(&tables.out).unwrap();
+    let measures = run["rows"][0]["measures"].as_array().unwrap();
+    let name = "attractor × match, region verb, bits";
+    let own = measures.iter().find(|m| m["name"] == name).unwrap();
+    let value = own["estimate"]["value"].as_f64().unwrap();
+    assert!((value - crossed).abs() < 1e-4, "{value} {crossed}");
+}
+
+#[test]
+fn reading_times_are_explained_by_columns_and_by_a_model() {
+    let home = tempfile::tempdir().unwrap();
+    let mut rows = "sentence,position,word,rt,given,noise,freq\n".to_owned();
+    let (mut state, words) = (
+        11u64,
+        ["the", "dog", "sleeps", "in", "a", "garden", "today"],
+    );
+    let mut draw = move || {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (state >> 40) as f64 / f64::from(1 << 24)
+    };
+    for sentence in 0..60 {
+        for position in 1..=7 {
+            let word = words[(draw() * 7.0) as usize];
+            let (given, noise, freq) = (10.0 * draw(), draw(), 3.0 + 4.0 * draw());
+            let rt = 250.0 + 8.0 * given + 3.0 * word.len() as f64 + 40.0 * draw();
+            rows += &format!("{sentence},{position},{word},{rt},{given},{noise},{freq}\n");
+        }
+    }
+    std::fs::write(home.path().join("t.csv"), rows).unwrap();
+    let line = "reading t.csv -m builtin/nano --measure rt --position position --frequency freq --predictors given,noise --spill 1 --json";
+    let said = mary(home.path(), &line.split(' ').collect::<Vec<_>>());
+    assert_eq!(said.code, 0, "{}", said.err);
+    let found: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(
+        (&found["words"], &found["sentences"]),
+        (&360.into(), &60.into())
+    );
+    let gain = |at: usize| {
+        let gain = &found["added"][at]["gain"];
+        ["low", "high"].map(|side| gain[side].as_f64().unwrap())
+    };
+    let names: Vec<&str> = (0..3)
+        .map(|at| found["added"][at]["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["builtin/nano", "given", "noise"]);
+    assert!(gain(1)[0] > 0.5, "{:?}", gain(1));
+    // Words were drawn without regard to sense, and times without regard to the model.
+    assert!(gain(0)[0] < 0.0 && gain(2)[0] < 0.0);
+    let slope = &found["added"][1]["slopes"][0];
+    assert!((slope["value"].as_f64().unwrap() - 8.0).abs() < 0.5);
+    let wrong = mary(
+        home.path(),
+        &[
+            "reading",
+            "t.csv",
+            "--measure",
+            "time",
+            "--no-model",
+            "--predictors",
+            "given",
+        ],
+    );
+    assert_eq!(wrong.code, 4, "{}", wrong.err);
+}
+
+#[test]
+fn words_come_from_a_column_where_there_are_no_blanks() {
+    let home = tempfile::tempdir().unwrap();
+    let rows = "text,cut\n我喜欢猫,我 喜欢 猫\n";
+    std::fs::write(home.path().join("t.csv"), rows).unwrap();
+    let line = "score t.csv --by word --words cut --predictors --next 1 --rank";
+    let said = mary(home.path(), &line.split(' ').collect::<Vec<_>>());
+    assert_eq!(said.code, 0, "{}", said.err);
+    let lines: Vec<&str> = said.out.lines().collect();
+    assert_eq!(lines.len(), 4, "{}", said.out);
+    assert!(lines[0].contains("rank,length,frequency,surprisal_next_1"));
+    assert!(lines[2].contains(",2,喜欢,3,9,"), "{}", lines[2]);
+    std::fs::write(home.path().join("t.csv"), rows.replace("喜欢 猫", "喜 猫")).unwrap();
+    let wrong = mary(home.path(), &line.split(' ').collect::<Vec<_>>());
+    assert_eq!(wrong.code, 4);
+    assert!(
+        wrong
+            .err
+            .contains("word 3 is `猫`, and the text goes on `欢猫`"),
+        "{}",
+        wrong.err
+    );
+}

@@ -174,7 +174,7 @@ fn read(path: &Path) -> anyhow::Result<mixed::Table> {
     Ok(table)
 }
 
-fn p_text(p: f64) -> String {
+pub(super) fn p_text(p: f64) -> String {
     if p < 0.001 {
         "< .001".into()
     } else {

@@ -60,6 +60,17 @@ pub fn specified(
     Ok((lab, spec))
 }
 
+/// How frequent words are, where the list is at hand; else it is told how to get it.
+pub fn frequencies(place: &Place) -> Option<Arc<mary_lab::texts::Frequencies>> {
+    match mary_lab::texts::Frequencies::frequencies(&place.local_data(), "en") {
+        Ok(known) => Some(Arc::new(known)),
+        Err(error) => {
+            super::tell(&format!("note: frequencies are left out: {error}"));
+            None
+        }
+    }
+}
+
 pub type TableWriter = Writer<BufWriter<Box<dyn Write + Send>>>;
 
 /// Begins a table in a file, whose folder is made where it is missing, or on standard output.

@@ -82,9 +82,18 @@ pub struct ScoreArgs {
     /// Also the entropy of each next-token distribution, in bits
     #[arg(long)]
     pub entropy: bool,
-    /// Also each token's rank
+    /// Also each token's rank (of a word: its first token's)
     #[arg(long)]
     pub rank: bool,
+    /// Column with the words of each text (a list, or with blanks between them), for writing without blanks
+    #[arg(long, value_name = "COLUMN")]
+    pub words: Option<String>,
+    /// Also each word's length and its frequency (Zipf; needs the dataset wordfreq)
+    #[arg(long)]
+    pub predictors: bool,
+    /// Also the surprisals of so many words after each word
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub next: usize,
     /// Words by the plain rule alone
     #[arg(long)]
     pub no_correction: bool,
@@ -132,7 +141,10 @@ impl Command for ScoreArgs {
     const WORDS_WITH_DEFAULTS: bool = true;
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
-        let options = options(self)?;
+        let mut options = options(self)?;
+        if self.predictors {
+            options.frequency = instruments::frequencies(place);
+        }
         let wanted = wanted(self, &options)?;
         let file = instruments::input(place, &self.file)?;
         let task = Arc::new(ScoreTask::open(&file, options)?);
@@ -247,6 +259,10 @@ fn options(args: &ScoreArgs) -> Result<ScoreOptions, UsageError> {
         compare: args.start == Some(StartArg::Compare),
         entropy: args.entropy,
         rank: args.rank,
+        words: args.words.clone(),
+        predictors: args.predictors,
+        frequency: None,
+        next: args.next.min(20),
         correction: !args.no_correction,
     })
 }

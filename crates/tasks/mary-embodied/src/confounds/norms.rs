@@ -25,6 +25,18 @@ impl Norms {
         })
     }
 
+    /// Frequencies alone: of English, or of Chinese (`zh`).
+    pub fn frequencies(data: &dyn DataSource, language: &str) -> Result<Self, TaskError> {
+        let file = match language {
+            "zh" => FREQUENCY_FILE.replace("_en", "_zh"),
+            _ => FREQUENCY_FILE.to_owned(),
+        };
+        Ok(Self {
+            frequency: frequencies(&data.folder("wordfreq")?.join(file))?,
+            acquisition: HashMap::new(),
+        })
+    }
+
     pub fn new(frequency: HashMap<String, f64>, acquisition: HashMap<String, f64>) -> Self {
         Self {
             frequency,

@@ -244,9 +244,11 @@ impl Reader<'_> {
                 ))
             })?,
         };
+        // One name for a region, however it is written.
+        let known = number.checked_sub(1).and_then(|at| self.regions.get(at));
         Ok(Formula::Region(Region {
             number,
-            name,
+            name: known.cloned().unwrap_or(name),
             condition,
         }))
     }

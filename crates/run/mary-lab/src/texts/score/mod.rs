@@ -19,6 +19,7 @@ use serde_json::json;
 
 pub use rows::{Part, Text};
 pub use tables::{By, Tables, tables};
+pub(crate) use tables::{frequency, length};
 
 use crate::texts::{InstrumentError, material};
 pub(crate) use rows::Texts;
@@ -40,6 +41,18 @@ pub struct ScoreOptions {
     pub region: Option<String>,
     /// Regions of interest by marks in the text.
     pub marks: Option<(String, String)>,
+    /// The column of a text's words, for writing without blanks; else words are runs without white space.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+    /// Tell of each word its length in characters and how frequent it is.
+    #[serde(skip)]
+    pub predictors: bool,
+    /// How frequent words are, where that is known: Zipf's scale.
+    #[serde(skip)]
+    pub frequency: Option<std::sync::Arc<mary_embodied::Norms>>,
+    /// Tell of each word the surprisals of so many words after it.
+    #[serde(skip)]
+    pub next: usize,
     /// What stands between context and text; scored with the text.
     pub separator: String,
     /// What stands before the first token.
@@ -65,6 +78,10 @@ impl Default for ScoreOptions {
             keep: Vec::new(),
             region: None,
             marks: None,
+            words: None,
+            predictors: false,
+            frequency: None,
+            next: 0,
             separator: " ".into(),
             start: Start::Text,
             compare: false,
@@ -270,10 +287,7 @@ impl Task for ScoreTask {
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {
-        Needs {
-            score: true,
-            ..Needs::default()
-        }
+        Needs::SCORE
     }
 
     fn items(&self, _: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
@@ -332,7 +346,13 @@ impl Task for ScoreTask {
             true => say("start", "compare: auto decides, harness and none beside it"),
             false => say("start", &self.options.start.stated()),
         };
-        say("words", "runs without white space; plain sum over tokens");
+        match &self.options.words {
+            Some(column) => say(
+                "words",
+                &format!("by column `{column}`; plain sum over tokens"),
+            ),
+            None => say("words", "runs without white space; plain sum over tokens"),
+        };
         if self.options.correction {
             say(
                 "words, corrected",

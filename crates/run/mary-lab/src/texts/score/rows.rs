@@ -35,9 +35,21 @@ pub struct Part {
     pub continuation: String,
     /// Regions of interest, in bytes of the text.
     pub regions: Vec<Range<usize>>,
+    /// Words by a column of the user's, in bytes of the text; else runs without white space.
+    pub words: Option<Vec<Range<usize>>>,
 }
 
 impl Part {
+    /// The places of its words, in bytes of the continuation.
+    pub fn word_places(&self) -> Vec<Range<usize>> {
+        let Some(words) = &self.words else {
+            return super::words::places(&self.continuation);
+        };
+        let shift = self.shift();
+        let moved = words.iter();
+        moved.map(|w| w.start + shift..w.end + shift).collect()
+    }
+
     /// Bytes of the separator before the text.
     pub fn shift(&self) -> usize {
         self.continuation.len() - self.text.len()
@@ -79,11 +91,13 @@ impl Texts {
                 true => text.clone(),
                 false => format!("{}{text}", self.options.separator),
             };
+            let words = self.given_words(row, &text)?;
             parts.push(Part {
                 name,
                 text,
                 continuation,
                 regions,
+                words,
             });
         }
         let kept = self.options.keep.iter();
@@ -95,6 +109,33 @@ impl Texts {
             parts,
             kept: kept.collect::<Result<_, _>>()?,
         })
+    }
+
+    /// Words by their column: a list, or text with blanks between them.
+    fn given_words(
+        &self,
+        row: &MaterialRow,
+        text: &str,
+    ) -> Result<Option<Vec<Range<usize>>>, TaskError> {
+        let Some(column) = &self.options.words else {
+            return Ok(None);
+        };
+        let words: Vec<String> = match row.columns.get(column) {
+            Some(Value::Array(list)) => list
+                .iter()
+                .map(|word| word.as_str().unwrap_or_default().to_owned())
+                .collect(),
+            _ => material::text(&self.material, row, column)?
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect(),
+        };
+        let found = super::words::found(text, &words);
+        let wrong = |why| {
+            self.material
+                .wrong(row.line, format!("column `{column}`: {why}"))
+        };
+        found.map(Some).map_err(wrong)
     }
 
     fn regions(

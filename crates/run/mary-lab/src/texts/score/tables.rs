@@ -118,7 +118,7 @@ impl By {
         if options.entropy && matches!(self, Self::Token | Self::Word) {
             head.push(("entropy", Type::Number));
         }
-        if options.rank && self == Self::Token {
+        if options.rank && matches!(self, Self::Token | Self::Word) {
             head.push(("rank", Type::Count));
         }
         if options.compare {
@@ -126,6 +126,17 @@ impl By {
         }
         head.extend([("start_token", Type::Text), ("scoring", Type::Text)]);
         let mut head: Head = head.into_iter().map(|(n, t)| (n.to_owned(), t)).collect();
+        if self == Self::Word {
+            let told = head.len() - 2 - usize::from(options.compare);
+            let mut more: Head = Vec::new();
+            if options.predictors {
+                more.push(("length".to_owned(), Type::Count));
+                more.push(("frequency".to_owned(), Type::Number));
+            }
+            let next = 1..=options.next;
+            more.extend(next.map(|n| (format!("surprisal_next_{n}"), Type::Number)));
+            head.splice(told..told, more);
+        }
         let columns = options.keep.iter().map(|name| (name.clone(), Type::Text));
         head.splice(kept..kept, columns);
         head
@@ -207,6 +218,21 @@ struct Rows<'a, 'b> {
     wanted: &'a [By],
     sink: &'a mut (dyn FnMut(By, Vec<Cell>) -> io::Result<()> + 'b),
     done: &'a mut Tables,
+}
+
+/// A word without the punctuation that touches it.
+fn bare(word: &str) -> &str {
+    word.trim_matches(|c: char| !c.is_alphanumeric())
+}
+
+/// Characters of a word, without the punctuation that touches it.
+pub(crate) fn length(word: &str) -> usize {
+    bare(word).chars().count()
+}
+
+/// Zipf's frequency of a word, without punctuation and in lower case.
+pub(crate) fn frequency(known: &mary_embodied::Norms, word: &str) -> Option<f64> {
+    known.frequency(&bare(word).to_lowercase())
 }
 
 fn surprisal(logprob: Option<f64>) -> Cell {
@@ -295,9 +321,10 @@ impl Rows<'_, '_> {
             return Ok(());
         };
         if self.wants(By::Word) {
-            let found = words::scored(&part.continuation, &tokens, score);
-            for (at, word) in found.iter().enumerate() {
-                self.word(part, at, word, score)?;
+            let places = part.word_places();
+            let found = words::scored_in(&part.continuation, &places, &tokens, score);
+            for at in 0..found.len() {
+                self.word(part, at, &found, score)?;
             }
         }
         if self.wants(By::Region) {
@@ -317,12 +344,20 @@ impl Rows<'_, '_> {
         (score, tokens): (Option<&ContinuationScore>, Option<&[Range<usize>]>),
         outcome: &str,
     ) -> io::Result<()> {
-        let count = words::places(&part.text).len();
+        let count = part.word_places().len();
         let sum = score.map(ContinuationScore::sum);
         let per_word = score.and_then(|score| match score.first_unscored {
             false => Some(score.sum() / count.max(1) as f64),
             // The first word has no score: the mean is over the others.
-            true => words::mean(&words::scored(&part.continuation, tokens?, score)),
+            true => {
+                let places = part.word_places();
+                words::mean(&words::scored_in(
+                    &part.continuation,
+                    &places,
+                    tokens?,
+                    score,
+                ))
+            }
         });
         let mean = score.and_then(ContinuationScore::mean);
         let flag = |told: fn(&ContinuationScore) -> bool| Cell::from(score.map(told));
@@ -381,9 +416,12 @@ impl Rows<'_, '_> {
         &mut self,
         part: &Part,
         at: usize,
-        word: &Word,
+        all: &[Word],
         score: &ContinuationScore,
     ) -> io::Result<()> {
+        let Some(word) = all.get(at) else {
+            return Ok(());
+        };
         let mut cells = self.begin(Some(part));
         let spelled = part.continuation.get(word.place.clone()).unwrap_or("");
         cells.extend([Cell::from(at + 1), spelled.into()]);
@@ -398,6 +436,21 @@ impl Rows<'_, '_> {
             let told = score.details.as_ref().map_or(&[][..], |d| &d.entropy);
             let entropy = told.get(word.tokens.start).filter(|_| word.plain.is_some());
             cells.push(entropy.map(|&e| bits(f64::from(e))).into());
+        }
+        if self.options.rank {
+            // Of its first token, which decides how the word goes on.
+            let told = score.details.as_ref().map_or(&[][..], |d| &d.rank);
+            let rank = told.get(word.tokens.start).filter(|_| word.plain.is_some());
+            cells.push(rank.copied().into());
+        }
+        if self.options.predictors {
+            cells.push(length(spelled).into());
+            let known = self.options.frequency.as_ref();
+            cells.push(known.and_then(|known| frequency(known, spelled)).into());
+        }
+        for next in 1..=self.options.next {
+            let next = all.get(at + next).and_then(|word| word.plain);
+            cells.push(surprisal(next));
         }
         self.put(By::Word, cells)
     }
@@ -447,7 +500,7 @@ impl Rows<'_, '_> {
         tokens: &[Range<usize>],
         score: &ContinuationScore,
     ) -> io::Result<()> {
-        let words = words::places(&part.continuation);
+        let words = part.word_places();
         let of = words::of_tokens(&words, tokens);
         // A first token without a score keeps its number.
         let before = usize::from(score.first_unscored) + 1;

@@ -89,10 +89,40 @@ pub fn mean(words: &[Word]) -> Option<f64> {
     (!scored.is_empty()).then(|| scored.iter().sum::<f64>() / scored.len() as f64)
 }
 
+/// The places of given words in a text, one after the other; what stands between them is white space.
+pub fn found(text: &str, words: &[String]) -> Result<Vec<Range<usize>>, String> {
+    let mut at = 0;
+    let mut places = Vec::new();
+    for word in words {
+        let word = word.trim();
+        let rest = text.get(at..).unwrap_or_default();
+        let start = at + rest.len() - rest.trim_start().len();
+        if word.is_empty() || !text.get(start..).unwrap_or_default().starts_with(word) {
+            return Err(format!(
+                "word {} is `{word}`, and the text goes on `{}`",
+                places.len() + 1,
+                rest.trim_start().chars().take(20).collect::<String>()
+            ));
+        }
+        at = start + word.len();
+        places.push(start..at);
+    }
+    Ok(places)
+}
+
 /// The words of a text with their scores; `tokens` are the places of the scored tokens.
 pub fn scored(text: &str, tokens: &[Range<usize>], score: &ContinuationScore) -> Vec<Word> {
-    let words = places(text);
-    let of = of_tokens(&words, tokens);
+    scored_in(text, &places(text), tokens, score)
+}
+
+/// The same of words in given places.
+pub fn scored_in(
+    text: &str,
+    words: &[Range<usize>],
+    tokens: &[Range<usize>],
+    score: &ContinuationScore,
+) -> Vec<Word> {
+    let of = of_tokens(words, tokens);
     let mut all: Vec<Word> = words
         .iter()
         .map(|place| Word {
