@@ -55,7 +55,7 @@ def perceptualqa(folder):
                 words = [w for w in re.split(r"[-_ ]", name.lower()) if not re.fullmatch(
                     r"\d{4,}|\d\d|002|\d+(\.\d+)?b|v[\d.]+|instruct|chat|it|mini|turbo|flash|pro|max|vl|mistral(?=-7b$)", w)]
                 lineage = name if group == "people" else "-".join(sorted(words))
-                rows.append([name, lineage, f"q{index}", int(answer == right[index]), 0.25, group, text[index]])
+                rows.append([name, lineage, f"{index // 1000}/{index}", int(answer == right[index]), 0.25, group, text[index]])
 
     with tarfile.open(f"{folder}/predictions.tar.gz") as tar:
         for member in tar.getmembers():

@@ -201,6 +201,8 @@ struct TableOfAnswers {
     lineages: Vec<usize>,
     names: Vec<String>,
     chance: Vec<f64>,
+    /// What stands before the slash of an item's name, numbered: its suite or subtask.
+    kinds: Vec<usize>,
     rows: Vec<Vec<(usize, u8)>>,
 }
 
@@ -211,31 +213,33 @@ fn table(path: &str) -> TableOfAnswers {
             names.len() - 1
         })
     };
-    let (mut names, mut lines, mut items) =
+    let (mut lines, mut suites, mut items) =
         (Vec::new(), Vec::new(), std::collections::HashMap::new());
-    let (mut lineages, mut chance, mut rows) =
-        (Vec::new(), Vec::new(), Vec::<Vec<(usize, u8)>>::new());
+    let mut data = TableOfAnswers {
+        lineages: Vec::new(),
+        names: Vec::new(),
+        chance: Vec::new(),
+        kinds: Vec::new(),
+        rows: Vec::new(),
+    };
     for line in std::fs::read_to_string(path).unwrap().lines().skip(1) {
         let cells: Vec<&str> = line.split('\t').collect();
-        let who = number(&mut names, cells[0]);
+        let who = number(&mut data.names, cells[0]);
         let lineage = number(&mut lines, cells[1]);
         let next = items.len();
         let item = *items.entry(cells[2].to_owned()).or_insert(next);
-        if who == rows.len() {
-            rows.push(Vec::new());
-            lineages.push(lineage);
+        if who == data.rows.len() {
+            data.rows.push(Vec::new());
+            data.lineages.push(lineage);
         }
-        if item == chance.len() {
-            chance.push(cells[4].parse().unwrap());
+        if item == data.chance.len() {
+            data.chance.push(cells[4].parse().unwrap());
+            let suite = cells[2].split('/').next().unwrap_or_default();
+            data.kinds.push(number(&mut suites, suite));
         }
-        rows[who].push((item, cells[3].parse().unwrap()));
+        data.rows[who].push((item, cells[3].parse().unwrap()));
     }
-    TableOfAnswers {
-        lineages,
-        names,
-        chance,
-        rows,
-    }
+    data
 }
 
 /// Every subject in turn: items calibrated on the other lineages, then the ability by all items and by an adaptive test of
@@ -243,18 +247,18 @@ fn table(path: &str) -> TableOfAnswers {
 #[test]
 #[ignore = "needs MARY_SCALE_TABLE, a table of tools/scale_tables.py"]
 fn leave_one_out_of_a_table() {
-    use mary_stats::irt::adaptive::{Selection, Stop, next_items, standing};
+    use std::collections::{BTreeMap, HashMap};
+
     use mary_stats::irt::{Estimator, ability};
     let data = table(&std::env::var("MARY_SCALE_TABLE").unwrap());
-    let (mut one, mut two, mut shares, mut asked_all, mut n, mut bank_all) = (0, 0, 0, 0, 0, 0);
-    for who in 0..data.rows.len() {
-        let others: Vec<usize> = (0..data.rows.len())
+    let people = data.rows.len();
+    let mut results = BTreeMap::<&str, Vec<[f64; 4]>>::new();
+    for who in 0..people {
+        let others: Vec<usize> = (0..people)
             .filter(|&o| data.lineages[o] != data.lineages[who])
             .collect();
-        let answers = others
-            .iter()
-            .enumerate()
-            .flat_map(|(at, &o)| data.rows[o].iter().map(move |a| (at, a.0, a.1)));
+        let rows = others.iter().enumerate();
+        let answers = rows.flat_map(|(at, &o)| data.rows[o].iter().map(move |a| (at, a.0, a.1)));
         let responses = Responses::new(others.len(), data.chance.len(), answers).unwrap();
         let lineages: Vec<usize> = others.iter().map(|&o| data.lineages[o]).collect();
         let subjects = Subjects {
@@ -264,70 +268,90 @@ fn leave_one_out_of_a_table() {
             chance: &data.chance,
         };
         let found = calibrate(&subjects, &Wanted { curve: None, ..ONE }, &mut |_| {}).unwrap();
-        let bank: Vec<Item> = found.items.iter().map(|i| i.curve.clone()).collect();
-        let own: std::collections::HashMap<usize, u8> = data.rows[who].iter().copied().collect();
-        let row: Vec<(usize, u8)> = found
+        let own: HashMap<usize, u8> = data.rows[who].iter().copied().collect();
+        // Only what this subject was asked can be asked again.
+        let kept: Vec<_> = found
             .items
             .iter()
+            .filter(|i| own.contains_key(&i.item))
+            .collect();
+        let bank: Vec<Item> = kept.iter().map(|i| i.curve.clone()).collect();
+        let content: Vec<usize> = kept.iter().map(|i| data.kinds[i.item]).collect();
+        let row: Vec<(usize, u8)> = kept
+            .iter()
             .enumerate()
-            .filter_map(|(at, i)| Some((at, *own.get(&i.item)?)))
+            .map(|(at, i)| (at, own[&i.item]))
             .collect();
-        if row.len() < bank.len() / 2 {
-            continue;
-        }
         let full = ability(&bank, &row, Estimator::Eap).unwrap();
-        let there: std::collections::HashMap<usize, u8> = row.iter().copied().collect();
-        let stop = Stop {
-            error: 0.0,
-            fewest: 10,
-            most: row.len() / 5,
-        };
-        let mut asked: Vec<usize> = (0..bank.len())
-            .filter(|at| !there.contains_key(at))
-            .collect();
-        let missing = asked.len();
-        let mut given: Vec<(usize, u8)> = Vec::new();
-        let mut current = None;
-        let selection = Selection {
-            among: 5,
-            seed: who as u64,
-            ..Selection::default()
-        };
-        while !stop.reached(given.len(), row.len(), current) {
-            let theta = current.map_or(0.0, |a: mary_stats::irt::Ability| a.value);
-            let next = next_items(
-                &bank,
-                &asked,
-                theta,
-                16.min(stop.most - given.len()),
-                &selection,
-            );
-            given.extend(next.iter().map(|at| (*at, there[at])));
-            asked.extend(next);
-            current = ability(&bank, &given, Estimator::Eap).ok();
-        }
-        let _ = missing;
-        let found = standing(&bank, &given).unwrap();
-        let off = (found.ability.value - full.value).abs() / found.ability.error;
         let share = row.iter().map(|a| f64::from(a.1)).sum::<f64>() / row.len() as f64;
-        one += u32::from(off <= 1.0);
-        two += u32::from(off <= 1.96);
-        shares += u32::from(found.expected_share.contains(share));
-        asked_all += given.len();
-        bank_all += row.len();
-        n += 1;
+        for (name, error) in [("se=0.3", 0.3), ("a fifth", 0.0)] {
+            let most = row.len() / 5;
+            let given = adaptive_answers(&bank, &row, &content, (error, most), who as u64);
+            let found = mary_stats::irt::adaptive::standing(&bank, &given).unwrap();
+            let off = (found.ability.value - full.value).abs() / found.ability.error;
+            println!(
+                "{:40} {name}: full {:+.2} ({:.2}) adaptive {:+.2} ({:.2}), {off:.2} SE; right {share:.3}, expected {:.3}",
+                data.names[who],
+                full.value,
+                full.error,
+                found.ability.value,
+                found.ability.error,
+                found.expected_share.value
+            );
+            let held = f64::from(u8::from(found.expected_share.contains(share)));
+            let asked = given.len() as f64 / row.len() as f64;
+            results.entry(name).or_default().push([
+                off,
+                held,
+                asked,
+                (found.expected_share.value - share).abs(),
+            ]);
+        }
+    }
+    for (name, all) in results {
+        let n = all.len() as f64;
+        let within = |most: f64| all.iter().filter(|r| r[0] <= most).count();
+        let mean = |at: usize| all.iter().map(|r| r[at]).sum::<f64>() / n;
         println!(
-            "{:40} full {:+.2} ({:.2}) adaptive {:+.2} ({:.2}) off {off:.2} SE, share {share:.3} expected {:.3}",
-            data.names[who],
-            full.value,
-            full.error,
-            found.ability.value,
-            found.ability.error,
-            found.expected_share.value
+            "{name}: {n} subjects, within 1 SE {}, within 1.96 SE {}, share held {:.0} %, off by {:.3}, asked {:.1} %",
+            within(1.0),
+            within(1.96),
+            100.0 * mean(1),
+            mean(3),
+            100.0 * mean(2)
         );
     }
-    println!(
-        "{n} subjects: within 1 SE {one}, within 1.96 SE {two}, share within its interval {shares}; asked {:.1} % of the items",
-        100.0 * asked_all as f64 / bank_all as f64
-    );
+}
+
+/// An adaptive test in turns of 16 of somebody whose answers to all items are known.
+fn adaptive_answers(
+    bank: &[Item],
+    row: &[(usize, u8)],
+    content: &[usize],
+    (error, most): (f64, usize),
+    seed: u64,
+) -> Vec<(usize, u8)> {
+    use mary_stats::irt::adaptive::{Selection, Stop, next_items};
+    use mary_stats::irt::{Ability, Estimator, ability};
+    let stop = Stop {
+        error,
+        fewest: 10,
+        most,
+    };
+    let selection = Selection {
+        among: 5,
+        content: content.to_vec(),
+        seed,
+    };
+    let mut given: Vec<(usize, u8)> = Vec::new();
+    let mut current: Option<Ability> = None;
+    while !stop.reached(given.len(), row.len(), current) {
+        let asked: Vec<usize> = given.iter().map(|a| a.0).collect();
+        let theta = current.map_or(0.0, |a| a.value);
+        let count = 16.min(most - given.len());
+        let next = next_items(bank, &asked, theta, count, &selection);
+        given.extend(next.iter().map(|&at| row[at]));
+        current = ability(bank, &given, Estimator::Eap).ok();
+    }
+    given
 }

@@ -43,10 +43,7 @@ impl Task for Sums {
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {
-        Needs {
-            generate: true,
-            ..Needs::default()
-        }
+        Needs::GENERATE
     }
 
     fn items(&self, _: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
@@ -79,14 +76,11 @@ impl Task for Sums {
             .first()
             .and_then(|r| r.answer.as_generated())
             .map(|g| g.text.as_str());
-        let Target::Choice {
-            options, correct, ..
-        } = &item.target
-        else {
+        let Some((options, correct)) = item.target.choice() else {
             return Judgement::unscored(UnscoredReason::Unparsed);
         };
         Judgement::scored(f64::from(u8::from(
-            options.get(*correct).map(String::as_str) == text,
+            options.get(correct).map(String::as_str) == text,
         )))
     }
 
@@ -138,6 +132,7 @@ fn main() {
         settings: &settings,
         data: &NoData,
         survey: &survey,
+        given: None,
         trials: 1,
         seed: 0,
         finished: &|_, _| false,

@@ -13,6 +13,7 @@ use mary_store::RunFolder;
 
 use crate::foreign::{self, UsersWord};
 use crate::part::Part;
+use crate::scale::{self, Bank};
 use crate::{Laboratory, Run, RunError, RunSpec, batch, manifest};
 
 /// A task that was found and whose items were read once.
@@ -41,6 +42,8 @@ pub struct PreparedRun<'lab> {
     pub(crate) judge: Option<ModelCard>,
     /// The part that this process does, where several share the run.
     pub(crate) part: Option<Arc<Part>>,
+    /// The items to choose from, where the answers decide which are asked.
+    pub(crate) adaptive: Option<Arc<Bank>>,
 }
 
 impl Laboratory {
@@ -145,9 +148,14 @@ impl Laboratory {
                 survey: Arc::new(survey),
             });
         }
+        let adaptive = match &spec.execution.adaptive {
+            Some(choice) => Some(Arc::new(Bank::open(self, choice, &assignments)?)),
+            None => None,
+        };
         moment("items read");
         Ok(PreparedRun {
             lab: self,
+            adaptive,
             spec: spec.clone(),
             assignments,
             cards,
@@ -268,7 +276,10 @@ impl<'lab> PreparedRun<'lab> {
         if let Some(part) = &self.part {
             return part.planned;
         }
-        let items: usize = self.assignments.iter().map(|a| a.survey.count).sum();
+        let items: usize = match &self.adaptive {
+            Some(bank) => bank.most(),
+            None => self.assignments.iter().map(|a| a.survey.count).sum(),
+        };
         items * self.spec.trials as usize * self.spec.subjects.len()
     }
 
@@ -297,6 +308,9 @@ impl<'lab> PreparedRun<'lab> {
         let manifest = self.manifest()?;
         let new = !runs.join(&manifest.id).join("manifest.json").exists();
         let folder = RunFolder::create_or_open(runs, &manifest)?;
+        if let Some(bank) = &self.adaptive {
+            bank.keep(folder.path())?;
+        }
         Ok(Run::new(self, folder).made_new(new))
     }
 }
@@ -317,6 +331,9 @@ impl Laboratory {
         foreign::disarm(self, &mut spec, word)?;
         foreign::starts_nothing(self, &spec)?;
         spec.execution.budget = budget.or(spec.execution.budget);
+        if let Some(choice) = &mut spec.execution.adaptive {
+            choice.scale = folder.join(scale::FILE);
+        }
         // Batches that were submitted are paid for: they are fetched, whatever the manifest says.
         spec.execution.batch |= batch::folder(folder, false).is_some();
         let prepared = self.prepare_as_stored(&spec)?;

@@ -6,8 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use crate::engine::EngineError;
 use crate::engine::execute::{Execution, Pace, Participants, execute};
+use crate::engine::select::Survey;
 use mary_contract::{
-    ErrorKind, Event, EventObserver, JudgeChoice, Model, ModelRef, ModelSettings, Outcome,
+    ErrorKind, Event, EventObserver, Item, JudgeChoice, Model, ModelRef, ModelSettings, Outcome,
     SampleId, moment,
 };
 use mary_store::{FinishedIds, Label, PaidAnswers, Recorder, RunFolder};
@@ -15,6 +16,7 @@ use mary_store::{FinishedIds, Label, PaidAnswers, Recorder, RunFolder};
 use crate::admission::open_model;
 use crate::answers::Answers;
 use crate::error::make_folder;
+use crate::scale::{ADAPTIVE, Bank, LOCAL_TURN};
 use crate::spending::Spending;
 use crate::{Both, LoadAhead, PreparedRun, RunError, batch};
 
@@ -124,8 +126,13 @@ impl<'a> Asking<'a> {
                 }
                 moment("model open");
                 let name = model.to_string();
+                if let Some(bank) = &self.prepared.adaptive {
+                    self.choose(bank, &name, subject.as_ref())?;
+                    continue;
+                }
                 for &task in left {
-                    self.task((*place, &name), subject.as_ref(), task)?;
+                    let survey = self.prepared.survey(*place, task);
+                    self.task(&name, subject.as_ref(), task, (survey, None))?;
                     moment("task answered");
                 }
             }
@@ -141,7 +148,8 @@ impl<'a> Asking<'a> {
     fn complete(&mut self) -> Result<(), RunError> {
         self.folder.flush()?;
         let ids = self.folder.finished_ids()?;
-        if ids.failed() == 0 && ids.len() >= self.prepared.planned() {
+        let all = self.prepared.adaptive.is_some() || ids.len() >= self.prepared.planned();
+        if ids.failed() == 0 && all {
             self.spending.sync()?;
             self.answers.forget_paid()?;
         }
@@ -151,6 +159,10 @@ impl<'a> Asking<'a> {
     /// The places of the tasks that a model has not answered in full.
     fn left(&self, place: usize, model: &ModelRef) -> Vec<usize> {
         let name = model.to_string();
+        if let Some(bank) = &self.prepared.adaptive {
+            let over = bank.is_over(self.folder, &name).unwrap_or(false);
+            return if over { Vec::new() } else { vec![0] };
+        }
         self.prepared
             .assignments
             .iter()
@@ -185,12 +197,42 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// Asks the model at one place of the specification the task at another.
+    /// Asks a model what its answers leave most open, in turns, until enough is known. Every turn is in the log of
+    /// turns before it is asked, so that a run that was stopped in the middle of one goes on with it.
+    fn choose(&mut self, bank: &Bank, model: &str, subject: &dyn Model) -> Result<(), RunError> {
+        let alone = self.prepared.lab.service(&subject.card().model).is_some();
+        let mut course = bank.course(self.folder, model, if alone { 1 } else { LOCAL_TURN })?;
+        self.events.observe(&Event::TaskStarted {
+            model,
+            task: ADAPTIVE,
+            planned: bank.most(),
+            already: course.answered(),
+        })?;
+        while let Some(turn) = course.next_turn(self.prepared.spec.seed)? {
+            for (task, items) in bank.by_task(&turn) {
+                let survey = Survey {
+                    count: items.len(),
+                    available: items.len(),
+                    ..Survey::default()
+                };
+                self.task(model, subject, task, (&survey, Some(&items)))?;
+            }
+            course.take_in(self.folder)?;
+        }
+        self.events.observe(&Event::TaskFinished {
+            model,
+            task: ADAPTIVE,
+        })?;
+        Ok(())
+    }
+
+    /// Asks a model the task at a place of the specification: what a survey chose, or the items given.
     fn task(
         &mut self,
-        (place, model): (usize, &str),
+        model: &str,
         subject: &dyn Model,
         task: usize,
+        (survey, given): (&Survey, Option<&[Item]>),
     ) -> Result<(), RunError> {
         let prepared = self.prepared;
         let spec = &prepared.spec;
@@ -208,7 +250,8 @@ impl<'a> Asking<'a> {
             task: assignment.task,
             settings: &assignment.settings,
             data: prepared.lab.source(),
-            survey: prepared.survey(place, task),
+            survey,
+            given,
             trials: spec.trials,
             seed: spec.seed,
             finished: &|item, trial| {
@@ -231,10 +274,16 @@ impl<'a> Asking<'a> {
         if let Some(label) = &self.label {
             recorder = recorder.labelling(label.clone());
         }
+        // Of a turn of an adaptive test the display hears no more than its samples.
+        let mut within = Within(&mut *self.events);
+        let events: &mut dyn EventObserver = match given {
+            Some(_) => &mut within,
+            None => within.0,
+        };
         let ended = execute(
             &execution,
             &mut self.answers,
-            &mut Both(&mut recorder, &mut Both(&mut self.spending, self.events)),
+            &mut Both(&mut recorder, &mut Both(&mut self.spending, events)),
         );
         self.spending.note()?;
         match ended {
@@ -246,6 +295,18 @@ impl<'a> Asking<'a> {
                 Ok(())
             }
             ended => Ok(ended?),
+        }
+    }
+}
+
+/// A reader that does not hear where tasks begin and end.
+struct Within<'a>(&'a mut dyn EventObserver);
+
+impl EventObserver for Within<'_> {
+    fn observe(&mut self, event: &Event<'_>) -> Result<(), mary_contract::StoreError> {
+        match event {
+            Event::TaskStarted { .. } | Event::TaskFinished { .. } => Ok(()),
+            other => self.0.observe(other),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The manifest of a prepared run, and the name of its folder.
 
-use mary_contract::{JudgeChoice, ModelCard, RunManifest, TaskRun};
+use mary_contract::{ExecutionSettings, JudgeChoice, ModelCard, RunManifest, TaskRun};
 
 use crate::{PreparedRun, RunError};
 
@@ -40,7 +40,10 @@ pub(crate) fn of(prepared: &PreparedRun<'_>) -> Result<RunManifest, RunError> {
         tasks,
         trials: spec.trials,
         seed: spec.seed,
-        execution: spec.execution_settings(),
+        execution: ExecutionSettings {
+            adaptive: prepared.adaptive.as_ref().map(|bank| bank.stated()),
+            ..spec.execution_settings()
+        },
     };
     let digest = mary_store::run_digest(&manifest)?;
     let short = digest.get(..10).unwrap_or(&digest);

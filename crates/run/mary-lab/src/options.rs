@@ -9,7 +9,8 @@ use serde::{Deserialize, Deserializer};
 use crate::choice::{TaskOptions, fit_to_models};
 use crate::engine::admit::too_short_a_context;
 use crate::engine::select::PromptSize;
-use crate::{Execution, Laboratory, Opening, RunError, RunSpec, TaskChoice, names};
+use crate::scale::{self, Scale};
+use crate::{AdaptiveChoice, Execution, Laboratory, Opening, RunError, RunSpec, TaskChoice, names};
 
 /// The model of a run that names none.
 pub const DEFAULT_MODEL: &str = "builtin/nano";
@@ -100,6 +101,8 @@ pub struct RunOptions {
     pub strict: bool,
     /// Whether the cache of answers is neither used nor filled.
     pub no_cache: bool,
+    /// Ask only the items of a scale that tell most; the scale says which tasks.
+    pub adaptive: Option<AdaptiveChoice>,
 }
 
 /// A count or a share, as a number or as text.
@@ -179,6 +182,20 @@ impl RunOptions {
             chat: self.apply_chat_template,
             set: self.set.clone(),
         };
+        if let Some(choice) = &self.adaptive {
+            if !self.tasks.is_empty()
+                || self.limit.is_some()
+                || self.batch
+                || self.trials.unwrap_or(1) > 1
+            {
+                return unclear(
+                    "--adaptive asks the items of its scale one after the other: tasks, --limit, --trials and --batch \
+                     do not go with it",
+                );
+            }
+            let tasks = scale::choices(&Scale::read(&choice.scale)?)?;
+            return Ok((self.specify_tasks(lab, tasks)?, Vec::new()));
+        }
         let tasks = match self.tasks.is_empty() {
             true => task_options.starter(lab.registry(), self.limit)?,
             false => task_options.choose(lab.registry(), &self.tasks, self.limit)?,
@@ -244,6 +261,7 @@ impl RunOptions {
                     .iter()
                     .filter_map(|(model, label)| Some((model.to_string(), label.clone()?)))
                     .collect(),
+                adaptive: self.adaptive.clone(),
             },
             subjects: subjects.into_iter().map(|(model, _)| model).collect(),
         };

@@ -82,6 +82,15 @@ impl<'lab> Run<'lab> {
         let spec = &self.prepared.spec;
         let mut parts = Vec::new();
         for model in &spec.subjects {
+            if let Some(bank) = &self.prepared.adaptive {
+                parts.push(RunPart {
+                    model: model.to_string(),
+                    task: crate::scale::ADAPTIVE.to_owned(),
+                    samples: bank.most(),
+                    cost: 1,
+                });
+                continue;
+            }
             for assignment in &self.prepared.assignments {
                 parts.push(RunPart {
                     model: model.to_string(),
@@ -138,7 +147,12 @@ impl<'lab> Run<'lab> {
         };
         let tasks = self.prepared.lab.registry();
         moment("log complete");
-        let summary = summarise(tasks, &self.folder, self.prepared.planned())?;
+        let planned = match (&self.prepared.adaptive, &asked) {
+            // Who knows enough has asked all.
+            (Some(_), Ok(())) => self.folder.count()?,
+            _ => self.prepared.planned(),
+        };
+        let summary = summarise(tasks, &self.folder, planned)?;
         self.folder.write_summary(&summary)?;
         moment("summary written");
         if let Some((place, status)) = &mut self.shard {

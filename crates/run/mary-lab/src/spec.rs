@@ -1,6 +1,7 @@
 //! What a run is: who is asked what, as a value that a manifest holds and gives back whole.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use mary_contract::{
     ExecutionSettings, JudgeChoice, Limit, ModelCard, ModelRef, ModelSettings, RunManifest,
@@ -119,6 +120,22 @@ pub struct Execution {
     /// What models are called in tables, figures and pages, by their full names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// Ask only the items of a scale that tell most; this names the run's folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adaptive: Option<AdaptiveChoice>,
+}
+
+/// A test that stops when it knows enough.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdaptiveChoice {
+    /// The scale's folder or file.
+    pub scale: PathBuf,
+    /// Standard error of the ability at which it ends.
+    pub error: f64,
+    /// Items asked of one model, at most; all of the scale where nothing is said.
+    #[serde(default)]
+    pub most: Option<usize>,
 }
 
 impl Default for Execution {
@@ -132,6 +149,7 @@ impl Default for Execution {
             cache: true,
             batch: false,
             labels: BTreeMap::new(),
+            adaptive: None,
         }
     }
 }
@@ -204,6 +222,16 @@ impl RunSpec {
                     .iter()
                     .filter_map(|m| Some((m.model.to_string(), m.label.clone()?)))
                     .collect(),
+                // A run keeps its scale in its own folder; who continues it says where that is.
+                adaptive: manifest
+                    .execution
+                    .adaptive
+                    .as_ref()
+                    .map(|a| AdaptiveChoice {
+                        scale: PathBuf::new(),
+                        error: a.error,
+                        most: Some(a.most),
+                    }),
             },
         }
     }
@@ -228,6 +256,7 @@ impl RunSpec {
         ExecutionSettings {
             cache: self.execution.cache,
             batch: self.execution.batch,
+            adaptive: None,
         }
     }
 }

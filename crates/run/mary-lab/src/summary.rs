@@ -51,12 +51,17 @@ pub fn summarise(
     }
     let tasks = known_tasks(registry, &manifest.tasks);
     let runs = manifest.tasks.clone();
-    Ok(summariser.finish(manifest, planned, &tasks, |model, task| {
+    let adaptive = manifest.execution.adaptive.is_some();
+    let mut summary = summariser.finish(manifest, planned, &tasks, |model, task| {
         let run = runs.iter().find(|r| *r.id == *task.card().id);
         run.map_or_else(Vec::new, |run| {
             overall(folder, model, (task, &run.settings), |sample| sample)
         })
-    }))
+    });
+    if adaptive {
+        crate::scale::predict(folder, &mut summary)?;
+    }
+    Ok(summary)
 }
 
 /// The summary as stored, or added up from the log when there is none or the log has gone on since.

@@ -11,6 +11,8 @@ mod ahead;
 mod engine;
 mod example;
 mod judge;
+mod reading;
+mod scale;
 mod shards;
 mod specification;
 mod support;

@@ -47,6 +47,8 @@ fn spec() -> RunSpec {
             cache: false,
             batch: false,
             labels: Default::default(),
+            // Its scale would have to be there.
+            adaptive: None,
         },
     }
 }

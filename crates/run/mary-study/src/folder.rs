@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::StudyError;
+use crate::adaptive::AdaptiveTest;
 use crate::error::io_at;
 use crate::keys::{Frozen, Keys};
 use crate::lists::Design;
@@ -37,6 +38,8 @@ pub struct Study {
     pub settings: Settings,
     pub questions: Vec<Question>,
     pub secrets: Secrets,
+    /// How the next item is chosen, where the answers decide that.
+    pub adaptive: Option<AdaptiveTest>,
 }
 
 /// A random word of 128 bits: 26 letters and digits.
@@ -132,6 +135,7 @@ impl Study {
         }
         Ok(Self {
             path: path.to_owned(),
+            adaptive: AdaptiveTest::read(path, questions.len())?,
             questions,
             secrets: read(path, SECRETS)?,
             settings,

@@ -1,6 +1,7 @@
 //! Studies with people: the same items, the same renderer and the same judge as for models, in a
 //! browser or on paper. Nothing here knows a family of tasks by name, and no model is ever asked.
 
+mod adaptive;
 pub mod analysis;
 mod clock;
 mod deletion;
@@ -26,6 +27,7 @@ pub mod simulate;
 pub mod status;
 pub mod store;
 
+pub use adaptive::AdaptiveTest;
 pub use analysis::PeopleStatistics;
 pub use deletion::Deletion;
 pub use error::StudyError;

@@ -7,6 +7,7 @@
     reason = "a test may fail loudly"
 )]
 
+mod adaptive;
 mod attacks;
 mod browser;
 #[path = "../../../interfaces/mary-report/tests/chromium/mod.rs"]

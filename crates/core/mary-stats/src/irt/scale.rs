@@ -401,7 +401,8 @@ impl Curve {
     pub const ALL: [Self; 4] = [Self::OnePl, Self::OnePlChance, Self::TwoPl, Self::ThreePl];
 }
 
-fn stand(items: &[Item], row: &[(usize, u8)], chance: &[f64]) -> Result<Standing, StatsError> {
+/// Where answers put a subject on items that are known.
+pub fn stand(items: &[Item], row: &[(usize, u8)], chance: &[f64]) -> Result<Standing, StatsError> {
     let found = ability(items, row, Estimator::Eap)?;
     let (mut squares, mut got, mut guessed, mut variance) = (0.0, 0.0, 0.0, 0.0);
     for &(item, score) in row {

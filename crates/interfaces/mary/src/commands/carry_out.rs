@@ -36,6 +36,9 @@ pub fn show(
     shown: &ShowOptions,
 ) -> anyhow::Result<Status> {
     summary::show(summary, shown.json)?;
+    if !shown.json {
+        super::scale::show_standing(run.path(), summary)?;
+    }
     if shown.report {
         let path = summary::report_path(run.path());
         make_report(place, run.path(), first, &path, shown.quiet)?;

@@ -10,6 +10,7 @@ pub mod compare;
 pub mod completions;
 pub mod confounds;
 pub mod data;
+mod designs;
 pub mod development;
 pub mod doctor;
 pub mod export;
@@ -31,6 +32,7 @@ pub mod observe;
 pub mod own_tasks;
 pub mod pairs;
 pub mod papers;
+pub mod reading;
 pub mod recognise;
 pub mod released;
 pub mod report;
@@ -38,7 +40,9 @@ pub mod rescore;
 pub mod resume;
 pub mod run;
 pub mod runs;
+pub mod scale;
 pub mod score;
+pub mod serve;
 mod service_tuning;
 mod shard;
 pub mod study;
@@ -62,13 +66,16 @@ pub const COMMANDS: &[Entry] = &[
     Entry::new::<score::ScoreArgs>(),
     Entry::new::<observe::ObserveArgs>(),
     Entry::new::<ask::AskArgs>(),
+    Entry::new::<reading::ReadingArgs>(),
     Entry::new::<rescore::RescoreArgs>(),
     Entry::new::<report::ReportArgs>(),
     Entry::new::<view::ViewArgs>(),
+    Entry::new::<serve::ServeArgs>(),
     Entry::new::<runs::RunsArgs>(),
     Entry::new::<compare::CompareArgs>(),
     Entry::new::<confounds::ConfoundsArgs>(),
     Entry::new::<fit::FitArgs>(),
+    Entry::new::<scale::ScaleArgs>(),
     Entry::new::<matrix::MatrixArgs>(),
     Entry::new::<export::ExportArgs>(),
     Entry::new::<import::ImportArgs>(),

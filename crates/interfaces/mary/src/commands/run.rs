@@ -1,10 +1,12 @@
 //! `mary run`: from what the user typed to a run folder, a table and a report.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use mary_contract::{Limit, RunSummary};
-use mary_lab::{Laboratory, PreparedRun, RunOptions, ShardChoice, TaskOptions, read_batch_size};
+use mary_lab::{
+    AdaptiveChoice, Laboratory, PreparedRun, RunOptions, ShardChoice, TaskOptions, read_batch_size,
+};
 use mary_report::html::{Chapter, Contents};
 
 use super::carry_out::{ShowOptions, go, show};
@@ -92,6 +94,21 @@ pub struct RunArgs {
     #[arg(long, help_heading = "Models")]
     pub batch: bool,
 
+    /// Ask only the items of this scale (`mary scale`) that tell most about a model, until enough is known; the
+    /// scale says which tasks
+    #[arg(long, value_name = "SCALE", conflicts_with_all = ["shard", "dry_run", "tasks", "limit"], help_heading = "Adaptive test")]
+    pub adaptive: Option<PathBuf>,
+    /// When it is enough: standard error of the ability, number of items, or both (se=0.3,items=100)
+    #[arg(
+        long,
+        value_name = "RULE",
+        value_delimiter = ',',
+        requires = "adaptive",
+        default_value = "se=0.3",
+        help_heading = "Adaptive test"
+    )]
+    pub until: Vec<String>,
+
     /// Refuse the run where a task of a family, a wildcard or `all` cannot run here, instead of leaving
     /// it out
     #[arg(long)]
@@ -135,6 +152,31 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
+/// `se=0.3`, `items=60`.
+pub fn until(scale: &Path, rules: &[String]) -> anyhow::Result<AdaptiveChoice> {
+    let mut choice = AdaptiveChoice {
+        scale: scale.to_owned(),
+        error: 0.0,
+        most: None,
+    };
+    for rule in rules {
+        let number = |text: &str| {
+            text.parse::<f64>()
+                .ok()
+                .filter(|x| x.is_finite() && *x > 0.0)
+        };
+        match rule
+            .split_once('=')
+            .map(|(name, value)| (name, number(value), value.parse().ok()))
+        {
+            Some(("se", Some(error), _)) => choice.error = error,
+            Some(("items", _, Some(most @ 1..))) => choice.most = Some(most),
+            _ => return usage_error(format!("--until {rule}: expected se=0.3 or items=60")),
+        }
+    }
+    Ok(choice)
+}
+
 impl RunArgs {
     pub fn options(&self) -> anyhow::Result<RunOptions> {
         Ok(RunOptions {
@@ -161,6 +203,10 @@ impl RunArgs {
             // Shards are parts of one specification: what a machine lacks must not change it.
             strict: self.strict || self.shard.is_some(),
             no_cache: self.no_cache,
+            adaptive: match &self.adaptive {
+                Some(scale) => Some(until(scale, &self.until)?),
+                None => None,
+            },
         })
     }
 }
@@ -190,7 +236,7 @@ impl Command for RunArgs {
             report: !self.no_report,
         };
         let summary = go(&mut run, shown.quiet)?;
-        let first = self.tasks.is_empty() && self.model.is_empty();
+        let first = self.tasks.is_empty() && self.model.is_empty() && self.adaptive.is_none();
         let chapter = first.then(|| -> AnyChapter<'_> { Box::new(HowItGrew(&lab)) });
         show(place, &run, &summary, chapter, &shown)
     }

@@ -72,6 +72,8 @@ pub struct Execution<'a> {
     pub data: &'a dyn DataSource,
     /// Which of its items are asked.
     pub survey: &'a Survey,
+    /// The items themselves, where they were read already; then all of these are asked.
+    pub given: Option<&'a [Item]>,
     /// Times each item is asked.
     pub trials: u32,
     /// Seed of sampled answers.
@@ -159,10 +161,13 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
         cache: &'b mut dyn Cache,
         observer: &'b mut dyn EventObserver,
     ) -> Result<Self, EngineError> {
-        let items = run
-            .task
-            .items(run.settings, run.data)
-            .map_err(|e| task_error(run.task, e))?;
+        let items: Items = match run.given {
+            Some(items) => Box::new(items.to_vec().into_iter().map(Ok)),
+            None => run
+                .task
+                .items(run.settings, run.data)
+                .map_err(|e| task_error(run.task, e))?,
+        };
         Ok(Self {
             run,
             model,

@@ -185,6 +185,7 @@ impl Room {
             settings: &self.settings,
             data: &NoData,
             survey: &self.survey,
+            given: None,
             trials: self.trials,
             seed: 0,
             finished: &|item, trial| self.finished.contains(&(item.to_owned(), trial)),

@@ -4,7 +4,7 @@
 
 use rusqlite::{Connection, params};
 
-use super::people::{Person, PersonState, is_closed, known, set_state};
+use super::people::{Person, PersonState, answers_of, is_closed, known, set_state};
 use super::{execute, exists, value};
 use crate::folder::Study;
 use crate::question::Answer;
@@ -120,11 +120,17 @@ pub(crate) fn current(db: &Connection, study: &Study, who: &Person) -> rusqlite:
             });
         }
     }
-    let list = study.design().list(who.place);
-    Ok(match list.get(answered) {
+    let next = match &study.adaptive {
+        Some(test) => {
+            let given = answers_of(db, who.id)?;
+            test.next(who.place, given.iter().map(|a| (a.item, &a.answer)))
+        }
+        None => study.design().list(who.place).get(answered).copied(),
+    };
+    Ok(match next {
         Some(item) => Step::Trial {
             trial: answered,
-            item: *item,
+            item,
         },
         None => Step::Finished,
     })

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use mary_lab::TaskOptions;
+use mary_lab::scale::{Scale, item_hash};
 use mary_platform::counted;
 use mary_stats::crossed::StudyPlan;
 use mary_study::freeze::{Frozen, StudyTask, freeze};
@@ -12,12 +13,13 @@ use mary_study::lists::Lists;
 use mary_study::presets::{Preset, preset, presets};
 use mary_study::question::{NoneFits, Question};
 use mary_study::settings::{Check, CheckKind, Consent, Language, Platform, PlatformKind, Rules};
-use mary_study::{Settings, Study, random_token};
+use mary_study::{AdaptiveTest, Settings, Study, random_token};
 
 use super::texts::{Texts, with_number};
 use crate::cli::choices::{Choices, one_of};
+use crate::commands::run::until;
 use crate::commands::{print, tell};
-use crate::exit::{Status, UsageError};
+use crate::exit::{Status, UsageError, usage_error};
 use crate::settings::Place;
 
 const LISTS: Choices<Lists> = &[
@@ -65,7 +67,7 @@ pub struct NewStudyArgs {
         long,
         visible_alias = "task",
         value_delimiter = ',',
-        required_unless_present_any = ["judge", "preset"]
+        required_unless_present_any = ["judge", "preset", "adaptive"]
     )]
     pub tasks: Vec<String>,
     /// The design of a published study: yang-2025 (350 questions about objects in seven sets of 50, two sets
@@ -75,6 +77,18 @@ pub struct NewStudyArgs {
     /// Judge what the models of a stored run wrote, instead of answering items; -t then names the task
     #[arg(long, value_name = "RUN", conflicts_with_all = ["shots", "none_fits", "set"])]
     pub judge: Option<String>,
+    /// Let the server choose each person's next item from this scale (`mary scale`), until enough is known
+    #[arg(long, value_name = "SCALE", conflicts_with_all = ["tasks", "preset", "judge", "items", "lists", "set", "shots"])]
+    pub adaptive: Option<PathBuf>,
+    /// With --adaptive: standard error at which a person has answered enough; --per-person is the most
+    #[arg(
+        long,
+        value_name = "RULE",
+        value_delimiter = ',',
+        requires = "adaptive",
+        default_value = "se=0.4"
+    )]
+    pub until: Vec<String>,
     /// With --judge: which form of the task's family is asked, for example recall [default: its first]
     #[arg(long, value_name = "NAME", requires = "judge")]
     pub form: Option<String>,
@@ -152,9 +166,11 @@ const MINUTES: u32 = 60;
 
 pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
     let language = args.language;
-    let mut frozen = match &args.judge {
-        Some(run) => super::judging::frozen(place, run, args, language)?,
-        None => drawn(place, args)?,
+    let scale = args.adaptive.as_deref().map(Scale::read).transpose()?;
+    let mut frozen = match (&args.judge, &scale) {
+        (Some(run), _) => super::judging::frozen(place, run, args, language)?,
+        (None, Some(scale)) => of_scale(place, args, scale)?,
+        (None, None) => drawn(place, args)?,
     };
     frozen.keys.command = crate::words::words();
     let per_person = args
@@ -207,6 +223,13 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
     settings.check().map_err(UsageError::new)?;
     settings.reachable().map_err(UsageError::new)?;
     let study = Study::create(&args.out, &settings, &frozen)?;
+    if let (Some(scale), Some(path)) = (&scale, &args.adaptive) {
+        let until = until(path, &args.until)?;
+        let after = settings.checks.iter().map(|check| check.after).max();
+        let most = until.most.unwrap_or(per_person).min(per_person);
+        let after = (after.unwrap_or(0), args.seed);
+        AdaptiveTest::new(scale, &study.keys()?, (until.error, most), after)?.write(&study.path)?;
+    }
     print(&format!("{}\n", study.path.display()))?;
     let untold = |q: &&Question| q.instruction.trim().is_empty();
     let untold = study.questions.iter().filter(untold).count();
@@ -229,6 +252,37 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
         study.path.display()
     ));
     Ok(Status::Done)
+}
+
+/// The items of a scale that people can be asked, as the scale's tasks give them.
+fn of_scale(place: &Place, args: &NewStudyArgs, scale: &Scale) -> anyhow::Result<Frozen> {
+    let mut wanted = Vec::new();
+    for run in &scale.tasks {
+        wanted.push(StudyTask {
+            task: place.registry.recall(run)?.clone(),
+            settings: run.settings.clone(),
+            limit: None,
+            none_fits: args.none_fits.unwrap_or_default(),
+        });
+    }
+    let mut frozen = freeze(&wanted, &place.local_data(), args.seed)?;
+    let bank = scale.bank(mary_lab::scale::PEOPLE);
+    let (tasks, items) = (&frozen.keys.tasks, &frozen.keys.items);
+    let on_scale: Vec<bool> = items
+        .iter()
+        .map(|key| {
+            let hash = item_hash(&tasks[key.task].id, &key.item);
+            bank.iter().any(|(_, item)| item.hash == hash)
+        })
+        .collect();
+    if !on_scale.contains(&true) {
+        return usage_error("none of the scale's items is among what its tasks ask people now");
+    }
+    let mut each = on_scale.iter();
+    frozen.questions.retain(|_| each.next() == Some(&true));
+    let mut each = on_scale.iter();
+    frozen.keys.items.retain(|_| each.next() == Some(&true));
+    Ok(frozen)
 }
 
 fn drawn(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Frozen> {

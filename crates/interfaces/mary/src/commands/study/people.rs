@@ -12,8 +12,8 @@ use mary_stats::bootstrap::{Bootstrap, Units, percentile};
 use mary_store::RunFolder;
 use mary_study::results::{self, Results};
 use mary_study::status::{self as standing, Unfinished};
-use mary_study::store::Admission;
-use mary_study::{PeopleStatistics, export as rows};
+use mary_study::store::{Admission, PersonState};
+use mary_study::{PeopleStatistics, Session, export as rows};
 use serde::Serialize;
 
 use super::opened;
@@ -220,6 +220,29 @@ struct TaskResult {
     statistics: PeopleStatistics,
 }
 
+/// Where people stand on the scale of an adaptive study.
+fn abilities(session: &Session) -> anyhow::Result<()> {
+    let Some(test) = &session.study.adaptive else {
+        return Ok(());
+    };
+    let people = session.people()?;
+    let finished = people
+        .iter()
+        .filter(|one| one.person.state == PersonState::Finished);
+    for one in finished {
+        if let Some((ability, answers)) = test.standing(one) {
+            let (low, high) = ability.bounds();
+            print(&format!(
+                "{:<14} ability {:>6.2} [{low:.2}, {high:.2}] from {}\n",
+                one.person.pseudonym,
+                ability.value,
+                counted(answers, "answer")
+            ))?;
+        }
+    }
+    Ok(())
+}
+
 pub fn results(place: &Place, args: &ResultsArgs) -> anyhow::Result<Status> {
     let path = Path::new(&args.study);
     let is_study = path.join(mary_study::DATABASE).exists() || path.join("study.toml").exists();
@@ -240,6 +263,7 @@ pub fn results(place: &Place, args: &ResultsArgs) -> anyhow::Result<Status> {
         }
         if !args.json {
             super::judging::show(&session, &samples)?;
+            abilities(&session)?;
         }
         note_unfinished(found.unfinished);
         samples

@@ -1,0 +1,256 @@
+//! `mary scale`: people and models on one scale, where there is one.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use mary_contract::{Exhibits, RunSummary};
+use mary_lab::scale::{self, Answers, Scale, ScaleOptions};
+use mary_report::html::ReportOptions;
+use mary_report::terminal;
+use mary_stats::irt::scale::{Curve, Wanted};
+use mary_store::RunFolder;
+use mary_study::Session;
+
+use super::chapters::{AnyChapter, MadeChapter, write_with};
+use super::summary;
+use crate::cli::choices::{Choices, one_of};
+use crate::command::Command;
+use crate::exit::{Status, usage_error};
+use crate::own;
+use crate::rundir;
+use crate::settings::Place;
+
+const CURVES: Choices<Option<Curve>> = &[
+    (
+        "auto",
+        None,
+        "The best by BIC that the number of subjects allows",
+    ),
+    ("1pl", Some(Curve::OnePl), "Items differ in difficulty"),
+    (
+        "1pl-chance",
+        Some(Curve::OnePlChance),
+        "The same, from chance up",
+    ),
+    ("2pl", Some(Curve::TwoPl), "Items differ in slope too"),
+    ("3pl", Some(Curve::ThreePl), "The same, from chance up"),
+];
+
+#[derive(Debug, Args)]
+pub struct ScaleArgs {
+    /// Runs, sweeps, folders of studies, and tables (.csv, .tsv) with the columns subject, item and score, perhaps
+    /// group, lineage, text and chance
+    #[arg(required = true)]
+    pub answers: Vec<String>,
+    /// Folder to write [default: scale-N below the output path]
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Curve of the items
+    #[arg(long, default_value = "auto", value_parser = one_of(CURVES))]
+    pub curve: Option<Curve>,
+    /// Subjects whose names begin so are of this lineage (repeatable); checkpoints, sizes and quantisations of one
+    /// model are found by their names
+    #[arg(long, value_name = "BEGINNING=LINEAGE")]
+    pub lineage: Vec<String>,
+    /// Calibrate on all members of a lineage, with clustered errors, instead of one of each
+    #[arg(long)]
+    pub cluster: bool,
+    /// Put these answers onto a scale that exists, whose items stay as they are
+    #[arg(long, value_name = "SCALE", conflicts_with_all = ["curve", "cluster", "only", "lineage"])]
+    pub on: Option<PathBuf>,
+    /// One group alone: people, models, or what a table calls it
+    #[arg(long, value_name = "GROUP")]
+    pub only: Option<String>,
+    /// Answers below which a subject counts for items and has no ability of its own
+    #[arg(long, default_value_t = 10)]
+    pub fewest: usize,
+    /// Seed
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Print the scale as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// No progress
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+impl Command for ScaleArgs {
+    const NAME: &str = "scale";
+    const ABOUT: &str =
+        "Put people and models on one scale (item response theory), where there is one";
+
+    fn gather(&mut self, place: &mut Place) -> anyhow::Result<()> {
+        for name in self.answers.iter().filter(|name| is_study(name)) {
+            own::of_study(place, Path::new(name))?;
+        }
+        let runs: Vec<String> = self
+            .answers
+            .iter()
+            .filter(|n| !is_table(n) && !is_study(n))
+            .cloned()
+            .collect();
+        own::stored(place, &runs, true);
+        Ok(())
+    }
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        let (answers, runs) = self.read(place)?;
+        let options = ScaleOptions {
+            wanted: Wanted {
+                curve: self.curve,
+                clustered: self.cluster,
+                fewest_answers: self.fewest,
+                seed: self.seed,
+            },
+            only: self.only.clone(),
+            lineages: self.lineages()?,
+        };
+        let mut tell = |what: &str| {
+            if !self.quiet {
+                super::tell(&format!("{what} …"));
+            }
+        };
+        tell(&format!(
+            "{} subjects, {} items, {} answers",
+            answers.subjects.len(),
+            answers.items.len(),
+            answers.scores.len()
+        ));
+        let (found, exhibits) = match &self.on {
+            Some(on) => {
+                let placed = scale::place(&Scale::read(on)?, &answers, self.fewest)?;
+                let shown = scale::of_scale(&placed);
+                (placed, shown)
+            }
+            None => {
+                let built = scale::build(answers, &options, &mut tell)?;
+                let shown = scale::of_built(&built);
+                (built.scale, shown)
+            }
+        };
+        let folder = self.folder(place);
+        found.write(&folder)?;
+        let report = summary::report_path(&folder);
+        write_report(place, exhibits, &runs, &report)?;
+        if self.json {
+            super::print_json(&found)?;
+        } else {
+            for line in &found.findings {
+                super::print(&format!("{line}\n"))?;
+            }
+            let table = scale::subjects(&found);
+            super::print_table(&format!("{}\n", terminal::plain(&table, summary::style())))?;
+        }
+        super::tell(&format!("report: {}", report.display()));
+        super::tell(&format!("scale:  {}", folder.display()));
+        Ok(Status::Done)
+    }
+}
+
+fn is_table(name: &str) -> bool {
+    let ending = Path::new(name).extension();
+    ending.is_some_and(|e| e.eq_ignore_ascii_case("csv") || e.eq_ignore_ascii_case("tsv"))
+}
+
+fn is_study(name: &str) -> bool {
+    Path::new(name).join("study.toml").exists()
+}
+
+impl ScaleArgs {
+    /// Everybody's answers, and the runs among where they come from.
+    fn read(&self, place: &Place) -> anyhow::Result<(Answers, Vec<PathBuf>)> {
+        let (mut answers, mut runs) = (Answers::default(), Vec::new());
+        for name in &self.answers {
+            if is_table(name) {
+                answers.add_table(Path::new(name))?;
+            } else if is_study(name) {
+                let (session, _thread) = Session::open(Path::new(name))?;
+                answers.add_tasks(&session.study.settings.name, &session.study.keys()?.tasks);
+                for sample in &session.judged(&place.registry)?.samples {
+                    answers.add_sample(sample, &[]);
+                }
+            } else {
+                for run in rundir::find_all(place, std::slice::from_ref(name))? {
+                    answers.add_run(&RunFolder::open(&run)?)?;
+                    runs.push(run);
+                }
+            }
+        }
+        Ok((answers, runs))
+    }
+
+    fn lineages(&self) -> anyhow::Result<Vec<(String, String)>> {
+        let pair = |text: &String| match text.rsplit_once('=') {
+            Some((name, lineage)) if !name.is_empty() => Ok((name.to_owned(), lineage.to_owned())),
+            _ => usage_error(format!(
+                "--lineage {text}: expected the beginning of a name, `=` and a lineage"
+            )),
+        };
+        self.lineage.iter().map(pair).collect()
+    }
+
+    fn folder(&self, place: &Place) -> PathBuf {
+        let free = |n: &usize| !place.runs.join(format!("scale-{n}")).exists();
+        self.out.clone().unwrap_or_else(|| {
+            let number = (1..).find(free).unwrap_or(1);
+            place.runs.join(format!("scale-{number}"))
+        })
+    }
+}
+
+fn write_report(
+    place: &Place,
+    exhibits: Exhibits,
+    runs: &[PathBuf],
+    out: &Path,
+) -> anyhow::Result<()> {
+    let chapter = MadeChapter("scale", "Scale", exhibits);
+    let options = ReportOptions {
+        title: Some("Scale".into()),
+        lead: Some("scale".into()),
+        max_samples: 0,
+        ..ReportOptions::default()
+    };
+    let first: Vec<AnyChapter<'_>> = vec![Box::new(chapter)];
+    // A page of many runs would bury the scale under their tables; each has a report of its own.
+    let shown = if runs.len() > 3 { &[][..] } else { runs };
+    write_with(&place.registry, shown, first, out, &options)
+}
+
+/// Where the models of an adaptive run stand, beside what was asked of them.
+pub fn show_standing(run: &Path, results: &RunSummary) -> anyhow::Result<()> {
+    if results.manifest.execution.adaptive.is_none() {
+        return Ok(());
+    }
+    let bank = Scale::read(run)?.bank(scale::MODELS).len();
+    let mut shown: Vec<&str> = Vec::new();
+    for row in &results.rows {
+        let Some(ability) = row
+            .measure("ability")
+            .filter(|_| !shown.contains(&row.model.as_str()))
+        else {
+            continue;
+        };
+        shown.push(&row.model);
+        let own = results.rows.iter().filter(|other| other.model == row.model);
+        let asked: usize = own.clone().map(|other| other.samples).sum();
+        let dollars: f64 = own.filter_map(|other| other.usage.cost).sum();
+        let saved = match dollars > 0.0 {
+            true => format!(
+                ", ${dollars:.4} spent and about ${:.4} saved",
+                dollars * (bank.saturating_sub(asked)) as f64 / asked.max(1) as f64
+            ),
+            false => String::new(),
+        };
+        super::print(&format!(
+            "{}: ability {:.2} [{:.2}, {:.2}]; {asked} of {bank} items asked ({:.0} %){saved}\n",
+            row.model,
+            ability.value,
+            ability.low,
+            ability.high,
+            100.0 * asked as f64 / bank.max(1) as f64
+        ))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! Subjects on a scale that exists, and ability over training.
+
+use std::collections::{BTreeMap, HashMap};
+
+use mary_contract::{
+    Axis, CheckpointName, Estimate, Figure, Point, ReferenceLine, Scale as Spacing, Series,
+};
+use mary_stats::irt::Item;
+use mary_stats::irt::adaptive::bank_share;
+use mary_stats::irt::scale::stand;
+
+use super::{Answers, PEOPLE, Scale, ScaleSubject};
+use crate::RunError;
+
+/// Puts whoever answered onto a scale whose items stay as they are, beside those who stand there already.
+pub fn place(scale: &Scale, answers: &Answers, fewest: usize) -> Result<Scale, RunError> {
+    let mut placed = scale.clone();
+    let mut rows: Vec<Vec<(usize, f64)>> = vec![Vec::new(); answers.subjects.len()];
+    for (&(who, what), score) in &answers.scores {
+        rows[who].push((what, *score));
+    }
+    let mut new = 0;
+    for (subject, row) in answers.subjects.iter().zip(rows) {
+        let bank = scale.bank(&subject.group);
+        let places: HashMap<&str, usize> = bank
+            .iter()
+            .enumerate()
+            .map(|(at, (_, item))| (item.hash.as_str(), at))
+            .collect();
+        let curves: Vec<Item> = bank.iter().map(|(_, item)| item.item.clone()).collect();
+        let chance: Vec<f64> = bank.iter().map(|(_, item)| item.chance).collect();
+        let known = row.iter().filter_map(|(what, score)| {
+            let at = *places.get(answers.items[*what].hash.as_str())?;
+            let whole = score.fract() == 0.0 && (0.0..=f64::from(curves[at].top())).contains(score);
+            whole.then_some((at, *score as u8))
+        });
+        let known: Vec<(usize, u8)> = known.collect();
+        if known.len() < fewest.max(1) {
+            continue;
+        }
+        let standing =
+            stand(&curves, &known, &chance).map_err(|e| RunError::Specification(e.to_string()))?;
+        let (value, (low, high)) = (standing.ability.value, standing.ability.bounds());
+        let share = |theta: f64| bank_share(&curves, theta);
+        placed.subjects.retain(|known| known.name != subject.name);
+        placed.subjects.push(ScaleSubject {
+            name: subject.name.clone(),
+            group: subject.group.clone(),
+            lineage: subject.lineage.clone(),
+            answers: standing.answers,
+            calibrates: false,
+            ability: Some(Estimate::new(
+                value,
+                (low, high),
+                standing.answers,
+                "posterior",
+            )),
+            expected: Some(Estimate::new(
+                share(value),
+                (share(low), share(high)),
+                standing.answers,
+                "posterior",
+            )),
+            above_chance: standing.above_chance,
+            outfit: Some(standing.outfit),
+        });
+        new += 1;
+    }
+    if new == 0 {
+        return Err(RunError::Specification(format!(
+            "nobody has {fewest} answers to items of this scale\nhint: ask the tasks of the scale with the same settings and seed"
+        )));
+    }
+    placed.findings.push(format!(
+        "{new} subjects were placed on these items and calibrated none of them"
+    ));
+    placed.sources.extend(answers.sources.iter().cloned());
+    Ok(placed)
+}
+
+/// Ability over training, one line a model; `None` without checkpoints.
+pub(super) fn development(scale: &Scale) -> Option<Figure> {
+    let mut lines = BTreeMap::<&str, Vec<Point>>::new();
+    let mut tokens = true;
+    let named = scale.subjects.iter().filter_map(|subject| {
+        let (model, revision) = subject.name.rsplit_once('@')?;
+        Some((
+            model,
+            CheckpointName::read(revision)?,
+            subject.ability.as_ref()?,
+        ))
+    });
+    let named: Vec<_> = named.collect();
+    tokens &= named
+        .iter()
+        .all(|(model, at, _)| at.tokens_of(model).is_some());
+    for (model, at, ability) in named {
+        let x = match tokens {
+            true => at.tokens_of(model).unwrap_or(0),
+            false => at.step,
+        };
+        lines.entry(model).or_default().push(Point {
+            // The logarithm has no place for the beginning: it stands at one.
+            x: (x as f64).max(1.0),
+            y: ability.value,
+            low: Some(ability.low),
+            high: Some(ability.high),
+            ..Point::default()
+        });
+    }
+    lines.retain(|_, points| points.len() > 1);
+    lines
+        .values_mut()
+        .for_each(|points| points.sort_by(|a, b| a.x.total_cmp(&b.x)));
+    let mut people: Vec<f64> = scale
+        .subjects
+        .iter()
+        .filter(|subject| subject.group == PEOPLE)
+        .filter_map(|subject| Some(subject.ability.as_ref()?.value))
+        .collect();
+    people.sort_by(f64::total_cmp);
+    let middle = people.get(people.len() / 2).map(|y| ReferenceLine {
+        name: "people, in the middle".into(),
+        y: *y,
+    });
+    (!lines.is_empty()).then(|| Figure {
+        id: "scale-development".into(),
+        title: "Ability over training".into(),
+        caption: "In units of the scale, with 95 % intervals: curves on different tasks can be compared where they stand \
+                  on one scale."
+            .into(),
+        x: Axis {
+            title: if tokens { "tokens seen" } else { "step" }.into(),
+            scale: Spacing::Log,
+            range: None,
+        },
+        y: Axis {
+            title: "ability".into(),
+            ..Axis::default()
+        },
+        series: lines
+            .into_iter()
+            .map(|(name, points)| Series {
+                name: name.to_owned(),
+                published: false,
+                points,
+            })
+            .collect(),
+        references: middle.into_iter().collect(),
+        ..Figure::default()
+    })
+}
