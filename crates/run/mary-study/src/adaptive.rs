@@ -16,7 +16,6 @@ use crate::StudyError;
 use crate::error::io_at;
 use crate::keys::Keys;
 use crate::question::Answer;
-use crate::session::Participation;
 
 const FILE: &str = "adaptive.json";
 /// One of so many most informative items is drawn, so that not everybody gets the same.
@@ -148,9 +147,12 @@ impl AdaptiveTest {
             .copied()
     }
 
-    /// Where somebody stands, with how many answers.
-    pub fn standing(&self, one: &Participation) -> Option<(Ability, usize)> {
-        let scored = self.scored(one.answers.iter().map(|a| (a.item, &a.answer)));
+    /// Where somebody who gave these answers stands, with how many count.
+    pub fn standing<'a>(
+        &self,
+        answers: impl Iterator<Item = (usize, &'a Answer)>,
+    ) -> Option<(Ability, usize)> {
+        let scored = self.scored(answers);
         Some((self.ability(&scored)?, scored.len()))
     }
 }

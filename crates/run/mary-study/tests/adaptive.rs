@@ -201,7 +201,9 @@ fn take_part(folder: &Path, people: usize, kills: usize) -> (BTreeMap<usize, Vec
             let item: usize = line.split(' ').nth(1).unwrap().parse().unwrap();
             assert!(items.contains(&item), "an acknowledged answer is lost");
         }
-        let (ability, count) = test.standing(one).unwrap();
+        let (ability, count) = test
+            .standing(one.answers.iter().map(|a| (a.item, &a.answer)))
+            .unwrap();
         let (low, high) = ability.bounds();
         held += usize::from((low..high).contains(&theta(one.person.place)));
         answers += count;

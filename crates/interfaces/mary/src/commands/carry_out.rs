@@ -37,7 +37,7 @@ pub fn show(
 ) -> anyhow::Result<Status> {
     summary::show(summary, shown.json)?;
     if !shown.json {
-        super::scale::show_standing(run.path(), summary)?;
+        summary::show_standing(run.path(), summary)?;
     }
     if shown.report {
         let path = summary::report_path(run.path());

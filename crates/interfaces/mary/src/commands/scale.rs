@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use mary_contract::{Exhibits, RunSummary};
+use mary_contract::Exhibits;
 use mary_lab::scale::{self, Answers, Scale, ScaleOptions};
 use mary_report::html::ReportOptions;
 use mary_report::terminal;
@@ -216,41 +216,4 @@ fn write_report(
     // A page of many runs would bury the scale under their tables; each has a report of its own.
     let shown = if runs.len() > 3 { &[][..] } else { runs };
     write_with(&place.registry, shown, first, out, &options)
-}
-
-/// Where the models of an adaptive run stand, beside what was asked of them.
-pub fn show_standing(run: &Path, results: &RunSummary) -> anyhow::Result<()> {
-    if results.manifest.execution.adaptive.is_none() {
-        return Ok(());
-    }
-    let bank = Scale::read(run)?.bank(scale::MODELS).len();
-    let mut shown: Vec<&str> = Vec::new();
-    for row in &results.rows {
-        let Some(ability) = row
-            .measure("ability")
-            .filter(|_| !shown.contains(&row.model.as_str()))
-        else {
-            continue;
-        };
-        shown.push(&row.model);
-        let own = results.rows.iter().filter(|other| other.model == row.model);
-        let asked: usize = own.clone().map(|other| other.samples).sum();
-        let dollars: f64 = own.filter_map(|other| other.usage.cost).sum();
-        let saved = match dollars > 0.0 {
-            true => format!(
-                ", ${dollars:.4} spent and about ${:.4} saved",
-                dollars * (bank.saturating_sub(asked)) as f64 / asked.max(1) as f64
-            ),
-            false => String::new(),
-        };
-        super::print(&format!(
-            "{}: ability {:.2} [{:.2}, {:.2}]; {asked} of {bank} items asked ({:.0} %){saved}\n",
-            row.model,
-            ability.value,
-            ability.low,
-            ability.high,
-            100.0 * asked as f64 / bank.max(1) as f64
-        ))?;
-    }
-    Ok(())
 }

@@ -358,13 +358,8 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
             let item = item.map_err(|e| task_error(self.run.task, e))?;
             let index = self.index;
             self.index += 1;
-            if self
-                .run
-                .survey
-                .chosen
-                .as_ref()
-                .is_none_or(|chosen| chosen.contains(&index))
-            {
+            let chosen = self.run.survey.chosen.as_ref();
+            if chosen.is_none_or(|chosen| chosen.contains(&index)) {
                 self.repeat = Some((item, 0));
             }
         }

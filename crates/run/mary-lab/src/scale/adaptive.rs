@@ -11,7 +11,8 @@ use mary_stats::irt::{self};
 use mary_store::RunFolder;
 use serde::{Deserialize, Serialize};
 
-use super::{FILE, MODELS, Scale, item_hash};
+use super::answers::{MODELS, item_hash};
+use super::kept::{FILE, Scale};
 use crate::admission::Assignment;
 use crate::{AdaptiveChoice, Laboratory, RunError, TaskChoice};
 

@@ -7,7 +7,7 @@ use mary_contract::{Item, ModelCard, Outcome, Sample, Target, TaskRun};
 use mary_store::RunFolder;
 use serde::{Deserialize, Serialize};
 
-use super::lineage;
+use super::lineage::lineage;
 use crate::RunError;
 
 /// The group of studies' people, and of everybody a table puts into it.

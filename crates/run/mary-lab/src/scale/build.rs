@@ -11,7 +11,8 @@ use mary_stats::irt::scale::{
 };
 use mary_stats::irt::{Ability, Item, Responses, adaptive};
 
-use super::{Answers, PEOPLE, SCHEMA, Scale, ScaleItem, ScaleSubject, Unscaled};
+use super::answers::{Answers, PEOPLE, Subject};
+use super::kept::{SCHEMA, Scale, ScaleItem, ScaleSubject, Unscaled};
 use crate::RunError;
 
 /// Below so many independent subjects, intervals of abilities hold less often than they say.
@@ -46,7 +47,7 @@ pub fn build(
 ) -> Result<Built, RunError> {
     prepare(&mut answers, options)?;
     let responses = responses(&mut answers)?;
-    let numbered = |name: &dyn Fn(&super::Subject) -> String| {
+    let numbered = |name: &dyn Fn(&Subject) -> String| {
         let mut places = BTreeMap::new();
         let numbers: Vec<usize> = answers
             .subjects
@@ -235,7 +236,10 @@ fn stored(
         unscaled,
         subjects: Vec::new(),
         focal: groups.as_ref().map(|groups| groups.1.clone()),
-        groups: super::stored_groups(found.groups.as_ref()),
+        groups: found
+            .groups
+            .as_ref()
+            .and_then(|groups| serde_json::to_value(groups).ok()),
         reliability: found.reliability,
     };
     for (at, subject) in answers.subjects.iter().enumerate() {

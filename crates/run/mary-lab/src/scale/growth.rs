@@ -9,7 +9,8 @@ use mary_stats::irt::Item;
 use mary_stats::irt::adaptive::bank_share;
 use mary_stats::irt::scale::stand;
 
-use super::{Answers, PEOPLE, Scale, ScaleSubject};
+use super::answers::{Answers, PEOPLE};
+use super::kept::{Scale, ScaleSubject};
 use crate::RunError;
 
 /// Puts whoever answered onto a scale whose items stay as they are, beside those who stand there already.

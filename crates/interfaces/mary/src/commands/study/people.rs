@@ -230,7 +230,9 @@ fn abilities(session: &Session) -> anyhow::Result<()> {
         .iter()
         .filter(|one| one.person.state == PersonState::Finished);
     for one in finished {
-        if let Some((ability, answers)) = test.standing(one) {
+        if let Some((ability, answers)) =
+            test.standing(one.answers.iter().map(|a| (a.item, &a.answer)))
+        {
             let (low, high) = ability.bounds();
             print(&format!(
                 "{:<14} ability {:>6.2} [{low:.2}, {high:.2}] from {}\n",
