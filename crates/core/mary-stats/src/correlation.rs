@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::distributions::{normal_cdf, t_two_sided, z_of};
-use crate::{Interval, LEVEL, StatsError, input};
+use crate::{Interval, LEVEL, StatsError, input, permutation};
 
 /// A correlation with its interval and p-value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -40,12 +40,38 @@ pub fn spearman(x: &[f64], y: &[f64]) -> Result<Correlation, StatsError> {
     const WHAT: &str = "Spearman correlation";
     input::pairs(WHAT, x, y, 4)?;
     let rho = coefficient(WHAT, &ranks(x), &ranks(y))?;
-    // Ranks vary more than Fisher's 1/(n-3): Bonett and Wright (2000).
+    let (n, cubed) = (x.len(), (x.len() as f64).powi(3));
+    // Ranks vary more than Fisher's 1/(n-3): Bonett and Wright (2000). A perfect order is not certainty: its interval
+    // is that of the value halfway to the next that n ranks can have.
+    let most = 1.0 - 6.0 / (cubed - n as f64);
     let inflation = (1.0 + 0.5 * rho * rho).sqrt();
+    let r = fisher(rho.clamp(-most, most), n, inflation, "bonett-wright");
     Ok(Correlation {
-        r: fisher(rho, x.len(), inflation, "bonett-wright"),
-        p: t_test(rho, x.len()),
+        r: Interval {
+            value: rho,
+            low: r.low.min(rho),
+            high: r.high.max(rho),
+            ..r
+        },
+        p: if n <= FEW {
+            exact(&ranks(x), &ranks(y))?
+        } else {
+            t_test(rho, n)
+        },
     })
+}
+
+/// Pairs for which all orders are tried: Student's t calls a perfect order of four certain.
+const FEW: usize = 8;
+
+/// Share of the orders of the second whose correlation with the first is as strong, both ways.
+fn exact(x: &[f64], y: &[f64]) -> Result<f64, StatsError> {
+    let strength = |order: &[usize]| {
+        let y: Vec<f64> = order.iter().filter_map(|&i| y.get(i)).copied().collect();
+        Ok(vec![coefficient("Spearman correlation", x, &y)?.abs()])
+    };
+    let all = permutation::relabel(x.len(), usize::MAX, 0, strength)?;
+    Ok(all.first().map_or(1.0, |null| null.p))
 }
 
 /// Spearman's rho alone, for as few as two pairs.

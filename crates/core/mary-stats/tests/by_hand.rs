@@ -371,3 +371,16 @@ proptest! {
         let _ = growth(&x, &x, &quick);
     }
 }
+
+#[test]
+fn a_perfect_order_of_few_is_not_certain() {
+    // Of the 120 orders of five, the same and its reverse are as strong.
+    let x = [1.0, 2.0, 3.0, 4.0, 5.0];
+    let found = correlation::spearman(&x, &x.map(|v| v * v)).unwrap();
+    assert!((found.p - 2.0 / 120.0).abs() < 1e-12, "{found:?}");
+    assert!(found.r.value > 1.0 - 1e-9 && found.r.high >= found.r.value);
+    assert!(found.r.low > 0.0 && found.r.low < 0.3, "{found:?}");
+    // One exchange of neighbours: 0.9, reached by the same, four exchanges, and their reverses.
+    let found = correlation::spearman(&x, &[2.0, 1.0, 3.0, 4.0, 5.0]).unwrap();
+    assert!((found.p - 10.0 / 120.0).abs() < 1e-12, "{found:?}");
+}

@@ -353,9 +353,17 @@ fn part_abilities(task: &str, entries: &[Entry<'_>]) -> Vec<Ability> {
     }
 }
 
+/// Whether more is better: the score of word ages is a surprisal, and has exhibits of its own.
+pub fn is_ability(task: &str) -> bool {
+    task != crate::word_age::ID
+}
+
 /// The score, and for grammar its fields: the paper finds morphology first, then syntax, then
 /// semantics.
 fn abilities(task: &str, entries: &[Entry<'_>]) -> Vec<Ability> {
+    if !is_ability(task) {
+        return vec![];
+    }
     let mut all = vec![Ability::score(task)];
     match task {
         "psychometric/blimp" | "psychometric/grammar" | "psychometric/grammar-small" => {

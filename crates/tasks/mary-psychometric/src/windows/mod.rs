@@ -15,6 +15,8 @@ mod words;
 
 pub use tables::amount;
 
+use std::panic::resume_unwind;
+
 use mary_contract::{Exhibits, RunSummary};
 use mary_stats::multiple::holm;
 use mary_stats::segmented::{Growth, Search, Window, growth};
@@ -71,26 +73,47 @@ pub fn decide(curves: Vec<Trajectory>, search: &Search) -> Vec<GrowthCurve> {
         alpha: 0.0,
         ..*search
     };
-    let tested: Vec<Option<Growth>> = curves.iter().map(|c| find(c, &test_only)).collect();
+    let mut tested = each(&curves, |curve| find(curve, &test_only));
     let raw: Vec<f64> = tested.iter().flatten().map(|g| g.p).collect();
-    let mut corrected = holm(&raw).unwrap_or(raw).into_iter();
-    let mut decided = Vec::with_capacity(curves.len());
-    for (trajectory, tested) in curves.into_iter().zip(tested) {
-        let growth = tested.map(|mut growth| {
-            growth.p = corrected.next().unwrap_or(1.0);
-            if growth.p < search.alpha {
-                // Above every p-value: the test has been decided, the window is wanted.
-                let claimed = Search {
-                    alpha: 2.0,
-                    ..*search
-                };
-                growth.window = find(&trajectory, &claimed).and_then(|g| g.window);
-            }
-            growth
-        });
-        decided.push(GrowthCurve { trajectory, growth });
+    let corrected = holm(&raw).unwrap_or(raw);
+    for (growth, p) in tested.iter_mut().flatten().zip(corrected) {
+        growth.p = p;
     }
-    decided
+    let mut found: Vec<GrowthCurve> = curves
+        .into_iter()
+        .zip(tested)
+        .map(|(trajectory, growth)| GrowthCurve { trajectory, growth })
+        .collect();
+    // Above every p-value: the test has been decided, the window is wanted.
+    let claimed = Search {
+        alpha: 2.0,
+        permutations: 0,
+        ..*search
+    };
+    let windows = each(&found, |curve| {
+        curve.growth.as_ref().filter(|g| g.p < search.alpha)?;
+        find(&curve.trajectory, &claimed)?.window
+    });
+    for (curve, window) in found.iter_mut().zip(windows) {
+        if let Some(growth) = &mut curve.growth {
+            growth.window = window;
+        }
+    }
+    found
+}
+
+/// Every curve by itself, on all cores: a sweep of eight sizes has hundreds.
+fn each<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = all.len().div_ceil(cores).max(1);
+    std::thread::scope(|scope| {
+        let work = &work;
+        let start = |part| scope.spawn(move || <[T]>::iter(part).map(work).collect::<Vec<R>>());
+        let started: Vec<_> = all.chunks(share).map(start).collect();
+        let done = started.into_iter().map(|part| part.join());
+        done.flat_map(|part| part.unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    })
 }
 
 /// Looks for the window of a trajectory; nothing with fewer than [`FEWEST`] sound checkpoints.
@@ -105,9 +128,16 @@ pub fn find(trajectory: &Trajectory, search: &Search) -> Option<Growth> {
     let mut found = growth(&x, &y, search).ok()?;
     if let Some(window) = &mut found.window {
         for edge in [&mut window.onset, &mut window.end] {
-            let before = x.iter().copied().filter(|x| *x <= edge.value);
-            let after = x.iter().copied().filter(|x| *x >= edge.value);
-            edge.low = before.fold(f64::NEG_INFINITY, f64::max).min(edge.low);
+            // A hair's breadth: an edge at a checkpoint comes back from its logarithm a little off.
+            let before = x
+                .iter()
+                .copied()
+                .filter(|x| *x <= edge.value * (1.0 + 1e-9));
+            let after = x
+                .iter()
+                .copied()
+                .filter(|x| *x >= edge.value * (1.0 - 1e-9));
+            edge.low = before.fold(0.0, f64::max).min(edge.low);
             edge.high = after.fold(f64::INFINITY, f64::min).max(edge.high);
         }
     }

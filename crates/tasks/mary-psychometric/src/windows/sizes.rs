@@ -18,7 +18,7 @@ use mary_stats::multiple::holm;
 
 use super::{ALPHA, GrowthCurve};
 use crate::exhibits::DECLARED;
-use crate::trajectories::{Ability, Part, conditions, stage};
+use crate::trajectories::{Ability, Part, conditions, is_ability, stage};
 use crate::windows::amount;
 
 /// Sizes below which there is no trend.
@@ -68,7 +68,7 @@ type Key = (Ability, String, Conditions);
 fn gathered(runs: &[RunSummary]) -> BTreeMap<Key, Vec<Size>> {
     let mut all: BTreeMap<Key, Vec<Size>> = BTreeMap::new();
     for run in runs {
-        for row in &run.rows {
+        for row in run.rows.iter().filter(|row| is_ability(&row.task)) {
             let models = &run.manifest.models;
             let card = models.iter().find(|c| c.model.to_string() == row.model);
             let (Some((series, parameters)), Some(value)) = (series(&row.model, card), &row.score)
@@ -270,10 +270,13 @@ fn stages(runs: &[RunSummary], found: &[GrowthCurve]) -> Exhibits {
         }
     }
     all.retain(|_, sizes| sizes.len() >= FEWEST);
-    let keys: Vec<&Key> = all.keys().collect();
     let mut exhibits = Exhibits::default();
     let (mut rows, mut lines) = (Vec::new(), Vec::new());
-    for ((key, sizes), name) in all.iter().zip(names(&keys)) {
+    for (key, sizes) in &all {
+        // Only ways of asking the same need to be told apart.
+        let alike: Vec<&Key> = all.keys().filter(|other| other.0 == key.0).collect();
+        let place = alike.iter().position(|other| *other == key);
+        let name = names(&alike).swap_remove(place.unwrap_or(0));
         let mut sizes = sizes.clone();
         sizes.sort_by(|a, b| a.0.total_cmp(&b.0));
         let onsets: Vec<(f64, Interval)> = sizes

@@ -193,3 +193,27 @@ fn amounts_read_as_people_say_them() {
         ["250 M", "7.00 B", "131 k", "20.0 B", "999", "81.9 M"]
     );
 }
+
+#[test]
+fn growth_from_the_first_checkpoint_on_has_finite_bounds() {
+    let mut rng = stream(3, "windows/from the first");
+    let runs = sweep(&mut rng, "psychometric/grammar", |t| 0.5 + 0.05 * (t - 6.3));
+    let mut trajectory = trajectories(&runs).remove(0);
+    for tokens in [8_192.0, 4_096.0, 1_000.0, 7_777.0, 2_097_152.0] {
+        for (milestone, step) in trajectory.milestones.iter_mut().zip(STEPS) {
+            milestone.x = tokens * step as f64;
+        }
+        let window = find(&trajectory, &quick(1)).unwrap().window.unwrap();
+        assert!(
+            window.onset.low > 0.0 && window.end.high.is_finite(),
+            "{window:?}"
+        );
+    }
+}
+
+#[test]
+fn a_surprisal_is_no_ability() {
+    let mut rng = stream(4, "windows/surprisal");
+    let runs = sweep(&mut rng, "psychometric/word-age", |_| 0.5);
+    assert!(trajectories(&runs).is_empty());
+}
