@@ -1,77 +1,41 @@
 //! What the A/B tasks share: one implementation of [`Task`] over a rule.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, Citation, DataSource, ErrorKind, Finish, ForPeople, Generate, Generated, InForce, Item,
-    Items, Judgement, Measure, Needs, Param, Prompt, PromptForm, Reference, Reply, Request,
+    Ask, CardFile, Citation, DataSource, ErrorKind, Finish, ForPeople, Generate, Generated,
+    InForce, Item, Items, Judgement, Measure, Needs, Prompt, PromptForm, Reference, Reply, Request,
     Response, SHOT_SET, Sample, Sampling, Score, Scored, Scoring, Start, Target, Task, TaskCard,
-    TaskError, TaskSettings, Ties, UnscoredReason, text,
+    TaskError, TaskSettings, Ties, UnscoredReason,
 };
 use serde_json::json;
 
 use super::dataset::{Example, Label, Rule};
 use super::misled::by_reasoning;
-use super::setup::{
-    AB_PARAMS, HtestSettings, ItemsSource, Mode, Order, Tail, WORDING_PARAM, Wording,
-};
+use super::setup::{HtestSettings, ItemsSource, Mode, Order, Tail, WORDING_PARAM, Wording};
 use super::shots::{self, Draw, Drawn, pair_number};
 use super::{parse, prompt, setup, upstream};
 
-pub const CITATION: Citation = Citation::new(
-    "Bruce W. Lee and JaeHyuk Lim. 2024. Language Models Don't Learn the Physical Manifestation \
-           of Language. ACL 2024.",
-    "arXiv:2402.11349",
-);
-
-/// The card of one of the paper's A/B tasks. The version is the task's own: raising it leaves the
-/// stored answers of the others valid.
-pub const fn card(
-    id: &'static str,
-    version: u32,
-    title: &'static str,
-    about: &'static str,
-) -> TaskCard {
-    TaskCard {
-        id: text(id),
-        family: text("htest"),
-        version,
-        title: text(title),
-        about: text(about),
-        chance: Some(0.5),
-        human: Some(Reference::new(
-            1.0,
-            "Lee & Lim 2024, Table 7: four people named the rule from the shots, 10 of 10 each",
-        )),
-        params: Param::list(&AB_PARAMS),
-        dataset: Some(text(super::upstream::DATASET)),
-        citation: CITATION,
-        starter: Some(20),
-        content: None,
-    }
+/// The card of a task of the family, as `cards.json` says.
+pub fn card(id: &'static str) -> TaskCard {
+    static FILE: LazyLock<CardFile> = LazyLock::new(|| CardFile::read(include_str!("cards.json")));
+    FILE.card(id)
 }
 
 /// The card of an A/B task that the paper does not have: nothing was released, no people were asked.
-pub const fn own_card(
+pub fn own_card(
     id: &'static str,
     version: u32,
-    title: &'static str,
-    about: &'static str,
+    (title, about): (&'static str, &'static str),
     citation: Citation,
 ) -> TaskCard {
     TaskCard {
-        id: text(id),
-        family: text("htest"),
         version,
-        title: text(title),
-        about: text(about),
         chance: Some(0.5),
-        human: None,
-        params: Param::list(&AB_PARAMS),
-        dataset: None,
+        params: card("htest/uppercase").params,
         citation,
-        starter: None,
-        content: None,
+        ..TaskCard::new(id, title, about)
     }
 }
 
@@ -79,7 +43,7 @@ pub const fn own_card(
 /// `tasks/mod.rs`.
 #[derive(Debug)]
 pub struct AbTask {
-    pub card: &'static TaskCard,
+    pub card: LazyLock<TaskCard>,
     pub rule: Rule,
     /// Its name in the released files; `None` for a task that the paper does not have.
     pub upstream: Option<&'static str>,
@@ -227,12 +191,12 @@ fn item(setup: &HtestSettings, draw: &Draw, index: usize, example: &Example) -> 
 
 impl Task for AbTask {
     fn card(&self) -> &TaskCard {
-        self.card
+        &self.card
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {
         // Settings that make no sense are refused by `items`; until then, the default's needs.
-        let setup = HtestSettings::read(self.card, settings);
+        let setup = HtestSettings::read(&self.card, settings);
         let mode = setup.as_ref().map_or(Mode::Score, |s| s.mode);
         Needs {
             score: mode == Mode::Score,
@@ -246,14 +210,14 @@ impl Task for AbTask {
 
     /// People were shown the authors' items, not fresh ones.
     fn human(&self, settings: &TaskSettings) -> Option<Reference> {
-        let published = HtestSettings::read(self.card, settings)
+        let published = HtestSettings::read(&self.card, settings)
             .is_ok_and(|s| s.source == ItemsSource::Published);
         self.card.human.clone().filter(|_| published)
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
-        let setup = HtestSettings::read(self.card, settings)?;
-        let apart = setup::apart(self.card, settings)?;
+        let setup = HtestSettings::read(&self.card, settings)?;
+        let apart = setup::apart(&self.card, settings)?;
         let drawn = self.drawn(&setup, &apart, data)?;
         let each = (0..drawn.test.len()).flat_map(move |index| {
             let example = drawn.test.get(index);
@@ -268,7 +232,7 @@ impl Task for AbTask {
 
     /// Where the shots were drawn several times they are what was sampled.
     fn family_tag(&self, settings: &TaskSettings) -> Option<&'static str> {
-        let setup = HtestSettings::read(self.card, settings);
+        let setup = HtestSettings::read(&self.card, settings);
         setup.is_ok_and(|s| s.shot_sets > 1).then_some(SHOT_SET)
     }
 
@@ -278,7 +242,7 @@ impl Task for AbTask {
         item: &Item,
         answers: &[Reply],
     ) -> Result<Vec<Ask>, TaskError> {
-        let setup = HtestSettings::read(self.card, settings)?;
+        let setup = HtestSettings::read(&self.card, settings)?;
         Ok(read_by_judge(
             &setup,
             item,
@@ -295,7 +259,7 @@ impl Task for AbTask {
             Target::Choice { correct, .. } => *correct,
             _ => return failed("an H-TEST item has a choice as its target"),
         };
-        let setup = match HtestSettings::read(self.card, settings) {
+        let setup = match HtestSettings::read(&self.card, settings) {
             Ok(setup) => setup,
             Err(error) => return failed(&error.to_string()),
         };
@@ -349,21 +313,21 @@ impl Task for AbTask {
         settings: &TaskSettings,
         samples: &mut dyn Iterator<Item = Sample>,
     ) -> Vec<Measure> {
-        match HtestSettings::read(self.card, settings) {
+        match HtestSettings::read(&self.card, settings) {
             Ok(setup) if setup.mode == Mode::Cot => by_reasoning(samples),
             _ => Vec::new(),
         }
     }
 
     fn scoring(&self, settings: &TaskSettings) -> Scoring {
-        match HtestSettings::read(self.card, settings) {
+        match HtestSettings::read(&self.card, settings) {
             Ok(setup) if setup.mode == Mode::Score => Scoring::share(Ties::Half),
             _ => Scoring::WRITTEN,
         }
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = HtestSettings::read(self.card, settings) else {
+        let Ok(setup) = HtestSettings::read(&self.card, settings) else {
             return BTreeMap::new();
         };
         let mut conventions = BTreeMap::new();

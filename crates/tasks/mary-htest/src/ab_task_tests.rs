@@ -500,3 +500,17 @@ fn the_released_wording_asks_and_reads_as_the_released_code_does() {
     let direct = settings(&[("mode", "generate"), ("wording", "released")]);
     assert!(!task.asked(&direct).contains_key("wording"));
 }
+
+#[test]
+fn every_card_is_whole() {
+    let file = include_str!("cards.json");
+    assert_eq!(mary_contract::CardFile::check(file), Ok(()));
+    for task in crate::tasks::TASKS {
+        let card = task.card();
+        assert!(
+            !card.title.is_empty() && !card.params.is_empty(),
+            "{}",
+            card.id
+        );
+    }
+}

@@ -3,95 +3,33 @@
 //! a letter is symmetric is read off its picture.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
     Ask, Cell, DataSource, ErrorKind, ForPeople, Generate, InForce, Item, Items, Judgement,
-    MarkingForm, Needs, Param, Prompt, PromptForm, Reply, Request, Response, RunSummary, Sample,
-    Sampling, Score, Scoring, Start, Table, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
-    UnscoredReason, text,
+    MarkingForm, Needs, Prompt, PromptForm, Reply, Request, Response, RunSummary, Sample, Sampling,
+    Score, Scoring, Start, Table, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
+    UnscoredReason,
 };
 use mary_generators::best;
 use mary_generators::glyphs::ink::Form;
 use mary_generators::glyphs::picture;
 use mary_generators::{shuffle, stream};
 
-use super::ab_task::{CITATION, failed};
+use super::ab_task::{card, failed};
 use super::geometry::UNLIKE;
 use super::published::DECLARED;
 
 const DESCRIBE: &str = "htest/describe-letter";
 const FOLD: &str = "htest/fold-letter";
 
-static DESCRIBE_PARAMS: [Param; 3] = [
-    Param::new(
-        "judge",
-        "on",
-        "on, off",
-        "Let the judge model (--judge) say whether the description is right; off leaves it to people.",
-    ),
-    TEMPERATURE,
-    MAX_TOKENS,
-];
-static FOLD_PARAMS: [Param; 3] = [
-    Param::new(
-        "mode",
-        "score",
-        "score, generate",
-        "Compare the log-probabilities of Yes and No, or let the model answer freely (the paper).",
-    ),
-    TEMPERATURE,
-    MAX_TOKENS,
-];
-const TEMPERATURE: Param = Param::new("temperature", "0.7", "0 or more", "Of written answers.");
-const MAX_TOKENS: Param = Param::new("max_tokens", "256", "a number", "Longest written answer.");
-
-static DESCRIBE_CARD: TaskCard = card(
-    DESCRIBE,
-    "A letter described",
-    "What does each capital letter look like, in words? The descriptive knowledge of the paper's Figure 1; a judge \
-     model or people say whether the description is right.",
-    None,
-    Param::list(&DESCRIBE_PARAMS),
-);
-static FOLD_CARD: TaskCard = card(
-    FOLD,
-    "A letter folded",
-    "Is a capital letter symmetric along its horizontal or vertical axis? The second question of the paper's Figure \
-     1, on letters whose pictures (DejaVu Sans) clearly are or clearly are not; as many are as are not, for each axis.",
-    Some(0.5),
-    Param::list(&FOLD_PARAMS),
-);
-
-const fn card(
-    id: &'static str,
-    title: &'static str,
-    about: &'static str,
-    chance: Option<f64>,
-    params: std::borrow::Cow<'static, [Param]>,
-) -> TaskCard {
-    TaskCard {
-        id: text(id),
-        family: text("htest"),
-        version: 1,
-        title: text(title),
-        about: text(about),
-        chance,
-        human: None,
-        params,
-        dataset: None,
-        citation: CITATION,
-        starter: None,
-        content: None,
-    }
-}
+static DESCRIBE_CARD: LazyLock<TaskCard> = LazyLock::new(|| card(DESCRIBE));
+static FOLD_CARD: LazyLock<TaskCard> = LazyLock::new(|| card(FOLD));
 
 fn sampling(card: &TaskCard, settings: &TaskSettings) -> Result<Sampling, TaskError> {
-    let wrong = |name: &str| TaskError::Setting(format!("{}: {name} takes a number", card.id));
-    let temperature = settings.param(card, "temperature").parse();
-    let most = settings.param(card, "max_tokens").parse();
     Ok(Sampling {
-        temperature: temperature.map_err(|_| wrong("temperature"))?,
-        ..Sampling::greedy(most.map_err(|_| wrong("max_tokens"))?)
+        temperature: settings.number(card, "temperature", |_| true)?,
+        ..Sampling::greedy(settings.number(card, "max_tokens", |_| true)?)
     })
 }
 

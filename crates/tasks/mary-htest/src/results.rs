@@ -4,15 +4,14 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Cell, Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskCard,
-    TaskSettings, variants_of,
+    Cell, Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskSettings,
+    variants_of,
 };
 
-use super::ab_task::card;
 use super::geometry::LETTER_GEOMETRY;
 use super::published::{percent, published};
 use super::setup::{HtestSettings, ItemsSource, Mode, WORDING_PARAM};
-use super::tasks::{OTHER_TASKS, ab_task};
+use super::tasks::{AB_TASKS, OTHER_TASKS, ab_task};
 
 /// Letter geometry, which has no part in the averages.
 pub(super) const GEOMETRY: &str = "htest/letter-geometry";
@@ -72,11 +71,9 @@ pub fn results(runs: &[RunSummary]) -> Vec<Outcome> {
 
 pub(super) fn setup_of(task: &str, settings: &TaskSettings) -> Option<HtestSettings> {
     // Every A/B task has the same parameters; one that is not in the list is read like the others.
-    static ANY: TaskCard = card("htest/", 0, "", "");
-    let card = if task == GEOMETRY {
-        LETTER_GEOMETRY.card()
-    } else {
-        &ANY
+    let card = match task == GEOMETRY {
+        true => LETTER_GEOMETRY.card(),
+        false => AB_TASKS.first()?.card(),
     };
     HtestSettings::read(card, settings).ok()
 }

@@ -3,18 +3,18 @@
 //! is the rule. One item for each of the paper's ten tasks.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
     Ask, DataSource, Estimate, ForPeople, Generate, InForce, Item, Items, Judgement,
-    LabelledExample, MarkingForm, Measure, Needs, Outcome, Param, Part, PeopleAnswer, Prompt,
-    Reply, Request, RunSummary, Sample, Sampling, Scoring, Target, Task, TaskCard, TaskError,
-    TaskSettings, UnscoredReason, text,
+    LabelledExample, MarkingForm, Measure, Needs, Outcome, Part, PeopleAnswer, Prompt, Reply,
+    Request, RunSummary, Sample, Sampling, Scoring, Target, Task, TaskCard, TaskError,
+    TaskSettings, UnscoredReason,
 };
 
-use super::ab_task::{AbTask, CITATION, failed};
+use super::ab_task::{AbTask, card, failed};
 use super::dataset::{Example, SHOT_POOL, mixed};
 use super::prompt;
-use super::setup::SOURCE;
 use super::tasks::AB_TASKS;
 use super::upstream;
 
@@ -28,36 +28,7 @@ const COUNT: &str = "rules_named";
 /// What the paper told its people.
 const TOLD: &str = "Sentences A and B are different based on a linguistic rule.";
 
-static PARAMS: [Param; 4] = [
-    SOURCE,
-    Param::new(
-        "judge",
-        "on",
-        "on, off",
-        "Let the judge model (--judge) say whether the statement is the rule; off leaves it to people.",
-    ),
-    Param::new("temperature", "0.7", "0 or more", "Of the statement."),
-    Param::new("max_tokens", "256", "a number", "Longest statement."),
-];
-
-static CARD: TaskCard = TaskCard {
-    id: text(RULES),
-    family: text("htest"),
-    version: 1,
-    title: text("Naming the rule"),
-    about: text(
-        "The shots of each of the paper's ten tasks: what tells A from B, in words? People have three minutes, as \
-         in the paper, and others mark what they said without knowing who said it; a model's statement is read by \
-         the judge model or by the same people.",
-    ),
-    chance: None,
-    human: None,
-    params: Param::list(&PARAMS),
-    dataset: Some(text(upstream::DATASET)),
-    citation: CITATION,
-    starter: None,
-    content: None,
-};
+static CARD: LazyLock<TaskCard> = LazyLock::new(|| card(RULES));
 
 #[derive(Debug)]
 pub struct NameTheRule;
@@ -97,12 +68,6 @@ fn shots(
     Ok(shots)
 }
 
-fn number<T: std::str::FromStr>(settings: &TaskSettings, name: &str) -> Result<T, TaskError> {
-    let text = settings.param(&CARD, name);
-    text.parse()
-        .map_err(|_| TaskError::Setting(format!("{RULES}: `{name}={text}`; expected a number")))
-}
-
 impl Task for NameTheRule {
     fn card(&self) -> &TaskCard {
         &CARD
@@ -124,8 +89,8 @@ impl Task for NameTheRule {
             )));
         }
         let sampling = Sampling {
-            temperature: number(settings, "temperature")?,
-            ..Sampling::greedy(number(settings, "max_tokens")?)
+            temperature: settings.number(&CARD, "temperature", |_| true)?,
+            ..Sampling::greedy(settings.number(&CARD, "max_tokens", |_| true)?)
         };
         let mut items = Vec::new();
         for task in AB_TASKS.iter().filter(|t| t.upstream.is_some()) {

@@ -1,6 +1,6 @@
 //! What a user can set for an H-TEST task, read once and checked.
 
-use mary_contract::{Param, PromptForm, TaskCard, TaskError, TaskSettings};
+use mary_contract::{PromptForm, TaskCard, TaskError, TaskSettings};
 
 use super::dataset::SHOT_POOL;
 
@@ -8,109 +8,8 @@ use super::dataset::SHOT_POOL;
 const SHOT_SETS: usize = 10;
 const MOST_SHOT_SETS: usize = 1000;
 
-pub static AB_PARAMS: [Param; 12] = [
-    Param::new(
-        "mode",
-        "score",
-        "score, generate, cot",
-        "Compare the labels' log-probabilities, let the model write five tokens (the paper), or \
-                let it think out loud and have a judge read it.",
-    ),
-    SOURCE,
-    Param::new("n", "200", "an even number", "Fresh items, half of them A."),
-    Param::new(
-        "order",
-        "auto",
-        "auto, random, alternating",
-        "Order of the shots' labels: mixed by the seed with as many A as B, or A, B, A, B as \
-         published; auto mixes fresh shots and leaves released ones as published.",
-    ),
-    Param::new(
-        "shot_sets",
-        "auto",
-        "auto or a number",
-        "How often the shots are drawn; every pair of items is asked with one of the draws, and the interval \
-         is over draws. auto: 10 for fresh items, 1 (one list for all, as published) for released ones.",
-    ),
-    Param::new(
-        "labels",
-        "auto",
-        "auto, fixed, both",
-        "What A stands for: always the same (as published), or for half the items of each draw, shots and \
-         item alike, what B stands for otherwise; auto: both for fresh items, fixed for released ones.",
-    ),
-    Param::new(
-        "apart",
-        "",
-        "seeds, with commas between them",
-        "Fresh items and shots that none of these seeds draws (its 200 test items, training items, shots).",
-    ),
-    Param::new(
-        "crossed",
-        "no",
-        "no, yes",
-        "Ask every item with every draw of the shots.",
-    ),
-    Param::new(
-        "tail",
-        "auto",
-        "auto, label, published",
-        "Where scored labels follow: after `Label:` as in every shot (plain form), or after the \
-                published last line (chat form); auto chooses by form.",
-    ),
-    WORDING,
-    TEMPERATURE,
-    MAX_TOKENS,
-];
-
-pub static GEOMETRY_PARAMS: [Param; 6] = [
-    Param::new(
-        "mode",
-        "score",
-        "score, generate, cot",
-        "Compare the symbols' log-probabilities, let the model write its answer (the paper), or \
-                let it think out loud and have a judge read it.",
-    ),
-    SOURCE,
-    Param::new(
-        "n",
-        "200",
-        "a multiple of 4",
-        "Fresh items, four to an option set.",
-    ),
-    WORDING,
-    TEMPERATURE,
-    MAX_TOKENS,
-];
-
 /// Named in the question only where it changes what is asked.
 pub(super) const WORDING_PARAM: &str = "wording";
-const WORDING: Param = Param::new(
-    WORDING_PARAM,
-    "own",
-    "own, released",
-    "Words that the paper does not print (chain of thought, its judge, letter geometry): ours, or those of the \
-     authors' released code.",
-);
-pub(super) const SOURCE: Param = Param::new(
-    "source",
-    "fresh",
-    "fresh, published",
-    "Items made from the seed that nobody has seen, or the authors' released files.",
-);
-const TEMPERATURE: Param = Param::new(
-    "temperature",
-    "0.7",
-    "0 or more",
-    "Of generated answers; the paper's is 0.7.",
-);
-const MAX_TOKENS: Param = Param::new(
-    "max_tokens",
-    "",
-    "a number",
-    "Longest answer; by default 5 (the paper), 512 for a chain of thought, 1 for letter geometry in the released \
-     wording.",
-);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemsSource {

@@ -14,41 +14,23 @@ pub(super) use bank::UNLIKE;
 use blocks::items as fresh_items;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
     Ask, DataSource, ErrorKind, ForPeople, Generated, InForce, Item, Items, Judgement, Needs,
-    Param, Picture, Prompt, PromptForm, Reply, Request, Response, Score, Scored, Scoring, Start,
-    Target, Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason, text,
+    Picture, Prompt, PromptForm, Reply, Request, Response, Score, Scored, Scoring, Start, Target,
+    Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason,
 };
 use mary_generators::best;
 use serde_json::json;
 
 use super::ab_task::{
-    CITATION, failed, name_wording, read_by_judge, source_convention, truth, unread, withheld,
-    written,
+    card, failed, name_wording, read_by_judge, source_convention, truth, unread, withheld, written,
 };
-use super::setup::{GEOMETRY_PARAMS, HtestSettings, ItemsSource, Mode, Wording};
+use super::setup::{HtestSettings, ItemsSource, Mode, Wording};
 use super::{parse, prompt, upstream};
 
-static CARD: TaskCard = TaskCard {
-    id: text("htest/letter-geometry"),
-    family: text("htest"),
-    version: 3,
-    title: text("Letter Geometry"),
-    about: text(
-        "Given a letter or symbol, which of four symbols does it look like when rotated, flipped, \
-            added to, taken from, or several of these? Fresh items are made from pictures of real \
-            glyphs; four questions share one set of options, each option being right once, so that \
-            the question must be read.",
-    ),
-    chance: Some(0.25),
-    human: None,
-    params: Param::list(&GEOMETRY_PARAMS),
-    dataset: Some(text(upstream::DATASET)),
-    citation: CITATION,
-    starter: Some(20),
-    content: None,
-};
+static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("htest/letter-geometry"));
 
 #[derive(Debug)]
 pub struct LetterGeometry;

@@ -1,5 +1,7 @@
 //! End ly: the last word ends in "ly".
 
+use std::sync::LazyLock;
+
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
 use crate::draw::{capitalised, noun, stand_in, word};
@@ -7,15 +9,7 @@ use crate::words::WORDS;
 use mary_generators::{Stream, below};
 
 pub static TASK: AbTask = AbTask {
-    card: &card(
-        "htest/end-ly",
-        3,
-        "End Ly",
-        "A items end in \"ly\" before the full stop, B items do not. Each item is two short sentences \
-         with one word in \"ly\" and one without, equally long and alike to the words beside them; the \
-         twins exchange them. Not only adverbs end in \"ly\" here, and the other words include some \
-         with an \"ly\" inside.",
-    ),
+    card: LazyLock::new(|| card("htest/end-ly")),
     rule: Rule {
         name: "end-ly",
         draw,

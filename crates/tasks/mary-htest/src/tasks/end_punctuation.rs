@@ -1,5 +1,7 @@
 //! End punctuation: the mark stands at the end and not somewhere before.
 
+use std::sync::LazyLock;
+
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
 use crate::draw::{capitalised, noun, word};
@@ -7,13 +9,7 @@ use crate::words::WORDS;
 use mary_generators::{Stream, coin};
 
 pub static TASK: AbTask = AbTask {
-    card: &card(
-        "htest/end-punctuation",
-        3,
-        "End Punctuation",
-        "A items end with a punctuation mark; in B items the same mark follows an earlier noun. \
-         Three nouns from one list, so that a noun with a mark is as common in A as in B.",
-    ),
+    card: LazyLock::new(|| card("htest/end-punctuation")),
     rule: Rule {
         name: "end-punctuation",
         draw,

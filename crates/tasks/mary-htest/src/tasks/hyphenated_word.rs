@@ -1,5 +1,7 @@
 //! Hyphenated word: an expression is joined by hyphens.
 
+use std::sync::LazyLock;
+
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
 use crate::draw::{noun, word};
@@ -7,15 +9,7 @@ use crate::words::WORDS;
 use mary_generators::{Stream, coin};
 
 pub static TASK: AbTask = AbTask {
-    card: &card(
-        "htest/hyphenated-word",
-        3,
-        "Hyphenated Word",
-        "A items hold an expression joined by hyphens (worn-out); in the B twin an adjective of the \
-         same length stands in its place. Both hold a second adjective from the same list, before or \
-         after. Spaces instead of hyphens would be a nearer twin but would change the number of words. \
-         Here the words are the rule: a bag of words that knows the expressions solves it.",
-    ),
+    card: LazyLock::new(|| card("htest/hyphenated-word")),
     rule: Rule {
         name: "hyphenated-word",
         draw,

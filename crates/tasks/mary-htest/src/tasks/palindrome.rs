@@ -1,18 +1,13 @@
 //! Palindrome: a made-up word that reads the same from both sides.
 
+use std::sync::LazyLock;
+
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
 use mary_generators::{Stream, below, coin};
 
 pub static TASK: AbTask = AbTask {
-    card: &card(
-        "htest/palindrome",
-        3,
-        "Palindrome",
-        "A items read the same from both sides; in B items two letters of the same word are exchanged, \
-         vowels and consonants staying in the same places, so that they do not. The words are made up and can be \
-         spoken, so that nobody has seen them in a list of palindromes.",
-    ),
+    card: LazyLock::new(|| card("htest/palindrome")),
     rule: Rule {
         name: "palindrome",
         draw,

@@ -1,5 +1,7 @@
 //! Repeated word: one word stands twice in a row.
 
+use std::sync::LazyLock;
+
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
 use crate::draw::{noun, word};
@@ -7,14 +9,7 @@ use crate::words::WORDS;
 use mary_generators::{Stream, below, coin, shuffle};
 
 pub static TASK: AbTask = AbTask {
-    card: &card(
-        "htest/repeated-word",
-        3,
-        "Repeated Word",
-        "A items are five words of which one stands twice in a row, B items are five different words. \
-         The twins share the other words; in place of one of the two, B has another word of the same \
-         length from the same lists, which brings no letter that the text does not have. Unlike the published items, A is no longer than B.",
-    ),
+    card: LazyLock::new(|| card("htest/repeated-word")),
     rule: Rule {
         name: "repeated-word",
         draw,

@@ -9,17 +9,7 @@ use crate::draw::relation;
 use mary_generators::{Stream, below};
 
 pub static TASK: AbTask = AbTask {
-    card: &card(
-        "htest/rhyme",
-        3,
-        "Rhyme",
-        "A items are two words that rhyme, B items two that do not. Items are drawn four or eight at a \
-         time: rhyming pairs, and the same words with the second ones exchanged, so that every word \
-         stands as often in A as in B, in the same place. No pair shares its last two letters, and how \
-         many letters two words share, in any place, how far they are from each other in letters and in \
-         length, is distributed over A exactly as over B. Which letters sound alike remains: that is \
-         the rule.",
-    ),
+    card: LazyLock::new(|| card("htest/rhyme")),
     rule: Rule {
         name: "rhyme",
         draw,

@@ -1,5 +1,7 @@
 //! Spelled math: the operator is written in words, not as a symbol.
 
+use std::sync::LazyLock;
+
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
 use crate::draw::word;
@@ -7,16 +9,7 @@ use crate::words::WORDS;
 use mary_generators::{Stream, below};
 
 pub static TASK: AbTask = AbTask {
-    card: &card(
-        "htest/spelled-math",
-        3,
-        "Spelled Math",
-        "A items spell the operator out (plus), B items write its symbol (+), as in the published \
-         data (the paper's Table 1 states it the other way round). The twins are \
-         the same text but for the operator, and the symbol stands as often as the word has letters \
-         (plus, ++++), so that they are equally long. Here the words are the rule: a bag of words that \
-         knows the operators solves it.",
-    ),
+    card: LazyLock::new(|| card("htest/spelled-math")),
     rule: Rule {
         name: "spelled-math",
         draw,

@@ -1,5 +1,7 @@
 //! Spelled number: the number is written in words, not in digits.
 
+use std::sync::LazyLock;
+
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
 use crate::draw::{capitalised, noun, word};
@@ -7,14 +9,7 @@ use crate::words::WORDS;
 use mary_generators::{Stream, below};
 
 pub static TASK: AbTask = AbTask {
-    card: &card(
-        "htest/spelled-number",
-        3,
-        "Spelled Number",
-        "A items spell a number out (seven), B items write one in digits, with as many digits as the \
-         word has letters (40815): the twins are the same text but for the number. Here the words are \
-         the rule: a bag of words that knows the numbers solves it.",
-    ),
+    card: LazyLock::new(|| card("htest/spelled-number")),
     rule: Rule {
         name: "spelled-number",
         draw,

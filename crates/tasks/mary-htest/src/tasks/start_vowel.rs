@@ -1,5 +1,7 @@
 //! Start vowel: the first word begins with a vowel.
 
+use std::sync::LazyLock;
+
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
 use crate::draw::{capitalised, stand_in, vowels, word};
@@ -7,15 +9,7 @@ use crate::words::WORDS;
 use mary_generators::Stream;
 
 pub static TASK: AbTask = AbTask {
-    card: &card(
-        "htest/start-vowel",
-        3,
-        "Start Vowel",
-        "A items begin with a vowel, B items with a consonant. Both twins hold the same two \
-         capitalised nouns, one with each beginning, in exchanged places: the bag of words is the \
-         same, and only which noun comes first tells them apart. The two are equally long, have as \
-         many vowels, and share as many letters with the words beside them.",
-    ),
+    card: LazyLock::new(|| card("htest/start-vowel")),
     rule: Rule {
         name: "start-vowel",
         draw,

@@ -1,5 +1,7 @@
 //! Uppercase: one letter somewhere in a lower-case sentence is a capital.
 
+use std::sync::LazyLock;
+
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
 use crate::draw::{noun, word};
@@ -7,14 +9,7 @@ use crate::words::WORDS;
 use mary_generators::{Stream, below};
 
 pub static TASK: AbTask = AbTask {
-    card: &card(
-        "htest/uppercase",
-        3,
-        "Uppercase",
-        "A items have exactly one capital letter, inside a sentence that is otherwise lower case; B \
-         items have none. The twins are the same sentence. The capital never falls on the first \
-         letter, so that the first character says nothing.",
-    ),
+    card: LazyLock::new(|| card("htest/uppercase")),
     rule: Rule {
         name: "uppercase",
         draw,

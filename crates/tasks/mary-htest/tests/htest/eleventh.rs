@@ -3,6 +3,7 @@
 //! for and is shown like the others, and the paper's averages do not change.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use mary_contract::{
     Capabilities, Citation, Estimate, Family as _, ModelCard, ModelSettings, NoData, RunManifest,
@@ -14,13 +15,17 @@ use mary_htest::{
 };
 
 static TASK: AbTask = AbTask {
-    card: &own_card(
-        "htest/doubled-letter",
-        5,
-        "Doubled Letter",
-        "A items hold a letter twice in a row, B items do not.",
-        Citation::new("A contributor. 2026. Letters twice.", "https://example.org"),
-    ),
+    card: LazyLock::new(|| {
+        own_card(
+            "htest/doubled-letter",
+            5,
+            (
+                "Doubled Letter",
+                "A items hold a letter twice in a row, B items do not.",
+            ),
+            Citation::new("A contributor. 2026. Letters twice.", "https://example.org"),
+        )
+    }),
     rule: Rule {
         name: "doubled-letter",
         draw,
@@ -45,7 +50,7 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
 #[test]
 fn a_task_beside_the_papers_makes_items_and_training_sets() {
     let mut settings = TaskSettings::default();
-    HTEST.learned_settings(TASK.card, &mut settings);
+    HTEST.learned_settings(&TASK.card, &mut settings);
     let items: Vec<_> = TASK
         .items(&settings, &NoData)
         .unwrap()
