@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use mary_contract::{ErrorKind, ModelError};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Largest state file that is read; a million requests have a tenth of it.
@@ -48,39 +49,43 @@ impl BatchState {
 
     /// Reads a state file; an absent one is an empty state.
     pub fn load(path: &Path, fingerprint: &str) -> Result<Self, ModelError> {
-        let text = match mary_platform::read_plain(path, LARGEST_STATE) {
-            Ok(text) => text,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Self {
-                    schema: 1,
-                    fingerprint: fingerprint.to_owned(),
-                    parts: Vec::new(),
-                });
-            }
-            Err(e) => return Err(file_error(path, &e.to_string())),
-        };
-        let state: Self =
-            serde_json::from_slice(&text).map_err(|e| file_error(path, &e.to_string()))?;
+        let state = load(path, LARGEST_STATE)?.unwrap_or_else(|| Self {
+            schema: 1,
+            fingerprint: fingerprint.to_owned(),
+            parts: Vec::new(),
+        });
         if state.fingerprint != fingerprint {
-            return Err(file_error(
-                path,
-                "it belongs to another model or other settings",
-            ));
+            let what = "it belongs to another model or other settings";
+            return Err(file_error(path, what));
         }
         Ok(state)
     }
 
-    /// Whole whenever the process dies.
     pub fn save(&self, path: &Path) -> Result<(), ModelError> {
-        let write = || -> std::io::Result<()> {
-            let text = serde_json::to_string_pretty(self)?;
-            if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
-                std::fs::create_dir_all(folder)?;
-            }
-            mary_platform::replace_file(path, text.as_bytes())
-        };
-        write().map_err(|e| file_error(path, &e.to_string()))
+        save(self, path)
     }
+}
+
+/// What a state file holds, if there is one.
+pub(crate) fn load<T: DeserializeOwned>(path: &Path, most: u64) -> Result<Option<T>, ModelError> {
+    let text = match mary_platform::read_plain(path, most) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(file_error(path, &e.to_string())),
+    };
+    serde_json::from_slice(&text).map_err(|e| file_error(path, &e.to_string()))
+}
+
+/// Whole whenever the process dies.
+pub(crate) fn save(state: &impl Serialize, path: &Path) -> Result<(), ModelError> {
+    let write = || -> std::io::Result<()> {
+        let text = serde_json::to_string_pretty(state)?;
+        if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder)?;
+        }
+        mary_platform::replace_file(path, text.as_bytes())
+    };
+    write().map_err(|e| file_error(path, &e.to_string()))
 }
 
 pub(crate) fn file_error(path: &Path, what: &str) -> ModelError {

@@ -5,15 +5,14 @@
 //! gives the file tells our job from all others, so that one whose creation was answered with silence is found again.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use mary_contract::{ErrorKind, ModelError, ModelRef, ModelSettings, text_tokens};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::batch_api::{Creation, Listed, checked, read_id};
-use crate::batch_state::file_error;
+use crate::batch_api::{self, Creation, Listed, checked, read_id};
+use crate::batch_state::{self, file_error};
 use crate::catalogue::services;
 use crate::connection::{Body, Connection, Question};
 use crate::money::Ledger;
@@ -25,8 +24,6 @@ use crate::wire::{ReadError, list_at, text};
 
 const JOBS: &str = "fine_tuning/jobs";
 const FILES: &str = "files";
-/// Most pages of the service's list of jobs that are looked through.
-const MOST_PAGES: usize = 50;
 /// The service takes no fewer examples.
 const FEWEST: usize = 10;
 const LARGEST_STATE: u64 = 1 << 20;
@@ -80,34 +77,20 @@ pub struct TuningState {
 
 impl TuningState {
     fn load(path: &Path, fingerprint: &str) -> Result<Self, ModelError> {
-        let state: Self = match mary_platform::read_plain(path, LARGEST_STATE) {
-            Ok(text) => {
-                serde_json::from_slice(&text).map_err(|e| file_error(path, &e.to_string()))?
-            }
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Self {
-                schema: 1,
-                fingerprint: fingerprint.to_owned(),
-                ..Self::default()
-            },
-            Err(e) => return Err(file_error(path, &e.to_string())),
-        };
-        match state.fingerprint == fingerprint {
-            true => Ok(state),
-            false => Err(file_error(
-                path,
-                "it belongs to another model, other settings or other examples",
-            )),
+        let state = batch_state::load(path, LARGEST_STATE)?.unwrap_or_else(|| Self {
+            schema: 1,
+            fingerprint: fingerprint.to_owned(),
+            ..Self::default()
+        });
+        if state.fingerprint != fingerprint {
+            let what = "it belongs to another model, other settings or other examples";
+            return Err(file_error(path, what));
         }
+        Ok(state)
     }
 
     fn save(&self, path: &Path) -> Result<(), ModelError> {
-        let write = || -> std::io::Result<()> {
-            if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
-                std::fs::create_dir_all(folder)?;
-            }
-            mary_platform::replace_file(path, serde_json::to_string_pretty(self)?.as_bytes())
-        };
-        write().map_err(|e| file_error(path, &e.to_string()))
+        batch_state::save(self, path)
     }
 }
 
@@ -334,46 +317,14 @@ impl Tuner<'_> {
         if let Some(seed) = self.wanted.seed {
             body["seed"] = json!(seed);
         }
-        let unsure = AtomicBool::new(false);
-        let created = self.ask(Question {
-            once: Some(&unsure),
-            ..Question::post(JOBS, &|_| body.clone(), &read_id)
-        });
-        match created {
-            Ok(id) => Creation::Done(id),
-            Err(error) if unsure.load(Ordering::Relaxed) => Creation::Unsure(error),
-            Err(error) => Creation::Failed(error),
-        }
+        batch_api::create(&self.connection, JOBS, &body)
     }
 
     /// The job that learns from this file.
     fn find(&self, file: &str) -> Result<Listed, ModelError> {
-        let mut found: Vec<String> = Vec::new();
-        let mut path = format!("{JOBS}?limit=100");
-        for _ in 0..MOST_PAGES {
-            let (listed, more) = self.ask(Question::get(&path, &|raw| {
-                let listed = list_at(raw, "/data").cloned();
-                let listed = listed.ok_or_else(|| ReadError::missing("list of jobs"))?;
-                let more = raw.get("has_more").and_then(Value::as_bool);
-                Ok((listed, more.unwrap_or(false)))
-            }))?;
-            let ours = |job: &&Value| text(job, "/training_file").as_deref() == Some(file);
-            found.extend(
-                listed
-                    .iter()
-                    .filter(ours)
-                    .filter_map(|job| text(job, "/id")),
-            );
-            match listed.last().and_then(|job| text(job, "/id")) {
-                Some(last) if more => path = format!("{JOBS}?limit=100&after={}", checked(&last)?),
-                _ => break,
-            }
-        }
-        Ok(match found.as_slice() {
-            [] => Listed::Nowhere,
-            [one] => Listed::Once(one.clone()),
-            several => Listed::Often(several.len()),
-        })
+        let listed = batch_api::list(&self.connection, JOBS, "after", "list of jobs")?;
+        let ours = |job: &&Value| text(job, "/training_file").as_deref() == Some(file);
+        Ok(Listed::of(listed.iter().filter(ours)))
     }
 
     fn look(&self, job: &str) -> Result<Standing, ModelError> {
