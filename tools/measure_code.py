@@ -44,6 +44,13 @@ def blank_strings(line):
     return line.split("//")[0]
 
 
+def blank_raw_strings(lines):
+    """The lines without what stands in raw strings, whose braces and quotes would end blocks early."""
+    text = "\n".join(lines)
+    blank = re.sub(r'\bb?r(#+)".*?"\1', lambda m: '""' + "\n" * m.group().count("\n"), text, flags=re.S)
+    return blank.split("\n")
+
+
 def end_of_block(lines, start):
     """The line on which the block ends whose first brace opens at or after `start`."""
     depth, opened = 0, False
@@ -61,6 +68,7 @@ def end_of_block(lines, start):
 def test_lines(lines):
     """Numbers of the lines that belong to test modules, and the names of test modules in files of their own."""
     inside, elsewhere, number = set(), [], 0
+    lines = blank_raw_strings(lines)
     while number < len(lines):
         if re.match(r"\s*#\[cfg\((all\()?test\b", lines[number]):
             start = number
