@@ -74,7 +74,7 @@ pub(crate) fn describe(
         let about = masking.about().to_owned();
         card.conventions.insert("scoring".to_owned(), about);
     }
-    card.remarks.extend(options.chosen_16().map(str::to_owned));
+    card.remarks.extend(options.chosen_16());
     let template = checkpoint.template();
     let dated = template.is_some_and(|t| t.source().contains("strftime_now"));
     if dated && std::env::var_os("SOURCE_DATE_EPOCH").is_none() {

@@ -48,7 +48,7 @@ impl LocalModel {
         checkpoint: Checkpoint,
         settings: &ModelSettings,
     ) -> Result<Self, ModelError> {
-        let options = Options::read_for(settings, checkpoint.config())?;
+        let options = Options::read_for(settings, &checkpoint)?;
         let architecture = Architecture::resolve(checkpoint.config())?;
         let mut card = describe(model, &checkpoint, &architecture, &options);
         let masking = masking(&checkpoint, &architecture, &options);

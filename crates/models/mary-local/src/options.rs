@@ -1,11 +1,11 @@
 //! Where and how a model is opened, read from the settings that all backends share.
 
 use mary_contract::{ModelError, ModelSettings};
-use serde_json::Value;
+use mary_weights::Checkpoint;
 
 use crate::errors::bad_request;
 use crate::kernels::cpu::matmul::Multiplier;
-use crate::precision::{Precision, SAFE_16};
+use crate::precision::{Precision, SAFE_16, outgrown};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Device {
@@ -85,36 +85,30 @@ pub struct Options {
     pub memory: Option<u64>,
     /// The user left the choice between 16-bit types to the program.
     pub safe_16: bool,
+    /// Why that is not float16.
+    pub outgrown: Option<String>,
 }
 
 const KNOWN: &str = "known: trie=on|off, selfcheck=on|off, matmul=auto|vectors|own, rounding=rows|weights, masked=within-word|original, tokenizer=FOLDER|owner/repository, mmproj=FILE, rows=N, memory=MEGABYTES";
 
-/// Families whose rows are known to outgrow float16, which ends at 65,504.
-const WIDE_FAMILIES: &[&str] = &["gemma", "paligemma"];
-
 impl Options {
-    /// Reads and checks the settings for a checkpoint, from whose configuration `--dtype 16` is chosen.
-    pub fn read_for(settings: &ModelSettings, config: &Value) -> Result<Self, ModelError> {
+    /// Reads and checks the settings for a checkpoint, from whose weights `--dtype 16` is chosen.
+    pub fn read_for(settings: &ModelSettings, checkpoint: &Checkpoint) -> Result<Self, ModelError> {
         let mut options = Self::read(settings)?;
-        let kinds = [&config["model_type"], &config["text_config"]["model_type"]];
-        let wide = kinds
-            .iter()
-            .filter_map(|k| k.as_str())
-            .any(|kind| WIDE_FAMILIES.iter().any(|family| kind.starts_with(family)));
-        if options.safe_16 && wide {
+        if options.safe_16 {
+            options.outgrown = outgrown(checkpoint)?;
+        }
+        if options.outgrown.is_some() {
             (options.precision, options.exact_rows) = (Precision::Bf16, true);
         }
         Ok(options)
     }
 
     /// What was chosen for `--dtype 16`, in words.
-    pub(crate) fn chosen_16(&self) -> Option<&'static str> {
-        self.safe_16.then_some(match self.precision {
-            Precision::Bf16 => {
-                "--dtype 16: weights are rounded to bf16 and rows are not, since rows of this family \
-                 outgrow f16"
-            }
-            _ => "--dtype 16: f16",
+    pub(crate) fn chosen_16(&self) -> Option<String> {
+        self.safe_16.then(|| match &self.outgrown {
+            Some(why) => format!("--dtype 16: weights are rounded to bf16 and rows are not: {why}"),
+            None => "--dtype 16: every weight was looked at and fits f16".to_owned(),
         })
     }
 
@@ -133,6 +127,7 @@ impl Options {
             own_kernels: false,
             memory: None,
             safe_16: settings.dtype.as_deref() == Some(SAFE_16),
+            outgrown: None,
         };
         for (key, value) in &settings.args {
             let number = value.parse::<u64>().ok().filter(|n| *n > 0);
@@ -169,8 +164,6 @@ impl Options {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn read(args: &[(&str, &str)]) -> Result<Options, ModelError> {
@@ -193,31 +186,63 @@ mod tests {
         assert!(read(&[("rows", "0")]).is_err());
     }
 
+    /// A tiny checkpoint, with numbers of one tensor changed.
+    fn altered(golden: &str, name: &str, change: impl Fn(f32) -> f32) -> tempfile::TempDir {
+        let place = tempfile::tempdir().unwrap();
+        let from = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        for file in std::fs::read_dir(from.join(golden)).unwrap().flatten() {
+            std::fs::copy(file.path(), place.path().join(file.file_name())).unwrap();
+        }
+        let path = place.path().join("model.safetensors");
+        let mut bytes = std::fs::read(&path).unwrap();
+        let head = 8 + u64::from_le_bytes(*bytes.first_chunk().unwrap()) as usize;
+        let header: serde_json::Value = serde_json::from_slice(&bytes[8..head]).unwrap();
+        let offsets = &header[name]["data_offsets"];
+        let [from, to] = [0, 1].map(|i| head + offsets[i].as_u64().unwrap() as usize);
+        for number in bytes[from..to].chunks_exact_mut(4) {
+            let old = f32::from_le_bytes(*number.first_chunk().unwrap());
+            number.copy_from_slice(&change(old).to_le_bytes());
+        }
+        std::fs::write(&path, bytes).unwrap();
+        place
+    }
+
     #[test]
-    fn sixteen_bits_are_float16_unless_rows_outgrow_it() {
-        let read = |dtype: &str, config: Value| {
+    fn sixteen_bits_are_float16_where_its_weights_fit_whatever_the_family() {
+        let read = |dtype: &str, folder: &tempfile::TempDir| {
             let settings = ModelSettings {
                 dtype: Some(dtype.to_owned()),
                 ..ModelSettings::default()
             };
-            let options = Options::read_for(&settings, &config).unwrap();
+            let checkpoint = Checkpoint::open(folder.path()).unwrap();
+            let options = Options::read_for(&settings, &checkpoint).unwrap();
             (options.precision, options.exact_rows, options.chosen_16())
         };
-        let (precision, exact, said) = read("16", json!({"model_type": "llama"}));
+        // Gemma's reputation is no reason.
+        let small = altered("gemma3", "model.norm.weight", |x| x);
+        let (precision, exact, said) = read("16", &small);
         assert_eq!((precision, exact), (Precision::F16, false));
         assert!(said.unwrap().ends_with("f16"));
-        for config in [
-            json!({"model_type": "gemma2"}),
-            json!({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text"}}),
-            json!({"model_type": "other", "text_config": {"model_type": "gemma3_text"}}),
-        ] {
-            let (precision, exact, said) = read("16", config);
-            assert_eq!((precision, exact), (Precision::Bf16, true));
-            assert!(said.unwrap().contains("bf16"));
+        let up = "model.layers.0.mlp.up_proj.weight";
+        let cases: [(&str, fn(f32) -> f32, &str); 3] = [
+            (up, |x| x * 1e7, "reaches"),
+            (up, |x| x * 1e-6, "loses"),
+            ("model.norm.weight", |x| x * 2e4, "rows behind"),
+        ];
+        for (name, change, why) in cases {
+            let folder = altered("llama", name, change);
+            let (precision, exact, said) = read("16", &folder);
+            assert_eq!(
+                (precision, exact),
+                (Precision::Bf16, true),
+                "{name} {said:?}"
+            );
+            let said = said.unwrap();
+            assert!(said.contains(why) && said.contains(name), "{said}");
+            // Who names a type gets it.
+            let (precision, exact, said) = read("f16", &folder);
+            assert_eq!((precision, exact, said), (Precision::F16, false, None));
         }
-        // Who names a type gets it.
-        let (precision, exact, said) = read("f16", json!({"model_type": "gemma2"}));
-        assert_eq!((precision, exact, said), (Precision::F16, false, None));
     }
 
     #[test]

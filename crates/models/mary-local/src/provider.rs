@@ -57,7 +57,7 @@ pub fn fits_beside(checkpoint: &Checkpoint, settings: &ModelSettings) -> bool {
         return false;
     };
     each.iter().all(|settings| {
-        Options::read_for(settings, checkpoint.config()).is_ok_and(|options| {
+        Options::read_for(settings, checkpoint).is_ok_and(|options| {
             let free = free_on(options.device);
             let needed = memory::estimate(checkpoint, options.precision, options.multiplier);
             let needed = needed.weights + needed.unpacked;
@@ -86,7 +86,7 @@ fn checkpoint(path: &Path, settings: &ModelSettings) -> Result<Checkpoint, Model
 
 fn first(settings: &ModelSettings, checkpoint: &Checkpoint) -> Result<Options, ModelError> {
     let each = devices(settings)?;
-    Options::read_for(each.first().unwrap_or(settings), checkpoint.config())
+    Options::read_for(each.first().unwrap_or(settings), checkpoint)
 }
 
 impl Provider for LocalProvider {
