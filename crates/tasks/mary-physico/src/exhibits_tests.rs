@@ -186,6 +186,22 @@ fn the_gap_is_paired_by_concept() {
     );
 }
 
+/// A model that says nothing readable of a concept used to lose the concept, and where it said nothing readable
+/// at all, Table 10 and the gap.
+#[test]
+fn a_concept_without_a_read_answer_is_wrong_and_not_absent() {
+    let mut runs = runs();
+    for breakdown in &mut runs[0].rows[0].breakdowns {
+        breakdown.values.remove("core: laser");
+    }
+    assert_eq!(parrot_gaps(&runs)[0].concepts.len(), 3);
+    runs[0].rows[0].breakdowns.clear();
+    assert_eq!(parrot_gaps(&runs)[0].concepts.len(), 3);
+    let tables = exhibits(&runs[..1]).tables;
+    let tenth = tables.iter().find(|t| t.id == "physico-table-10").unwrap();
+    assert!(tenth.rows.iter().any(|r| &*r[0] == "laser"));
+}
+
 #[test]
 fn points_lead_to_their_samples() {
     let figures = exhibits(&runs()).figures;

@@ -1,6 +1,8 @@
 //! What the runs hold, in the paper's terms: accuracies by model, task and conditions, for a set or a
 //! concept, with the deviation over runs.
 
+use std::collections::BTreeSet;
+
 use mary_contract::{
     Cell, Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task, TaskSettings, told_apart,
 };
@@ -73,11 +75,15 @@ impl<'a> Outcome<'a> {
         })
     }
 
-    pub fn values(&self, tag: &str) -> Vec<&'a str> {
-        let breakdown = self.row.breakdowns.iter().find(|b| b.tag == tag);
-        breakdown
-            .map(|b| b.values.keys().map(String::as_str).collect())
-            .unwrap_or_default()
+    /// The values of a tag among the answers, those included of which none could be read: they are wrong, not
+    /// absent.
+    pub fn values(&self, tag: &str) -> BTreeSet<&'a str> {
+        let begin = format!("accuracy[{tag}=");
+        let of = |name: &'a str| name.strip_prefix(&begin)?.strip_suffix(']');
+        let measured = self.row.measures.iter().filter_map(|m| of(m.name.as_str()));
+        let parts = self.row.breakdowns.iter().filter(|b| b.tag == tag);
+        let read = parts.flat_map(|b| b.values.keys().map(String::as_str));
+        measured.chain(read).collect()
     }
 
     pub fn is_high(&self) -> bool {
