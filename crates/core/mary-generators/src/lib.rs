@@ -4,6 +4,7 @@
 //! Nothing here knows a task or a model. What only one family needs stays in that family.
 
 pub mod glyphs;
+mod named;
 mod picture;
 mod randomness;
 pub mod small_world;

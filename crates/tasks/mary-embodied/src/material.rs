@@ -8,40 +8,22 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// A sense. SensoryVec has six; PerceptualQA asks about the first five.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Sense {
-    Visual,
-    Auditory,
-    /// Touching; the released file says `Haptic`.
-    Tactile,
-    Gustatory,
-    Olfactory,
-    /// Feeling one's own body: hunger, pain, fatigue.
-    Interoceptive,
+mary_generators::named! {
+    /// A sense. SensoryVec has six; PerceptualQA asks about the first five.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Sense {
+        Visual = "visual",
+        Auditory = "auditory",
+        /// Touching; the released file says `Haptic`.
+        Tactile = "tactile",
+        Gustatory = "gustatory",
+        Olfactory = "olfactory",
+        /// Feeling one's own body: hunger, pain, fatigue.
+        Interoceptive = "interoceptive",
+    }
 }
 
 impl Sense {
-    pub const ALL: [Self; 6] = [
-        Self::Visual,
-        Self::Auditory,
-        Self::Tactile,
-        Self::Gustatory,
-        Self::Olfactory,
-        Self::Interoceptive,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Visual => "visual",
-            Self::Auditory => "auditory",
-            Self::Tactile => "tactile",
-            Self::Gustatory => "gustatory",
-            Self::Olfactory => "olfactory",
-            Self::Interoceptive => "interoceptive",
-        }
-    }
-
     /// The sense of a name, as we or the released file write it.
     pub fn named(name: &str) -> Option<Self> {
         let name = name.trim().to_lowercase();

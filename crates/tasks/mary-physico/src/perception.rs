@@ -17,32 +17,14 @@ use crate::prompt;
 use crate::setup::PhysicoSettings;
 use crate::worlds::{self, Change, Object, PairObjects, objects};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum QuestionKind {
-    Count,
-    Colour,
-    Shape,
-    Place,
-    Change,
-}
-
-impl QuestionKind {
-    pub const ALL: [Self; 5] = [
-        Self::Count,
-        Self::Colour,
-        Self::Shape,
-        Self::Place,
-        Self::Change,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Count => "count",
-            Self::Colour => "colour",
-            Self::Shape => "shape",
-            Self::Place => "place",
-            Self::Change => "change",
-        }
+mary_generators::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum QuestionKind {
+        Count = "count",
+        Colour = "colour",
+        Shape = "shape",
+        Place = "place",
+        Change = "change",
     }
 }
 

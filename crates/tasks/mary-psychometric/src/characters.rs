@@ -27,40 +27,20 @@ static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/characters
 #[derive(Debug, Clone, Copy)]
 pub struct Characters;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CharacterTask {
-    Spell,
-    Join,
-    Contains,
-    Insert,
-    Delete,
-    Substitute,
-    Swap,
+mary_generators::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum CharacterTask {
+        Spell = "spell",
+        Join = "join",
+        Contains = "contains",
+        Insert = "insert",
+        Delete = "delete",
+        Substitute = "substitute",
+        Swap = "swap",
+    }
 }
 
 impl CharacterTask {
-    const ALL: [Self; 7] = [
-        Self::Spell,
-        Self::Join,
-        Self::Contains,
-        Self::Insert,
-        Self::Delete,
-        Self::Substitute,
-        Self::Swap,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Spell => "spell",
-            Self::Join => "join",
-            Self::Contains => "contains",
-            Self::Insert => "insert",
-            Self::Delete => "delete",
-            Self::Substitute => "substitute",
-            Self::Swap => "swap",
-        }
-    }
-
     /// The published file's name without `.tsv` and `_rand`.
     fn file(self) -> &'static str {
         match self {

@@ -103,36 +103,20 @@ pub(crate) enum Choices {
     Each(Vec<String>),
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Normalisation {
-    #[default]
-    None,
-    Token,
-    Byte,
-    Word,
-    Unconditional,
+mary_generators::named! {
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub(crate) enum Normalisation {
+        #[default]
+        None = "none",
+        Token = "token",
+        Byte = "byte",
+        Word = "word",
+        Unconditional = "unconditional",
+    }
 }
 
 impl Normalisation {
-    pub const ALL: [Self; 5] = [
-        Self::None,
-        Self::Token,
-        Self::Byte,
-        Self::Word,
-        Self::Unconditional,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Token => "token",
-            Self::Byte => "byte",
-            Self::Word => "word",
-            Self::Unconditional => "unconditional",
-        }
-    }
-
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|n| n.name() == name)
     }

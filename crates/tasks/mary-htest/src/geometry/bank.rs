@@ -109,35 +109,17 @@ pub enum Class {
     Half,
 }
 
-/// The paper's kinds of question. Two turns are a rotation, two flips a flipping; steps of different
-/// kinds are a composition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum OperationKind {
-    Rotation,
-    Flipping,
-    /// Something put to it.
-    Addition,
-    Subtraction,
-    Composition,
-}
-
-impl OperationKind {
-    pub const ALL: [Self; 5] = [
-        Self::Rotation,
-        Self::Flipping,
-        Self::Addition,
-        Self::Subtraction,
-        Self::Composition,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Rotation => "rotation",
-            Self::Flipping => "flipping",
-            Self::Addition => "addition",
-            Self::Subtraction => "subtraction",
-            Self::Composition => "composition",
-        }
+mary_generators::named! {
+    /// The paper's kinds of question. Two turns are a rotation, two flips a flipping; steps of different
+    /// kinds are a composition.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum OperationKind {
+        Rotation = "rotation",
+        Flipping = "flipping",
+        /// Something put to it.
+        Addition = "addition",
+        Subtraction = "subtraction",
+        Composition = "composition",
     }
 }
 

@@ -8,77 +8,39 @@ use mary_generators::{Stream, below, shuffle, stream};
 
 use super::matrix::RightPlaces;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transformation {
-    /// The last letter becomes its successor.
-    Successor,
-    /// The first letter becomes its predecessor.
-    Predecessor,
-    Extend,
-    RemoveRedundant,
-    /// A letter out of place is mended.
-    FixAlphabet,
-    Sort,
+mary_generators::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Transformation {
+        /// The last letter becomes its successor.
+        Successor = "successor",
+        /// The first letter becomes its predecessor.
+        Predecessor = "predecessor",
+        Extend = "extend",
+        RemoveRedundant = "remove-redundant",
+        /// A letter out of place is mended.
+        FixAlphabet = "fix-alphabet",
+        Sort = "sort",
+    }
 }
 
 impl Transformation {
-    pub const ALL: [Self; 6] = [
-        Self::Successor,
-        Self::Predecessor,
-        Self::Extend,
-        Self::RemoveRedundant,
-        Self::FixAlphabet,
-        Self::Sort,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Successor => "successor",
-            Self::Predecessor => "predecessor",
-            Self::Extend => "extend",
-            Self::RemoveRedundant => "remove-redundant",
-            Self::FixAlphabet => "fix-alphabet",
-            Self::Sort => "sort",
-        }
-    }
-
     fn mends(self) -> bool {
         matches!(self, Self::RemoveRedundant | Self::FixAlphabet | Self::Sort)
     }
 }
 
-/// How the second line differs from the first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Generalisation {
-    Longer,
-    /// Every second letter of the alphabet.
-    LargerInterval,
-    Reversed,
-    Grouped,
-    /// A letter between all letters.
-    Interleaved,
-    Numbers,
-}
-
-impl Generalisation {
-    pub const ALL: [Self; 6] = [
-        Self::Longer,
-        Self::LargerInterval,
-        Self::Reversed,
-        Self::Grouped,
-        Self::Interleaved,
-        Self::Numbers,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Longer => "longer",
-            Self::LargerInterval => "larger-interval",
-            Self::Reversed => "reversed",
-            Self::Grouped => "grouped",
-            Self::Interleaved => "interleaved",
-            Self::Numbers => "numbers",
-        }
+mary_generators::named! {
+    /// How the second line differs from the first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Generalisation {
+        Longer = "longer",
+        /// Every second letter of the alphabet.
+        LargerInterval = "larger-interval",
+        Reversed = "reversed",
+        Grouped = "grouped",
+        /// A letter between all letters.
+        Interleaved = "interleaved",
+        Numbers = "numbers",
     }
 }
 

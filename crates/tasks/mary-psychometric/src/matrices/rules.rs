@@ -3,36 +3,21 @@
 
 use mary_generators::{Stream, below, coin, shuffle};
 
-/// A rule that holds along every row of a matrix, for one attribute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rule {
-    Constant,
-    /// Steps of -2, -1, 1 or 2.
-    Progression,
-    /// The third is the sum or the difference of the first two.
-    Arithmetic,
-    /// The same three values in every row, each once, moved on by one place.
-    DistributeThree,
+mary_generators::named! {
+    /// A rule that holds along every row of a matrix, for one attribute.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Rule {
+        Constant = "constant",
+        /// Steps of -2, -1, 1 or 2.
+        Progression = "progression",
+        /// The third is the sum or the difference of the first two.
+        Arithmetic = "arithmetic",
+        /// The same three values in every row, each once, moved on by one place.
+        DistributeThree = "distribute-three",
+    }
 }
 
 impl Rule {
-    pub const ALL: [Self; 4] = [
-        Self::Constant,
-        Self::Progression,
-        Self::Arithmetic,
-        Self::DistributeThree,
-    ];
-
-    /// For tags, as upstream spells them.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Constant => "constant",
-            Self::Progression => "progression",
-            Self::Arithmetic => "arithmetic",
-            Self::DistributeThree => "distribute-three",
-        }
-    }
-
     /// Three rows that follow the rule, with values of `low..=high`.
     pub fn draw(self, rng: &mut Stream, low: i32, high: i32) -> Option<[[i32; 3]; 3]> {
         let any = |rng: &mut Stream| low + below(rng, (high - low + 1) as usize) as i32;

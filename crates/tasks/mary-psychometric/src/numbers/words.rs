@@ -21,27 +21,19 @@ impl Range {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// `seven`.
-    Lowercase,
-    /// `Seven`.
-    MixedCase,
-    /// `7`.
-    Digits,
+mary_generators::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Format {
+        /// `seven`.
+        Lowercase = "lowercase",
+        /// `Seven`.
+        MixedCase = "mixed-case",
+        /// `7`.
+        Digits = "digits",
+    }
 }
 
 impl Format {
-    pub const ALL: [Self; 3] = [Self::Lowercase, Self::MixedCase, Self::Digits];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Lowercase => "lowercase",
-            Self::MixedCase => "mixed-case",
-            Self::Digits => "digits",
-        }
-    }
-
     pub fn write(self, number: u64) -> String {
         match self {
             Self::Lowercase => in_words(number),

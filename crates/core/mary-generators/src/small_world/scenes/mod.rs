@@ -24,35 +24,21 @@ pub const WAYS: [&str; 4] = ["across", "down", "rising", "falling"];
 /// Cells of a grid's side.
 const GRID: usize = 6;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum QuestionKind {
-    Colour,
-    Shape,
-    Place,
-    Count,
-    /// How a line of cells runs through a grid.
-    Line,
+crate::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum QuestionKind {
+        Colour = "colour",
+        Shape = "shape",
+        Place = "place",
+        Count = "count",
+        /// How a line of cells runs through a grid.
+        Line = "line",
+    }
 }
 
-pub const KINDS: [QuestionKind; 5] = [
-    QuestionKind::Colour,
-    QuestionKind::Shape,
-    QuestionKind::Place,
-    QuestionKind::Count,
-    QuestionKind::Line,
-];
+pub const KINDS: [QuestionKind; 5] = QuestionKind::ALL;
 
 impl QuestionKind {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Colour => "colour",
-            Self::Shape => "shape",
-            Self::Place => "place",
-            Self::Count => "count",
-            Self::Line => "line",
-        }
-    }
-
     pub fn answers(self) -> &'static [&'static str; 4] {
         match self {
             Self::Colour => &COLOURS,
