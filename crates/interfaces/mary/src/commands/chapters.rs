@@ -10,25 +10,38 @@ use mary_report::text;
 use mary_store::RunFolder;
 use mary_study::results::{PEOPLE, is_people};
 
+use super::designs::Designs;
 use super::learning::Learning;
 use super::twins::TwinsChapter;
 
 pub type AnyChapter<'a> = Box<dyn Chapter<Error = anyhow::Error> + 'a>;
 
 /// What a report shows of these runs, chapter by chapter: a new one is one type and one line here.
-fn chapters<'a>(registry: &'a Registry, folders: &'a [RunFolder]) -> Vec<AnyChapter<'a>> {
+fn chapters<'a>(
+    registry: &'a Registry,
+    folders: &'a [RunFolder],
+    grown: bool,
+) -> Vec<AnyChapter<'a>> {
     let mut all: Vec<AnyChapter<'a>> = vec![
         Box::new(Learning),
+        Box::new(Designs),
         Box::new(People { folders }),
         Box::new(TwinsChapter { registry, folders }),
     ];
-    all.extend(families(registry));
+    all.extend(families(registry, grown));
     all
 }
 
-fn families(registry: &Registry) -> impl Iterator<Item = AnyChapter<'_>> {
-    let families = registry.families().iter();
-    families.map(|family| -> AnyChapter<'_> { Box::new(FamilyChapter(family.as_ref())) })
+fn families(registry: &Registry, grown: bool) -> impl Iterator<Item = AnyChapter<'_>> {
+    registry
+        .families()
+        .iter()
+        .map(move |family| -> AnyChapter<'_> {
+            Box::new(FamilyChapter {
+                family: family.as_ref(),
+                grown,
+            })
+        })
 }
 
 /// What the families of these runs have to show, each in a chapter of its own.
@@ -36,27 +49,44 @@ pub fn family_chapters(
     registry: &Registry,
     summaries: &[RunSummary],
 ) -> anyhow::Result<Vec<BuiltChapter>> {
-    html::build(&families(registry).collect::<Vec<_>>(), summaries)
+    html::build(&families(registry, true).collect::<Vec<_>>(), summaries)
 }
 
+/// Chapters that show models that grow: of a sweep, and of `mary grow`.
+pub const GROWN: [&str; 2] = ["sweep", "development"];
+
 /// What a family has to show, where one of its tasks was run.
-struct FamilyChapter<'a>(&'a dyn Family);
+struct FamilyChapter<'a> {
+    family: &'a dyn Family,
+    /// With models that grow, whose windows take long: where no chapter before shows them.
+    grown: bool,
+}
 
 impl Chapter for FamilyChapter<'_> {
     type Error = anyhow::Error;
 
     fn id(&self) -> &str {
-        self.0.id()
+        self.family.id()
     }
 
     fn title(&self) -> &str {
-        self.0.title()
+        self.family.title()
     }
 
     fn build(&self, runs: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
         let mut tasks = runs.iter().flat_map(|run| &run.rows).map(|row| &row.task);
-        let involved = tasks.any(|task| task.split('/').next() == Some(self.0.id()));
-        Ok(involved.then(|| self.0.exhibits(runs).into()))
+        let involved = tasks.any(|task| task.split('/').next() == Some(self.family.id()));
+        if !involved {
+            return Ok(None);
+        }
+        let mut shown = self.family.exhibits(runs);
+        if let Some(development) = self.family.development().filter(|_| self.grown) {
+            let development = development.exhibits(runs);
+            shown.tables.extend(development.tables);
+            shown.figures.extend(development.figures);
+            shown.pictures.extend(development.pictures);
+        }
+        Ok(Some(shown.into()))
     }
 }
 
@@ -132,7 +162,8 @@ impl Reported {
         registry: &'a Registry,
         mut first: Vec<AnyChapter<'a>>,
     ) -> anyhow::Result<Vec<BuiltChapter>> {
-        first.extend(chapters(registry, &self.folders));
+        let grown = first.iter().all(|c| !GROWN.contains(&c.id()));
+        first.extend(chapters(registry, &self.folders, grown));
         html::build(&first, &self.summaries)
     }
 }
