@@ -213,7 +213,7 @@ impl Map<'_> {
                 .filter(|item| item.only.as_deref() == only);
             own.map(|item| item.difficulty).collect()
         };
-        let mut sides = vec![(GREY, of(None), "items of all".to_owned())];
+        let mut sides = vec![(GREY, of(None), "items".to_owned())];
         for group in &self.groups {
             sides.push((
                 self.colour(group),
