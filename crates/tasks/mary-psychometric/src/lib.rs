@@ -62,16 +62,10 @@ impl Family for Psychometric {
     }
 
     fn exhibits(&self, runs: &[RunSummary]) -> Exhibits {
-        let mut all = Exhibits::default();
-        for part in [
-            exhibits::exhibits(runs),
-            grammar::exhibits(runs),
-            windows::exhibits(runs),
-        ] {
-            all.tables.extend(part.tables);
-            all.figures.extend(part.figures);
-            all.pictures.extend(part.pictures);
-        }
+        let mut all = exhibits::exhibits(runs);
+        let grammar = grammar::exhibits(runs);
+        all.tables.extend(grammar.tables);
+        all.figures.extend(grammar.figures);
         all
     }
 
