@@ -31,14 +31,16 @@ pub(crate) fn subjects(runs: &[RunSummary]) -> Vec<Subject> {
             }
         }
     }
-    let mut times: BTreeMap<String, usize> = BTreeMap::new();
-    for subject in &found {
-        *times.entry(subject.model.clone()).or_default() += 1;
-    }
+    let id = |s: &Subject| runs.get(s.run).map_or("", |r| r.manifest.id.as_str());
+    let all = found.clone();
     for subject in &mut found {
-        if times.get(&subject.model).is_some_and(|&n| n > 1) {
-            let run = runs.get(subject.run).map_or("", |r| r.manifest.id.as_str());
-            subject.label = format!("{} ({})", subject.label, short(run));
+        let own = id(subject);
+        let same = all.iter().filter(|s| s.model == subject.model);
+        let alike = same.clone().filter(|s| short(id(s)) == short(own));
+        // Ids that begin alike end in different digests.
+        let end = own.rsplit('-').next().filter(|_| alike.count() > 1);
+        if same.count() > 1 {
+            subject.label = format!("{} ({})", subject.label, end.unwrap_or(short(own)));
         }
     }
     found
@@ -163,4 +165,46 @@ pub(crate) fn row<'a>(
     run.rows
         .iter()
         .find(|r| r.model == subject.model && r.task == task)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs of one model whose names begin alike had one label: nine rows of a report could not be told apart.
+    #[test]
+    fn labels_of_one_model_in_several_runs_are_unique() {
+        let run = |id: &str| -> RunSummary {
+            let model =
+                mary_contract::ModelCard::new("vllm/a".parse().unwrap(), Default::default());
+            let manifest = RunManifest {
+                schema: 1,
+                id: id.to_owned(),
+                created: String::new(),
+                version: String::new(),
+                command: vec![],
+                models: vec![model],
+                model_settings: Default::default(),
+                judge: None,
+                judge_choice: Default::default(),
+                tasks: vec![],
+                trials: 1,
+                seed: 0,
+                execution: Default::default(),
+            };
+            RunSummary {
+                manifest,
+                rows: vec![],
+                complete: true,
+            }
+        };
+        let runs = [
+            "a-and-1-more-htest-57e0c885e3",
+            "a-and-1-more-htest-5c31e3ec93",
+            "other-1",
+        ]
+        .map(run);
+        let labels: Vec<String> = subjects(&runs).into_iter().map(|s| s.label).collect();
+        assert_eq!(labels, ["a (57e0c885e3)", "a (5c31e3ec93)", "a (other-1)"]);
+    }
 }

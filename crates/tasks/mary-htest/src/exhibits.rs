@@ -140,6 +140,7 @@ fn published_rows<'a>(profiles: &[Profile<'_>]) -> impl Iterator<Item = &'a Publ
 fn family_name(model: &str) -> String {
     let name = model.rsplit('/').next().unwrap_or(model);
     let name = name.split('@').next().unwrap_or(name);
+    let name = name.trim_end_matches(".gguf");
     let is_size = |part: &str| {
         let part = part.to_ascii_lowercase();
         let digits = part.trim_end_matches(['m', 'b', 'k']);
@@ -170,10 +171,9 @@ fn by_family(profiles: &[Profile<'_>]) -> Option<Figure> {
         .iter()
         .filter(|p| p.first.k == most && p.first.mode != Mode::Cot)
     {
-        let Some(average) = profile.average() else {
+        let (Some(average), model) = (profile.average(), &profile.first.model) else {
             continue;
         };
-        let model = &profile.first.model;
         let drawn = Point::percent(format!("{model} ({})", profile.how()), &average)
             .at(profile.first.parameters.unwrap_or(0) as f64)
             .with_samples(format!("{model}|htest/*"));

@@ -356,6 +356,7 @@ fn sizes_are_taken_out_of_family_names() {
         ("hf/EleutherAI/pythia-70m@step1000", "pythia"),
         ("hf/EleutherAI/pythia-1.4b", "pythia"),
         ("gguf/SmolLM2-135M-Instruct", "SmolLM2-Instruct"),
+        ("gguf/models/smollm2-135m.gguf", "smollm2"),
         ("openai/gpt-4o", "gpt-4o"),
         ("x/7b", "7b"),
     ] {
@@ -459,6 +460,19 @@ fn table_5_has_pairs_that_were_named_and_the_papers_own() {
     let named = named.map(|(a, m)| (a.to_owned(), m.to_owned()));
     assert_eq!(told(fifth)[..2], named);
     assert!(super::pair_tables(&runs[2..3], &[]).is_empty());
+    // What two judges read was not asked alike: a pair used to stand there with a judge each.
+    let judged = |model: &str, judge: &str| {
+        let mut run = run(model, &[("mode", "cot")], 14, 0.5, false);
+        for task in &mut run.manifest.tasks {
+            task.judging.insert("judge".into(), judge.into());
+        }
+        run
+    };
+    let pair = [("own/eyes".to_owned(), "own/text".to_owned())];
+    let (text, other) = (judged("own/text", "a/one"), judged("own/eyes", "a/two"));
+    assert!(super::pair_tables(&[text.clone(), other], &pair).is_empty());
+    let same = [text, judged("own/eyes", "a/one")];
+    assert_eq!(told(&super::pair_tables(&same, &pair)[0])[..2], named);
 }
 
 /// Whose words were asked belongs to a result, whether there is another to tell it from or not.

@@ -66,10 +66,10 @@ fn printed(model: &str, k: Option<usize>) -> Option<&'static PublishedRow> {
     rows.iter().find(|r| r.model == model && r.k == k)
 }
 
-/// Two profiles that were asked alike.
+/// Two models that were asked alike: the same shots and settings, and read by the same judge.
 fn alike(one: &Profile<'_>, other: &Profile<'_>) -> bool {
     let (a, b) = (one.first, other.first);
-    (a.k, a.mode, a.source, a.form) == (b.k, b.mode, b.source, b.form) && a.model != b.model
+    a.model != b.model && a.conditions.manner() == b.conditions.manner()
 }
 
 /// Table 5: pairs of models that differ in one thing. Ours are the pairs that the user named (built, base),

@@ -313,14 +313,8 @@ fn before_and_after(matrix: &Matrix<'_>) -> Figure {
     figure.saying("model", &matrix.model).with_series([
         Series::measured("original", before),
         Series::measured("tuned on the task", after),
-        Series::published(
-            format!("{}, original", matrix.model),
-            printed(|_| "original".to_owned()),
-        ),
-        Series::published(
-            format!("{}, tuned on the task", matrix.model),
-            printed(str::to_owned),
-        ),
+        Series::published("original (published)", printed(|_| "original".to_owned())),
+        Series::published("tuned on the task (published)", printed(str::to_owned)),
     ])
 }
 

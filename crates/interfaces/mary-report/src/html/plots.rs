@@ -410,6 +410,12 @@ fn height(figure: &Figure) -> usize {
             (140 + figure.series.len() * 12).min(1400)
         }
         FigureKind::Heatmap => (120 + figure.series.len() * 26).clamp(260, 1400),
+        // Long names stand aslant below the axis, and would leave nothing for what is drawn.
+        _ if figure.x.scale == Scale::Category => {
+            let names = figure.series.iter().flat_map(|s| &s.points);
+            let longest = names.map(|p| p.label.chars().count()).max();
+            390 + 5 * longest.unwrap_or(0).saturating_sub(30).min(60)
+        }
         _ => 390,
     }
 }
@@ -474,6 +480,19 @@ mod tests {
             references: vec![],
             ranges: vec![],
         }
+    }
+
+    /// Names of sixty letters used to leave bars of sixty dots.
+    #[test]
+    fn long_names_below_an_axis_get_room() {
+        let named = |name: &str| {
+            let mut figure = figure(FigureKind::Bar, vec![Point::new(name, 1.0)]);
+            figure.x.scale = Scale::Category;
+            height(&figure)
+        };
+        assert_eq!(named("pythia-70m"), 390);
+        assert!(named(&"x".repeat(60)) >= 390 + 150);
+        assert_eq!(named(&"x".repeat(900)), named(&"x".repeat(90)));
     }
 
     #[test]

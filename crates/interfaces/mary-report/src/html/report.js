@@ -102,7 +102,7 @@ function makeRoom(traces, layout, width) {
   const names = traces.filter((t) => t.showlegend !== false && t.name).map((t) => t.name.replace(/<[^>]*>|&[a-z]+;/g, "x"));
   if (layout.showlegend && names.length > MOST_NAMES + 2) layout.showlegend = false;
   if (layout.showlegend) {
-    for (const t of traces) if (t.name && t.name.length > 30 && !/[<&]/.test(t.name)) t.name = t.name.slice(0, 15) + "…" + t.name.slice(-14);
+    for (const t of traces) if (t.name && t.name.length > 40 && !/[<&]/.test(t.name)) t.name = t.name.slice(0, 20) + "…" + t.name.slice(-19);
     const widest = 48 + 7 * Math.min(30, Math.max(0, ...names.map((n) => n.length))), columns = Math.max(1, Math.floor((width - 90) / widest));
     layout.height = (layout.height || 450) + 20 * (Math.ceil(names.length / columns) - 1);
   }
