@@ -163,7 +163,8 @@ impl ReadingArgs {
         let task = Arc::new(ScoreTask::open(&file, options)?);
         let files = (self.file.as_path(), file.as_path());
         let (lab, spec) = instruments::specified(place, task.clone(), files, &self.models, None)?;
-        let mut run = lab.prepare(&spec)?.open()?;
+        let prepared = lab.prepare(&spec)?;
+        let mut run = prepared.open()?;
         let summary = carry_out::go(&mut run, self.models.quiet)?;
         let head = By::Word.head(task.options());
         let column = |name: &str| head.iter().position(|(n, _)| n == name);
@@ -179,7 +180,7 @@ impl ReadingArgs {
             };
             let number = |at: Option<usize>| at.and_then(|at| cells.get(at)?.as_f64());
             let name = text(model);
-            if !found.contains_key(&name) {
+            if !order.contains(&name) {
                 order.push(name.clone());
             }
             let bits = number(corrected).or_else(|| {
