@@ -71,7 +71,7 @@ impl Command for ServeArgs {
                     "{subject} is asked over the network already; only models of this machine are served"
                 ));
             }
-            let name = spec.labels.get(&subject.to_string()).cloned();
+            let name = spec.execution.labels.get(&subject.to_string()).cloned();
             let model = provider.open(subject, &settings)?;
             models.push((
                 name.unwrap_or_else(|| subject.to_string()),
