@@ -212,6 +212,32 @@ pub fn pictures() -> &'static Frozen {
     })
 }
 
+/// What a run of two trials says of itself.
+pub fn manifest(
+    id: &str,
+    task: &dyn mary_contract::Task,
+    settings: TaskSettings,
+    models: &[&str],
+) -> mary_contract::RunManifest {
+    use mary_contract::{Capabilities, ModelCard, RunManifest, TaskRun};
+    let card = |m: &&str| ModelCard::new(m.parse().unwrap(), Capabilities::default());
+    RunManifest {
+        schema: mary_store::SCHEMA,
+        id: id.into(),
+        created: "2026-01-01T00:00:00Z".into(),
+        version: "test".into(),
+        command: vec![],
+        models: models.iter().map(card).collect(),
+        model_settings: Default::default(),
+        judge: None,
+        judge_choice: Default::default(),
+        tasks: vec![TaskRun::of(task, settings)],
+        trials: 2,
+        seed: 3,
+        execution: Default::default(),
+    }
+}
+
 /// A run in which two models described concepts in words of this test, and the form that the family writes
 /// of it. The second model says the same of every concept twice.
 pub fn described(root: &Path) -> (mary_store::RunFolder, mary_study::forms::Form) {
@@ -221,8 +247,7 @@ pub fn described(root: &Path) -> (mary_store::RunFolder, mary_study::forms::Form
 /// The same with another of the family's forms.
 pub fn described_as(root: &Path, form: &str) -> (mary_store::RunFolder, mary_study::forms::Form) {
     use mary_contract::{
-        Capabilities, Exchange, Finish, Generated, Judgement, Key, ModelCard, Reply, Response,
-        RunManifest, Sample, SampleId, TaskRun,
+        Exchange, Finish, Generated, Judgement, Key, Reply, Response, Sample, SampleId,
     };
     let registry = registry();
     let task = registry.task("physico/describe").unwrap();
@@ -234,23 +259,7 @@ pub fn described_as(root: &Path, form: &str) -> (mary_store::RunFolder, mary_stu
     let items: Vec<_> = task.items(&settings, &NoData).unwrap().take(3).collect();
     let items: Vec<_> = items.into_iter().map(Result::unwrap).collect();
     let models = ["maker/first", "maker/second"];
-    let manifest = RunManifest {
-        schema: mary_store::SCHEMA,
-        id: "described".into(),
-        created: "2026-01-01T00:00:00Z".into(),
-        version: "test".into(),
-        command: vec![],
-        models: models
-            .map(|m| ModelCard::new(m.parse().unwrap(), Capabilities::default()))
-            .to_vec(),
-        model_settings: Default::default(),
-        judge: None,
-        judge_choice: Default::default(),
-        tasks: vec![TaskRun::of(task.as_ref(), settings)],
-        trials: 2,
-        seed: 3,
-        execution: Default::default(),
-    };
+    let manifest = manifest("described", task.as_ref(), settings, &models);
     let mut folder = mary_store::RunFolder::create_or_open(root, &manifest).unwrap();
     let mut samples = Vec::new();
     for model in models {

@@ -1,10 +1,14 @@
-//! Three studies as the papers had them, in a real Chromium and with simulated people: rules named within three
-//! minutes and marked blind by others (H-TEST, Table 7), answers flagged "none fits" (PHYSICO, §5.3), and
-//! concepts given to ARC and confirmed by others (PHYSICO, §4).
+//! Studies as the papers had them, in a real Chromium and with simulated people: rules named within three
+//! minutes and marked blind by others (H-TEST, Table 7), chains of thought marked as misled or not (H-TEST,
+//! Table 3), answers flagged "none fits" (PHYSICO, §5.3), and concepts given to ARC and confirmed by others
+//! (PHYSICO, §4).
 
 use std::path::Path;
 
-use mary_contract::{Arguments, Made, Registry, Sample};
+use mary_contract::{
+    Arguments, Exchange, Finish, Generated, Key, Made, NoData, Registry, Reply, Response, Sample,
+    SampleId, TaskSettings,
+};
 use mary_store::RunFolder;
 use mary_study::forms::{Form, FormOrigin, frozen};
 use mary_study::freeze::Frozen;
@@ -193,6 +197,122 @@ fn rules_are_named_marked_blind_and_stand_in_table_7() {
         assert_eq!(seventh.rows[2][2], "0/10");
     }
     assert_eq!(seventh.rows[3][0], "Human A");
+}
+
+/// A run of chains of thought: on every second item one that goes by the mood of the sentence, each read by a
+/// judge. The first of the misled is right all the same.
+fn thought(registry: &Registry, runs: &Path) -> std::path::PathBuf {
+    const MODEL: &str = "maker/thinker";
+    let task = registry.task("htest/end-punctuation").unwrap();
+    let settings = TaskSettings {
+        seed: 3,
+        shots: Some(4),
+        params: [("mode".to_owned(), "cot".to_owned())].into(),
+        ..TaskSettings::default()
+    };
+    let manifest = fixture::manifest("thought", task.as_ref(), settings.clone(), &[MODEL]);
+    let mut folder = RunFolder::create_or_open(runs, &manifest).unwrap();
+    let words = |text: String| {
+        Reply::bare(Response::Generated(Generated {
+            text,
+            finish: Finish::Stop,
+            reasoning: None,
+        }))
+    };
+    let items = task.items(&settings, &NoData).unwrap().take(8);
+    for (place, item) in items.map(Result::unwrap).enumerate() {
+        let mary_contract::Target::Choice { correct, .. } = &item.target else {
+            panic!("no choice");
+        };
+        let misled = place % 2 == 1;
+        let right = !misled || place == 1;
+        let said = ["A", "B"][if right { *correct } else { 1 - *correct }];
+        let by = if misled { "mood" } else { "last mark" };
+        let chain = words(format!("{place}. By its {by} this is {said}."));
+        let reading = task.follow_up(&settings, &item, std::slice::from_ref(&chain));
+        let asks = [item.asks[0].clone(), reading.unwrap().remove(0)];
+        let replies = [chain, words(said.to_owned())];
+        let judgement = task.judge(&settings, &item, &replies);
+        assert_eq!(
+            judgement.outcome,
+            mary_contract::Outcome::Scored(f64::from(u8::from(right)))
+        );
+        let exchanges = asks.into_iter().zip(replies).map(|(ask, reply)| Exchange {
+            key: Key::of(MODEL, task.card(), 0, &ask.request).unwrap(),
+            ask,
+            reply: Ok(reply),
+        });
+        let sample = Sample {
+            id: SampleId {
+                model: MODEL.into(),
+                task: "htest/end-punctuation".into(),
+                item: item.id.clone(),
+                trial: 0,
+            },
+            exchanges: exchanges.collect(),
+            judgement,
+            item,
+        };
+        folder.append(&sample).unwrap();
+    }
+    folder.flush().unwrap();
+    runs.join("thought")
+}
+
+/// Table 3: which chains of thought are misled, and what comes of those and of the others.
+#[test]
+fn chains_of_thought_are_marked_blind_and_stand_in_table_3() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = dir.path().join("runs");
+    let registry = fixture::registry();
+    let run = thought(&registry, &runs);
+    let task = "htest/end-punctuation";
+    let pages = marking(&registry, "htest", "reasoning", &run, task);
+    assert_eq!(pages.questions.len(), 8);
+    let shown = serde_json::to_string(&pages.questions).unwrap();
+    assert!(shown.contains("By its mood") && !shown.contains("maker/"));
+    let mut settings = fixture::settings(3, 8);
+    settings.name = "misled".into();
+    let (marks, base) = opened(&dir.path().join("marks"), &settings, &pages);
+    let misled = |page: &str| page.contains("By its mood");
+    marked(&marks, misled);
+    marked(&marks, misled);
+    if let Some(mut browser) = chromium::start() {
+        begun(&mut browser, &marks, &base);
+        for trial in 0..8 {
+            at_step(&mut browser, &format!("trial-{trial}"));
+            if trial == 0 {
+                axe(&mut browser, "marking a chain of thought");
+                browser.picture("study-reasoning-question", true);
+                browser.size(400, 800, true);
+                fits(&mut browser, "marking a chain of thought");
+                browser.picture("study-reasoning-400px", false);
+                browser.size(1280, 900, false);
+            }
+            let said = browser.text("document.getElementById('item').textContent");
+            browser.press(if misled(&said) { "2" } else { "1" });
+            browser.until("document.querySelectorAll('input[name=answer]:checked').length === 1");
+            browser.press("Enter");
+        }
+        browser.until("!!document.getElementById('code')");
+        quiet(&browser);
+    } else {
+        marked(&marks, misled);
+    }
+    let (path, summary, _) = marks.close(&registry, &runs).unwrap().unwrap();
+    for sample in samples(&path) {
+        let found = sample.judgement.measures["misled_by_people"];
+        assert_eq!(found, f64::from(u8::from(misled(sample.written()))));
+    }
+    let family = registry.family("htest").unwrap();
+    let tables = family.exhibits(std::slice::from_ref(&summary)).tables;
+    let row = &table(&tables, "htest-table-3").rows[0];
+    let cells: Vec<&str> = row.iter().map(|cell| &**cell).collect();
+    // One of the four misled chains is right, and all of the others.
+    assert_eq!(
+        cells,
+        ["maker/thinker", "End Punctuation", "50.0", "25.0", "100.0"]
+    );
 }
 
 #[test]
