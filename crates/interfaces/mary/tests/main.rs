@@ -38,6 +38,7 @@ mod priced;
 mod program;
 mod question;
 mod seeing;
+mod serve;
 mod study;
 mod sweep;
 mod terminal;
