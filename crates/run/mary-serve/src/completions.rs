@@ -44,19 +44,36 @@ struct Reading {
     ids: Option<Vec<u32>>,
 }
 
-/// An answer before it is written down: its text, its ids, why it ended.
+/// What is asked about tokens.
+#[derive(Clone, Copy)]
+struct Wanted {
+    echo: bool,
+    logprobs: Option<u32>,
+    of_prompt: Option<u32>,
+}
+
+impl Wanted {
+    fn any(self) -> bool {
+        self.logprobs.or(self.of_prompt).is_some()
+    }
+
+    /// Whether the prompt's own tokens are among those scored.
+    fn prompt(self) -> bool {
+        self.echo || self.of_prompt.is_some()
+    }
+
+    fn alternatives(self) -> u32 {
+        self.logprobs.unwrap_or(0).max(self.of_prompt.unwrap_or(0))
+    }
+}
+
+/// An answer before it is written down: its text, its ids, why it ended, what was scored.
 struct Choice<'a> {
     reading: &'a Reading,
     text: String,
     ids: Vec<u32>,
     finish: Finish,
-}
-
-impl Request {
-    /// Whether anything is asked about tokens.
-    fn of_tokens(&self) -> bool {
-        self.logprobs.is_some() || self.prompt_logprobs.is_some()
-    }
+    score: Option<ContinuationScore>,
 }
 
 impl Prompts {
@@ -90,44 +107,19 @@ impl Prompts {
 
 pub(crate) async fn completions(call: Call, request: Request) -> Result<Response, ApiError> {
     let served = call.server.find(request.model.as_deref())?;
-    request.drawing.check()?;
-    let (echo, logprobs, of_prompt) = (request.echo, request.logprobs, request.prompt_logprobs);
-    if [logprobs, of_prompt]
-        .into_iter()
-        .flatten()
-        .any(|k| k > MOST_ALTERNATIVES)
-    {
-        return Err(ApiError::bad(format!(
-            "at most {MOST_ALTERNATIVES} log-probabilities a token"
-        )));
-    }
-    let (of_tokens, drawing) = (request.of_tokens(), &request.drawing);
-    let bare = request.add_special_tokens == Some(false);
-    let readings = request.prompt.readings(&served, of_tokens, bare)?;
-    if readings.is_empty() || readings.len() * drawing.count() > MOST_ANSWERS {
-        return Err(ApiError::bad(format!(
-            "between 1 and {MOST_ANSWERS} answers a request"
-        )));
-    }
-    let context = served.context();
-    let long = readings
-        .iter()
-        .filter_map(|r| r.ids.as_ref())
-        .find(|ids| ids.len() > context);
-    if let Some(long) = long {
-        return Err(ApiError::new(
-            axum::http::StatusCode::BAD_REQUEST,
-            "context_length_exceeded",
-            format!(
-                "the prompt has {} tokens; this model sees {context}",
-                long.len()
-            ),
-        ));
-    }
-    let writes = drawing.max_tokens.unwrap_or(USUAL_LENGTH) > 0;
+    let (drawing, bare) = (&request.drawing, request.add_special_tokens == Some(false));
+    drawing.check()?;
+    let wanted = Wanted {
+        echo: request.echo,
+        logprobs: request.logprobs,
+        of_prompt: request.prompt_logprobs,
+    };
+    let readings = request.prompt.readings(&served, wanted.any(), bare)?;
+    within_limits(&served, &readings, drawing, wanted)?;
     let head = Head::new("cmpl", &served.name);
     if drawing.stream {
-        if readings.len() * drawing.count() > 1 || of_tokens || echo || !writes {
+        let writes = drawing.max_tokens.unwrap_or(USUAL_LENGTH) > 0;
+        if readings.len() * drawing.count() > 1 || wanted.any() || wanted.echo || !writes {
             let message = "a stream holds one answer, without `echo` and log-probabilities";
             return Err(ApiError::bad(message));
         }
@@ -142,126 +134,119 @@ pub(crate) async fn completions(call: Call, request: Request) -> Result<Response
         return Ok(events.response());
     }
     let mut usage = Usage::default();
-    if echo && logprobs.is_some_and(|k| k > 0) && drawing.likeliest_token() {
-        let mut shown = vec![];
-        let asked = (logprobs, of_prompt);
-        for answer in one_token(&call, &served, &readings, asked).await? {
-            usage.prompt_tokens += answer.ids.len() as u64 - 1;
-            usage.completion_tokens += 1;
-            shown.push(answer.show(shown.len(), served.tokens()?, asked)?);
+    let one_token = wanted.echo && wanted.logprobs > Some(0) && drawing.likeliest_token();
+    let choices = match one_token {
+        true => one_token_each(&call, &served, &readings, wanted, &mut usage).await?,
+        false => {
+            let mut choices = answers(&call, &served, &readings, drawing, &mut usage).await?;
+            score(&call, &served, &mut choices, wanted).await?;
+            choices
         }
-        call.server.metrics.tokens(&usage);
-        let mut answer = head.with("text_completion", Value::Array(shown));
-        answer["usage"] = wire::usage(&usage);
-        return Ok(Json(answer).into_response());
-    }
-    let choices = answers(&call, &served, &readings, drawing, &mut usage).await?;
-    let k = logprobs.unwrap_or(0).max(of_prompt.unwrap_or(0));
-    let scored = scores(&call, &served, &choices, (echo, logprobs, of_prompt), k).await?;
-    call.server.metrics.tokens(&usage);
-    let tokens = if of_tokens {
-        Some(served.tokens()?)
-    } else {
-        None
     };
-    let choices = choices
-        .iter()
-        .zip(scored)
-        .enumerate()
-        .map(|(index, (choice, score))| {
-            let text = match echo {
-                true => format!("{}{}", choice.reading.text, choice.text),
-                false => choice.text.clone(),
-            };
-            let mut shown = json!({
-                "index": index,
-                "text": text,
-                "finish_reason": wire::finish(&choice.finish),
-                "logprobs": null,
-            });
-            if let (Some(tokens), Some(score), Some(ids)) = (tokens, &score, &choice.reading.ids) {
-                let all = Asked::new(ids, &choice.ids, score, echo || of_prompt.is_some());
-                if let Some(k) = logprobs {
-                    shown["logprobs"] = legacy(&all, tokens, k, echo);
-                }
-                if let Some(k) = of_prompt {
-                    shown["prompt_logprobs"] = by_id(&all, tokens, k, ids.len());
-                }
-            }
-            shown
-        });
-    let mut answer = head.with("text_completion", choices.collect());
+    call.server.metrics.tokens(&usage);
+    let shown = choices.iter().enumerate();
+    let shown: Result<Vec<Value>, ApiError> = shown
+        .map(|(index, choice)| choice.show(index, &served, wanted))
+        .collect();
+    let mut answer = head.with("text_completion", Value::Array(shown?));
     answer["usage"] = wire::usage(&usage);
     Ok(Json(answer).into_response())
 }
 
-/// A prompt and the likeliest token after it.
-struct OneToken<'a> {
-    reading: &'a Reading,
-    ids: Vec<u32>,
-    score: ContinuationScore,
+fn within_limits(
+    served: &Served,
+    readings: &[Reading],
+    drawing: &Drawing,
+    wanted: Wanted,
+) -> Result<(), ApiError> {
+    if wanted.alternatives() > MOST_ALTERNATIVES {
+        let message = format!("at most {MOST_ALTERNATIVES} log-probabilities a token");
+        return Err(ApiError::bad(message));
+    }
+    if readings.is_empty() || readings.len() * drawing.count() > MOST_ANSWERS {
+        let message = format!("between 1 and {MOST_ANSWERS} answers a request");
+        return Err(ApiError::bad(message));
+    }
+    let context = served.context();
+    let mut lengths = readings.iter().filter_map(|r| Some(r.ids.as_ref()?.len()));
+    match lengths.find(|length| *length > context) {
+        Some(length) => Err(ApiError::new(
+            axum::http::StatusCode::BAD_REQUEST,
+            "context_length_exceeded",
+            format!("the prompt has {length} tokens; this model sees {context}"),
+        )),
+        None => Ok(()),
+    }
+}
+
+impl Choice<'_> {
+    fn show(&self, index: usize, served: &Served, wanted: Wanted) -> Result<Value, ApiError> {
+        let text = match wanted.echo {
+            true => format!("{}{}", self.reading.text, self.text),
+            false => self.text.clone(),
+        };
+        let mut shown = json!({
+            "index": index,
+            "text": text,
+            "finish_reason": wire::finish(&self.finish),
+            "logprobs": null,
+        });
+        if let (Some(score), Some(ids)) = (&self.score, &self.reading.ids) {
+            let tokens = served.tokens()?;
+            let all = Asked::new(ids, &self.ids, score, wanted.prompt());
+            if let Some(k) = wanted.logprobs {
+                shown["logprobs"] = legacy(&all, tokens, k, wanted.echo);
+            }
+            if let Some(k) = wanted.of_prompt {
+                shown["prompt_logprobs"] = by_id(&all, tokens, k, ids.len());
+            }
+        }
+        Ok(shown)
+    }
 }
 
 /// What lm-evaluation-harness asks for: the prompt's scores, and one token after it that nobody looks at. One pass tells
 /// both, where writing would be a second one.
-async fn one_token<'a>(
+async fn one_token_each<'a>(
     call: &Call,
     served: &Served,
     readings: &'a [Reading],
-    (logprobs, of_prompt): (Option<u32>, Option<u32>),
-) -> Result<Vec<OneToken<'a>>, ApiError> {
-    let alternatives = logprobs.unwrap_or(1).max(of_prompt.unwrap_or(0)).max(1);
+    wanted: Wanted,
+    usage: &mut Usage,
+) -> Result<Vec<Choice<'a>>, ApiError> {
+    let (tokens, rank) = (served.tokens()?, wanted.of_prompt.is_some());
     let mut waiting = vec![];
     for reading in readings {
         let mut ids = reading.ids.clone().unwrap_or_default();
+        usage.prompt_tokens += ids.len() as u64;
+        usage.completion_tokens += 1;
         // Some token stands for the one to come: what is likeliest in its place does not depend on it.
         ids.push(ids.last().copied().unwrap_or(0));
-        let receiver =
-            served.score_ids(call.client, (&[], &ids), alternatives, of_prompt.is_some())?;
-        waiting.push((reading, ids, receiver));
-    }
-    let mut answers = vec![];
-    for (reading, mut ids, receiver) in waiting {
-        let score = whole(receiver).await?.0.answer.continuations.pop();
-        let Some(mut score) = score else { continue };
-        let last = score
-            .details
-            .as_ref()
-            .and_then(|d| d.alternatives.last()?.first());
-        if let (Some((id, logprob)), Some(place)) = (last.copied(), score.logprobs.last_mut()) {
-            *place = logprob;
-            ids.pop();
-            ids.push(id);
-        }
-        answers.push(OneToken {
+        let parts = (&[][..], ids.as_slice());
+        waiting.push((
             reading,
+            served.score_ids(call.client, parts, wanted.alternatives(), rank)?,
+        ));
+    }
+    let mut choices = vec![];
+    for (reading, receiver) in waiting {
+        let mut score = whole(receiver).await?.0.answer.continuations.pop();
+        let last = score.as_mut().and_then(|score| {
+            let details = score.details.as_ref()?;
+            let (id, logprob) = *details.alternatives.last()?.first()?;
+            *score.logprobs.last_mut()? = logprob;
+            Some(id)
+        });
+        let ids: Vec<u32> = last.into_iter().collect();
+        choices.push(Choice {
+            reading,
+            text: tokens.decode(&ids)?,
             ids,
+            finish: Finish::Length,
             score,
         });
     }
-    Ok(answers)
-}
-
-impl OneToken<'_> {
-    fn show(
-        &self,
-        index: usize,
-        tokens: &dyn Tokens,
-        (logprobs, of_prompt): (Option<u32>, Option<u32>),
-    ) -> Result<Value, ApiError> {
-        let (prompt, last) = self.ids.split_at(self.ids.len() - 1);
-        let all = Asked::new(prompt, last, &self.score, true);
-        let mut shown = json!({
-            "index": index,
-            "text": format!("{}{}", self.reading.text, tokens.decode(last)?),
-            "finish_reason": "length",
-            "logprobs": legacy(&all, tokens, logprobs.unwrap_or(0), true),
-        });
-        if let Some(k) = of_prompt {
-            shown["prompt_logprobs"] = by_id(&all, tokens, k, prompt.len());
-        }
-        Ok(shown)
-    }
+    Ok(choices)
 }
 
 /// The request for one answer. Token ids that the model would read otherwise are refused: an answer to another prompt
@@ -302,6 +287,7 @@ async fn answers<'a>(
                 text: String::new(),
                 ids: vec![],
                 finish: Finish::Length,
+                score: None,
             };
             choices.extend((0..drawing.count()).map(|_| nothing()));
         }
@@ -323,52 +309,32 @@ async fn answers<'a>(
             text: reply.answer.text,
             ids: ids.unwrap_or_default(),
             finish: reply.answer.finish,
+            score: None,
         });
     }
     Ok(choices)
 }
 
-/// The scores of the tokens that are asked about, for each answer: of prompt and answer, or of the answer alone.
-async fn scores(
+/// Scores the tokens that are asked about: those of prompt and answer, or of the answer alone.
+async fn score(
     call: &Call,
     served: &Served,
-    choices: &[Choice<'_>],
-    (echo, logprobs, of_prompt): (bool, Option<u32>, Option<u32>),
-    alternatives: u32,
-) -> Result<Vec<Option<ContinuationScore>>, ApiError> {
+    choices: &mut [Choice<'_>],
+    wanted: Wanted,
+) -> Result<(), ApiError> {
     let mut waiting = vec![];
-    for choice in choices {
-        let Some(ids) = choice
-            .reading
-            .ids
-            .as_ref()
-            .filter(|_| logprobs.or(of_prompt).is_some())
-        else {
-            waiting.push(None);
-            continue;
-        };
+    for (at, choice) in choices.iter().enumerate() {
+        let ids = choice.reading.ids.as_ref().filter(|_| wanted.any());
+        let Some(ids) = ids else { continue };
         let all = [ids.as_slice(), choice.ids.as_slice()].concat();
-        let from = if echo || of_prompt.is_some() {
-            0
-        } else {
-            ids.len()
-        };
-        let parts = all.split_at(from);
-        waiting.push(Some(served.score_ids(
-            call.client,
-            parts,
-            alternatives,
-            of_prompt.is_some(),
-        )?));
+        let parts = all.split_at(if wanted.prompt() { 0 } else { ids.len() });
+        let (k, rank) = (wanted.alternatives(), wanted.of_prompt.is_some());
+        waiting.push((at, served.score_ids(call.client, parts, k, rank)?));
     }
-    let mut scored = vec![];
-    for receiver in waiting {
-        scored.push(match receiver {
-            Some(receiver) => whole(receiver).await?.0.answer.continuations.pop(),
-            None => None,
-        });
+    for (at, receiver) in waiting {
+        choices[at].score = whole(receiver).await?.0.answer.continuations.pop();
     }
-    Ok(scored)
+    Ok(())
 }
 
 /// The form of the completions API: lists side by side.

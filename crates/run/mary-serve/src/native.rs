@@ -165,7 +165,9 @@ pub(crate) async fn embeddings(call: Call, request: Embeddings) -> Result<Respon
             .pools
             .pop()
             .and_then(|mut pool| pool.layers.pop());
-        let vector = layer.map(|layer| layer.vector.0.clone()).unwrap_or_default();
+        let vector = layer
+            .map(|layer| layer.vector.0.clone())
+            .unwrap_or_default();
         let embedding = match request.encoding_format {
             Encoding::Float => json!(vector),
             Encoding::Base64 => {
