@@ -150,10 +150,10 @@ fn intervals_cover_as_often_as_they_say() {
         let u: Vec<f64> = (0..persons).map(|_| 30.0 * normal()).collect();
         let w: Vec<f64> = (0..items).map(|_| 20.0 * normal()).collect();
         let (mut y, mut a, mut b, mut person, mut item) = (vec![], vec![], vec![], vec![], vec![]);
-        for p in 0..persons {
-            for i in 0..items {
+        for (p, u) in u.iter().enumerate() {
+            for (i, w) in w.iter().enumerate() {
                 let (x, z) = (((p + i) % 2) as f64 - 0.5, ((p + i / 2) % 2) as f64 - 0.5);
-                y.push(400.0 + 10.0 * x + u[p] + w[i] + 50.0 * normal());
+                y.push(400.0 + 10.0 * x + u + w + 50.0 * normal());
                 a.push(x);
                 b.push(z);
                 person.push(p.to_string());

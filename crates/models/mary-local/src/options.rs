@@ -224,7 +224,8 @@ mod tests {
         assert_eq!((precision, exact), (Precision::F16, false));
         assert!(said.unwrap().ends_with("f16"));
         let up = "model.layers.0.mlp.up_proj.weight";
-        let cases: [(&str, fn(f32) -> f32, &str); 3] = [
+        type Case<'a> = (&'a str, fn(f32) -> f32, &'a str);
+        let cases: [Case<'_>; 3] = [
             (up, |x| x * 1e7, "reaches"),
             (up, |x| x * 1e-6, "loses"),
             ("model.norm.weight", |x| x * 2e4, "rows behind"),

@@ -191,7 +191,7 @@ fn take_part(folder: &Path, people: usize, kills: usize) -> (BTreeMap<usize, Vec
     let test = study.adaptive.as_ref().unwrap();
     let everybody = session.people().unwrap();
     let acks = std::fs::read_to_string(folder.join("acks.txt")).unwrap();
-    let (mut asked, mut held, mut answers) = (BTreeMap::new(), 0, 0);
+    let (mut asked, mut held) = (BTreeMap::new(), 0);
     for one in &everybody {
         let items: Vec<usize> = one.answers.iter().map(|a| a.item).collect();
         for line in acks
@@ -206,15 +206,10 @@ fn take_part(folder: &Path, people: usize, kills: usize) -> (BTreeMap<usize, Vec
             .unwrap();
         let (low, high) = ability.bounds();
         held += usize::from((low..high).contains(&theta(one.person.place)));
-        answers += count;
         assert!(ability.error <= 0.35 || count == 60);
         asked.insert(one.person.place, items);
     }
     assert_eq!(asked.len(), people);
-    println!(
-        "{people} people, {kills} kills, {answers} answers, {} acknowledged, interval holds {held}",
-        acks.lines().count()
-    );
     (asked, held as f64 / people as f64)
 }
 

@@ -250,17 +250,18 @@ pub fn separate(responses: &Responses, focal: &[bool]) -> Result<Separate, Stats
     })
 }
 
+/// An item, and its difficulty with its error in the one group and in the other.
+type Twice = (usize, f64, f64, f64, f64);
+
 /// Correlation of difficulties and spread of their differences with the errors' part taken out, over items whose
 /// difficulty is known to within a logit in both groups.
-fn without_errors(both: &[(usize, f64, f64, f64, f64)]) -> (Option<f64>, Option<f64>) {
+fn without_errors(both: &[Twice]) -> (Option<f64>, Option<f64>) {
     let known: Vec<_> = both.iter().filter(|x| x.2 < 1.0 && x.4 < 1.0).collect();
     if known.len() < 10 {
         return (None, None);
     }
     let n = known.len() as f64;
-    let mean = |f: &dyn Fn(&(usize, f64, f64, f64, f64)) -> f64| {
-        known.iter().map(|x| f(x)).sum::<f64>() / n
-    };
+    let mean = |f: &dyn Fn(&Twice) -> f64| known.iter().map(|x| f(x)).sum::<f64>() / n;
     let (a, b) = (mean(&|x| x.1), mean(&|x| x.3));
     let bias = n / (n - 1.0);
     let first = bias * mean(&|x| (x.1 - a).powi(2)) - mean(&|x| x.2 * x.2);

@@ -162,7 +162,10 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
         observer: &'b mut dyn EventObserver,
     ) -> Result<Self, EngineError> {
         let items: Items = match run.given {
-            Some(items) => Box::new(items.to_vec().into_iter().map(Ok)),
+            Some(items) => {
+                let items = items.to_vec();
+                Box::new(items.into_iter().map(Ok))
+            }
             None => run
                 .task
                 .items(run.settings, run.data)
