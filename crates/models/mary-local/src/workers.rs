@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use mary_contract::{
     Generate, Generated, Generator, Job, Model, ModelCard, ModelError, ModelRef, ModelSettings,
-    Observe, Observed, Observer, Reply, Score, Scored, Scorer, Ticket, WorkQueue,
+    Observe, Observed, Observer, Reply, Score, Scored, Scorer, Ticket, Tokens, WorkQueue,
 };
 use mary_weights::Checkpoint;
 
@@ -265,6 +265,10 @@ impl Model for Workers {
             .first()?
             .observer()
             .map(|_| self as &dyn Observer)
+    }
+
+    fn tokens(&self) -> Option<&dyn Tokens> {
+        self.members.first()?.tokens()
     }
 }
 

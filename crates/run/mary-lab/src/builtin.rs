@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use mary_contract::{
     ErrorKind, Generator, Model, ModelCard, ModelError, ModelRef, ModelSettings, Observer,
-    Provider, Scorer, Start,
+    Provider, Scorer, Start, Tokens,
 };
 use mary_local::provider;
 use mary_weights::{Checkpoint, EmbeddedFiles};
@@ -168,5 +168,9 @@ impl Model for Nano {
 
     fn observer(&self) -> Option<&dyn Observer> {
         self.inner.observer()
+    }
+
+    fn tokens(&self) -> Option<&dyn Tokens> {
+        self.inner.tokens()
     }
 }

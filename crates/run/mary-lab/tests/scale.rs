@@ -40,7 +40,7 @@ fn scale_of_checkpoints(home: &Path) -> Answers {
         models: builtin::revisions()
             .map(|r| format!("builtin/nano@{r}"))
             .collect(),
-        tasks: vec!["psychometric/grammar".into()],
+        tasks: vec!["psychometric/grammar-small".into()],
         limit: Some("90".parse().unwrap()),
         ..RunOptions::default()
     };

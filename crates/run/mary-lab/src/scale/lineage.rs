@@ -33,7 +33,13 @@ pub fn lineage(model: &str) -> String {
         last = at + c.len_utf8();
     }
     words.extend(name.get(last..));
-    words.retain(|word| !word.is_empty() && !NOT_WHO.contains(word) && !is_size(word));
+    let mut dated = false;
+    words.retain(|word| {
+        let number = word.bytes().all(|b| b.is_ascii_digit());
+        // Month and day follow a year.
+        dated = number && (word.len() >= 4 || dated && word.len() == 2);
+        !word.is_empty() && !dated && !NOT_WHO.contains(word) && !is_size(word)
+    });
     match words.is_empty() {
         true => name,
         false => words.join("-"),
