@@ -559,7 +559,7 @@ fn reading_times_are_explained_by_columns_and_by_a_model() {
             "given",
         ],
     );
-    assert_eq!(wrong.code, 4, "{}", wrong.err);
+    assert_eq!(wrong.code, 2, "{}", wrong.err);
 }
 
 #[test]
