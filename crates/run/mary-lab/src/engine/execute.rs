@@ -162,10 +162,7 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
         observer: &'b mut dyn EventObserver,
     ) -> Result<Self, EngineError> {
         let items: Items = match run.given {
-            Some(items) => {
-                let items = items.to_vec();
-                Box::new(items.into_iter().map(Ok))
-            }
+            Some(items) => Box::new(Vec::from(items).into_iter().map(Ok)),
             None => run
                 .task
                 .items(run.settings, run.data)
