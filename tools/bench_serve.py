@@ -14,7 +14,9 @@ import random
 import re
 import subprocess
 import sys
+import threading
 import time
+from collections import deque
 from pathlib import Path
 
 import aiohttp
@@ -27,7 +29,7 @@ p.model.path = sys.argv[1]
 p.hostnames = ["127.0.0.1"]
 p.port = 0
 p.n_parallel = int(sys.argv[2])
-p.n_ctx = 1024 * p.n_parallel
+p.n_ctx = 2048 * p.n_parallel
 server = xllamacpp.Server(p)
 print("listening", server.listening_address, flush=True)
 time.sleep(36000)
@@ -38,6 +40,8 @@ def start(words, marker):
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     for line in process.stdout:
         if found := re.search(marker, line):
+            # What else it says is thrown away, or it would wait for a reader.
+            threading.Thread(target=lambda: deque(process.stdout, 0), daemon=True).start()
             return process, found.group(1)
     sys.exit(f"{words[0]} ended before it listened")
 
@@ -93,7 +97,7 @@ def main():
                     process, url = start(words, r"(http://[^/\s]+)/v1")
                 else:
                     words = [sys.executable, "-c", LLAMA, options.model, str(min(clients, 16))]
-                    process, url = start(words, r"listening (\S+)")
+                    process, url = start(words, r"listening (http\S+)")
                 try:
                     asyncio.run(measure(url, load, 1, 1, "warm"))
                     found[who] = asyncio.run(measure(url, load, clients, options.seconds, "measured"))
