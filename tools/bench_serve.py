@@ -3,7 +3,7 @@
 
     target/peers/bin/python tools/bench_serve.py MARY MODEL.gguf [--clients 1 4 16 64] [--seconds 8]
 
-Three loads: `prefill` (400 words nobody has sent before, one token wanted), `shared` (one beginning of 400 words, an
+Three loads: `prefill` (120 words nobody has sent before, one token wanted), `shared` (one beginning of 120 words, an
 ending of its own, one token wanted) and `writing` (20 words, 48 tokens wanted). For each: requests a second, the
 95th percentile of their time, and the ratio. llama.cpp's server gets as many slots as there are clients, 16 at most.
 """
@@ -49,10 +49,10 @@ def start(words, marker):
 def prompt(load, draw):
     words = lambda count: " ".join(draw.choice(WORDS) for _ in range(count))
     if load == "prefill":
-        return words(400), 1
+        return words(120), 1
     if load == "shared":
         same = random.Random(7)
-        return " ".join(same.choice(WORDS) for _ in range(400)) + " " + words(4), 1
+        return " ".join(same.choice(WORDS) for _ in range(120)) + " " + words(4), 1
     return words(20), 48
 
 

@@ -62,6 +62,7 @@ mod declaration;
 mod event;
 mod exhibit;
 mod family;
+mod intervene;
 mod item;
 mod key;
 mod label;
@@ -98,13 +99,15 @@ pub use exhibit::{
     Series, ShadedRange, Table,
 };
 pub use family::{Family, built_in};
+pub use intervene::{Change, Intervene, Intervened, Operation, Place, Site};
 pub use item::{Ask, Item, ModelRole, SHOT_SET, Target};
 pub use key::Key;
 pub use label::{model_label, model_labels, with_labels};
 pub use marking::{MarkingForm, MarkingLine};
 pub use model::{
-    Capabilities, ErrorKind, Generator, Job, Model, ModelCard, ModelError, ModelRef, ModelRefError,
-    ModelSettings, Observer, Provider, Reply, ReplyMeta, Scorer, Ticket, Tokens, Usage, WorkQueue,
+    Capabilities, ErrorKind, Generator, Intervener, Job, Model, ModelCard, ModelError, ModelRef,
+    ModelRefError, ModelSettings, Observer, Provider, Reply, ReplyMeta, Scorer, Ticket, Tokens,
+    Usage, WorkQueue,
 };
 pub use moments::{moment, start_moments};
 pub use offer::{

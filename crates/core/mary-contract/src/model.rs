@@ -15,8 +15,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::{
-    Generate, Generated, Observe, Observed, Prompt, Response, Score, Scored, Service, Start,
-    StartTokens,
+    Generate, Generated, Intervene, Intervened, Observe, Observed, Prompt, Response, Score, Scored,
+    Service, Start, StartTokens,
 };
 
 /// `provider/name[@revision]`, as users of Inspect write it.
@@ -163,6 +163,9 @@ pub struct Capabilities {
     pub score_single_token_only: bool,
     /// Shows its hidden states ([`Observer`]).
     pub observe: bool,
+    /// Lets values inside it be changed ([`Intervener`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub intervene: bool,
     /// Takes pictures in its prompts.
     pub images: bool,
     /// Has a chat template or a chat API.
@@ -461,6 +464,12 @@ pub trait Observer: Send + Sync {
     fn observe(&self, queue: &mut dyn WorkQueue<Observe, Observed>);
 }
 
+/// The part of a model that lets values inside it be changed while it reads.
+pub trait Intervener: Send + Sync {
+    /// Serves the queue until it is empty.
+    fn intervene(&self, queue: &mut dyn WorkQueue<Intervene, Intervened>);
+}
+
 /// The part of a model that knows its tokens.
 pub trait Tokens: Send + Sync {
     /// The ids of a text, without anything put before it.
@@ -496,6 +505,11 @@ pub trait Model: Send + Sync {
 
     /// Its observer, if it shows hidden states.
     fn observer(&self) -> Option<&dyn Observer> {
+        None
+    }
+
+    /// Its intervener, if values inside it can be changed.
+    fn intervener(&self) -> Option<&dyn Intervener> {
         None
     }
 

@@ -196,6 +196,8 @@ pub enum Pool {
         /// One past the last byte.
         end: usize,
     },
+    /// One token of the text, counted from 0 without added special tokens.
+    Token(usize),
     /// Mean over all tokens of the text, added special tokens left out.
     Mean,
     /// The last token of the text (for an encoder: of the text, not the closing special token).

@@ -28,6 +28,7 @@ pub(crate) fn describe(
     let mut can = text::capabilities(architecture.language_head, template, sees);
     let masking = masking(checkpoint, architecture, options);
     can.score |= masking.is_some();
+    can.intervene = architecture.language_head && architecture.causal;
     let mut card = ModelCard::new(model, can);
     card.architecture = Some(architecture.family.to_owned());
     card.layers = Some(architecture.layers);

@@ -1,15 +1,22 @@
 //! A transformer on whichever device it was loaded to; its callers do not know where the numbers are.
 
+mod prefixes;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use mary_contract::ModelError;
 
 use crate::config::Architecture;
-use crate::errors::lock;
+use crate::errors::{internal, lock};
 use crate::kernels::{Backend, Draw, Look, Looked, WantedToken};
-use crate::transformer::{Batch, Transformer, Watch, Workspace};
+use crate::transformer::{Batch, Script, Seen, Transformer, Watch, Workspace};
 use crate::vision::PictureRows;
+
+pub(crate) use prefixes::{Prefixes, alike};
+
+/// Bytes of keys and values that are kept between sessions, at most.
+const KEPT_BYTES: usize = 1 << 30;
 
 pub(crate) trait Engine: Send + Sync {
     fn architecture(&self) -> &Architecture;
@@ -27,6 +34,8 @@ pub type Session<'a> = Box<dyn Steps + 'a>;
 
 pub trait Steps: Send {
     fn forward(&mut self, batch: &Batch, watch: Option<Watch<'_>>) -> Result<(), ModelError>;
+    /// A pass in which values are changed. It has a cache of its own; what is asked of rows afterwards is asked as usual.
+    fn follow(&mut self, script: &Script) -> Result<Seen, ModelError>;
     /// Starts on log-probabilities after some rows of the last batch; `wanted` counts rows by their place in
     /// `rows`. Answers come from [`Steps::collect`] in the order asked.
     fn ask(&mut self, rows: &[usize], wanted: &[WantedToken]) -> Result<(), ModelError>;
@@ -49,12 +58,23 @@ pub trait Steps: Send {
     fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<(), ModelError>;
     /// Shows pictures to the batches that follow: tokens from `1 << 31` on are rows of these.
     fn show(&mut self, shown: Arc<PictureRows>);
+    /// Takes over the cache that the last session kept, if it has as many rows, and tells what lies in it.
+    fn resume(&mut self) -> Prefixes;
+    /// Keeps the cache for the next session that resumes, unless it is large.
+    fn keep(self: Box<Self>, known: Prefixes);
 }
 
 /// A transformer and the memory its passes lend one another.
 pub(crate) struct Placed<B: Backend> {
     transformer: Transformer<B>,
     work: Mutex<Vec<Workspace<B::Tensor>>>,
+    kept: Mutex<Option<(Rows<B>, Prefixes)>>,
+}
+
+/// A cache and how many rows it has.
+struct Rows<B: Backend> {
+    cache: B::Cache,
+    count: usize,
 }
 
 impl<B: Backend> Placed<B> {
@@ -62,6 +82,7 @@ impl<B: Backend> Placed<B> {
         Self {
             transformer,
             work: Mutex::default(),
+            kept: Mutex::default(),
         }
     }
 }
@@ -75,7 +96,10 @@ impl<B: Backend> Engine for Placed<B> {
         let steps = Run {
             home: self,
             work: lock(&self.work).pop().unwrap_or_default(),
-            cache: self.transformer.cache(rows),
+            rows: Some(Rows {
+                cache: self.transformer.cache(rows),
+                count: rows,
+            }),
             asked: VecDeque::new(),
         };
         self.transformer.backend.check()?;
@@ -102,7 +126,8 @@ impl<B: Backend> Engine for Placed<B> {
 struct Run<'a, B: Backend> {
     home: &'a Placed<B>,
     work: Workspace<B::Tensor>,
-    cache: B::Cache,
+    /// Taken out when the session ends.
+    rows: Option<Rows<B>>,
     asked: VecDeque<B::Pending>,
 }
 
@@ -116,7 +141,13 @@ impl<B: Backend> Run<'_, B> {
 impl<B: Backend> Steps for Run<'_, B> {
     fn forward(&mut self, batch: &Batch, watch: Option<Watch<'_>>) -> Result<(), ModelError> {
         let transformer = &self.home.transformer;
-        transformer.forward(batch, &mut self.cache, &mut self.work, watch)
+        let rows = self.rows.as_mut().ok_or_else(ended)?;
+        transformer.forward(batch, &mut rows.cache, &mut self.work, watch)
+    }
+
+    fn follow(&mut self, script: &Script) -> Result<Seen, ModelError> {
+        let transformer = &self.home.transformer;
+        transformer.forward_changed(script, &mut self.work)
     }
 
     fn ask(&mut self, rows: &[usize], wanted: &[WantedToken]) -> Result<(), ModelError> {
@@ -178,13 +209,36 @@ impl<B: Backend> Steps for Run<'_, B> {
 
     fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<(), ModelError> {
         let backend = &self.home.transformer.backend;
-        backend.move_rows(&mut self.cache, moves);
+        let rows = self.rows.as_mut().ok_or_else(ended)?;
+        backend.move_rows(&mut rows.cache, moves);
         self.checked(())
     }
 
     fn show(&mut self, shown: Arc<PictureRows>) {
         self.work.shown = Some(shown);
     }
+
+    fn resume(&mut self) -> Prefixes {
+        let needed = self.rows.as_ref().map_or(0, |rows| rows.count);
+        match lock(&self.home.kept).take() {
+            Some((rows, known)) if rows.count >= needed => {
+                self.rows = Some(rows);
+                known
+            }
+            _ => Prefixes::default(),
+        }
+    }
+
+    fn keep(mut self: Box<Self>, known: Prefixes) {
+        let row = self.home.cache_bytes_per_row();
+        let small = |rows: &Rows<B>| rows.count.saturating_mul(row) <= KEPT_BYTES;
+        let rows = self.rows.take().filter(small);
+        *lock(&self.home.kept) = rows.map(|rows| (rows, known));
+    }
+}
+
+fn ended() -> ModelError {
+    internal("a session was asked after its end")
 }
 
 impl<B: Backend> Drop for Run<'_, B> {

@@ -1,6 +1,8 @@
 //! Prompts with a common beginning, which is computed once, write one token at a time together. When some are
 //! finished, others that share the beginning take their places.
 
+mod seats;
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -11,12 +13,14 @@ use mary_weights::Tokenizer;
 use rayon::prelude::*;
 
 use crate::batch::Batch;
-use crate::engine::Session;
+use crate::engine::{Prefixes, Session, alike as beginning};
 use crate::errors::too_long;
 use crate::model::{LocalModel, replied};
 use crate::sampling::Sampler;
 use crate::text::Reader;
 use crate::vision::{Album, Place};
+
+use seats::Seats;
 
 const WINDOW: usize = 1024;
 /// Prompts that write together unless the user says otherwise: weights are unpacked once for all of them.
@@ -27,6 +31,10 @@ const GROUP_ON_CARD: usize = 256;
 const JOINING: usize = 16;
 /// A common beginning shorter than this is not worth sharing.
 const SHARED: usize = 8;
+/// Tokens that another is about to read, from which on it pays to wait for them.
+const WAITING_PAYS: usize = 32;
+/// A cache that is kept grows by so many rows: one that fits the next round, too, need not be made anew.
+const ROWS_AT_ONCE: usize = 2048;
 
 struct Writing {
     ticket: Ticket,
@@ -36,6 +44,8 @@ struct Writing {
     sampler: Sampler,
     /// Tokens of the prompt that it shares with others, before those of its own.
     shared: usize,
+    /// Tokens of the prompt that were read for others before.
+    cached: usize,
     /// First cache row of its own, and how many there are; none while it waits or when it is answered.
     first: usize,
     rows: usize,
@@ -81,7 +91,7 @@ struct Writer<'a> {
     album: &'a Album<'a>,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
     /// What comes meanwhile and cannot join is left for `later`.
     fn answer(
         self,
@@ -136,6 +146,7 @@ impl Writer<'_> {
             ticket: job.ticket,
             stop: request.sampling.stop.clone(),
             shared: 0,
+            cached: 0,
             told: 0,
             most: (request.sampling.max_tokens as usize).min(context - count),
             places: places.unwrap_or_default(),
@@ -165,32 +176,33 @@ impl Writer<'_> {
         if queue.joins() {
             seats.add(self.model, pool, group);
         }
-        let mut session = self.model.session(seats.rows)?;
-        if !self.album.is_empty() {
-            session.show(Arc::clone(self.album.shown()));
-        }
-        self.read_common(&mut session, &common)?;
+        let keeps = queue.joins() && self.album.is_empty();
+        let (mut session, mut known) = self.session(seats.rows, keeps)?;
+        self.read_common(&mut session, &common, &mut known)?;
         loop {
+            forget(queue, pool);
             if queue.joins() && later.is_empty() {
                 let flow = self.welcome(queue, pool, (&common, &seats), later);
                 if flow.is_break() {
                     return Ok(flow);
                 }
             }
-            let came = seats.fill(pool);
+            let mut came = seats.fill(pool);
+            if keeps {
+                came = bring(&mut session, &mut known, pool, (came, &mut seats))?;
+            }
             if !came.is_empty() {
                 self.read_prompts(&mut session, pool, &came)?;
+                came.iter().for_each(|&i| pool[i].hold(&mut known));
             }
             let alone = pool.len() == 1;
-            for writing in pool.iter_mut().filter(|w| w.rows > 0) {
+            let here = |w: &&mut Writing| w.rows > 0 || !w.answered && w.finish.is_some();
+            for writing in pool.iter_mut().filter(here) {
                 if alone || queue.joins() {
                     self.tell(queue, writing);
                 }
-                if queue.forgotten(writing.ticket) {
-                    let gone = ModelError::new(ErrorKind::Interrupted, "nobody waits for it");
-                    writing.finish = Some(Err(gone));
-                }
                 if writing.finish.is_some() {
+                    writing.hold(&mut known);
                     seats.leave(writing);
                     queue.written(writing.ticket, &writing.written);
                     let reply = self.reply(writing);
@@ -220,6 +232,9 @@ impl Writer<'_> {
             }
             if writers.is_empty() {
                 if came.is_empty() {
+                    if keeps {
+                        session.keep(known);
+                    }
                     return Ok(ControlFlow::Continue(()));
                 }
                 continue;
@@ -233,6 +248,21 @@ impl Writer<'_> {
                 all.for_each(|(i, writing)| self.take(writing, &next, i));
             });
         }
+    }
+
+    /// A run begins afresh: what was read before it must not decide what it reads. Nor is anything kept beside pictures,
+    /// whose rows are numbered anew each time.
+    fn session(self, rows: usize, keeps: bool) -> Result<(Session<'a>, Prefixes), ModelError> {
+        if keeps {
+            let mut session = self.model.session(rows.next_multiple_of(ROWS_AT_ONCE))?;
+            let known = session.resume();
+            return Ok((session, known));
+        }
+        let mut session = self.model.session(rows)?;
+        if !self.album.is_empty() {
+            session.show(Arc::clone(self.album.shown()));
+        }
+        Ok((session, Prefixes::default()))
     }
 
     /// Requests that came meanwhile take free places. Where somebody waits who found none long enough, nobody is let
@@ -299,8 +329,16 @@ impl Writer<'_> {
         self.model.checkpoint().tokenizer()
     }
 
-    fn read_common(self, session: &mut Session<'_>, common: &Common) -> Result<(), ModelError> {
-        let mut done = 0;
+    fn read_common(
+        self,
+        session: &mut Session<'_>,
+        common: &Common,
+        known: &mut Prefixes,
+    ) -> Result<(), ModelError> {
+        let copies = known.bring(&common.tokens, 0, 0);
+        session.move_rows(&copies)?;
+        known.put(common.tokens.clone(), 0, 0..common.tokens.len());
+        let mut done = copies.len();
         while let Some(left) = common.tokens.get(done..).filter(|left| !left.is_empty()) {
             let part = &left[..self.album.shown().cut(left, self.model.chunk_rows())];
             let mut batch = Batch::default();
@@ -431,6 +469,7 @@ impl Writer<'_> {
         };
         let usage = Usage {
             prompt_tokens: writing.prompt.len() as u64,
+            cached_tokens: writing.cached as u64,
             completion_tokens: writing.written.len() as u64,
             ..Usage::default()
         };
@@ -455,75 +494,55 @@ fn alike(sorted: &[Writing], together: usize) -> usize {
     together + more
 }
 
-struct Seats {
-    /// First row and number of rows of each that is free.
-    free: Vec<(usize, usize)>,
-    all: usize,
-    rows: usize,
+/// Nothing more is written for who has gone.
+fn forget(queue: &mut Queue<'_>, pool: &mut [Writing]) {
+    for writing in pool.iter_mut().filter(|w| !w.answered) {
+        if queue.forgotten(writing.ticket) {
+            let gone = ModelError::new(ErrorKind::Interrupted, "nobody waits for it");
+            writing.finish = Some(Err(gone));
+        }
+    }
 }
 
-impl Seats {
-    /// As long as anybody needs if there is memory for that, else as long as the first ones need.
-    fn new(model: &LocalModel, pool: &[Writing], common: &Common, together: usize) -> Self {
-        let own = Writing::own_rows;
-        let longest = pool.iter().map(own).max().unwrap_or(0);
-        let sum: usize = pool[..together].iter().map(own).sum();
-        let spare = pool.len() > together
-            && together * longest <= 2 * sum
-            && model.fitting(std::iter::repeat(longest), together) == together;
-        let mut rows = common.tokens.len();
-        let mut free = vec![];
-        for writing in &pool[..together] {
-            let len = if spare { longest } else { own(writing) };
-            free.push((rows, len));
-            rows += len;
+/// Copies the beginnings that lie in the cache to the places of those who came. Who begins like another that came has
+/// to wait until that one is read.
+fn bring(
+    session: &mut Session<'_>,
+    known: &mut Prefixes,
+    pool: &mut [Writing],
+    (came, seats): (Vec<usize>, &mut Seats),
+) -> Result<Vec<usize>, ModelError> {
+    let mut reading: Vec<usize> = vec![];
+    for i in came {
+        let writing = &pool[i];
+        let but_last = &writing.prompt[..writing.prompt.len().saturating_sub(1)];
+        let copies = known.bring(but_last, writing.shared, writing.first);
+        let worth = writing.shared + copies.len() + WAITING_PAYS;
+        let read_now = |j: &usize| beginning(but_last, &pool[*j].prompt) >= worth;
+        if reading.iter().any(read_now) {
+            seats.give_back(&mut pool[i]);
+            continue;
         }
-        Self {
-            all: free.len(),
-            free,
-            rows,
-        }
+        session.move_rows(&copies)?;
+        pool[i].held = copies.len();
+        pool[i].cached = pool[i].shared + copies.len();
+        pool[i].hold(known);
+        reading.push(i);
     }
-
-    /// More places for those who come later, as long as the longest, if there is memory for them.
-    fn add(&mut self, model: &LocalModel, pool: &[Writing], group: usize) {
-        let longest = pool.iter().map(|w| w.prompt.len() + w.most).max();
-        let len = longest.unwrap_or(0).next_power_of_two();
-        let wanted = self.all.next_power_of_two().max(JOINING).min(group);
-        let fitting = model.fitting(std::iter::repeat(len), wanted);
-        for _ in self.all..fitting {
-            self.free.push((self.rows, len));
-            self.rows += len;
-            self.all += 1;
-        }
-    }
-
-    /// Reading a prompt is a pass of its own, so a few places are filled together.
-    fn fill(&mut self, pool: &mut [Writing]) -> Vec<usize> {
-        let waits = |w: &Writing| !w.answered && w.rows == 0;
-        let waiting = pool.iter().filter(|w| waits(w)).count();
-        if waiting == 0 || self.free.len() < self.all.div_ceil(4).min(waiting) {
-            return vec![];
-        }
-        let mut came = vec![];
-        for (i, writing) in pool.iter_mut().enumerate().filter(|(_, w)| waits(w)) {
-            let need = writing.own_rows();
-            let Some(place) = self.free.iter().position(|&(_, len)| len >= need) else {
-                continue;
-            };
-            (writing.first, writing.rows) = self.free.remove(place);
-            came.push(i);
-        }
-        came
-    }
-
-    fn leave(&mut self, writing: &mut Writing) {
-        self.free.push((writing.first, writing.rows));
-        (writing.rows, writing.answered) = (0, true);
-    }
+    Ok(reading)
 }
 
 impl Writing {
+    /// Notes which of its tokens lie in the cache.
+    fn hold(&self, known: &mut Prefixes) {
+        if self.rows == 0 {
+            return;
+        }
+        let all = self.prompt.iter().chain(&self.written).copied();
+        let held = all.take(self.shared + self.held).collect();
+        known.put(held, self.shared, self.first..self.first + self.rows);
+    }
+
     fn own_rows(&self) -> usize {
         self.prompt.len() - self.shared + self.most
     }

@@ -105,6 +105,7 @@ fn read(model: &LocalModel, job: usize, request: &Observe) -> Result<Reading, Mo
             }
             Pool::Mean => own.clone(),
             Pool::Last => own.last().copied().into_iter().collect(),
+            Pool::Token(at) => own.get(at).copied().into_iter().collect(),
             Pool::First => (0..encoding.ids.len().min(1)).collect(),
             Pool::Joint => vec![whole.clone()?],
         };

@@ -9,7 +9,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mary_contract::{ContinuationScore, Details, ModelError, Reply, Score, Scored, Usage};
+use mary_contract::{
+    ContinuationScore, Details, ErrorKind, ModelError, Reply, Score, Scored, Usage,
+};
 
 use crate::details::{self, Distributions};
 use crate::engine::Session;
@@ -40,7 +42,9 @@ fn compute(
         refused,
         places,
         distributions,
+        dropped,
     } = window;
+    let halted = || stopped.load(Ordering::Relaxed) || dropped.load(Ordering::Relaxed);
     for refusal in refused {
         hand_in((refusal.0, Err(refusal.1)))?;
     }
@@ -66,7 +70,7 @@ fn compute(
         &trie,
         looking.as_ref(),
         &mut |nodes, values, more, upto| {
-            if stopped.load(Ordering::Relaxed) {
+            if halted() {
                 return ControlFlow::Break(());
             }
             for (&node, &value) in nodes.iter().zip(values) {
@@ -86,8 +90,10 @@ fn compute(
         },
     );
     match run {
-        Ok(flow) => flow?,
-        Err(error) => {
+        Ok(flow) if flow.is_continue() || stopped.load(Ordering::Relaxed) => flow?,
+        broken => {
+            let gone = || ModelError::new(ErrorKind::Interrupted, "nobody waits for it");
+            let error = broken.err().unwrap_or_else(gone);
             while let Some(request) = waiting.pop() {
                 hand_in((request.ticket, Err(error.clone())))?;
             }

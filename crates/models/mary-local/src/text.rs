@@ -213,6 +213,7 @@ pub fn capabilities(language_head: bool, template: bool, images: bool) -> Capabi
         score: language_head,
         score_single_token_only: false,
         observe: true,
+        intervene: false,
         images,
         chat: language_head && template,
         plain: true,

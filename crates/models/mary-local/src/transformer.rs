@@ -1,6 +1,7 @@
 //! The one transformer: every architecture is a configuration of this forward pass.
 
 mod between;
+mod changed;
 mod parts;
 
 use mary_contract::ModelError;
@@ -10,6 +11,8 @@ use crate::config::{Block, QkNorm};
 use crate::errors::{bad_model, bad_request, internal, too_long};
 use crate::kernels::{AttentionCall, AttentionSettings, Backend, Heads, NormOf, Spans};
 use crate::vision::{FIRST_SHOWN, PictureRows};
+use changed::Following;
+pub use changed::{Cells, NewValue, Part, Script, Seen, Spot};
 pub use parts::Watch;
 pub(crate) use parts::{
     BlockOf, DenseOf, ExpertsOf, MlpOf, QkNormsOf, TableOf, TransformOf, Transformer, Workspace,
@@ -17,8 +20,8 @@ pub(crate) use parts::{
 
 const ON_CPU: &str = "run this model on the processor: --device cpu";
 
-/// Where the feed-forward block leaves what it computes.
-#[derive(Clone, Copy)]
+/// Where attention and the feed-forward layers leave what they compute.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
     /// Added to the residual stream.
     Stream,
@@ -153,6 +156,7 @@ impl<B: Backend> Transformer<B> {
             store: if self.tower { 0 } else { layer },
             rotary: &rotary,
             reach: &batch.reach,
+            following: None,
         };
         let fused = self.fusable() && self.goes_between(work.extent(rows));
         if fused {
@@ -172,6 +176,16 @@ impl<B: Backend> Transformer<B> {
                 watch.see(&*self.backend, layer + 1, &work.x, (rows, a.hidden));
             }
         }
+        self.finish(rows, work);
+        if let Some(watch) = &mut watch {
+            let shape = (rows, self.last_width());
+            watch.see(&*self.backend, a.layers, &work.last, shape);
+        }
+        self.backend.check()
+    }
+
+    /// From the residual stream to the last hidden states.
+    fn finish(&self, rows: usize, work: &mut Workspace<B::Tensor>) {
         match &self.final_norm {
             Some(norm) => self.backend.norm(&work.x, rows, norm, &mut work.last),
             None => std::mem::swap(&mut work.x, &mut work.last),
@@ -182,11 +196,6 @@ impl<B: Backend> Transformer<B> {
                 .linear(&work.last, of, out, &mut work.normed, false);
             std::mem::swap(&mut work.normed, &mut work.last);
         }
-        if let Some(watch) = &mut watch {
-            let shape = (rows, self.last_width());
-            watch.see(&*self.backend, a.layers, &work.last, shape);
-        }
-        self.backend.check()
     }
 
     /// Width of the last hidden state (OPT-350M's is narrower than the rest).
@@ -272,14 +281,13 @@ impl<B: Backend> Transformer<B> {
                 b.norm(x, rows, norm, to);
             }
         };
-        let of = work.extent(rows);
         match self.architecture.block {
             Block::Sequential => {
                 normed(&block.attn_norm, &work.x, &mut work.normed);
                 self.attention(block, pass, cache, work);
-                b.linear(&work.attended, of, &block.attn_out, &mut work.x, true);
+                self.mix_heads(block, pass, work, Target::Stream);
                 normed(&block.mlp_norm, &work.x, &mut work.normed);
-                self.feed_forward(block, rows, work, Target::Stream);
+                self.feed_forward(block, pass, work, Target::Stream);
             }
             Block::Parallel { shared } => {
                 normed(&block.attn_norm, &work.x, &mut work.normed);
@@ -287,45 +295,106 @@ impl<B: Backend> Transformer<B> {
                     normed(&block.mlp_norm, &work.x, &mut work.second);
                 }
                 self.attention(block, pass, cache, work);
-                b.linear(&work.attended, of, &block.attn_out, &mut work.x, true);
+                self.mix_heads(block, pass, work, Target::Stream);
                 if !shared {
                     std::mem::swap(&mut work.normed, &mut work.second);
                 }
-                self.feed_forward(block, rows, work, Target::Stream);
+                self.feed_forward(block, pass, work, Target::Stream);
             }
             Block::PostNorm => {
                 std::mem::swap(&mut work.x, &mut work.normed);
                 self.attention(block, pass, cache, work);
-                b.linear(&work.attended, of, &block.attn_out, &mut work.normed, true);
+                self.mix_heads(block, pass, work, Target::Normed);
                 normed(&block.attn_norm, &work.normed, &mut work.x);
                 std::mem::swap(&mut work.x, &mut work.normed);
-                self.feed_forward(block, rows, work, Target::Normed);
+                self.feed_forward(block, pass, work, Target::Normed);
                 normed(&block.mlp_norm, &work.normed, &mut work.x);
             }
             Block::OutputNorm => {
                 // The stream lies in `normed`, where attention and feed-forward read.
                 std::mem::swap(&mut work.x, &mut work.normed);
                 self.attention(block, pass, cache, work);
-                b.linear(&work.attended, of, &block.attn_out, &mut work.second, false);
+                self.mix_heads(block, pass, work, Target::Second);
                 normed(&block.post_attn_norm, &work.second, &mut work.x);
+                self.follow(pass, Part::Attention, &mut work.x);
                 b.add(&mut work.normed, &work.x, len);
-                self.feed_forward(block, rows, work, Target::Second);
+                self.feed_forward(block, pass, work, Target::Second);
                 normed(&block.post_mlp_norm, &work.second, &mut work.x);
+                self.follow(pass, Part::FeedForward, &mut work.x);
                 b.add(&mut work.normed, &work.x, len);
                 std::mem::swap(&mut work.x, &mut work.normed);
             }
             Block::Sandwich => {
                 normed(&block.attn_norm, &work.x, &mut work.normed);
                 self.attention(block, pass, cache, work);
-                b.linear(&work.attended, of, &block.attn_out, &mut work.second, false);
+                self.mix_heads(block, pass, work, Target::Second);
                 normed(&block.post_attn_norm, &work.second, &mut work.normed);
+                self.follow(pass, Part::Attention, &mut work.normed);
                 b.add(&mut work.x, &work.normed, len);
                 normed(&block.mlp_norm, &work.x, &mut work.normed);
-                self.feed_forward(block, rows, work, Target::Second);
+                self.feed_forward(block, pass, work, Target::Second);
                 normed(&block.post_mlp_norm, &work.second, &mut work.normed);
+                self.follow(pass, Part::FeedForward, &mut work.normed);
                 b.add(&mut work.x, &work.normed, len);
             }
         }
+    }
+
+    /// What a script says about a value that is about to be added to the stream.
+    fn follow(&self, pass: &Pass<'_, '_, B>, part: Part, x: &mut B::Tensor) {
+        if let Some(following) = pass.following {
+            let width = match part {
+                Part::Heads => self.heads().q_width(),
+                _ => self.architecture.hidden,
+            };
+            following.apply(&*self.backend, (pass.layer, part), x, (pass.rows, width));
+        }
+    }
+
+    /// Whether a script looks at what a part of the block adds, so that it must lie apart from the stream.
+    fn apart(pass: &Pass<'_, '_, B>, part: Part) -> bool {
+        let touches = |f: &Following<'_>| f.touches((pass.layer, part));
+        pass.following.is_some_and(touches)
+    }
+
+    /// Reads `attended`.
+    fn mix_heads(
+        &self,
+        block: &BlockOf<B>,
+        pass: &Pass<'_, '_, B>,
+        work: &mut Workspace<B::Tensor>,
+        to: Target,
+    ) {
+        self.follow(pass, Part::Heads, &mut work.attended);
+        let (b, of) = (&self.backend, work.extent(pass.rows));
+        let apart = to != Target::Second && Self::apart(pass, Part::Attention);
+        let (out, add) = match to {
+            _ if apart => (&mut work.apart, false),
+            Target::Stream => (&mut work.x, true),
+            Target::Normed => (&mut work.normed, true),
+            Target::Second => (&mut work.second, false),
+        };
+        b.linear(&work.attended, of, &block.attn_out, out, add);
+        if apart {
+            self.add_apart(pass, Part::Attention, work, to);
+        }
+    }
+
+    /// Adds what lies apart to where it belongs, after a script had its say.
+    fn add_apart(
+        &self,
+        pass: &Pass<'_, '_, B>,
+        part: Part,
+        work: &mut Workspace<B::Tensor>,
+        to: Target,
+    ) {
+        self.follow(pass, part, &mut work.apart);
+        let out = match to {
+            Target::Normed => &mut work.normed,
+            _ => &mut work.x,
+        };
+        let len = pass.rows * self.architecture.hidden;
+        self.backend.add(out, &work.apart, len);
     }
 
     /// Reads `normed`, writes `attended`.
@@ -391,29 +460,42 @@ impl<B: Backend> Transformer<B> {
     fn feed_forward(
         &self,
         block: &BlockOf<B>,
-        rows: usize,
+        pass: &Pass<'_, '_, B>,
         work: &mut Workspace<B::Tensor>,
         to: Target,
     ) {
-        let (a, b) = (&self.architecture, &self.backend);
-        let dense = match &block.mlp {
-            MlpOf::Dense(dense) => dense,
+        let (a, b, rows) = (&self.architecture, &self.backend, pass.rows);
+        let apart = to != Target::Second && Self::apart(pass, Part::FeedForward);
+        match &block.mlp {
+            MlpOf::Dense(dense) => {
+                let of = work.extent(rows);
+                let (gated, act) = (a.mlp.gated, a.mlp.activation);
+                if gated || !b.linear_activated(&work.normed, of, &dense.up, act, &mut work.narrow)
+                {
+                    b.linear(&work.normed, of, &dense.up, &mut work.wide, false);
+                    let shape = (a.intermediate, gated);
+                    b.activate(&work.wide, rows, shape, act, &mut work.narrow);
+                }
+                let (out, add) = match to {
+                    _ if apart => (&mut work.apart, false),
+                    Target::Stream => (&mut work.x, true),
+                    Target::Normed => (&mut work.normed, true),
+                    Target::Second => (&mut work.second, false),
+                };
+                b.linear(&work.narrow, of, &dense.down, out, add);
+            }
             // Experts stand in sequential blocks only, which read one tensor and add to another.
-            MlpOf::Sparse(experts) => return self.experts(experts, rows, work),
-        };
-        let of = work.extent(rows);
-        let (gated, act) = (a.mlp.gated, a.mlp.activation);
-        if gated || !b.linear_activated(&work.normed, of, &dense.up, act, &mut work.narrow) {
-            b.linear(&work.normed, of, &dense.up, &mut work.wide, false);
-            let shape = (a.intermediate, gated);
-            b.activate(&work.wide, rows, shape, act, &mut work.narrow);
+            MlpOf::Sparse(experts) if apart => {
+                b.upload(&vec![0.0; rows * a.hidden], &mut work.apart);
+                std::mem::swap(&mut work.x, &mut work.apart);
+                self.experts(experts, rows, work);
+                std::mem::swap(&mut work.x, &mut work.apart);
+            }
+            MlpOf::Sparse(experts) => self.experts(experts, rows, work),
         }
-        let (out, add) = match to {
-            Target::Stream => (&mut work.x, true),
-            Target::Normed => (&mut work.normed, true),
-            Target::Second => (&mut work.second, false),
-        };
-        b.linear(&work.narrow, of, &dense.down, out, add);
+        if apart {
+            self.add_apart(pass, Part::FeedForward, work, to);
+        }
     }
 
     /// Brings some rows of the last forward pass into `normed`; gives the head, and what squashes its logits.
@@ -474,4 +556,5 @@ struct Pass<'a, 'b, B: Backend + 'a + 'b> {
     store: usize,
     rotary: &'a [B::Rotary],
     reach: &'a [(usize, usize)],
+    following: Option<&'a Following<'a>>,
 }

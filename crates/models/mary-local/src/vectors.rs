@@ -19,6 +19,7 @@ const CAN: Capabilities = Capabilities {
     score: false,
     score_single_token_only: false,
     observe: true,
+    intervene: false,
     images: false,
     chat: false,
     plain: true,
@@ -133,6 +134,7 @@ impl VectorModel {
                 Pool::Mean => words.iter().map(|(_, word)| *word).collect(),
                 Pool::Last => words.last().map(|(_, word)| *word).into_iter().collect(),
                 Pool::Joint => return Err(crate::vision::no_joint()),
+                Pool::Token(at) => words.get(at).map(|(_, word)| *word).into_iter().collect(),
                 Pool::First => words.first().map(|(_, word)| *word).into_iter().collect(),
             };
             if chosen.is_empty() {

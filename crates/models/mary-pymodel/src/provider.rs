@@ -106,6 +106,7 @@ pub fn card_of(model: &ModelRef, said: &Value) -> ModelCard {
         score: able("score"),
         score_single_token_only: false,
         observe: able("observe"),
+        intervene: false,
         images: able("images"),
         chat: able("chat"),
         plain: able("plain"),

@@ -182,6 +182,7 @@ impl CatalogueEntry {
             score: logprobs != Logprobs::None,
             score_single_token_only: logprobs == Logprobs::Top,
             observe: false,
+            intervene: false,
             images: chat && images.unwrap_or(pictures),
             chat,
             plain,

@@ -37,6 +37,7 @@ impl Scripted {
             score: true,
             score_single_token_only: false,
             observe: true,
+            intervene: false,
             images: true,
             chat: true,
             plain: true,

@@ -253,6 +253,7 @@ fn pools(o: &Observe, story: Story) -> String {
         },
         Pool::Mean => "mean of all tokens".into(),
         Pool::Last => "last token".into(),
+        Pool::Token(at) => format!("token {}", at + 1),
         Pool::First => "first token".into(),
         Pool::Joint => "in the space of texts and pictures".into(),
     });

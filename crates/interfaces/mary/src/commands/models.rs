@@ -171,10 +171,11 @@ fn show(card: &ModelCard) -> String {
         (score, _) => yes(score),
     };
     let mut text = format!(
-        "{}\n  generate: {}   score: {score}   observe: {}   pictures: {}   chat: {}\n",
+        "{}\n  generate: {}   score: {score}   observe: {}   intervene: {}   pictures: {}   chat: {}\n",
         card.model,
         yes(able.generate),
         yes(able.observe),
+        yes(able.intervene),
         yes(able.images),
         yes(able.chat)
     );

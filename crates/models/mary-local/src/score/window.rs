@@ -1,6 +1,8 @@
 //! A window of requests, read: what each of them asks for as token sequences, and the tree of them all.
 
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use mary_contract::{Details, Job, ModelError, Score, Ticket};
 use rayon::prelude::*;
@@ -32,6 +34,8 @@ pub(super) struct Window<'m> {
     pub places: Vec<Job<Score>>,
     /// Whether one of them asks for more than the log-probability of its tokens.
     pub distributions: bool,
+    /// Nobody waits for any of them.
+    pub dropped: Arc<AtomicBool>,
 }
 
 impl<'m> Window<'m> {
@@ -93,6 +97,7 @@ impl<'m> Window<'m> {
             waiting,
             refused,
             places,
+            dropped: Arc::default(),
         }
     }
 }

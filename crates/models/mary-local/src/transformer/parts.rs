@@ -86,6 +86,8 @@ pub(crate) struct Workspace<T> {
     pub wide: T,
     pub narrow: T,
     pub expert: T,
+    /// What is added to the stream, where somebody looks at it first.
+    pub apart: T,
     /// The last block's output after the final norm.
     pub last: T,
     pub given: Vec<f32>,

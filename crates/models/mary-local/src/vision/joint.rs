@@ -274,7 +274,9 @@ where
             Pool::First => Ok(0..1),
             Pool::Last => Ok(each - 1..each),
             Pool::Joint => Ok(0..0),
-            Pool::Span { .. } => Err(bad_request("a picture has no spans of text to average")),
+            Pool::Span { .. } | Pool::Token(_) => {
+                Err(bad_request("a picture has no spans of text to average"))
+            }
         }
     }
 
