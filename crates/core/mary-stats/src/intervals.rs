@@ -157,6 +157,35 @@ pub fn mean_t(values: &[f64], level: f64) -> Result<Interval, StatsError> {
     ))
 }
 
+/// Ratio of two sums over the same units with Student's t, by linearisation (as R's `survey::svyratio` of a simple
+/// random sample). The denominators' sum must lie clearly away from zero.
+///
+/// ```
+/// let found = mary_stats::intervals::ratio_t(&[1.0, 2.0, 4.0], &[2.0, 5.0, 5.0], 0.95)?;
+/// assert!((found.value - 7.0 / 12.0).abs() < 1e-12);
+/// # Ok::<(), mary_stats::StatsError>(())
+/// ```
+pub fn ratio_t(
+    numerators: &[f64],
+    denominators: &[f64],
+    level: f64,
+) -> Result<Interval, StatsError> {
+    const WHAT: &str = "ratio of sums";
+    input::same_length(WHAT, numerators.len(), denominators.len())?;
+    input::values(WHAT, numerators, 2)?;
+    input::values(WHAT, denominators, 2)?;
+    let below = input::mean(denominators);
+    if below == 0.0 {
+        return Err(StatsError::degenerate(WHAT, "the denominators add up to 0"));
+    }
+    let ratio = input::mean(numerators) / below;
+    let units = numerators.iter().zip(denominators);
+    let linear: Vec<f64> = units
+        .map(|(x, d)| ratio + (x - ratio * d) / below)
+        .collect();
+    mean_t(&linear, level)
+}
+
 /// Mean of scores from 0 to 1 (ties, shares of a rubric), with bounds that stay on the scale: Wilson's
 /// interval at the effective sample size, since a score that varies less than a coin counts for more than one
 /// toss.

@@ -244,7 +244,9 @@ fn status_of(error: &anyhow::Error) -> Status {
                 InstrumentError::Usage(_) => return Status::Usage,
                 InstrumentError::Write { .. } => return Status::Stopped,
                 // Its cause says which.
-                InstrumentError::Task(_) | InstrumentError::Store(_) => {}
+                InstrumentError::Task(_)
+                | InstrumentError::Store(_)
+                | InstrumentError::Model(_) => {}
             }
         }
         if let Some(study) = cause.downcast_ref::<StudyError>() {

@@ -8,6 +8,7 @@
 //! | going on, judging again | [`Laboratory::continue_run`], [`rescore()`], [`load_summary`] |
 //! | every checkpoint of a model | [`checkpoints::SweepOptions`], [`checkpoints::Sweep`] |
 //! | texts of one's own: scored, observed, asked | [`texts`] |
+//! | values inside a model changed | [`inside`] |
 //! | many processes | [`Shard`], [`cluster`] |
 //! | how a model was tuned | [`learning`] |
 //!
@@ -73,6 +74,7 @@ mod error;
 mod estimate;
 pub mod families;
 mod foreign;
+pub mod inside;
 mod jsonl;
 mod laboratory;
 pub mod learning;

@@ -4,7 +4,7 @@
 
 pub mod ask;
 mod error;
-mod material;
+pub(crate) mod material;
 pub mod observe;
 pub mod reading;
 pub mod score;

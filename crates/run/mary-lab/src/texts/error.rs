@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use mary_contract::{StoreError, TaskError};
+use mary_contract::{ModelError, StoreError, TaskError};
 use thiserror::Error;
 
 /// Why an instrument cannot be used on a file.
@@ -17,6 +17,9 @@ pub enum InstrumentError {
     /// The run folder cannot be read.
     #[error("{0}")]
     Store(#[from] StoreError),
+    /// The model cannot answer.
+    #[error("{0}")]
+    Model(#[from] ModelError),
     /// A table or an array cannot be written.
     #[error("{}: {source}", path.display())]
     #[allow(missing_docs)]

@@ -1,6 +1,6 @@
 //! How probable texts are: a file of texts or minimal pairs as a task, and tidy tables of what came of it.
 
-mod regions;
+pub(crate) mod regions;
 mod rows;
 mod tables;
 pub mod words;
