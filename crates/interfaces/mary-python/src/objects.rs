@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mary::library::Arrange;
-use mary_contract::{
+use mary_contract::{Tokens, Intervener, 
     ErrorKind, Generator, Model, ModelCard, ModelError, ModelRef, ModelSettings, Observer,
     Provider, Reply, Request, RequestKind, Scorer, Service, Start,
 };
@@ -291,5 +291,13 @@ impl Model for Shared {
 
     fn observer(&self) -> Option<&dyn Observer> {
         self.0.observer()
+    }
+
+    fn intervener(&self) -> Option<&dyn Intervener> {
+        self.0.intervener()
+    }
+
+    fn tokens(&self) -> Option<&dyn Tokens> {
+        self.0.tokens()
     }
 }

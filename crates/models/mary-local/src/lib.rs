@@ -13,6 +13,7 @@ mod engine;
 mod errors;
 mod experts;
 mod generate;
+mod intervene;
 pub mod kernels;
 mod load;
 pub mod machine;

@@ -1,15 +1,16 @@
 //! A model as the laboratory asks it: which of its faces it has, and who serves each of them.
 
 use mary_contract::{
-    Generate, Generated, Generator, Model, ModelCard, ModelError, ModelRef, ModelSettings, Observe,
-    Observed, Observer, Prompt, Score, Scored, Scorer, Tokens, WorkQueue,
+    Generate, Generated, Generator, Intervene, Intervened, Intervener, Model, ModelCard,
+    ModelError, ModelRef, ModelSettings, Observe, Observed, Observer, Prompt, Score, Scored,
+    Scorer, Tokens, WorkQueue,
 };
 use mary_weights::Checkpoint;
 
 use crate::errors::bad_request;
 use crate::model::LocalModel;
 use crate::text::Reader;
-use crate::{generate, masked, observe, score};
+use crate::{generate, intervene, masked, observe, score};
 
 /// Texts of the self-check: some share beginnings, some share nothing.
 const SELF_CHECK: &[&str] = &[
@@ -52,6 +53,11 @@ impl Model for LocalModel {
 
     fn observer(&self) -> Option<&dyn Observer> {
         Some(self)
+    }
+
+    fn intervener(&self) -> Option<&dyn Intervener> {
+        let can = self.card.capabilities.intervene;
+        can.then_some(self as &dyn Intervener)
     }
 
     fn tokens(&self) -> Option<&dyn Tokens> {
@@ -98,6 +104,12 @@ impl Scorer for LocalModel {
 impl Observer for LocalModel {
     fn observe(&self, queue: &mut dyn WorkQueue<Observe, Observed>) {
         observe::serve(self, queue);
+    }
+}
+
+impl Intervener for LocalModel {
+    fn intervene(&self, queue: &mut dyn WorkQueue<Intervene, Intervened>) {
+        intervene::serve(self, queue);
     }
 }
 

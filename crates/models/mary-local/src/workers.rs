@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use mary_contract::{
-    Generate, Generated, Generator, Job, Model, ModelCard, ModelError, ModelRef, ModelSettings,
-    Observe, Observed, Observer, Reply, Score, Scored, Scorer, Ticket, Tokens, WorkQueue,
+    Generate, Generated, Generator, Intervene, Intervened, Intervener, Job, Model, ModelCard,
+    ModelError, ModelRef, ModelSettings, Observe, Observed, Observer, Reply, Score, Scored, Scorer,
+    Ticket, Tokens, WorkQueue,
 };
 use mary_weights::Checkpoint;
 
@@ -267,6 +268,13 @@ impl Model for Workers {
             .map(|_| self as &dyn Observer)
     }
 
+    fn intervener(&self) -> Option<&dyn Intervener> {
+        self.members
+            .first()?
+            .intervener()
+            .map(|_| self as &dyn Intervener)
+    }
+
     fn tokens(&self) -> Option<&dyn Tokens> {
         self.members.first()?.tokens()
     }
@@ -281,6 +289,14 @@ impl Scorer for Workers {
 impl Observer for Workers {
     fn observe(&self, queue: &mut dyn WorkQueue<Observe, Observed>) {
         serve(&self.members, queue, |member, queue| member.observe(queue));
+    }
+}
+
+impl Intervener for Workers {
+    fn intervene(&self, queue: &mut dyn WorkQueue<Intervene, Intervened>) {
+        serve(&self.members, queue, |member, queue| {
+            member.intervene(queue)
+        });
     }
 }
 

@@ -345,6 +345,87 @@ fn places_of_finished_answers_are_taken_by_others() {
     }
 }
 
+/// A server's queue: requests come a few at a time and join, some of those who asked have gone.
+struct Joining {
+    inner: TestQueue<Generate, mary_contract::Generated>,
+    given: u64,
+    gone: fn(u64) -> bool,
+}
+
+impl WorkQueue<Generate, mary_contract::Generated> for Joining {
+    fn next(&mut self) -> Option<Job<Generate>> {
+        self.given += 1;
+        match self.given % 4 {
+            0 => None,
+            _ => self.inner.next(),
+        }
+    }
+
+    fn answer(
+        &mut self,
+        ticket: Ticket,
+        answer: Result<Reply<mary_contract::Generated>, ModelError>,
+    ) -> ControlFlow<()> {
+        self.inner.answer(ticket, answer)
+    }
+
+    fn joins(&self) -> bool {
+        true
+    }
+
+    fn forgotten(&mut self, ticket: Ticket) -> bool {
+        (self.gone)(ticket.0)
+    }
+}
+
+#[test]
+fn what_was_read_for_one_client_is_not_read_again_for_the_next() {
+    let prompts: Vec<Generate> = (0..40)
+        .map(|i| Generate {
+            prompt: Prompt::plain(format!(
+                "{} and the {}",
+                ["the old cat sleeps near the river ", "a young dog "][i / 3 % 2].repeat(3),
+                "stone ".repeat(1 + i * 7 % 11)
+            )),
+            sampling: Sampling::greedy([3, 1, 17, 0, 9, 40][i % 6]),
+        })
+        .collect();
+    let model = open("llama", None, &[]);
+    let mut alone = vec![];
+    for prompt in &prompts {
+        let mut queue = TestQueue::new(vec![prompt.clone()]);
+        let other = open("llama", None, &[]);
+        other.generator().unwrap().generate(&mut queue);
+        alone.extend(queue.answers().into_iter().map(|answer| answer.unwrap().text));
+    }
+    for (round, gone) in [|_| false, |ticket| ticket % 5 == 3, |_| false]
+        .into_iter()
+        .enumerate()
+    {
+        let mut queue = Joining {
+            inner: TestQueue::new(prompts.clone()),
+            given: 0,
+            gone,
+        };
+        while !queue.inner.waiting.is_empty() {
+            model.generator().unwrap().generate(&mut queue);
+        }
+        let (mut read, mut cached) = (0, 0);
+        for (ticket, answer) in queue.inner.answers {
+            match answer {
+                Err(error) => assert!(gone(ticket), "{error}"),
+                Ok(reply) => {
+                    assert!(!gone(ticket));
+                    assert_eq!(reply.answer.text, alone[ticket as usize], "{round}, {ticket}");
+                    read += reply.meta.usage.prompt_tokens;
+                    cached += reply.meta.usage.cached_tokens;
+                }
+            }
+        }
+        assert!(cached > read / 2, "{round}: {cached} of {read} tokens");
+    }
+}
+
 #[test]
 fn stop_strings_and_limits_end_an_answer() {
     let model = open("llama", None, &[]);

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use mary_contract::{
-    ErrorKind, Generator, Model, ModelCard, ModelError, ModelRef, ModelSettings, Observer,
-    Provider, Scorer, Start, Tokens,
+    ErrorKind, Generator, Intervener, Model, ModelCard, ModelError, ModelRef, ModelSettings,
+    Observer, Provider, Scorer, Start, Tokens,
 };
 use mary_local::provider;
 use mary_weights::{Checkpoint, EmbeddedFiles};
@@ -168,6 +168,10 @@ impl Model for Nano {
 
     fn observer(&self) -> Option<&dyn Observer> {
         self.inner.observer()
+    }
+
+    fn intervener(&self) -> Option<&dyn Intervener> {
+        self.inner.intervener()
     }
 
     fn tokens(&self) -> Option<&dyn Tokens> {
