@@ -20,11 +20,13 @@ pub mod grow;
 pub mod harness;
 pub mod import;
 pub mod init;
+mod inside;
 mod instruments;
 pub mod items;
 pub mod jobs;
 mod kept_report;
 mod learning;
+pub mod lens;
 pub mod matrix;
 pub mod merge;
 pub mod models;
@@ -32,6 +34,7 @@ pub mod observe;
 pub mod own_tasks;
 pub mod pairs;
 pub mod papers;
+pub mod patch;
 pub mod reading;
 pub mod recognise;
 pub mod released;
@@ -66,6 +69,8 @@ pub const COMMANDS: &[Entry] = &[
     Entry::new::<score::ScoreArgs>(),
     Entry::new::<observe::ObserveArgs>(),
     Entry::new::<ask::AskArgs>(),
+    Entry::new::<lens::LensArgs>(),
+    Entry::new::<patch::PatchArgs>(),
     Entry::new::<reading::ReadingArgs>(),
     Entry::new::<rescore::RescoreArgs>(),
     Entry::new::<report::ReportArgs>(),

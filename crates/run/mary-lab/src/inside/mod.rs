@@ -5,8 +5,10 @@
 //! Requests are handed over many at once: a local model computes what they share once.
 
 mod ask;
+mod exhibits;
 pub mod lens;
 pub mod pairs;
 pub mod patch;
 
 pub use ask::{Subject, check};
+pub use exhibits::{of_lenses, of_patches, patch_head};
