@@ -75,6 +75,14 @@ pub(crate) fn describe(
         let about = masking.about().to_owned();
         card.conventions.insert("scoring".to_owned(), about);
     }
+    if let Some(seed) = options.untrained {
+        let said = format!("untrained twin: every matrix shuffled (seed {seed})");
+        card.remarks.push(said);
+    }
+    if let Some((path, factor)) = &options.steer {
+        let said = format!("steered by {factor} times {}", path.display());
+        card.remarks.push(said);
+    }
     card.remarks.extend(options.chosen_16());
     let template = checkpoint.template();
     let dated = template.is_some_and(|t| t.source().contains("strftime_now"));
@@ -139,6 +147,19 @@ pub(crate) fn fingerprint(
     let hash = match options.masking {
         Masking::Alone if masked_head(checkpoint).is_some() => format!("{hash}-original"),
         _ => hash,
+    };
+    let hash = match options.untrained {
+        Some(seed) => format!("{hash}-untrained-{seed}"),
+        None => hash,
+    };
+    let hash = match &options.steer {
+        Some((path, factor)) => {
+            let directions = mary_weights::read_control_vector(path)?;
+            let bytes = mary_weights::control_vector_file(&directions, "");
+            let steer = blake3::hash(&bytes).to_hex();
+            format!("{hash}-steer-{factor}-{}", &steer[..16])
+        }
+        None => hash,
     };
     let place = if options.rounds_rows() { "-cuda" } else { "" };
     Ok(match options.precision {

@@ -12,7 +12,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use mary_contract::ModelError;
-use mary_weights::{Checkpoint, TensorType};
+use mary_weights::{Checkpoint, TensorInfo, TensorType};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::config::{Architecture, Norm};
 use crate::errors::bad_model;
@@ -30,6 +32,8 @@ pub(crate) struct LoadSettings {
     pub precision: Precision,
     /// Quantised weights may also stay in memory unpacked.
     pub keep_unpacked: bool,
+    /// Every matrix is shuffled by this seed.
+    pub untrained: Option<u64>,
     /// The device takes plain weights as they are stored; [`load`] asks it.
     pub as_stored: bool,
 }
@@ -83,6 +87,12 @@ impl<'a, B: Backend> Loader<'a, B> {
 
     fn read(&self, name: &str) -> Result<Vec<f32>, ModelError> {
         let mut data = self.checkpoint.read_f32(name)?;
+        let matrix = |info: &TensorInfo| info.shape.len() > 1;
+        if let Some(seed) = self.settings.untrained
+            && self.checkpoint.info(name).is_some_and(matrix)
+        {
+            shuffle(&mut data, seed, name);
+        }
         self.settings.precision.round(&mut data);
         Ok(data)
     }
@@ -139,6 +149,7 @@ impl<'a, B: Backend> Loader<'a, B> {
             axes: None,
             both_ways: false,
             tower: false,
+            steering: Default::default(),
             backend: self.backend,
         })
     }
@@ -219,7 +230,10 @@ impl<'a, B: Backend> Loader<'a, B> {
     /// `None` where rows must be rearranged inside blocks, which only numbers can be.
     fn blocks(&self, name: &str, outputs: usize, inputs: usize) -> Option<Blocks> {
         let kind = self.checkpoint.info(name)?.dtype;
-        if !Blocks::supports(kind) || self.settings.precision != Precision::Single {
+        if self.settings.untrained.is_some()
+            || !Blocks::supports(kind)
+            || self.settings.precision != Precision::Single
+        {
             return None;
         }
         let read = || Blocks::new(kind, outputs, inputs, self.checkpoint.share_raw(name).ok()?);
@@ -275,7 +289,12 @@ impl<'a, B: Backend> Loader<'a, B> {
                 | (Precision::Bf16, TensorType::BF16)
                 | (Precision::F16, TensorType::F16)
         );
-        if !self.settings.as_stored || !plain || !fits || !unrounded {
+        if self.settings.untrained.is_some()
+            || !self.settings.as_stored
+            || !plain
+            || !fits
+            || !unrounded
+        {
             return None;
         }
         Some(Stored {
@@ -310,6 +329,21 @@ impl<'a, B: Backend> Loader<'a, B> {
             true => transpose(&data, inputs, outputs),
             false => data,
         })
+    }
+}
+
+/// The same numbers in another order, the same for the same seed and name: what is tied stays tied.
+fn shuffle(data: &mut [f32], seed: u64, name: &str) {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    for (i, byte) in name.bytes().enumerate() {
+        let at = &mut key[8 + i % 24];
+        *at = at.rotate_left(3) ^ byte;
+    }
+    let mut random = ChaCha8Rng::from_seed(key);
+    for i in (1..data.len()).rev() {
+        let any = u64::from(random.next_u32()) * (i as u64 + 1);
+        data.swap(i, (any >> 32) as usize);
     }
 }
 

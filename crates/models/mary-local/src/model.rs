@@ -6,12 +6,12 @@ use std::sync::{Arc, OnceLock};
 use mary_contract::{
     ErrorKind, ModelCard, ModelError, ModelRef, ModelSettings, Prompt, Reply, ReplyMeta, Usage,
 };
-use mary_weights::Checkpoint;
+use mary_weights::{Checkpoint, ControlVector};
 
 use crate::card::{describe, fingerprint, masking};
 use crate::config::Architecture;
 use crate::engine::{Engine, Placed, Session};
-use crate::errors::{internal, not_finite};
+use crate::errors::{bad_request, internal, not_finite};
 use crate::kernels::Backend;
 use crate::kernels::cpu::Cpu;
 use crate::load::{LoadSettings, load};
@@ -58,7 +58,9 @@ impl LocalModel {
             .thread_name(|i| format!("mary-local-{i}"))
             .build()
             .map_err(|e| internal(format!("no threads: {e}")))?;
-        let placed = pool.install(|| place(&mut card, &checkpoint, &architecture, &options))?;
+        let steering = steering(&options, &architecture)?;
+        let place = || place(&mut card, &checkpoint, &architecture, &options, steering);
+        let placed = pool.install(place)?;
         Ok(Self {
             card,
             checkpoint,
@@ -188,15 +190,39 @@ pub(crate) fn replied<A>(answer: A, usage: Usage) -> Reply<A> {
 /// Bytes that the unpacked copies of quantised weights may take beside them.
 const KEPT_UNPACKED: u64 = 1 << 30;
 
+/// What is added after the blocks, by the block; nothing where nothing was asked for.
+fn steering(options: &Options, a: &Architecture) -> Result<ControlVector, ModelError> {
+    let Some((path, factor)) = &options.steer else {
+        return Ok(ControlVector::new());
+    };
+    let mut directions = mary_weights::read_control_vector(path)?;
+    for (&layer, vector) in &mut directions {
+        if layer >= a.layers || vector.len() != a.hidden {
+            let message = format!(
+                "{}: direction {layer} of {} numbers does not fit {} blocks of {}",
+                path.display(),
+                vector.len(),
+                a.layers,
+                a.hidden
+            );
+            return Err(bad_request(message).hint("the directions belong to another model"));
+        }
+        vector.iter_mut().for_each(|x| *x *= factor);
+    }
+    Ok(directions)
+}
+
 /// Loads the weights to where they are wanted, and writes on the card where that is.
 fn place(
     card: &mut ModelCard,
     checkpoint: &Checkpoint,
     architecture: &Architecture,
     options: &Options,
+    steering: ControlVector,
 ) -> Result<Placement, ModelError> {
     let mut how = LoadSettings {
         precision: options.precision,
+        untrained: options.untrained,
         ..LoadSettings::default()
     };
     #[cfg(feature = "cuda")]
@@ -214,7 +240,8 @@ fn place(
         let cuda = Cuda::new(choices)?;
         let name = format!("cuda:{number}, {}", cuda.describe());
         card.conventions.insert("device".to_owned(), name);
-        return bring(cuda, || Cuda::new(choices), checkpoint, architecture, how);
+        let again = || Cuda::new(choices);
+        return bring((cuda, again), checkpoint, architecture, how, steering);
     }
     let estimate = memory::estimate(checkpoint, options.precision, options.multiplier);
     memory::check(&format!("loading {}", card.model), estimate.weights)?;
@@ -227,16 +254,16 @@ fn place(
     let name = format!("cpu, {}", cpu.describe());
     card.conventions.insert("device".to_owned(), name);
     let another = || Ok(Cpu::new(options.multiplier));
-    bring(cpu, another, checkpoint, architecture, how)
+    bring((cpu, another), checkpoint, architecture, how, steering)
 }
 
 /// Brings a model onto a device; what reads pictures gets the same device `again` for itself.
 fn bring<B: Backend + 'static>(
-    backend: B,
-    again: impl Fn() -> Result<B, ModelError>,
+    (backend, again): (B, impl Fn() -> Result<B, ModelError>),
     checkpoint: &Checkpoint,
     architecture: &Architecture,
     how: LoadSettings,
+    steering: ControlVector,
 ) -> Result<Placement, ModelError>
 where
     B::Tensor: Sync,
@@ -251,6 +278,7 @@ where
     let joint = vision::open_joint(again, checkpoint, how, architecture.hidden)?;
     let mut transformer = load(backend, checkpoint, architecture, how)?;
     (transformer.axes, transformer.both_ways) = (axes, both_ways);
+    transformer.steering = steering;
     Ok(Placement {
         engine: Box::new(Placed::new(transformer)),
         encoder,

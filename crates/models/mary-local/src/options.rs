@@ -63,7 +63,7 @@ impl Masking {
 }
 
 /// Settings of this backend, read from [`ModelSettings`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     pub batch_size: Option<usize>,
     /// Shared beginnings are computed once.
@@ -85,11 +85,15 @@ pub struct Options {
     pub memory: Option<u64>,
     /// The user left the choice between 16-bit types to the program.
     pub safe_16: bool,
+    /// Every matrix is shuffled by this seed: the model as it is without what it learned.
+    pub untrained: Option<u64>,
+    /// A file of directions that are added after the blocks, and how many times.
+    pub steer: Option<(std::path::PathBuf, f32)>,
     /// Why that is not float16.
     pub outgrown: Option<String>,
 }
 
-const KNOWN: &str = "known: trie=on|off, selfcheck=on|off, matmul=auto|vectors|own, rounding=rows|weights, masked=within-word|original, tokenizer=FOLDER|owner/repository, mmproj=FILE, rows=N, memory=MEGABYTES";
+const KNOWN: &str = "known: trie=on|off, selfcheck=on|off, matmul=auto|vectors|own, rounding=rows|weights, masked=within-word|original, tokenizer=FOLDER|owner/repository, mmproj=FILE, rows=N, memory=MEGABYTES, untrained=SEED, steer=FILE, steer=FACTOR*FILE";
 
 impl Options {
     /// Reads and checks the settings for a checkpoint, from whose weights `--dtype 16` is chosen.
@@ -127,6 +131,8 @@ impl Options {
             own_kernels: false,
             memory: None,
             safe_16: settings.dtype.as_deref() == Some(SAFE_16),
+            untrained: None,
+            steer: None,
             outgrown: None,
         };
         for (key, value) in &settings.args {
@@ -144,6 +150,15 @@ impl Options {
                 ("rounding", "weights" | "rows") => options.exact_rows = value == "weights",
                 ("memory", _) if number.is_some() => {
                     options.memory = number.map(|n| n.saturating_mul(1_000_000));
+                }
+                ("untrained", _) if value.parse::<u64>().is_ok() => {
+                    options.untrained = value.parse().ok();
+                }
+                ("steer", file) if !file.is_empty() => {
+                    let parts = file.split_once('*');
+                    let factor = parts.and_then(|(n, file)| Some((file, n.parse().ok()?)));
+                    let (file, factor) = factor.unwrap_or((file, 1.0));
+                    options.steer = Some((file.into(), factor));
                 }
                 ("rows", _) if number.is_some() => options.rows = number.map(|n| n as usize),
                 _ => {

@@ -158,7 +158,8 @@ impl<B: Backend> Transformer<B> {
             reach: &batch.reach,
             following: None,
         };
-        let fused = self.fusable() && self.goes_between(work.extent(rows));
+        let fused =
+            self.fusable() && self.steering.is_empty() && self.goes_between(work.extent(rows));
         if fused {
             self.between(None, Some(&pass(0)), cache, work);
         }
@@ -169,6 +170,7 @@ impl<B: Backend> Transformer<B> {
                 self.between(Some(&pass(layer)), next.as_ref(), cache, work);
             } else {
                 self.block(block, &pass(layer), cache, work);
+                self.steer(layer, rows, work);
             }
             if let Some(watch) = &mut watch
                 && layer + 1 < a.layers
@@ -337,6 +339,16 @@ impl<B: Backend> Transformer<B> {
                 self.follow(pass, Part::FeedForward, &mut work.normed);
                 b.add(&mut work.x, &work.normed, len);
             }
+        }
+    }
+
+    /// Adds the block's direction to every row.
+    fn steer(&self, layer: usize, rows: usize, work: &mut Workspace<B::Tensor>) {
+        if let Some(direction) = self.steering.get(&layer) {
+            self.backend
+                .upload(&direction.repeat(rows), &mut work.apart);
+            let len = rows * direction.len();
+            self.backend.add(&mut work.x, &work.apart, len);
         }
     }
 

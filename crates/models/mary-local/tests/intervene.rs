@@ -8,6 +8,7 @@ use mary_contract::{
     Site, Start, Vector,
 };
 use mary_local::LocalModel;
+use mary_weights::{ControlVector, control_vector_file};
 use serde_json::Value;
 
 use crate::parity::FAMILIES;
@@ -288,6 +289,71 @@ fn what_cannot_be_done_is_refused_with_what_was_expected() {
     }
     let bert = open("bert", None, &[]);
     assert!(bert.intervener().is_none());
+}
+
+/// Writes directions and opens a model that they steer.
+fn steered(name: &str, directions: &ControlVector, factor: &str) -> LocalModel {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("v.gguf");
+    std::fs::write(&path, control_vector_file(directions, name)).unwrap();
+    let steer = format!("{factor}{}", path.display());
+    open(name, None, &[("steer", &steer)])
+}
+
+#[test]
+fn a_steered_model_is_the_model_with_the_directions_added_everywhere() {
+    for name in ["llama", "gpt2", "gemma2", "opt_350m", "mixtral"] {
+        let model = open(name, None, &[]);
+        let width = model.architecture().hidden;
+        let vector: Vec<f32> = (0..width).map(|i| (i % 5) as f32 / 9.0 - 0.2).collect();
+        let directions = ControlVector::from([(0, vector.clone()), (1, vector.clone())]);
+        let of = score(CLEAN, &[" is", " sings and falls"]);
+        let add = |layer| Change {
+            site: Site::Stream(layer),
+            place: Place::All,
+            operation: Operation::Add(Vector(vector.clone()), 3.0),
+        };
+        let request = Intervene {
+            changes: vec![add(1), add(2)],
+            ..plain(of.clone())
+        };
+        let expected = ask(&model, vec![request]).remove(0).unwrap();
+        let steered = steered(name, &directions, "3*");
+        assert_ne!(steered.card().fingerprint, model.card().fingerprint);
+        let mut queue = TestQueue::new(vec![of.clone()]);
+        steered.scorer().unwrap().score(&mut queue);
+        let scored = queue.answers().remove(0).unwrap();
+        let both = scored
+            .continuations
+            .iter()
+            .zip(&expected.scores.continuations);
+        for (a, b) in both {
+            assert!((a.sum() - b.sum()).abs() < 1e-4, "{name}");
+        }
+        let own = ask(&steered, vec![plain(of)]).remove(0).unwrap();
+        assert!((sums(&own)[1] - scored.continuations[1].sum()).abs() < 1e-4);
+    }
+}
+
+#[test]
+fn an_untrained_twin_has_the_same_numbers_in_another_order() {
+    let of = || vec![plain(score(CLEAN, &[" is"]))];
+    let value = |args: &[(&str, &str)]| {
+        let model = open("qwen2", None, args);
+        (
+            model.card().fingerprint.clone(),
+            ask(&model, of()).remove(0).unwrap(),
+        )
+    };
+    let trained = value(&[]);
+    let (one, again, two) = (
+        value(&[("untrained", "1")]),
+        value(&[("untrained", "1")]),
+        value(&[("untrained", "2")]),
+    );
+    assert_eq!(one, again);
+    assert_ne!(one, two);
+    assert_ne!(one, trained);
 }
 
 #[test]

@@ -396,7 +396,12 @@ fn what_was_read_for_one_client_is_not_read_again_for_the_next() {
         let mut queue = TestQueue::new(vec![prompt.clone()]);
         let other = open("llama", None, &[]);
         other.generator().unwrap().generate(&mut queue);
-        alone.extend(queue.answers().into_iter().map(|answer| answer.unwrap().text));
+        alone.extend(
+            queue
+                .answers()
+                .into_iter()
+                .map(|answer| answer.unwrap().text),
+        );
     }
     for (round, gone) in [|_| false, |ticket| ticket % 5 == 3, |_| false]
         .into_iter()
@@ -416,7 +421,10 @@ fn what_was_read_for_one_client_is_not_read_again_for_the_next() {
                 Err(error) => assert!(gone(ticket), "{error}"),
                 Ok(reply) => {
                     assert!(!gone(ticket));
-                    assert_eq!(reply.answer.text, alone[ticket as usize], "{round}, {ticket}");
+                    assert_eq!(
+                        reply.answer.text, alone[ticket as usize],
+                        "{round}, {ticket}"
+                    );
                     read += reply.meta.usage.prompt_tokens;
                     cached += reply.meta.usage.cached_tokens;
                 }

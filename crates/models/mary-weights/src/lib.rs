@@ -26,7 +26,7 @@ mod tokenizer;
 mod vectors;
 
 pub use checkpoint::{Checkpoint, EmbeddedFiles};
-pub use gguf::Additions;
+pub use gguf::{Additions, ControlVector, control_vector_file, read_control_vector};
 pub use locate::{locate, locate_tokenizer};
 pub use mapped::RawBytes;
 pub use mary_kernels::dequant::{numbers, unpack_blocks};

@@ -61,6 +61,7 @@ impl<B: Backend> Loader<'_, B> {
                 axes: config.axes.clone(),
                 both_ways: false,
                 tower: true,
+                steering: Default::default(),
             },
             patch,
             class,

@@ -218,6 +218,7 @@ impl<B: Backend> Transformer<B> {
                     following: Some(&following),
                 };
                 self.block(block, &pass, &mut cache, work);
+                self.steer(layer, batch.len(), work);
             }
         }
         self.finish(batch.len(), work);

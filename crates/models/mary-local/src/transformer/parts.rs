@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use mary_weights::ControlVector;
+
 use crate::config::{Activation, Architecture};
 use crate::kernels::{Alibi, Backend, Extent, Groups, NormOf};
 use crate::vision::PictureRows;
@@ -71,6 +73,8 @@ pub(crate) struct Transformer<B: Backend> {
     pub axes: Option<Vec<u8>>,
     /// The rows of a picture see one another in both directions (Gemma 3).
     pub both_ways: bool,
+    /// What is added to the stream after each block, in every row.
+    pub steering: ControlVector,
     /// Reads a picture at once and never goes on from what it read: one layer of the cache serves all.
     pub tower: bool,
 }

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Makes the golden files of interventions: values changed inside tiny models, by nnsight.
+
+    python tools/golden_interventions.py            -> crates/models/mary-local/tests/golden_interventions/
+    python tools/golden_interventions.py --real DIR  a real model in DIR besides, printed as one JSON object
+
+Needs torch, transformers and nnsight. The tiny models are those of tools/golden_local.py. For every family: each site
+(stream, attention, feed-forward, single heads), each layer, three tokens, replaced by zero and by what the other text
+has in the same place; the log-probabilities of two words after the text.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import torch
+import transformers as tf
+from nnsight import LanguageModel
+
+torch.set_num_threads(1)
+torch.set_grad_enabled(False)
+
+CRATE = Path(__file__).resolve().parent.parent / "crates" / "models" / "mary-local" / "tests"
+TEXT = "the old cat that sleeps near the river"
+OTHER = "the red dog that runs over the stone"
+WORDS = ["is", "sings"]
+
+# Where each family keeps its blocks, what a block's attention and feed-forward layers add, and what mixes the heads.
+FAMILIES = {
+    "llama": ("model.layers", "self_attn", "mlp", "self_attn.o_proj"),
+    "qwen2": ("model.layers", "self_attn", "mlp", "self_attn.o_proj"),
+    "gemma2": ("model.layers", "post_attention_layernorm", "post_feedforward_layernorm", "self_attn.o_proj"),
+    "gpt2": ("transformer.h", "attn", "mlp", "attn.c_proj"),
+    "gpt_neox": ("gpt_neox.layers", "attention", "mlp", "attention.dense"),
+    "opt": ("model.decoder.layers", "self_attn", "fc2", "self_attn.out_proj"),
+    "mixtral": ("model.layers", "self_attn", "mlp", "self_attn.o_proj"),
+}
+
+
+def part(module, path):
+    for name in path.split("."):
+        module = module[int(name)] if name.isdigit() else getattr(module, name)
+    return module
+
+
+def tensor(value):
+    return value[0] if isinstance(value, tuple) else value
+
+
+class Sites:
+    """The value of a site inside a trace."""
+
+    def __init__(self, model, family):
+        self.model, (self.layers, self.attention, self.mlp, self.mix) = model, family
+
+    def value(self, site, layer):
+        blocks = part(self.model, self.layers)
+        if site == "stream":
+            return blocks[0].input if layer == 0 else tensor(blocks[layer - 1].output)
+        block = blocks[layer]
+        if site == "attention":
+            return tensor(part(block, self.attention).output)
+        if site == "feed-forward":
+            return tensor(part(block, self.mlp).output)
+        return part(block, self.mix).input
+
+
+def cases(layers, heads, tokens):
+    for layer in range(layers + 1):
+        yield from (("stream", layer, None, token) for token in tokens)
+    for layer in range(layers):
+        for site in ["attention", "feed-forward"]:
+            yield from ((site, layer, None, token) for token in tokens)
+        yield from (("head", layer, head, tokens[0]) for head in heads)
+
+
+def flat(x):
+    """Rows of a text, however the module keeps the batch (OPT's feed-forward layers have none)."""
+    return x if x.dim() == 2 else x[0]
+
+
+def make(hf, tokenizer, family, heads):
+    model = LanguageModel(hf, tokenizer=tokenizer)
+    sites = Sites(model, family)
+    config = hf.config
+    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    ids = {text: torch.tensor([tokenizer.encode(text, add_special_tokens=False)]) for text in [TEXT, OTHER]}
+    words = [tokenizer.encode(" " + word, add_special_tokens=False) for word in WORDS]
+    assert all(len(w) == 1 for w in words) and ids[TEXT].shape == ids[OTHER].shape, "texts do not align"
+    columns = lambda head: slice(None) if head is None else slice(head * width, (head + 1) * width)
+    last = ids[TEXT].shape[1] - 1
+    found = []
+    for site, layer, head, token in cases(config.num_hidden_layers, heads, [1, last - 2, last]):
+        with model.trace(ids[OTHER]):
+            kept = flat(sites.value(site, layer))[token, columns(head)].clone().save()
+        for operation in ["zero", "from"]:
+            with model.trace(ids[TEXT]):
+                value = flat(sites.value(site, layer))
+                value[token, columns(head)] = 0.0 if operation == "zero" else kept
+                logits = model.output.logits[0, -1].clone().save()
+            chances = torch.log_softmax(logits.double(), -1)
+            found.append(dict(site=site, layer=layer, head=head, token=token, operation=operation,
+                              logprobs=[round(float(chances[w[0]]), 7) for w in words]))
+    return dict(text=TEXT, other=OTHER, continuations=[" " + w for w in WORDS], cases=found)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--real", type=Path)
+    options = parser.parse_args()
+    load = lambda folder: tf.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    if options.real:
+        tokenizer = tf.AutoTokenizer.from_pretrained(options.real)
+        print(json.dumps(make(load(options.real), tokenizer, FAMILIES["llama"], [0, 4])))
+        return
+    (CRATE / "golden_interventions").mkdir(exist_ok=True)
+    for name, family in FAMILIES.items():
+        folder = CRATE / "golden" / name
+        tokenizer = tf.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
+        made = make(load(folder), tokenizer, family, [0, 3])
+        path = CRATE / "golden_interventions" / f"{name}.json"
+        path.write_text(json.dumps(made, separators=(",", ":")) + "\n")
+        print(name, len(made["cases"]), "cases")
+
+
+if __name__ == "__main__":
+    main()
