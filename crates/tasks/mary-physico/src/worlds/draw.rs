@@ -31,6 +31,29 @@ impl Grid {
         }
     }
 
+    /// Only those of the cells that are still empty.
+    pub fn paint_free(&mut self, cells: impl IntoIterator<Item = Place>, colour: u8) {
+        for (r, c) in cells {
+            if self.free(r, c) {
+                self.set(r, c, colour);
+            }
+        }
+    }
+
+    /// The cells so many steps from a place in one direction.
+    pub fn ray(
+        &mut self,
+        from: Place,
+        (dr, dc): Place,
+        steps: impl IntoIterator<Item = i32>,
+        colour: u8,
+    ) {
+        let cells = steps
+            .into_iter()
+            .map(|k| (from.0 + dr * k, from.1 + dc * k));
+        self.paint(cells, colour);
+    }
+
     /// A form put down with its corner at a place.
     pub fn stamp(&mut self, form: &[Place], at: Place, colour: u8) {
         self.paint(shifted(form, at), colour);

@@ -113,9 +113,14 @@ pub(crate) fn framed_part(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 }
 
 pub(crate) fn vessel(g: &mut Grid, top: i32, floor: i32, cols: (i32, i32), colour: u8) {
-    g.fill((top, cols.0), (floor, cols.0), colour);
-    g.fill((top, cols.1), (floor, cols.1), colour);
+    walls(g, (top, floor), cols, colour);
     g.fill((floor, cols.0), (floor, cols.1), colour);
+}
+
+/// Two upright walls between the same rows.
+pub(crate) fn walls(g: &mut Grid, (top, bottom): (i32, i32), cols: (i32, i32), colour: u8) {
+    g.fill((top, cols.0), (bottom, cols.0), colour);
+    g.fill((top, cols.1), (bottom, cols.1), colour);
 }
 
 /// A pivot: a foot of three cells under one.

@@ -13,9 +13,8 @@ fn barometer(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let rim = floor - deep - 1;
     p.both(|g| {
         vessel(g, rim, floor, (left, right), glass);
-        g.fill((0, mid - 1), (floor - 2, mid - 1), glass);
-        g.fill((0, mid + 1), (floor - 2, mid + 1), glass);
-        g.fill((0, mid), (0, mid), glass);
+        walls(g, (0, floor - 2), (mid - 1, mid + 1), glass);
+        g.set(0, mid, glass);
     });
     // The dish without the tube's walls; what leaves it stands in the tube.
     let open = wide - 5;
@@ -30,19 +29,12 @@ fn barometer(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         let top = level + down;
         for c in left + 1..right {
             let from = if c == mid { level - high } else { top };
-            for r in from..floor {
-                if g.free(r, c) {
-                    g.set(r, c, liquid);
-                }
-            }
+            g.paint_free((from..floor).map(|r| (r, c)), liquid);
         }
         // Air over the dish, never in the tube: it comes down with the surface.
         for c in (left..=right).filter(|c| (c - mid).abs() > 1) {
-            for r in 0..top {
-                if (r + c) % 2 == 0 && g.free(r, c) && r > top - 4 {
-                    g.set(r, c, air);
-                }
-            }
+            let rows = (0.max(top - 3)..top).filter(|r| (r + c) % 2 == 0);
+            g.paint_free(rows.map(|r| (r, c)), air);
         }
     }
     (level - up > 1).then_some(p)
@@ -127,17 +119,10 @@ fn rose_in_a_tube(look: &Look) -> bool {
         let shut = lid.is_some_and(|r| look.stays((r, col)) && look.is((r, col)) != liquid);
         let fell = |side: i32| gone.iter().any(|p| (p.1 - col).signum() == side);
         // The air over the dish comes down with it, and nothing changes elsewhere.
-        let left = gone.iter().map(|p| p.1).min().unwrap_or(0);
-        let right = gone.iter().map(|p| p.1).max().unwrap_or(0);
+        let [_, left, _, right] = bounds(&gone).unwrap_or_default();
         let over_the_dish = every(&look.changed, |p| p.1 >= left - 1 && p.1 <= right + 1);
-        let fits = over_the_dish
-            && came.len() >= 3
-            && in_tube
-            && shut
-            && fell(-1)
-            && fell(1)
-            && gone.iter().all(|&(r, c)| c != col && r > top);
-        Some(fits)
+        given(over_the_dish && came.len() >= 3 && in_tube && shut && fell(-1) && fell(1))?;
+        Some(gone.iter().all(|&(r, c)| c != col && r > top))
     })
 }
 
@@ -159,9 +144,7 @@ fn pushed_in(look: &Look) -> bool {
         };
         let depths = sides.map(deep);
         let air = |p: &Place| look.is(*p) == tin || (p.0 >= t && p.0 <= b && p.1 >= l && p.1 <= r);
-        let fits = look.changed.iter().all(air)
-            && corners.iter().all(|&p| look.stays(p))
-            && depths.iter().all(|d| d.is_some_and(|d| d > 0));
-        Some(fits)
+        given(look.changed.iter().all(air) && corners.iter().all(|&p| look.stays(p)))?;
+        Some(depths.iter().all(|d| d.is_some_and(|d| d > 0)))
     })
 }

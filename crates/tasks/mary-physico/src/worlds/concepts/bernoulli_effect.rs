@@ -22,8 +22,7 @@ fn narrow_pipe(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         let joint = if i == 1 { top } else { top - 1 };
         for (g, flowing) in [(&mut p.input, false), (&mut p.output, true)] {
             let level = if flowing && i == 1 { low } else { high };
-            g.fill((top - 2 - high, c - 1), (top - 2, c - 1), wall);
-            g.fill((top - 2 - high, c + 1), (top - 2, c + 1), wall);
+            walls(g, (top - 2 - high, top - 2), (c - 1, c + 1), wall);
             g.fill((top - 1 - level, c), (joint, c), water);
         }
     }
@@ -48,10 +47,9 @@ fn two_sheets(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     for side in [-1, 1] {
         let c = mid + side * gap;
         p.input.fill((top + 1, c), (end, c), sheet);
-        p.output
-            .paint(line((top + 1, c), (top + 1 + long / 2, mid + side)), sheet);
-        p.output
-            .fill((top + 1 + long / 2, mid + side), (end, mid + side), sheet);
+        let half = (top + 1 + long / 2, mid + side);
+        p.output.paint(line((top + 1, c), half), sheet);
+        p.output.fill(half, (end, mid + side), sheet);
     }
     for r in (top + 2..(end + 3).min(s.rows)).step_by(2) {
         p.output.set(r, mid, wind);
@@ -68,24 +66,15 @@ fn sank_over_the_flow(look: &Look) -> Option<bool> {
     let sunk = those(look.changed.iter().copied(), |&p| look.is(p) == 0);
     let (&(row, _), &(top, col)) = (stream.first()?, sunk.first()?);
     let along = stream.iter().all(|&p| p.0 == row && look.was(p) == water);
-    let column = sunk
-        .iter()
-        .enumerate()
-        .all(|(i, p)| *p == (top + i as i32, col));
+    let column = (top..).zip(&sunk).all(|(r, p)| *p == (r, col));
     // Other columns stand as high as this one did, on both sides.
     let stands = |side: i32| {
         (0..look.cols())
             .filter(|c| (c - col).signum() == side)
             .any(|c| look.is((top, c)) == water && look.is((top - 1, c)) != water)
     };
-    let fits = stream.len() >= 4
-        && look.came(water).is_empty()
-        && along
-        && column
-        && top < row
-        && stands(-1)
-        && stands(1);
-    Some(fits)
+    given(stream.len() >= 4 && look.came(water).is_empty() && along && column && top < row)?;
+    Some(stands(-1) && stands(1))
 }
 
 fn sheets_met(look: &Look) -> Option<bool> {
@@ -96,25 +85,16 @@ fn sheets_met(look: &Look) -> Option<bool> {
     let before = look.before_of(sheet);
     let [a, b] = exactly(&before)?;
     let now = look.output.places_of(sheet);
-    let widest = |r: i32| {
-        now.iter()
-            .filter(|p| p.0 == r)
-            .map(|p| (p.1 - mid).abs())
-            .max()
-    };
+    let widest = |r: i32| in_row(&now, r).iter().map(|c| (c - mid).abs()).max();
     let both_sides = |r: i32| {
-        [-1, 1]
-            .iter()
-            .all(|way| now.iter().any(|p| p.0 == r && (p.1 - mid).signum() == *way))
+        let row = in_row(&now, r);
+        row.iter().any(|c| *c < mid) && row.iter().any(|c| *c > mid)
     };
     let (top, end) = (a.bounds[0], a.bounds[2]);
-    let fits = stream.len() >= 3
-        && stream.iter().all(|p| p.1 == mid)
-        && look.after_of(sheet).len() == 2
-        && [a, b].iter().all(|p| p.wide() == 1 && p.tall() >= 4)
-        && a.bounds[1] + b.bounds[1] == 2 * mid
-        && (top..=end).all(both_sides)
-        && matches!((widest(top), widest(end)), (Some(x), Some(y)) if y < x)
-        && a.bounds[0] == b.bounds[0];
-    Some(fits)
+    given(stream.len() >= 3 && stream.iter().all(|p| p.1 == mid))?;
+    given(look.after_of(sheet).len() == 2)?;
+    given([a, b].iter().all(|p| p.wide() == 1 && p.tall() >= 4))?;
+    given(a.bounds[1] + b.bounds[1] == 2 * mid && (top..=end).all(both_sides))?;
+    given(matches!((widest(top), widest(end)), (Some(x), Some(y)) if y < x))?;
+    Some(a.bounds[0] == b.bounds[0])
 }

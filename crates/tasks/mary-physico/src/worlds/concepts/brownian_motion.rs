@@ -90,38 +90,32 @@ fn many_paths(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn straight(cells: &[Place]) -> bool {
-    let (Some(&a), Some(&b)) = (cells.first(), cells.last()) else {
-        return true;
+    let (a, b) = (cells.first(), cells.last());
+    let on = |p: &Place, (a, b): (&Place, &Place)| {
+        (p.0 - a.0) * (b.1 - a.1) == (p.1 - a.1) * (b.0 - a.0)
     };
-    cells
-        .iter()
-        .all(|p| (p.0 - a.0) * (b.1 - a.1) == (p.1 - a.1) * (b.0 - a.0))
+    a.zip(b)
+        .is_none_or(|ends| cells.iter().all(|p| on(p, ends)))
 }
 
 fn staggered(look: &Look) -> Option<bool> {
     let path = look.one_fresh()?;
     given(look.has(path) >= 5)?;
     let way = look.output.places_of(path);
-    Some(exists(
-        look.touched.iter().filter(|c| **c != path),
-        |&grain| {
-            let one = look.one_move(grain)?;
-            let mut whole = way.clone();
-            whole.extend(&one.to.cells);
-            let others = look.touched.iter().filter(|c| **c != path && **c != grain);
-            let singles = |c: u8| {
-                look.kept(c, 3)
-                    && look.before_of(c).iter().all(|p| p.len() == 1)
-                    && look.after_of(c).iter().all(|p| p.len() == 1)
-            };
-            let fits = one.from.len() > 1
-                && connected(&whole)
-                && one.from.cells.iter().any(|p| whole.contains(p))
-                && !straight(&way)
-                && others.copied().all(singles);
-            Some(fits)
-        },
-    ))
+    Some(look.another(path, |grain| {
+        let one = look.one_move(grain)?;
+        let mut whole = way.clone();
+        whole.extend(&one.to.cells);
+        let others = look.touched.iter().filter(|c| **c != path && **c != grain);
+        let singles = |c: u8| {
+            look.kept(c, 3)
+                && look.before_of(c).iter().all(|p| p.len() == 1)
+                && look.after_of(c).iter().all(|p| p.len() == 1)
+        };
+        given(one.from.len() > 1 && connected(&whole))?;
+        given(one.from.cells.iter().any(|p| whole.contains(p)) && !straight(&way))?;
+        Some(others.copied().all(singles))
+    }))
 }
 
 fn all_staggered(look: &Look) -> Option<bool> {
@@ -133,7 +127,7 @@ fn all_staggered(look: &Look) -> Option<bool> {
     given(look.kept(grain, 2) && ways.len() == starts.len())?;
     let mut steps = Vec::new();
     let each = ways.iter().all(|way| {
-        let ends: Vec<Place> = cells_of(look, &way.cells, grain);
+        let ends = those(way.cells.iter().copied(), |&p| look.is(p) == grain);
         let from: Vec<&Place> = starts.iter().filter(|p| way.has(**p)).collect();
         if let ([end], [start]) = (ends.as_slice(), from.as_slice()) {
             steps.push((end.0 - start.0, end.1 - start.1));
@@ -143,12 +137,4 @@ fn all_staggered(look: &Look) -> Option<bool> {
     });
     let crooked = ways.iter().filter(|w| !straight(&w.cells)).count();
     Some(each && 2 * crooked > ways.len() && steps.iter().any(|s| Some(s) != steps.first()))
-}
-
-fn cells_of(look: &Look, cells: &[Place], colour: u8) -> Vec<Place> {
-    cells
-        .iter()
-        .copied()
-        .filter(|&p| look.is(p) == colour)
-        .collect()
 }

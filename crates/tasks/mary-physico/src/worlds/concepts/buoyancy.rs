@@ -10,9 +10,7 @@ fn cork_and_stone(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let right = s.between(left + 9, s.cols - 1);
     p.both(|g| {
         g.fill((surface, left), (floor, right), water);
-        g.fill((floor, left), (floor, right), shore);
-        g.fill((surface - 2, left), (floor, left), shore);
-        g.fill((surface - 2, right), (floor, right), shore);
+        vessel(g, surface - 2, floor, (left, right), shore);
     });
     let mut c = left + s.between(2, 3);
     let mut seen = [0, 0];
@@ -46,9 +44,7 @@ fn loaded_boat(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let draw = |g: &mut Grid, draft: i32, held: Place| {
         let keel = surface + draft - 1;
         g.fill((keel - high, left), (keel, right), 0);
-        g.fill((keel, left), (keel, right), hull);
-        g.fill((keel - high, left), (keel, left), hull);
-        g.fill((keel - high, right), (keel, right), hull);
+        vessel(g, keel - high, keel, (left, right), hull);
         let base = if held.0 == 0 { keel - 1 } else { held.1 };
         g.fill((base - rows + 1, left + 1), (base, right - 1), cargo);
     };
@@ -72,19 +68,16 @@ fn rose_and_sank(look: &Look) -> bool {
         let (was, is) = (|p| look.was(p), |p| look.is(p));
         let ups = all.iter().filter(|m| m.by.0 < 0).count();
         let splash = look.before_of(water).iter().any(|p| p.len() == 1);
-        let fits = ups >= 1
-            && !splash
-            && ups < all.len()
-            && all.iter().all(|m| {
-                let [t, l, b, _] = m.to.bounds;
-                let at_surface = look.is((t - 1, l)) != water && look.is((b + 1, l)) == water;
-                let on_floor = look.is((b + 1, l)) != water && look.is((t - 1, l)) == water;
-                m.by.1 == 0
-                    && wet(m.from, &was)
-                    && wet(m.to, &is)
-                    && (if m.by.0 < 0 { at_surface } else { on_floor })
-            });
-        Some(fits)
+        given(ups >= 1 && !splash && ups < all.len())?;
+        Some(all.iter().all(|m| {
+            let [t, l, b, _] = m.to.bounds;
+            let at_surface = look.is((t - 1, l)) != water && look.is((b + 1, l)) == water;
+            let on_floor = look.is((b + 1, l)) != water && look.is((t - 1, l)) == water;
+            m.by.1 == 0
+                && wet(m.from, &was)
+                && wet(m.to, &is)
+                && (if m.by.0 < 0 { at_surface } else { on_floor })
+        }))
     })
 }
 

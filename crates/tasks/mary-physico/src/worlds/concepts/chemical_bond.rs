@@ -45,10 +45,8 @@ fn molecules(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         }
         p.both(|g| g.paint(disc(at, 1), big));
         for (dr, dc) in ways {
-            p.both(|g| g.set(at.0 + dr * reach, at.1 + dc * reach, small));
-            for k in 2..reach {
-                p.output.set(at.0 + dr * k, at.1 + dc * k, bond);
-            }
+            p.both(|g| g.ray(at, (dr, dc), [reach], small));
+            p.output.ray(at, (dr, dc), 2..reach, bond);
         }
         made += 1;
     }
@@ -92,10 +90,8 @@ fn shared(look: &Look) -> Option<bool> {
                     || electron(c)
                     || (look.before_of(**c).len() == 2 && look.after_of(**c).len() <= 3)
             };
-            let fits = nearer
-                && look.touched.iter().any(electron)
-                && look.touched.iter().all(|c| shell(&c));
-            Some(fits)
+            given(nearer && look.touched.iter().any(electron))?;
+            Some(look.touched.iter().all(|c| shell(&c)))
         })
     }))
 }
@@ -116,9 +112,6 @@ fn bound_two_each(look: &Look) -> Option<bool> {
 }
 
 fn touches_by_side(part: &Part, cells: &[Place]) -> bool {
-    cells.iter().any(|&(r, c)| {
-        [(0, 1), (1, 0), (0, -1), (-1, 0)]
-            .into_iter()
-            .any(|(dr, dc)| part.has((r + dr, c + dc)))
-    })
+    let beside = |&(r, c): &Place| around(false).any(|(dr, dc)| part.has((r + dr, c + dc)));
+    cells.iter().any(beside)
 }

@@ -89,21 +89,19 @@ fn valve(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 
 /// Whether every cell of a liquid is held: something lies under it and on both its sides.
 fn held(grid: &Grid, liquid: &[Place]) -> bool {
-    liquid.iter().all(|&(r, c)| {
-        [(r + 1, c), (r, c - 1), (r, c + 1)]
-            .iter()
-            .all(|&(r, c)| grid.get(r, c).is_none_or(|v| v != 0))
+    let held = |p: Place| edge_or(grid, p, |v| v != 0);
+    every(liquid, |&(r, c)| {
+        held((r + 1, c)) && held((r, c - 1)) && held((r, c + 1))
     })
 }
 
 /// The open surfaces of a liquid: rows of runs of cells with nothing above them.
 fn surfaces(grid: &Grid, liquid: &[Place], colour: u8) -> Vec<i32> {
     let open = |r: i32, c: i32| grid.at(r, c) == colour && grid.at(r - 1, c) == 0;
-    liquid
+    let starts = liquid
         .iter()
-        .filter(|&&(r, c)| open(r, c) && !open(r, c - 1))
-        .map(|p| p.0)
-        .collect()
+        .filter(|&&(r, c)| open(r, c) && !open(r, c - 1));
+    starts.map(|p| p.0).collect()
 }
 
 fn levelled(look: &Look) -> bool {
@@ -119,8 +117,7 @@ fn levelled(look: &Look) -> bool {
             let went = look.moves_of(&[**c]).is_some_and(|all| all.len() == 1);
             **c == colour || went || look.came(**c).len() + look.gone(**c).len() == 1
         };
-        let fits =
-            is.len() >= 2 && level(&is) && !level(&was) && look.touched.iter().all(|c| valve(&c));
-        Some(fits)
+        given(is.len() >= 2 && level(&is) && !level(&was))?;
+        Some(look.touched.iter().all(|c| valve(&c)))
     })
 }

@@ -35,13 +35,9 @@ fn sponge(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let odd = s.between(0, 1);
     p.both(|g| g.fill((ground, 0), (ground, g.cols() as i32), floor));
     let top = ground - 2 * half;
-    for r in top..ground {
-        for c in left..left + wide {
-            if (r + c) % 2 == odd {
-                p.input.set(r, c, foam);
-            }
-        }
-    }
+    let mut pores = block((top, left), 2 * half, wide);
+    pores.retain(|(r, c)| (r + c) % 2 == odd);
+    p.input.paint(pores, foam);
     p.output.fill_box((ground - half, left), (half, wide), foam);
     for (g, row) in [(&mut p.input, top), (&mut p.output, ground - half)] {
         g.fill((row - 1, left - 1), (row - 1, left + wide), plate);
@@ -64,8 +60,8 @@ fn closed_gaps(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         }
         let colour = s.colour(1 + bars % 3);
         p.input.fill((top, at), (bottom, at + wide - 1), colour);
-        p.output
-            .fill((top, lies), (bottom, lies + wide - 1), colour);
+        let tall = bottom - top + 1;
+        p.output.fill_box((top, lies), (tall, wide), colour);
         lies += wide;
         at += wide + s.between(1, 3);
         bars += 1;
@@ -105,13 +101,9 @@ fn crowded(look: &Look) -> bool {
         let plate = |c: &&u8| **c != colour && look.has(**c) > look.had(**c);
         let pushed = look.touched.len() == 2 && look.touched.iter().any(|c| plate(&c));
         let whole = |c: &&u8| **c == colour || look.has_parts(**c, 1, 1);
-        let fits = 3 * area(&after) <= 2 * area(&before)
-            && 3 * after.len() as i32 >= area(&after)
-            && (pushed || 2 * is <= was + 1)
-            && look.touched.iter().all(|c| whole(&c))
-            && 2 * skin(&look.input, &before) >= 3 * before.len()
-            && was > 1;
-        Some(fits)
+        given(3 * area(&after) <= 2 * area(&before) && 3 * after.len() as i32 >= area(&after))?;
+        given((pushed || 2 * is <= was + 1) && look.touched.iter().all(|c| whole(&c)))?;
+        Some(2 * skin(&look.input, &before) >= 3 * before.len() && was > 1)
     })
 }
 
@@ -121,25 +113,21 @@ fn holes_closed(look: &Look) -> bool {
         let [block] = exactly(&after)?;
         let loose = look.input.places_of(foam);
         let plate = |c: &&u8| **c == foam || look.has_parts(**c, 1, 1);
-        let fits = look.kept(foam, 6)
-            && look.touched.iter().all(|c| plate(&c))
-            && block.is_box()
-            && skin(&look.input, &loose) == 4 * loose.len()
-            && area(&loose) == 2 * area(&block.cells);
-        Some(fits)
+        given(look.kept(foam, 6) && look.touched.iter().all(|c| plate(&c)) && block.is_box())?;
+        given(skin(&look.input, &loose) == 4 * loose.len())?;
+        Some(area(&loose) == 2 * area(&block.cells))
     })
 }
 
 /// The bars of a row between the wall and what lies beyond: colours of the columns, from the wall on.
 fn columns(grid: &Grid, (top, bottom): (i32, i32)) -> Option<Vec<u8>> {
-    (1..grid.cols() as i32)
-        .map(|c| {
-            let first = grid.at(top, c);
-            (top..=bottom)
-                .all(|r| grid.at(r, c) == first)
-                .then_some(first)
-        })
-        .collect()
+    let column = |c: i32| {
+        let first = grid.at(top, c);
+        (top..=bottom)
+            .all(|r| grid.at(r, c) == first)
+            .then_some(first)
+    };
+    (1..grid.cols() as i32).map(column).collect()
 }
 
 /// The rows that changed, with a wall at the left edge beside them.
@@ -168,11 +156,8 @@ fn half_as_long(look: &Look) -> bool {
         let (was, is) = (columns(&look.input, rows)?, columns(&look.output, rows)?);
         let long = was.iter().take_while(|c| **c != 0).count();
         let halves: Vec<u8> = was.iter().copied().take(long).step_by(2).collect();
-        let fits = long >= 6
-            && was.iter().skip(long).all(|c| *c == 0)
-            && is.iter().skip(long / 2).all(|c| *c == 0)
-            && is.starts_with(&halves)
-            && was.chunks(2).take(long / 2).all(|w| w.first() == w.last());
-        Some(fits)
+        given(long >= 6 && was.iter().skip(long).all(|c| *c == 0))?;
+        given(is.iter().skip(long / 2).all(|c| *c == 0) && is.starts_with(&halves))?;
+        Some(was.chunks(2).take(long / 2).all(|w| w.first() == w.last()))
     })
 }

@@ -10,10 +10,9 @@ fn knife(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let left = s.between(2, s.cols - long - 2);
     let at = s.between(left + 2, left + long - 2);
     p.input.fill_box((top, left), (tall, long), body);
-    p.output
-        .fill((top, left - 1), (top + tall - 1, at - 2), body);
-    p.output
-        .fill((top, at + 1), (top + tall - 1, left + long), body);
+    let bottom = top + tall - 1;
+    p.output.fill((top, left - 1), (bottom, at - 2), body);
+    p.output.fill((top, at + 1), (bottom, left + long), body);
     for (g, tip) in [(&mut p.input, top - 2), (&mut p.output, top + tall - 1)] {
         g.fill((tip - 3, at), (tip, at), blade);
         g.fill((tip - 5, at), (tip - 4, at), handle);
@@ -59,15 +58,9 @@ fn cut(look: &Look) -> bool {
         let solid = |p: &&&Part| p.is_box() && p.tall() > 1 && p.wide() > 1;
         // What cut it only went somewhere.
         let tools = those(look.touched.iter().copied(), |c| *c != colour);
-        let went = tools.is_empty()
-            || look
-                .moves_of(&tools)
-                .is_some_and(|all| all.iter().all(|m| m.by.0 * m.by.1 == 0));
-        let fits = before.len() == 1
-            && went
-            && after.len() >= 2
-            && before.iter().all(|p| solid(&p))
-            && after.iter().all(|p| solid(&p));
-        Some(fits)
+        let straight = |all: Vec<Move<'_>>| all.iter().all(|m| m.by.0 * m.by.1 == 0);
+        let went = tools.is_empty() || look.moves_of(&tools).is_some_and(straight);
+        given(before.len() == 1 && went && after.len() >= 2 && before.iter().all(|p| solid(&p)))?;
+        Some(after.iter().all(|p| solid(&p)))
     })
 }

@@ -32,10 +32,9 @@ fn edge(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     });
     for d in (2..s.cols - at).step_by(2) {
         p.output.fill((0, at + d), (end - 1, at + d), water);
-        let arcs = ring((end - 1, at), d)
-            .into_iter()
-            .filter(|q| q.0 >= end - 1 && q.1 > at);
-        p.output.paint(arcs, water);
+        let arcs = ring((end - 1, at), d).into_iter();
+        p.output
+            .paint(arcs.filter(|q| q.0 >= end - 1 && q.1 > at), water);
     }
     Some(p)
 }
@@ -44,10 +43,8 @@ fn edge(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 
 /// Straight fronts: still upright runs of this colour left of a column.
 fn fronts(look: &Look, colour: u8, before: i32) -> bool {
-    look.parts_before()
-        .iter()
-        .filter(|p| p.colour == colour)
-        .all(|p| p.wide() == 1 && p.tall() == look.rows() && p.bounds[1] < before)
+    let front = |p: &&Part| p.wide() == 1 && p.tall() == look.rows() && p.bounds[1] < before;
+    look.before_of(colour).iter().all(front)
 }
 
 fn spread_behind_a_gap(look: &Look) -> Option<bool> {
@@ -109,15 +106,13 @@ fn curled_around(look: &Look) -> Option<bool> {
                     || far > f64::from(look.cols() - 1 - c)
             };
             let shadow: Vec<&Place> = look.changed.iter().filter(|q| built(q.0)).collect();
-            let fits = fronts(look, water, c)
-                && open.len() >= 2
-                && open.iter().all(|x| *x > c + 1)
-                && (0..look.rows())
+            given(fronts(look, water, c) && open.len() >= 2 && open.iter().all(|x| *x > c + 1))?;
+            given(
+                (0..look.rows())
                     .filter(|&r| !built(r))
-                    .all(|r| columns(r) == open)
-                && shadow.len() >= open.len()
-                && shadow.iter().all(|q| q.1 > c && round(q));
-            Some(fits)
+                    .all(|r| columns(r) == open),
+            )?;
+            Some(shadow.len() >= open.len() && shadow.iter().all(|q| q.1 > c && round(q)))
         })
     }))
 }

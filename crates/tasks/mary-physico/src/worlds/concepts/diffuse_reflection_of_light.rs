@@ -2,20 +2,21 @@ use super::*;
 
 concept!(draws: rough_ground, fan; reads: scattered);
 
-/// A rough floor: every column one or two cells high, no long flat stretch.
-fn rough(s: &mut Setting, base: i32) -> Vec<i32> {
-    let odd = s.between(0, 1);
-    (0..s.cols)
-        .map(|c| base - i32::from((c + odd) % 2 == 0) - i32::from(s.between(0, 4) == 0))
-        .collect()
+/// A rough floor: every column one or two cells high, no long flat stretch. Its rows.
+fn rough(s: &mut Setting, p: &mut Pair, ground: u8) -> Vec<i32> {
+    let (base, odd) = (s.rows - 2, s.between(0, 1));
+    let cols = s.cols;
+    let mut high = |c: i32| i32::from((c + odd) % 2 == 0) + i32::from(s.between(0, 4) == 0);
+    let floor: Vec<i32> = (0..cols).map(|c| base - high(c)).collect();
+    for (c, &r) in (0..).zip(&floor) {
+        p.both(|g| g.fill((r, c), (g.rows() as i32, c), ground));
+    }
+    floor
 }
 
 fn rough_ground(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (ground, light, back) = (s.colour(0), s.colour(1), s.colour(2));
-    let floor = rough(s, s.rows - 2);
-    for (c, &r) in floor.iter().enumerate() {
-        p.both(|g| g.fill((r, c as i32), (g.rows() as i32, c as i32), ground));
-    }
+    let floor = rough(s, &mut p, ground);
     // Slopes of the rays thrown back, each another one.
     let ways: Vec<Place> = s.shuffled(vec![
         (-4, -3),
@@ -32,11 +33,8 @@ fn rough_ground(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         let hit = floor.get(c as usize)? - 1;
         let (dr, dc) = *ways.get(rays % ways.len())?;
         let start = (hit - 1, c + dc.signum());
-        for q in line(start, (start.0 + dr, start.1 + dc)) {
-            if p.output.free(q.0, q.1) {
-                p.output.set(q.0, q.1, back);
-            }
-        }
+        let ray = line(start, (start.0 + dr, start.1 + dc));
+        p.output.paint_free(ray, back);
         p.both(|g| g.fill((0, c), (hit, c), light));
         rays += 1;
         c += step;
@@ -46,10 +44,7 @@ fn rough_ground(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 
 fn fan(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (ground, light, back) = (s.colour(0), s.colour(1), s.colour(2));
-    let floor = rough(s, s.rows - 2);
-    for (c, &r) in floor.iter().enumerate() {
-        p.both(|g| g.fill((r, c as i32), (g.rows() as i32, c as i32), ground));
-    }
+    let floor = rough(s, &mut p, ground);
     let mid = s.between(s.cols / 2 - 1, s.cols / 2 + 1);
     let hit = (floor.get(mid as usize)? - 1, mid);
     let far = s.between(5, 7).min(hit.0 - 1);
@@ -62,12 +57,8 @@ fn fan(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     ];
     for (dr, dc) in ways {
         let clear = |q: &Place| p.input.get(q.0, q.1).is_none_or(|v| v != ground);
-        let cells: Vec<Place> = line(hit, (hit.0 + dr, hit.1 + dc))
-            .into_iter()
-            .skip(2)
-            .take_while(clear)
-            .collect();
-        p.output.paint(cells, back);
+        let ray = line(hit, (hit.0 + dr, hit.1 + dc)).into_iter().skip(2);
+        p.output.paint(ray.take_while(clear), back);
     }
     let into = line(hit, (hit.0 - far, hit.1 - far));
     p.both(|g| g.paint(into.iter().copied(), light));

@@ -60,8 +60,7 @@ fn mixed_halves(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     given(tall <= s.rows && wide <= s.cols)?;
     let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));
     p.input.fill_box((top, left), (tall, half), one);
-    p.input
-        .fill((top, left + half), (top + tall - 1, left + wide - 1), two);
+    p.input.fill_box((top, left + half), (tall, half), two);
     // In each half half of the cells, at random.
     for start in [left, left + half] {
         let cells = room((top, start), (top + tall - 1, start + half - 1));
@@ -85,24 +84,18 @@ fn out_of_the_corner(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     // An equal share in each quarter of the room.
     let (mr, mc) = ((top + bottom) / 2, (left + right) / 2);
     let mut left_over = many;
-    for (i, rows) in [(top + 1, mr), (mr + 1, bottom - 1)]
-        .into_iter()
-        .enumerate()
-    {
-        for (j, cols) in [(left + 1, mc), (mc + 1, right - 1)]
-            .into_iter()
-            .enumerate()
-        {
-            let quarter = 2 * i + j;
-            let share = left_over / (4 - quarter);
-            left_over -= share;
-            let cells: Vec<Place> = (rows.0..=rows.1)
-                .flat_map(|r| (cols.0..=cols.1).map(move |c| (r, c)))
-                .filter(|(r, c)| (r + c) % 2 == 0)
-                .collect();
-            p.output
-                .paint(s.shuffled(cells).into_iter().take(share), gas);
-        }
+    let quarters = [
+        room((top + 1, left + 1), (mr, mc)),
+        room((top + 1, mc + 1), (mr, right - 1)),
+        room((mr + 1, left + 1), (bottom - 1, mc)),
+        room((mr + 1, mc + 1), (bottom - 1, right - 1)),
+    ];
+    for (quarter, mut cells) in quarters.into_iter().enumerate() {
+        let share = left_over / (4 - quarter);
+        left_over -= share;
+        cells.retain(|(r, c)| (r + c) % 2 == 0);
+        let cells = s.shuffled(cells).into_iter().take(share);
+        p.output.paint(cells, gas);
     }
     (p.output.count(gas) == many && many >= 5).then_some(p)
 }
@@ -113,11 +106,9 @@ fn spread(look: &Look) -> bool {
     exists(&look.touched, |&colour| {
         given(look.kept(colour, 4) && look.touched.len() <= 2)?;
         let (before, after) = (look.input.places_of(colour), look.output.places_of(colour));
-        let fits = area(&after) >= 3 * area(&before)
-            && 3 * area(&before) <= 4 * before.len() as i32
-            && look.before_of(colour).len() == 1
-            && 3 * look.after_of(colour).len() >= before.len();
-        Some(fits)
+        given(area(&after) >= 3 * area(&before) && 3 * area(&before) <= 4 * before.len() as i32)?;
+        given(look.before_of(colour).len() == 1)?;
+        Some(3 * look.after_of(colour).len() >= before.len())
     })
 }
 
@@ -151,23 +142,12 @@ fn parted_then_mixed(look: &Look, wall: u8) -> bool {
 
 fn mixed_evenly(look: &Look) -> Option<bool> {
     let [one, two] = *exactly(&look.touched)?;
-    let blocks = |c: u8| -> Vec<&Part> {
-        look.before_of(c)
-            .into_iter()
-            .filter(|p| look.restless(p))
-            .collect()
-    };
+    let blocks = |c: u8| those(look.before_of(c), |p| look.restless(p));
     let (a, b) = (blocks(one), blocks(two));
     let ([a], [b]) = (exactly(&a)?, exactly(&b)?);
     let share = |p: &Part| p.cells.iter().filter(|&&c| look.is(c) == one).count();
-    let fits = a.is_box()
-        && b.is_box()
-        && a.len() == b.len()
-        && a.len() >= 8
-        && a.touches(&b.cells)
-        && 2 * share(a) == a.len()
-        && 2 * share(b) == b.len();
-    Some(fits)
+    given(a.is_box() && b.is_box() && a.len() == b.len() && a.len() >= 8 && a.touches(&b.cells))?;
+    Some(2 * share(a) == a.len() && 2 * share(b) == b.len())
 }
 
 fn filled_the_room(look: &Look) -> Option<bool> {
@@ -175,36 +155,23 @@ fn filled_the_room(look: &Look) -> Option<bool> {
     let frame = |p: &&Part| p.is_frame() && !look.restless(p) && p.colour != gas;
     Some(exists(look.parts_before().iter().filter(frame), |room| {
         let [t, l, b, r] = room.bounds;
-        let inside = |p: &&Place| p.0 > t && p.0 < b && p.1 > l && p.1 < r;
-        let was: Vec<Place> = look
-            .input
-            .places_of(gas)
-            .iter()
-            .filter(inside)
-            .copied()
-            .collect();
-        let is: Vec<Place> = look
-            .output
-            .places_of(gas)
-            .iter()
-            .filter(inside)
-            .copied()
-            .collect();
+        let inside = |p: &Place| p.0 > t && p.0 < b && p.1 > l && p.1 < r;
+        let was = those(look.input.places_of(gas), inside);
+        let is = those(look.output.places_of(gas), inside);
         let [bt, bl, bb, br] = bounds(&was)?;
         let corner = (bt == t + 1 || bb == b - 1) && (bl == l + 1 || br == r - 1);
         let crowded = ((bb - bt + 1) * (br - bl + 1)) as usize == was.len();
         let quarters = |low_row: bool, low_col: bool| {
-            is.iter()
-                .any(|p| (2 * p.0 > t + b) == low_row && (2 * p.1 > l + r) == low_col)
+            exists(&is, |p| {
+                (2 * p.0 > t + b) == low_row && (2 * p.1 > l + r) == low_col
+            })
         };
-        let fits = corner
-            && crowded
-            && was.len() == is.len()
-            && was.len() >= 4
-            && look.changed.iter().all(|p| inside(&p))
-            && [(true, true), (true, false), (false, true), (false, false)]
-                .into_iter()
-                .all(|(y, x)| quarters(y, x));
-        Some(fits)
+        given(corner && crowded && was.len() == is.len() && was.len() >= 4)?;
+        given(look.changed.iter().all(inside))?;
+        Some(
+            [true, false]
+                .iter()
+                .all(|&y| quarters(y, true) && quarters(y, false)),
+        )
     }))
 }

@@ -43,18 +43,20 @@ fn siren(s: &mut Setting, mut p: Pair) -> Option<Pair> {
             g.set(row + k, c - way * bent, sound);
         }
     };
-    for c in (mid + 3..s.cols).step_by(3) {
-        arc(&mut p.input, c, 1);
-    }
-    for c in (0..mid - 4).rev().step_by(3) {
-        arc(&mut p.input, c, -1);
-    }
-    for c in (mid + 5..s.cols).step_by(2) {
-        arc(&mut p.output, c, 1);
-    }
-    for c in (0..mid - 3).rev().step_by(4) {
-        arc(&mut p.output, c, -1);
-    }
+    (mid + 3..s.cols)
+        .step_by(3)
+        .for_each(|c| arc(&mut p.input, c, 1));
+    (0..mid - 4)
+        .rev()
+        .step_by(3)
+        .for_each(|c| arc(&mut p.input, c, -1));
+    (mid + 5..s.cols)
+        .step_by(2)
+        .for_each(|c| arc(&mut p.output, c, 1));
+    (0..mid - 3)
+        .rev()
+        .step_by(4)
+        .for_each(|c| arc(&mut p.output, c, -1));
     (s.cols >= 13).then_some(p)
 }
 
@@ -72,24 +74,14 @@ fn crowded_ahead(look: &Look) -> Option<bool> {
             let behind = |part: &Part, was: bool| gaps(look, (sound, was), part, (row, -way));
             let (a, b) = (ahead(one.to, false), behind(one.to, false));
             let (c, d) = (ahead(one.from, true), behind(one.from, true));
-            let even = |g: &[i32]| {
-                g.iter()
-                    .max()
-                    .zip(g.iter().min())
-                    .is_some_and(|(x, y)| x - y <= 1)
-            };
+            let even = |g: &[i32]| Some(g.iter().max()? - g.iter().min()? <= 1);
             let mean = |g: &[i32]| g.iter().sum::<i32>() as f64 / g.len().max(1) as f64;
             let all_before = [c, d].concat();
             let crosses =
                 |parts: Vec<&Part>| every(&parts, |p| p.bounds[0] <= row && row <= p.bounds[2]);
-            let fits = !a.is_empty()
-                && crosses(look.before_of(sound))
-                && crosses(look.after_of(sound))
-                && !b.is_empty()
-                && even(&all_before)
-                && a.iter().max() <= b.iter().min()
-                && mean(&a) < mean(&b);
-            Some(fits)
+            given(!a.is_empty() && crosses(look.before_of(sound)))?;
+            given(crosses(look.after_of(sound)) && !b.is_empty() && even(&all_before).yes())?;
+            Some(a.iter().max() <= b.iter().min() && mean(&a) < mean(&b))
         })
     }))
 }
@@ -97,21 +89,10 @@ fn crowded_ahead(look: &Look) -> Option<bool> {
 /// The distances between fronts of a colour along a row, going one way from the edge of a part.
 fn gaps(look: &Look, (colour, was): (u8, bool), from: &Part, (row, way): (i32, i32)) -> Vec<i32> {
     let edge = from.side(way);
-    let here = |c: i32| {
-        if was {
-            look.was((row, c)) == colour
-        } else {
-            look.is((row, c)) == colour
-        }
-    };
-    let mut last = edge;
-    let mut found = Vec::new();
-    for k in 1..look.cols() {
-        let c = edge + way * k;
-        if here(c) {
-            found.push((c - last).abs());
-            last = c;
-        }
-    }
-    found
+    let grid = if was { &look.input } else { &look.output };
+    let mut fronts = those((1..look.cols()).map(|k| edge + way * k), |&c| {
+        grid.at(row, c) == colour
+    });
+    fronts.insert(0, edge);
+    fronts.windows(2).map(|w| (w[1] - w[0]).abs()).collect()
 }

@@ -45,17 +45,13 @@ fn trampoline(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let level = ground - deep - 1;
     let half = s.between(deep, (s.cols - 3) / 2);
     let mid = s.between(half + 1, s.cols - half - 2);
-    p.both(|g| {
-        g.fill((level, mid - half - 1), (ground, mid - half - 1), post);
-        g.fill((level, mid + half + 1), (ground, mid + half + 1), post);
-    });
-    p.input
-        .paint(line((level, mid - half), (level + deep, mid)), sheet);
-    p.input
-        .paint(line((level, mid + half), (level + deep, mid)), sheet);
+    p.both(|g| walls(g, (level, ground), (mid - half - 1, mid + half + 1), post));
+    let ends = [(level, mid - half), (level, mid + half)];
+    for end in ends {
+        p.input.paint(line(end, (level + deep, mid)), sheet);
+    }
     p.input.fill_box((level + deep - 2, mid), (2, 1), ball);
-    p.output
-        .fill((level, mid - half), (level, mid + half), sheet);
+    p.output.fill(ends[0], ends[1], sheet);
     let up = s.between(0, level - 5);
     p.output.fill((up, mid), (up + 1, mid), ball);
     (level >= 5).then_some(p)
@@ -67,10 +63,8 @@ fn sprang(look: &Look) -> bool {
     look.touched.len() == 2 && look.lying_or_upright(pushed_sideways)
 }
 
-fn pushed_sideways(look: &Look) -> Option<bool> {
-    let t = &look.touched;
-    let (&x, &y) = (t.first()?, t.get(1)?);
-    Some(exists([(x, y), (y, x)], |(block, wire)| {
+fn pushed_sideways(look: &Look) -> bool {
+    look.either_way(|block, wire| {
         given(look.kept(block, 2) && look.has(wire) > look.had(wire))?;
         let (short, long) = look.one_part(wire)?;
         let one = look.one_move(block)?;
@@ -81,20 +75,13 @@ fn pushed_sideways(look: &Look) -> Option<bool> {
         } else {
             ([t, l + by, b, r], l - 1 == one.from.bounds[3])
         };
-        let fits = one.by.0 == 0
-            && by != 0
-            && one.from.is_box()
-            && long.bounds == grown
-            && meets
-            && !short.is_box()
-            && !long.is_box();
-        Some(fits)
-    }))
+        given(one.by.0 == 0 && by != 0 && one.from.is_box() && long.bounds == grown && meets)?;
+        Some(!short.is_box() && !long.is_box())
+    })
 }
 
-fn thrown_up(look: &Look) -> Option<bool> {
-    let [x, y] = *exactly(&look.touched)?;
-    Some(exists([(x, y), (y, x)], |(ball, sheet)| {
+fn thrown_up(look: &Look) -> bool {
+    look.either_way(|ball, sheet| {
         let (sag, flat) = look.one_part(sheet)?;
         let one = look.one_move(ball)?;
         let [top, l, _, r] = sag.bounds;
@@ -107,5 +94,5 @@ fn thrown_up(look: &Look) -> Option<bool> {
             && one.from.bounds[2] > top
             && one.to.bounds[2] < top;
         Some(fits)
-    }))
+    })
 }

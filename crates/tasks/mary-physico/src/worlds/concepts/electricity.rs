@@ -11,15 +11,11 @@ fn circuit(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let gap = s.between(left + 2, right - 3);
     let bulb = s.between(left + 3, right - 3);
     for (g, closed) in [(&mut p.input, false), (&mut p.output, true)] {
-        g.frame(
-            (top, left),
-            (bottom, right),
-            if closed { live } else { wire },
-        );
+        let colour = if closed { live } else { wire };
+        g.frame((top, left), (bottom, right), colour);
         g.fill((cell, left), (cell + 1, left), plus);
         g.fill((cell + 2, left), (cell + 3, left), minus);
-        let lamp = if closed { live } else { wire };
-        g.fill((bottom - 1, bulb - 1), (bottom + 1, bulb + 1), lamp);
+        g.fill((bottom - 1, bulb - 1), (bottom + 1, bulb + 1), colour);
         if !closed {
             // The switch stands open: a lever lifted off the gap.
             g.fill((top, gap), (top, gap + 1), 0);
@@ -42,7 +38,7 @@ fn lightning(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     });
     let highest = s.between(3, 4);
     let spots = s.shuffled((1..s.cols / 3).map(|k| 3 * k).collect::<Vec<_>>());
-    let mut aim = None;
+    let aim = (ground - highest - 1, *spots.first()?);
     for (i, &c) in spots.iter().take(3).enumerate() {
         let tall = if i == 0 {
             highest
@@ -50,11 +46,7 @@ fn lightning(s: &mut Setting, mut p: Pair) -> Option<Pair> {
             s.between(1, highest - 2)
         };
         p.both(|g| g.fill((ground - tall, c), (ground - 1, c), tower));
-        if i == 0 {
-            aim = Some((ground - tall - 1, c));
-        }
     }
-    let aim = aim?;
     // Jagged: from the tower up, a step aside every second row, never further off than the cloud.
     let mut c = aim.1;
     let mut side = if s.coin() { 1 } else { -1 };
@@ -85,14 +77,11 @@ fn closed_and_live(look: &Look) -> Option<bool> {
     given((1..=4).contains(&closed.len()) && lifted.len() <= 4)?;
     // Shut off from the edge by anything coloured.
     let shut = |grid: &Grid| {
-        let mut mask = grid.clone();
-        for (r, c) in grid.places() {
-            mask.set(r, c, u8::from(grid.at(r, c) != 0));
-        }
+        let mut mask = Grid::new(grid.rows(), grid.cols());
+        mask.paint(grid.places_where(|c| c != 0), 1);
         let out = outside(&mask, 1);
-        mask.places()
-            .filter(|&(r, c)| mask.at(r, c) == 0 && out.at(r, c) == 0)
-            .count()
+        let empty = mask.places_of(0).into_iter();
+        empty.filter(|&(r, c)| out.at(r, c) == 0).count()
     };
     let switch = [closed, lifted].concat();
     Some(connected(&switch) && shut(&look.output) > shut(&look.input) + 4)
@@ -110,11 +99,6 @@ fn flashed(look: &Look) -> Option<bool> {
     let towers = those(look.before_of(look.was((r + 1, c))), |p| p.wide() == 1);
     let tallest = towers.iter().map(|p| p.tall()).max();
     let hit = towers.iter().find(|p| p.has((b + 1, c)));
-    let fits = from_above
-        && thin
-        && bolt.tall() >= 3
-        && bolt.wide() >= 2
-        && towers.len() >= 2
-        && hit.is_some_and(|p| Some(p.tall()) == tallest && p.bounds[0] == b + 1);
-    Some(fits)
+    given(from_above && thin && bolt.tall() >= 3 && bolt.wide() >= 2 && towers.len() >= 2)?;
+    Some(hit.is_some_and(|p| Some(p.tall()) == tallest && p.bounds[0] == b + 1))
 }

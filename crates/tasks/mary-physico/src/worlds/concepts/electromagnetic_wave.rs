@@ -52,30 +52,18 @@ fn two_crossed_waves(look: &Look) -> Option<bool> {
     Some(look.lying_or_upright(|look| {
         let [t, l, b, r] = bounds(&look.changed)?;
         let axis = t + b;
-        let mirrored = |p: &Place| {
-            let other = look.is((axis - p.0, p.1));
-            other == one || other == two
-        };
+        let mirrored = |p: &Place| [one, two].contains(&look.is((axis - p.0, p.1)));
         let swapped = |p: &Place| look.is((axis - p.0, p.1)) != look.is(*p);
         let off_axis: Vec<&Place> = look.changed.iter().filter(|p| 2 * p.0 != axis).collect();
         let sides = |colour: u8| {
-            let on = |way: i32| {
-                off_axis
-                    .iter()
-                    .any(|p| look.is(**p) == colour && (2 * p.0 - axis).signum() == way)
-            };
-            on(-1) && on(1)
+            let own = those(off_axis.iter(), |p| look.is(***p) == colour);
+            own.iter().any(|p| 2 * p.0 < axis) && own.iter().any(|p| 2 * p.0 > axis)
         };
         let every = (l..=r).all(|c| look.changed.iter().any(|p| p.1 == c));
-        let fits = axis % 2 == 0
-            && r - l >= 6
-            && b - t >= 2
-            && every
-            && look.changed.iter().all(mirrored)
-            && 10 * off_axis.iter().filter(|p| swapped(p)).count() >= 9 * off_axis.len()
-            && sides(one)
-            && sides(two);
-        Some(fits)
+        given(axis % 2 == 0 && r - l >= 6 && b - t >= 2 && every)?;
+        given(look.changed.iter().all(mirrored))?;
+        given(10 * off_axis.iter().filter(|p| swapped(p)).count() >= 9 * off_axis.len())?;
+        Some(sides(one) && sides(two))
     }))
 }
 

@@ -18,13 +18,9 @@ fn cradle(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let raised = s.between(1, (many - 2).min(2));
     let hang = |g: &mut Grid, i: i32, swing: i32| {
         let c = left + 2 * i;
-        let end = if swing == 0 {
-            (top + long, c)
-        } else {
-            (top + out, c + swing * out)
-        };
-        let string = line((top + 1, c + swing), end);
-        g.paint(string, thread);
+        let down = if swing == 0 { long } else { out };
+        let end = (top + down, c + swing * out);
+        g.paint(line((top + 1, c + swing), end), thread);
         g.set(end.0 + i32::from(swing == 0), end.1, ball);
     };
     for i in 0..many {
@@ -43,12 +39,10 @@ fn same_height(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let from = near * high;
     let flat = s.cols - (near + far) * high;
     for c in 0..s.cols {
-        let h = if c < from {
-            (from - c + near - 1) / near
-        } else if c < from + flat {
-            0
-        } else {
-            (c - from - flat) / far + 1
+        let h = match c - from {
+            k if k < 0 => (near - 1 - k) / near,
+            k if k < flat => 0,
+            k => (k - flat) / far + 1,
         };
         p.both(|g| g.fill((floor - h, c), (floor, c), earth));
     }
@@ -106,13 +100,11 @@ fn swung_to_the_far_side(look: &Look) -> Option<bool> {
         let hangs = hooks.iter().all(|h| look.was(**h) == thread)
             && hooks.iter().any(|h| look.stays((h.0 - 1, h.1)));
         let axis = p[1] + q[3];
-        let fits = p[3] + q[1] == axis
-            && p[1] != q[1]
-            && hangs
-            && look.had(ball) >= 3
-            && look.before_of(ball).iter().all(|b| b.len() <= 2)
-            && every(&a, |&(r, c)| look.is((r, axis - c)) == look.was((r, c)));
-        Some(fits)
+        given(p[3] + q[1] == axis && p[1] != q[1] && hangs && look.had(ball) >= 3)?;
+        given(look.before_of(ball).iter().all(|b| b.len() <= 2))?;
+        Some(every(&a, |&(r, c)| {
+            look.is((r, axis - c)) == look.was((r, c))
+        }))
     }))
 }
 
@@ -134,18 +126,10 @@ fn just_as_high(look: &Look) -> Option<bool> {
             && deep(p.0, b) == 1
             && (2..99).contains(&valley)
     };
-    let far = gone
-        .first()
-        .zip(came.first())
-        .is_some_and(|(p, q)| (p.1 - q.1).abs() >= 4);
-    let one_way = |(p, q): (&Place, &Place)| (q.1 - p.1).signum();
-    let way = gone.iter().zip(&came).map(one_way).next();
-    let fits = far
-        && gone
-            .iter()
-            .zip(&came)
-            .all(|x| crossed(x) && Some(one_way(x)) == way);
-    Some(fits)
+    let far = came.first()?.1 - gone.first()?.1;
+    let one_way = |(p, q): (&Place, &Place)| (q.1 - p.1).signum() == far.signum();
+    let mut both = gone.iter().zip(&came);
+    Some(far.abs() >= 4 && both.all(|x| crossed(x) && one_way(x)))
 }
 
 fn bounced_as_high(look: &Look) -> Option<bool> {
@@ -153,21 +137,13 @@ fn bounced_as_high(look: &Look) -> Option<bool> {
     let paths = those(look.after_of(ball), |p| look.restless(p));
     let [path] = exactly(&paths)?;
     let [top, left, bottom, right] = path.bounds;
-    let rows: Vec<i32> = (left..=right)
-        .filter_map(|c| path.cells.iter().find(|p| p.1 == c).map(|p| p.0))
-        .collect();
-    let dotted = (0..look.cols())
-        .filter(|&c| look.stays((top - 1, c)))
-        .count() as i32;
+    let row = |c: i32| in_column(&path.cells, c).first().copied();
+    let rows: Vec<i32> = (left..=right).filter_map(row).collect();
+    let dotted = those(0..look.cols(), |&c| look.stays((top - 1, c))).len() as i32;
     let turns = rows.windows(3).filter(|w| w[0] == w[2] && w[1] != w[0]);
-    let fits = rows.len() == path.len()
-        && rows.windows(2).all(|w| (w[1] - w[0]).abs() == 1)
-        && rows.first() == Some(&top)
-        && rows.last() == Some(&top)
-        && turns.clone().all(|w| w[1] == top || w[1] == bottom)
-        && turns.count() >= 1
-        && bottom - top >= 2
-        && 3 * dotted >= look.cols()
-        && (left..=right).all(|c| look.stays((bottom + 1, c)));
-    Some(fits)
+    given(rows.len() == path.len() && rows.windows(2).all(|w| (w[1] - w[0]).abs() == 1))?;
+    given(rows.first() == Some(&top) && rows.last() == Some(&top))?;
+    given(turns.clone().all(|w| w[1] == top || w[1] == bottom) && turns.count() >= 1)?;
+    given(bottom - top >= 2 && 3 * dotted >= look.cols())?;
+    Some((left..=right).all(|c| look.stays((bottom + 1, c))))
 }

@@ -15,14 +15,8 @@ fn every_side(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         let (tall, wide) = extent(&form);
         let at = s.place((by, s.rows - tall - by), (by, s.cols - wide - by));
         let cells = shifted(&form, at);
-        let mut grown: Vec<Place> = Vec::new();
-        for &(r, c) in &cells {
-            for dr in -by..=by {
-                for dc in -by..=by {
-                    grown.push((r + dr, c + dc));
-                }
-            }
-        }
+        let swollen = |&(r, c): &Place| room((r - by, c - by), (r + by, c + by));
+        let grown: Vec<Place> = cells.iter().flat_map(swollen).collect();
         if put < many && p.output.roomy(&grown) {
             let colour = s.colour(put % 3);
             p.input.paint(cells, colour);
@@ -41,10 +35,9 @@ fn balloon(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let centre = s.place((large, s.rows - 1 - large), (large, s.cols - 1 - large));
     let inside = |radius: i32| {
         let edge = ring(centre, radius);
-        disc(centre, radius)
-            .into_iter()
-            .filter(|q| !edge.contains(q))
-            .collect::<Vec<_>>()
+        let mut cells = disc(centre, radius);
+        cells.retain(|q| !edge.contains(q));
+        cells
     };
     let many = inside(small).len() * 2 / 3;
     for (g, radius) in [(&mut p.input, small), (&mut p.output, large)] {
@@ -87,11 +80,8 @@ fn wider_lattice(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     for i in 0..tall {
         for j in 0..wide {
             p.output.set(r0 + 2 * step * i, c0 + 2 * step * j, colour);
-            p.input.set(
-                r0 + reach(tall) / 4 + step * i,
-                c0 + reach(wide) / 4 + step * j,
-                colour,
-            );
+            let (r, c) = (r0 + reach(tall) / 4, c0 + reach(wide) / 4);
+            p.input.set(r + step * i, c + step * j, colour);
         }
     }
     Some(p)
@@ -106,28 +96,19 @@ fn grew(look: &Look) -> bool {
             let mut image = look.input.clone();
             for part in &parts {
                 for &(r, c) in &part.cells {
-                    for dr in -by..=by {
-                        for dc in -by..=by {
-                            image.set(r + dr, c + dc, part.colour);
-                        }
-                    }
+                    image.fill((r - by, c - by), (r + by, c + by), part.colour);
                 }
             }
             image == look.output
         })
 }
 
-fn swelled(look: &Look) -> Option<bool> {
-    let [x, y] = *exactly(&look.touched)?;
-    Some(exists([(x, y), (y, x)], |(skin, gas)| {
+fn swelled(look: &Look) -> bool {
+    look.either_way(|skin, gas| {
         given(look.kept(gas, 3) && look.has(skin) > look.had(skin))?;
         let (small, large) = look.one_part(skin)?;
-        let by: Vec<i32> = small
-            .bounds
-            .iter()
-            .zip(&large.bounds)
-            .map(|(a, b)| (a - b).abs())
-            .collect();
+        let both = small.bounds.iter().zip(&large.bounds);
+        let by: Vec<i32> = both.map(|(a, b)| (a - b).abs()).collect();
         let inside = |grid: &Grid| {
             let out = outside(grid, skin);
             grid.places_of(gas).iter().all(|&(r, c)| out.at(r, c) == 0)
@@ -137,7 +118,7 @@ fn swelled(look: &Look) -> Option<bool> {
             && inside(&look.input)
             && inside(&look.output);
         Some(fits)
-    }))
+    })
 }
 
 fn crosses(look: &Look) -> bool {
@@ -166,20 +147,16 @@ fn twice_as_far(look: &Look) -> Option<bool> {
     // A distractor of the same colour stays; the lattice is all that moved or lies within its bounds.
     let was = look.input.places_of(colour);
     let [t, l, b, r] = bounds(&look.changed)?;
-    let within = |p: &&Place| p.0 >= t && p.0 <= b && p.1 >= l && p.1 <= r;
-    let inner: Vec<Place> = was.iter().filter(within).copied().collect();
+    let within = |p: &Place| p.0 >= t && p.0 <= b && p.1 >= l && p.1 <= r;
+    let inner = those(was, within);
     let (y, x) = (t + b, l + r);
     given(inner.len() >= 4)?;
-    // Twice the offsets from the middle of the bounds, doubled.
+    // Twice the offsets from the middle of the bounds.
+    given(y % 2 == 0 && x % 2 == 0)?;
     let mut image: Vec<Place> = inner
         .iter()
-        .map(|p| ((2 * (2 * p.0 - y) + y), (2 * (2 * p.1 - x) + x)))
+        .map(|p| (2 * p.0 - y / 2, 2 * p.1 - x / 2))
         .collect();
-    given(!image.iter().any(|p| p.0 % 2 != 0 || p.1 % 2 != 0))?;
-    for p in &mut image {
-        *p = (p.0 / 2, p.1 / 2);
-    }
     image.sort_unstable();
-    let now = those(look.output.places_of(colour), |p| within(&p));
-    Some(image == now)
+    Some(image == those(look.output.places_of(colour), within))
 }

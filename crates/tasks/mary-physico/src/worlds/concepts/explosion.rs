@@ -38,19 +38,12 @@ fn blast(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         for k in -1..=1 {
             let q = (hole.0 + dc * k, hole.1 + dr * k);
             p.output.set(q.0, q.1, 0);
-            p.output
-                .set(q.0 + dr * (1 + k.abs()), q.1 + dc * (1 + k.abs()), wall);
+            p.output.ray(q, (dr, dc), [1 + k.abs()], wall);
         }
-        p.output.paint(
-            line((mr, mc), (mr + dr * (far - 1), mc + dc * (far - 1))),
-            fire,
-        );
+        p.output.ray((mr, mc), (dr, dc), 0..far, fire);
     }
-    for (dr, dc) in [(1, 1), (1, -1), (-1, 1), (-1, -1)] {
-        p.output.paint(
-            line((mr, mc), (mr + dr * (away - 1), mc + dc * (away - 1))),
-            fire,
-        );
+    for way in [(1, 1), (1, -1), (-1, 1), (-1, -1)] {
+        p.output.ray((mr, mc), way, 0..away, fire);
     }
     Some(p)
 }
@@ -63,23 +56,16 @@ fn burst(look: &Look) -> bool {
         let (a, b) = (look.input.places_of(colour), look.output.places_of(colour));
         let [t, l, bottom, r] = bounds(&a)?;
         let (y, x) = (t + bottom, l + r);
-        let ways = distinct(
-            b.iter()
-                .map(|p| ((2 * p.0 - y).signum(), (2 * p.1 - x).signum())),
-        );
+        let way = |p: &Place| ((2 * p.0 - y).signum(), (2 * p.1 - x).signum());
+        let ways = distinct(b.iter().map(way));
         let far = |p: &Place| (2 * p.0 - y).abs().max((2 * p.1 - x).abs());
         let rim = a.iter().map(far).max().unwrap_or(0);
         let edge = b.iter().map(far).max().unwrap_or(0);
         let (was, is) = (look.before_of(colour).len(), look.after_of(colour).len());
         let flash = |c: &&u8| **c == colour || look.has_parts(**c, 1, 1);
-        let fits = was == 1
-            && look.touched.iter().all(|c| flash(&c))
-            && is + 1 >= b.len()
-            && area(&a) <= 30
-            && area(&a) <= a.len() as i32 + 2
-            && ways.len() >= 8
-            && 2 * edge >= 3 * rim;
-        Some(fits)
+        given(was == 1 && look.touched.iter().all(|c| flash(&c)) && is + 1 >= b.len())?;
+        given(area(&a) <= 30 && area(&a) <= a.len() as i32 + 2 && ways.len() >= 8)?;
+        Some(2 * edge >= 3 * rim)
     })
 }
 
@@ -90,15 +76,11 @@ fn blasted(look: &Look) -> Option<bool> {
     let &wall = look.touched.iter().find(|c| **c != fire && **c != bomb)?;
     let middle = ((t + b) / 2, (l + r) / 2);
     let reach = |(dr, dc): Place| {
-        (1..12)
-            .take_while(|k| look.is((middle.0 + dr * k, middle.1 + dc * k)) == fire)
-            .count()
+        let fire_at = |k: &i32| look.is((middle.0 + dr * k, middle.1 + dc * k)) == fire;
+        (1..12).take_while(fire_at).count()
     };
-    let fits = look.is(middle) == fire
-        && around(true).all(|way| reach(way) >= 2)
-        && look.gone(wall).len() >= 4
-        && every(&charge, |&p| look.is(p) == fire || look.is(p) == 0)
-        && look.has_parts(bomb, 1, 0)
-        && look.has_parts(fire, 0, 1);
-    Some(fits)
+    given(look.is(middle) == fire && around(true).all(|way| reach(way) >= 2))?;
+    given(look.gone(wall).len() >= 4)?;
+    given(every(&charge, |&p| look.is(p) == fire || look.is(p) == 0))?;
+    Some(look.has_parts(bomb, 1, 0) && look.has_parts(fire, 0, 1))
 }

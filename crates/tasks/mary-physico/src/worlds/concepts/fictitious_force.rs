@@ -43,30 +43,20 @@ fn carousel(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let long = s.between(out + 2, ground - top - 4);
     // Chains keep their length: what goes out comes up.
     let deep = f64::from(long * long - out * out).sqrt().floor() as i32;
-    let hangs: Vec<i32> = if half >= 5 && s.coin() {
-        vec![half, half - 3]
-    } else {
-        vec![half]
-    };
+    let inner = (half >= 5 && s.coin()).then_some(half - 3);
+    let hangs: Vec<i32> = [Some(half), inner].into_iter().flatten().collect();
     for (g, turned) in [(&mut p.input, 0), (&mut p.output, 1)] {
         for c in mid - half..=mid + half {
-            let colour = if (c - mid + half + turned) % 2 == 0 {
-                roof
-            } else {
-                stripe
-            };
-            g.set(top, c, colour);
+            let odd = (c - mid + half + turned) % 2 == 1;
+            g.set(top, c, if odd { stripe } else { roof });
         }
         g.set(top - 1, mid, roof);
         g.fill((top + 1, mid), (ground, mid), roof);
         g.fill((ground, mid - 1), (ground, mid + 1), roof);
         for (at, side) in hangs.iter().flat_map(|&at| [(at, -1), (at, 1)]) {
             let from = (top + 1, mid + side * at);
-            let to = if turned == 0 {
-                (top + long, from.1)
-            } else {
-                (top + deep, from.1 + side * out)
-            };
+            let down = if turned == 0 { long } else { deep };
+            let to = (top + down, from.1 + turned * side * out);
             g.paint(line(from, to), chain);
             g.fill((to.0 + 1, to.1), (to.0 + 2, to.1), seat);
         }
@@ -96,11 +86,7 @@ fn pressed_back(look: &Look) -> bool {
             let [t, l, b, r] = part.bounds;
             every(cells, |p| p.0 > t && p.0 < b && p.1 > l && p.1 < r)
         };
-        let back = if by.1 > 0 {
-            to.bounds[1] + 1
-        } else {
-            to.bounds[3] - 1
-        };
+        let back = to.side(-by.1) + by.1.signum();
         let sum = |cells: &[Place]| cells.iter().map(|p| p.1).sum::<i32>();
         // How far what is inside went on beyond the body that holds it: none ahead, some back.
         let slid = |colour: u8| {
@@ -110,27 +96,16 @@ fn pressed_back(look: &Look) -> bool {
         };
         let slides: Vec<i32> = look.touched.iter().filter_map(|&c| slid(c)).collect();
         let held = |c: &&u8| slid(**c).is_some();
-        let at_back = look
-            .touched
-            .iter()
-            .filter(held)
-            .any(|&c| look.output.places_of(c).iter().any(|p| p.1 == back));
+        let at_back = |c: u8| look.output.places_of(c).iter().any(|p| p.1 == back);
+        let at_back = look.touched.iter().filter(held).any(|&c| at_back(c));
         // Outside only streaks appear.
         let streaks = |c: &&u8| {
-            let new = look.new_parts();
-            **c == bus
-                || held(c)
-                || (look.gone(**c).is_empty()
-                    && new
-                        .iter()
-                        .filter(|p| p.colour == **c)
-                        .all(|p| p.is_run() && p.len() == 2))
+            let new = those(look.new_parts(), |p| p.colour == **c);
+            let streaked = || new.iter().all(|p| p.is_run() && p.len() == 2);
+            **c == bus || held(c) || (look.gone(**c).is_empty() && streaked())
         };
-        let fits = at_back
-            && look.touched.iter().all(|c| streaks(&c))
-            && slides.iter().all(|s| *s <= 0)
-            && slides.iter().any(|s| *s < 0);
-        Some(fits)
+        given(at_back && look.touched.iter().all(|c| streaks(&c)))?;
+        Some(slides.iter().all(|s| *s <= 0) && slides.iter().any(|s| *s < 0))
     })
 }
 
@@ -158,29 +133,19 @@ fn swung_outwards(look: &Look) -> Option<bool> {
     });
     // Every seat has gone out and up.
     let seats = |parts: &[&Part]| -> Vec<(i32, i32)> {
-        let mut found: Vec<(i32, i32)> = parts
-            .iter()
-            .filter(|p| !fixed(p))
-            .map(|p| (p.middle().1, p.bounds[0]))
-            .collect();
+        let seats = parts.iter().filter(|p| !fixed(p));
+        let mut found: Vec<(i32, i32)> = seats.map(|p| (p.middle().1, p.bounds[0])).collect();
         found.sort_unstable();
         found
     };
     let (sat, sit) = (seats(&before), seats(&after));
-    let lifted = sat
-        .iter()
-        .zip(&sit)
-        .all(|(a, b)| b.1 < a.1 && (b.0 - middle).abs() > (a.0 - middle).abs());
+    let out = |c: i32| (c - middle).abs();
+    let lifted = every(sat.iter().zip(&sit), |(a, b)| {
+        b.1 < a.1 && out(b.0) > out(a.0)
+    });
     let explained = |p: &Place| p.0 == row || before.iter().chain(&after).any(|part| part.has(*p));
-    let fits = even(&before)
-        && even(&after)
-        && sat.len() == sit.len()
-        && sat.len() == chains.len()
-        && straight
-        && slanted
-        && lifted
-        && look.changed.iter().all(explained);
-    Some(fits)
+    given(even(&before) && even(&after) && sat.len() == sit.len() && sat.len() == chains.len())?;
+    Some(straight && slanted && lifted && look.changed.iter().all(explained))
 }
 
 /// The row and the ends of a stretch in which two colours by turns have changed places.

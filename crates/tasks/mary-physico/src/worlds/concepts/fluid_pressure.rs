@@ -55,8 +55,7 @@ fn pushed_pistons(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         p.both(|g| g.set(row, right, water));
         p.input.fill((row, right + 1), (row, right + 2), slug);
         p.output.fill((row, right + 1), (row, right + out), water);
-        p.output
-            .fill((row, right + out + 1), (row, right + out + 2), slug);
+        p.output.fill_box((row, right + out + 1), (1, 2), slug);
         gauges += 1;
         row += s.between(2, 3);
     }
@@ -79,15 +78,11 @@ fn sprang_out(look: &Look) -> Option<bool> {
     let way = outside.first().map_or(0, |p| (p.1 - col).signum());
     // How far a jet goes straight out before it begins to drop.
     let level = |row: i32| {
-        (1..20)
-            .take_while(|k| look.is((row, col + way * k)) == water)
-            .count()
+        let wet = |k: &i32| look.is((row, col + way * k)) == water;
+        (1..20).take_while(wet).count()
     };
-    let fits = outside.len() >= 4
-        && look.has_parts(water, 1, 1)
-        && outside.iter().all(|p| (p.1 - col) * way > 0)
-        && level(last.0) > level(first.0);
-    Some(fits)
+    given(outside.len() >= 4 && look.has_parts(water, 1, 1))?;
+    Some(outside.iter().all(|p| (p.1 - col) * way > 0) && level(last.0) > level(first.0))
 }
 
 fn pushed_out(look: &Look) -> bool {
@@ -98,12 +93,8 @@ fn pushed_out(look: &Look) -> bool {
         all.sort_by_key(|m| m.from.bounds[0]);
         let far: Vec<i32> = all.iter().map(|m| m.by.1.abs()).collect();
         let start = all.first().map(|m| m.from.bounds[1]);
-        let fits = all.len() >= 2
-            && every(&all, |m| m.by.0 == 0 && Some(m.from.bounds[1]) == start)
-            && far.windows(2).all(|w| w[0] <= w[1])
-            && far.first() < far.last()
-            && look.gone(water).is_empty()
-            && look.has_parts(water, 1, 1);
-        Some(fits)
+        given(all.len() >= 2 && every(&all, |m| m.by.0 == 0 && Some(m.from.bounds[1]) == start))?;
+        given(far.windows(2).all(|w| w[0] <= w[1]) && far.first() < far.last())?;
+        Some(look.gone(water).is_empty() && look.has_parts(water, 1, 1))
     })
 }

@@ -16,16 +16,8 @@ fn parallelogram(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         g.set(at.0, at.1, body);
     });
     for (from, to) in [(a, corner), (b, corner)] {
-        let dashes = line(from, to);
-        let last = dashes.len();
-        p.output.paint(
-            dashes
-                .into_iter()
-                .enumerate()
-                .filter(|(i, _)| i % 2 == 0 && *i > 0 && *i < last)
-                .map(|(_, c)| c),
-            body,
-        );
+        let dashes = line(from, to).into_iter().step_by(2);
+        p.output.paint(dashes.skip(1), body);
     }
     p.output.paint(line(at, corner).into_iter().skip(1), sum);
     p.output.set(at.0, at.1, body);
@@ -84,16 +76,11 @@ fn diagonal(look: &Look) -> Option<bool> {
     let sum = look.one_fresh()?;
     given(look.has(sum) >= 3)?;
     // The body grows dashes of its own colour along the far sides.
-    let bodies = look
-        .touched
-        .iter()
-        .filter(|&&c| look.had(c) == 1 && look.has(c) > 1);
-    Some(exists(bodies.copied(), |body| {
+    let grown = |c: &u8| look.had(*c) == 1 && look.has(*c) > 1;
+    Some(exists(look.touched.iter().copied().filter(grown), |body| {
         let &at = look.input.places_of(body).first()?;
-        let ends: Vec<Place> = (1..10)
-            .filter(|&c| c != body && look.had(c) >= 2)
-            .filter_map(|c| end_of(look, c, at))
-            .collect();
+        let lines = (1..10).filter(|&c| c != body && look.had(c) >= 2);
+        let ends: Vec<Place> = lines.filter_map(|c| end_of(look, c, at)).collect();
         let [a, b] = exactly(&ends)?;
         let corner = (a.0 + b.0 - at.0, a.1 + b.1 - at.1);
         let line = look.output.places_of(sum);
@@ -105,21 +92,17 @@ fn diagonal(look: &Look) -> Option<bool> {
             (u.0 * v.1 - u.1 * v.0).abs() <= u.0.abs().max(u.1.abs())
         };
         let dashes = look.came(body);
-        let fits = look.is(corner) == sum
-            && dashes.iter().all(|p| along(p, a) || along(p, b))
-            && line.iter().all(|p| far(p) <= far(&corner))
-            && line.iter().any(|p| far(p) == 1)
-            && line.len() as i32 == far(&corner);
-        Some(fits)
+        given(look.is(corner) == sum && dashes.iter().all(|p| along(p, a) || along(p, b)))?;
+        given(line.iter().all(|p| far(p) <= far(&corner)) && line.iter().any(|p| far(p) == 1))?;
+        Some(line.len() as i32 == far(&corner))
     }))
 }
 
 /// The arrow that leaves a body sideways at a place: its colour and its cells.
 fn arrow_from(grid: &Grid, (row, from): Place, way: i32) -> Option<(u8, Vec<Place>)> {
     let colour = grid.at(row, from);
-    let long = (0..20)
-        .take_while(|i| colour != 0 && grid.at(row, from + way * i) == colour)
-        .count() as i32;
+    let shaft = |i: &i32| colour != 0 && grid.at(row, from + way * i) == colour;
+    let long = (0..20).take_while(shaft).count() as i32;
     let barbs = [row - 1, row + 1].map(|r| (r, from + way * (long - 2)));
     let headed = barbs.iter().all(|&(r, c)| grid.at(r, c) == colour);
     // Beside the shaft there is nothing but the barbs.
@@ -135,10 +118,8 @@ fn arrow_from(grid: &Grid, (row, from): Place, way: i32) -> Option<(u8, Vec<Plac
 
 fn difference(look: &Look) -> bool {
     look.lying_or_upright(|look| {
-        let bodies = look
-            .parts_before()
-            .iter()
-            .filter(|p| p.is_box() && p.tall() == 3 && p.wide() == 3 && !look.restless(p));
+        let body = |p: &&Part| p.is_box() && p.tall() == 3 && p.wide() == 3 && !look.restless(p);
+        let bodies = look.parts_before().iter().filter(body);
         let explained: Vec<Place> = bodies
             .filter_map(|b| subtracted(look, b))
             .flatten()

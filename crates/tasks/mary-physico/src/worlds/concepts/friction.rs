@@ -43,9 +43,8 @@ fn worn_and_hot(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         }
     });
     p.input
-        .fill((row - 1 - tall, left), (row - 2, left + wide - 1), block);
-    p.output
-        .fill((row - 1 - tall, to), (row - 2, to + wide - 1), block);
+        .fill_box((row - 1 - tall, left), (tall, wide), block);
+    p.output.fill_box((row - 1 - tall, to), (tall, wide), block);
     for c in left..to {
         p.output.set(row - 1, c, 0);
         p.output.set(row, c, hot);
@@ -66,37 +65,26 @@ fn slid_unequally(look: &Look) -> Option<bool> {
     };
     let front = fast.to.beyond(fast.by.1);
     let (rough, smooth) = (floor(slow.from), floor(fast.from));
-    let fits = a.from.alike(b.from)
-        && a.from.is_box()
-        && look.stays((fast.to.bounds[2], front))
-        && rough.len() > smooth.len()
-        && !rough.contains(&0)
-        && !smooth.contains(&0);
-    Some(fits)
+    given(a.from.alike(b.from) && a.from.is_box() && look.stays((fast.to.bounds[2], front)))?;
+    Some(rough.len() > smooth.len() && !rough.contains(&0) && !smooth.contains(&0))
 }
 
 fn wore_down(look: &Look) -> Option<bool> {
     let hot = look.one_fresh()?;
-    Some(exists(
-        look.touched.iter().filter(|c| **c != hot),
-        |&block| {
-            let one = look.one_move(block)?;
-            let bumps = one.from.bounds[2] + 1;
-            let warm = look.came(hot);
-            let worn = those(look.changed.iter().copied(), |&p| {
-                look.is(p) == 0 && look.was(p) != block
-            });
-            let rest = |&p: &Place| {
-                one.from.has(p) || one.to.has(p) || warm.contains(&p) || worn.contains(&p)
-            };
-            let fits = one.by.0 == 0
-                && one.from.is_box()
-                && warm.len() as i32 == one.by.1.abs()
-                && warm.iter().all(|p| p.0 == bumps + 1 && look.was(*p) != 0)
-                && worn.len() >= 2
-                && every(&worn, |p| p.0 == bumps && warm.contains(&(p.0 + 1, p.1)))
-                && look.changed.iter().all(rest);
-            Some(fits)
-        },
-    ))
+    Some(look.another(hot, |block| {
+        let one = look.one_move(block)?;
+        let bumps = one.from.bounds[2] + 1;
+        let warm = look.came(hot);
+        let worn = those(look.changed.iter().copied(), |&p| {
+            look.is(p) == 0 && look.was(p) != block
+        });
+        let rest =
+            |&p: &Place| one.from.has(p) || one.to.has(p) || warm.contains(&p) || worn.contains(&p);
+        given(one.by.0 == 0 && one.from.is_box() && warm.len() as i32 == one.by.1.abs())?;
+        given(warm.iter().all(|p| p.0 == bumps + 1 && look.was(*p) != 0) && worn.len() >= 2)?;
+        given(every(&worn, |p| {
+            p.0 == bumps && warm.contains(&(p.0 + 1, p.1))
+        }))?;
+        Some(look.changed.iter().all(rest))
+    }))
 }

@@ -29,9 +29,9 @@ fn falling(s: &mut Setting, mut p: Pair) -> Option<Pair> {
             ground
         };
         let from = s.between(0, floor - height - 3);
-        p.input.stamp(&form, (from, col), s.colour(1 + bodies % 3));
-        p.output
-            .stamp(&form, (floor - height, col), s.colour(1 + bodies % 3));
+        let colour = s.colour(1 + bodies % 3);
+        p.input.stamp(&form, (from, col), colour);
+        p.output.stamp(&form, (floor - height, col), colour);
         bodies += 1;
         col += width + s.between(1, 2);
     }
@@ -70,21 +70,20 @@ fn planet(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 
 fn throw(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let ground = s.rows - s.between(1, 2);
-    let (earth, ball, path) = (s.colour(0), s.colour(1), s.colour(1));
+    let (earth, ball) = (s.colour(0), s.colour(1));
     let edge = s.between(2, 4);
     let top = s.between(2, 4);
     p.both(|g| {
         g.fill((ground, 0), (g.rows() as i32, g.cols() as i32), earth);
         g.fill((top, 0), (ground, edge - 1), earth);
+        g.fill((top - 1, 0), (top - 1, edge - 1), ball);
     });
-    p.input.fill((top - 1, 0), (top - 1, edge - 1), ball);
-    p.output.fill((top - 1, 0), (top - 1, edge - 1), ball);
     let reach = s.between(5, s.cols - edge - 1);
     let drop = ground - top;
     let mut last = (top - 1, edge - 1);
     for dx in 1..=reach {
         let next = (top - 1 + drop * dx * dx / (reach * reach), edge - 1 + dx);
-        p.output.paint(line(last, next).into_iter().skip(1), path);
+        p.output.paint(line(last, next).into_iter().skip(1), ball);
         last = next;
     }
     Some(p)
@@ -128,21 +127,12 @@ fn towards_the_mass(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         let Some(under) = under.filter(|u| *u > r + tall + 1 && *u >= tall + 2) else {
             continue;
         };
-        let lands: Vec<Place> = cells
-            .iter()
-            .map(|&(y, x)| (y - r + under - tall, x))
-            .collect();
-        if bodies == many
-            || !p.input.roomy(&cells)
-            || !lands.iter().all(|&(y, x)| p.input.free(y, x))
-        {
-            continue;
-        }
+        let lands = block((under - tall, c), tall, wide);
         let colour = s.colour(1 + bodies as usize % 3);
-        let beside = lands
-            .iter()
-            .any(|&(y, x)| around(true).any(|(dr, dc)| p.output.at(y + dr, x + dc) == colour));
-        if beside {
+        let alike =
+            |&(y, x): &Place| around(true).any(|(dr, dc)| p.output.at(y + dr, x + dc) == colour);
+        let free = p.input.roomy(&cells) && p.input.clear(&lands);
+        if bodies == many || !free || lands.iter().any(alike) {
             continue;
         }
         p.input.paint(cells, colour);
@@ -156,13 +146,6 @@ fn towards_the_mass(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 }
 
 // Recognised by the cells alone, without the code that draws it.
-
-fn rests(look: &Look, part: &Part) -> bool {
-    part.cells.iter().any(|&(r, c)| {
-        let under = (r + 1, c);
-        !part.has(under) && edge_or(&look.output, under, |v| v != 0)
-    })
-}
 
 fn several_went(look: &Look) -> bool {
     look.moves().is_some_and(|all| all.len() >= 2)
@@ -211,43 +194,22 @@ fn thrown(look: &Look) -> Option<bool> {
     Some(exists([(left, -1), (right, 1)], |(edge, way)| {
         given(look.changed.iter().all(|p| (p.1 - edge) * way >= 1))?;
         // The lowest row that the curve reaches in each column.
-        let mut low = Vec::new();
-        for k in 1.. {
-            let here = look.changed.iter().filter(|p| p.1 == edge + way * k);
-            match here.map(|p| p.0).max() {
-                Some(r) => low.push(r),
-                None => break,
-            }
-        }
-        let mut last = row;
-        let drops: Vec<i32> = low
-            .iter()
-            .map(|&r| {
-                let d = r - last;
-                last = r;
-                d
-            })
-            .collect();
+        let lowest = |k: i32| in_column(&look.changed, edge + way * k).last().copied();
+        let low: Vec<i32> = [row].into_iter().chain((1..).map_while(lowest)).collect();
+        let last = *low.last()?;
+        let drops: Vec<i32> = low.windows(2).map(|w| w[1] - w[0]).collect();
         let n = drops.len();
         given(n >= 4 && drops.iter().all(|&d| d >= 0))?;
         let first: i32 = drops.iter().take(n / 2).sum();
         let second: i32 = drops.iter().skip(n - n / 2).sum();
         let ends_on = (last + 1, edge + way * n as i32);
-        let fits = second > first
-            && drops.windows(2).take(n - 2).all(|w| w[1] >= w[0] - 1)
-            && last - row >= 4
-            && edge_or(&look.output, ends_on, |v| v != 0);
-        Some(fits)
+        given(second > first && drops.windows(2).take(n - 2).all(|w| w[1] >= w[0] - 1))?;
+        Some(last - row >= 4 && edge_or(&look.output, ends_on, |v| v != 0))
     }))
 }
 
 fn sank(look: &Look) -> Option<bool> {
-    let column = |grid: &Grid, c: i32| -> Vec<u8> {
-        (0..look.rows())
-            .map(|r| grid.at(r, c))
-            .filter(|v| *v != 0)
-            .collect()
-    };
+    let column = |grid: &Grid, c: i32| those((0..look.rows()).map(|r| grid.at(r, c)), |v| *v != 0);
     let mut columns = 0;
     for c in 0..look.cols() {
         let is: Vec<u8> = (0..look.rows()).map(|r| look.is((r, c))).collect();

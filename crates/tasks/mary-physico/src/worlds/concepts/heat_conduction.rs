@@ -14,8 +14,7 @@ fn heated_rod(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     });
     let a = s.between(3, long / 2 - 1);
     let b = s.between(a + 2, long - 3);
-    p.output
-        .fill((row, left), (row + thick - 1, left + b), warm);
+    p.output.fill_box((row, left), (thick, b + 1), warm);
     p.output.fill_box((row, left), (thick, a), hot);
     Some(p)
 }
@@ -32,20 +31,13 @@ fn touching_blocks(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (a, b) = if s.coin() { (hot, cold) } else { (cold, hot) };
     let contact = left + wide;
     p.both(|g| {
-        g.fill((touch, left), (touch + big - 1, contact - 1), a);
-        g.fill((touch, contact), (touch + big - 1, contact + wide - 1), b);
-        g.fill((apart, left), (apart + big - 1, contact - 1), a);
-        g.fill(
-            (apart, contact + 2),
-            (apart + big - 1, contact + wide + 1),
-            b,
-        );
+        g.fill_box((touch, left), (big, wide), a);
+        g.fill_box((touch, contact), (big, wide), b);
+        g.fill_box((apart, left), (big, wide), a);
+        g.fill_box((apart, contact + 2), (big, wide), b);
     });
-    p.output.fill(
-        (touch, contact - deep),
-        (touch + big - 1, contact + deep - 1),
-        warm,
-    );
+    p.output
+        .fill_box((touch, contact - deep), (big, 2 * deep), warm);
     Some(p)
 }
 
@@ -80,19 +72,11 @@ fn warm_at_the_contact(look: &Look) -> Option<bool> {
     let changed = those(look.parts_before(), |p| look.restless(p));
     let ([a, b], warm) = (exactly(&changed)?, look.one_fresh()?);
     let twin = |part: &Part| {
-        look.parts_before()
-            .iter()
-            .any(|q| q.colour == part.colour && q.alike(part) && !look.restless(q))
+        let before = look.before_of(part.colour);
+        before.iter().any(|q| q.alike(part) && !look.restless(q))
     };
     let half = |part: &Part| part.cells.iter().filter(|&&p| look.is(p) == warm).count();
     let spot = Part::new(warm, look.changed.clone());
-    let fits = a.is_box()
-        && a.alike(b)
-        && a.touches(&b.cells)
-        && spot.is_box()
-        && half(a) == half(b)
-        && half(a) < a.len()
-        && twin(a)
-        && twin(b);
-    Some(fits)
+    given(a.is_box() && a.alike(b) && a.touches(&b.cells) && spot.is_box() && half(a) == half(b))?;
+    Some(half(a) < a.len() && twin(a) && twin(b))
 }

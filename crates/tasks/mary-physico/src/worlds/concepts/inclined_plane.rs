@@ -26,16 +26,12 @@ fn rolling_down(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         slope(g, ground, foot, high, step, ramp);
     });
     let from = s.between((foot - high * step).max(0), foot / 3);
-    p.input
-        .set(top_at(ground, foot, high, step, from), from, ball);
     let to = s.between(foot, (foot + 1).min(s.cols - 1));
-    p.output.set(ground - 1, to, ball);
     // More balls behind the first.
     let more = s.between(1, 7);
-    for i in 1..=more {
-        let behind = from + i * step;
-        p.input
-            .set(top_at(ground, foot, high, step, behind), behind, ball);
+    for i in 0..=more {
+        let c = from + i * step;
+        p.input.set(top_at(ground, foot, high, step, c), c, ball);
         p.output.set(ground - 1, to + i, ball);
     }
     (high >= 4 && to + more < s.cols && from + more * step < foot).then_some(p)
@@ -78,12 +74,8 @@ fn staircase(look: &Look, ramp: u8) -> Option<(Vec<(i32, i32)>, i32)> {
         given(rows.len() as i32 == b - top + 1)?;
         tops.push((c, top));
     }
-    let falls = tops
-        .windows(2)
-        .all(|w| w[0].1 <= w[1].1 && w[1].1 - w[0].1 <= 1);
-    let climbs = tops
-        .windows(2)
-        .all(|w| w[0].1 >= w[1].1 && w[0].1 - w[1].1 <= 1);
+    let falls = tops.windows(2).all(|w| [0, 1].contains(&(w[1].1 - w[0].1)));
+    let climbs = tops.windows(2).all(|w| [0, 1].contains(&(w[0].1 - w[1].1)));
     let rows = distinct(tops.iter().map(|t| t.1));
     (rows.len() >= 3 && (falls || climbs)).then_some((tops, b))
 }
@@ -98,10 +90,8 @@ fn went_along_a_slope(look: &Look) -> bool {
             let (a, b) = (look.input.places_of(load), look.output.places_of(load));
             let lowest = |cells: &[Place]| cells.iter().map(|p| p.0).max().unwrap_or(0);
             let on_slope = |cells: &[Place]| {
-                cells
-                    .iter()
-                    .filter(|p| !cells.contains(&(p.0 + 1, p.1)))
-                    .all(|p| tops.contains(&(p.1, p.0 + 1)))
+                let rests = |p: &Place| tops.contains(&(p.1, p.0 + 1));
+                every(cells, |p| cells.contains(&(p.0 + 1, p.1)) || rests(p))
             };
             let at_foot = |cells: &[Place]| {
                 lowest(cells) == foot && cells.iter().all(|p| tops.iter().all(|t| t.0 != p.1))
@@ -109,11 +99,7 @@ fn went_along_a_slope(look: &Look) -> bool {
             let top = |cells: &[Place]| cells.first().map_or(0, |p| p.0);
             let far = (top(&a) - top(&b)).abs() >= 2;
             // What goes with it goes the same way.
-            let together = look.touched.len() == 1
-                || look.moves().is_some_and(|all| {
-                    let first = all.first().map(|m| m.by);
-                    all.iter().all(|m| Some(m.by) == first)
-                });
+            let together = look.touched.len() == 1 || look.moves().is_some_and(|m| alike(&m));
             far && together && ((on_slope(&a) && at_foot(&b)) || (at_foot(&a) && on_slope(&b)))
         }))
     })

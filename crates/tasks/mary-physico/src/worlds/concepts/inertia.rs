@@ -39,25 +39,24 @@ fn coin_and_card(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         g.fill((ground, 0), (ground, g.cols() as i32), table);
         vessel(g, top, ground - 1, (left, right), glass);
     });
-    p.input
-        .fill((top - 1, left - 1), (top - 1, right + 1), card);
-    p.input
-        .fill((top - 3, left + 1), (top - 2, right - 1), coin);
-    let away = s.cols - (right - left + 3);
-    p.output.fill((top - 1, away), (top - 1, s.cols - 1), card);
-    p.output
-        .fill((ground - 3, left + 1), (ground - 2, right - 1), coin);
+    let long = right - left + 3;
+    let away = s.cols - long;
+    for (g, at, low) in [
+        (&mut p.input, left - 1, top - 3),
+        (&mut p.output, away, ground - 3),
+    ] {
+        g.fill_box((top - 1, at), (1, long), card);
+        g.fill_box((low, left + 1), (2, wide), coin);
+    }
     (away > right).then_some(p)
 }
 
 // Recognised by the cells alone, without the code that draws it.
 
 fn flew_on(look: &Look) -> bool {
-    let pairs = || {
-        let t = &look.touched;
-        t.iter().flat_map(move |&a| t.iter().map(move |&b| (a, b)))
-    };
-    exists(pairs().filter(|(a, b)| a != b), |(cart, load)| {
+    let t = look.touched.iter();
+    let pairs = t.flat_map(|&a| look.touched.iter().map(move |&b| (a, b)));
+    exists(pairs.filter(|(a, b)| a != b), |(cart, load)| {
         let (cart, load) = (look.one_move(cart)?, look.one_move(load)?);
         let way = cart.by.1.signum();
         let front = cart.to.beyond(way);
@@ -65,19 +64,14 @@ fn flew_on(look: &Look) -> bool {
         let lay_on = load.from.bounds[2] + 1 == cart.from.bounds[0]
             && load.from.bounds[1] >= cart.from.bounds[1]
             && load.from.bounds[3] <= cart.from.bounds[3];
-        let beyond = if way > 0 {
-            load.to.bounds[1] > front
-        } else {
-            load.to.bounds[3] < front
-        };
+        let beyond = (load.to.side(-way) - front) * way > 0;
         // Its wheels, if it has any, go along right under it.
         let wheels = look.changed.iter().all(|p| {
             let part = |c: u8| c == 0 || c == cart.from.colour || c == load.from.colour;
             (part(look.was(*p)) && part(look.is(*p))) || p.0 == cart.from.bounds[2] + 1
         });
-        let fits =
-            wheels && cart.by.0 == 0 && load.by.0 == 0 && way != 0 && stopped && lay_on && beyond;
-        Some(fits)
+        given(wheels && cart.by.0 == 0 && load.by.0 == 0 && way != 0 && stopped && lay_on)?;
+        Some(beyond)
     })
 }
 

@@ -67,9 +67,7 @@ fn diagonals(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let way = if s.coin() { 1 } else { -1 };
     for (r, c) in points(s, many) {
         p.input.set(r, c, beam);
-        for k in -s.rows..s.rows {
-            p.output.set(r + k, c + way * k, beam);
-        }
+        p.output.ray((r, c), (1, way), -s.rows..s.rows, beam);
     }
     (p.output.count(beam) >= p.input.count(beam) + 6).then_some(p)
 }
@@ -84,11 +82,7 @@ fn beamed(look: &Look) -> bool {
                 return false;
             };
             let starts = |p: Place| look.input.get(p.0, p.1) == Some(beam.colour);
-            let stops = |p: Place| {
-                look.input
-                    .get(p.0, p.1)
-                    .is_none_or(|v| v != 0 && v != beam.colour)
-            };
+            let stops = |p: Place| edge_or(&look.input, p, |v| v != 0 && v != beam.colour);
             beam.len() >= 3
                 && ((starts(before) && stops(after)) || (starts(after) && stops(before)))
         })
@@ -112,29 +106,17 @@ fn drilled(look: &Look) -> Option<bool> {
     let starts = |p: Place| look.input.get(p.0, p.1) == Some(beam.colour);
     let leaves = |p: Place| !look.holds(p);
     let burnt = those(beam.cells.iter().map(|&p| look.was(p)), |&c| c != 0);
-    let fits = beam.len() == look.changed.len()
-        && ((starts(before) && leaves(after)) || (starts(after) && leaves(before)))
-        && !burnt.is_empty()
-        && burnt.iter().all(|c| Some(c) == burnt.first());
-    Some(fits)
+    given(beam.len() == look.changed.len())?;
+    given((starts(before) && leaves(after)) || (starts(after) && leaves(before)))?;
+    Some(!burnt.is_empty() && burnt.iter().all(|c| Some(c) == burnt.first()))
 }
 
 /// The points of the only colour that grew, and whether it grew into just what is drawn from them.
 fn grew_into(look: &Look, draw: impl Fn(&mut Grid, Place)) -> Option<bool> {
     let beam = look.one_added()?;
-    let grown = |p: &&Part| {
-        p.len() == 1
-            && p.cells.first().is_some_and(|&(r, c)| {
-                around(true).any(|(dr, dc)| look.is((r + dr, c + dc)) == beam)
-            })
-    };
-    let parts = look.before_of(beam);
-    let points: Vec<Place> = parts
-        .iter()
-        .copied()
-        .filter(|p| grown(p))
-        .filter_map(|p| p.cells.first().copied())
-        .collect();
+    let grown = |&(r, c): &Place| around(true).any(|(dr, dc)| look.is((r + dr, c + dc)) == beam);
+    let single = |p: &Part| exactly(&p.cells).map(|[at]| *at);
+    let points = those(look.before_of(beam).into_iter().filter_map(single), grown);
     let mut image = look.input.clone();
     for &at in &points {
         draw(&mut image, at);

@@ -87,14 +87,8 @@ fn tipped(look: &Look) -> bool {
         };
         let arms = (left + 1..right)
             .any(|p| point(p) && (p - left) * r.by.0.abs() == (right - p) * l.by.0.abs());
-        let fits = l.by.1 == 0
-            && r.by.1 == 0
-            && l.by.0 * r.by.0 < 0
-            && (after.bounds[1], after.bounds[3]) == (left, right)
-            && right - left >= 4
-            && lie_on(l)
-            && lie_on(r)
-            && arms;
-        Some(fits)
+        given(l.by.1 == 0 && r.by.1 == 0 && l.by.0 * r.by.0 < 0)?;
+        given((after.bounds[1], after.bounds[3]) == (left, right) && right - left >= 4)?;
+        Some(lie_on(l) && lie_on(r) && arms)
     })
 }

@@ -49,11 +49,7 @@ fn jack(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 
 fn all_alike(look: &Look) -> bool {
     apart(&look.touched).any(|(line, _)| {
-        let alike = |all: Vec<Move<'_>>| {
-            let first = all.first().map(|m| m.by);
-            all.iter().all(|m| Some(m.by) == first)
-        };
-        look.has(line) != look.had(line) && look.moves_but(&[line]).is_some_and(alike)
+        look.has(line) != look.had(line) && look.moves_but(&[line]).is_some_and(|m| alike(&m))
     })
 }
 
@@ -72,10 +68,7 @@ fn lifted(look: &Look) -> bool {
                     && beside(m.to, over, |p| look.is(p) == line)
             })
         };
-        let fits = up > 1
-            && all.iter().all(|m| m.by == (-up, 0))
-            && one_column
-            && ((grew == -up && held(true)) || (grew == up && held(false)));
-        Some(fits)
+        given(up > 1 && all.iter().all(|m| m.by == (-up, 0)) && one_column)?;
+        Some((grew == -up && held(true)) || (grew == up && held(false)))
     })
 }

@@ -67,11 +67,7 @@ fn lens(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     out.paint(line((mid - big, from + 2), (mid - big, at - 1)), ray);
     out.paint(line((mid - big, at + 1), (mid + small, to - 1)), ray);
     // Through the middle of the lens it goes straight on.
-    for (r, c) in line((mid - big, from + 2), (mid + small, to - 1)) {
-        if out.free(r, c) {
-            out.set(r, c, ray);
-        }
-    }
+    out.paint_free(line((mid - big, from + 2), (mid + small, to - 1)), ray);
     draw(&mut out, from, big, 1);
     draw(&mut out, to, small, -1);
     p.output = out;
@@ -105,12 +101,11 @@ fn through_the_hole(look: &Look) -> bool {
                 let some = part.cells.iter().any(|p| from.contains(p));
                 !some || part.cells.iter().all(|p| from.contains(p))
             };
-            let fits = side != 0
-                && every(&look.changed, |p| {
-                    (p.1 - c).signum() == side && look.was(image(p)) == look.is(*p)
-                })
-                && look.parts_before().iter().all(whole);
-            Some(fits)
+            given(side != 0)?;
+            given(every(&look.changed, |p| {
+                (p.1 - c).signum() == side && look.was(image(p)) == look.is(*p)
+            }))?;
+            Some(look.parts_before().iter().all(whole))
         })
 }
 
@@ -142,12 +137,8 @@ fn through_the_lens(look: &Look) -> Option<bool> {
         };
         let lens = (l + 1..r).any(|c| (0..look.rows()).any(|r| look.stays((r, c))));
         let rays = look.after_of(ray);
-        let fits = a * b == -1
-            && size(&image) < size(&thing)
-            && connected(&image.concat())
-            && every(&rays, |p| p.len() > 1 || look.attached(p, &look.output))
-            && r - l > 2
-            && lens;
-        Some(fits)
+        given(a * b == -1 && size(&image) < size(&thing) && connected(&image.concat()))?;
+        given(every(&rays, |p| p.len() > 1 || look.attached(p, &look.output)) && r - l > 2)?;
+        Some(lens)
     }))
 }

@@ -66,13 +66,9 @@ fn lit_the_floor(look: &Look) -> Option<bool> {
     });
     let widens = rows.windows(2).all(|w| w[0].len() <= w[1].len());
     let floor = (light.bounds[2] + 1, light.middle().1 / 2);
-    let fits = whole
-        && widens
-        && rows.len() >= 4
-        && rows.first().map(Vec::len) < rows.last().map(Vec::len)
-        && lamp.iter().all(|p| p.0 <= top + 1)
-        && look.stays(floor);
-    Some(fits)
+    given(whole && widens && rows.len() >= 4)?;
+    given(rows.first().map(Vec::len) < rows.last().map(Vec::len))?;
+    Some(lamp.iter().all(|p| p.0 <= top + 1) && look.stays(floor))
 }
 
 /// The places between two, as near to the straight line as cells are.

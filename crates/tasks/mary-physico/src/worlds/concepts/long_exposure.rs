@@ -15,10 +15,11 @@ fn light_trails(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         let at = top + 2 + 4 * lane;
         let car = s.between(1, s.cols - 6);
         // The one lane runs to the right, the other to the left, and the cars leave the picture.
+        let last = s.cols - 1;
         let (lamp, end) = if lane == 0 {
-            (car, s.cols - 1)
+            (car, last)
         } else {
-            (s.cols - 1 - car, 0)
+            (last - car, 0)
         };
         for row in [at, at + 2] {
             p.input.set(row, lamp, colour);
@@ -40,16 +41,12 @@ fn star_trails(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let ground = s.colour(3);
     let floor = s.rows - 2;
     let pole = (s.between(4, 6), s.between(s.cols / 2 - 1, s.cols / 2 + 1));
-    p.both(|g| {
-        g.set(pole.0, pole.1, s.colour(2));
-    });
+    p.both(|g| g.set(pole.0, pole.1, s.colour(2)));
     let outermost = s.between(4, s.cols.max(s.rows));
     for radius in (2..=outermost).step_by(2) {
         // The ring above the skyline in the order of the angle.
-        let mut cells: Vec<Place> = ring(pole, radius)
-            .into_iter()
-            .filter(|q| p.input.holds(q.0, q.1) && q.0 < floor - 1)
-            .collect();
+        let mut cells = ring(pole, radius);
+        cells.retain(|q| p.input.holds(q.0, q.1) && q.0 < floor - 1);
         cells.sort_by_key(|&(r, c)| angle(r - pole.0, c - pole.1));
         // Two stars on each unbroken stretch of it, each with an arc of half its half.
         let touch = |a: &Place, b: &Place| (a.0 - b.0).abs().max((a.1 - b.1).abs()) <= 1;
@@ -91,43 +88,43 @@ fn streaked(look: &Look) -> Option<bool> {
     given(look.touched.iter().all(|&c| look.had(c) != 0))?;
     let streaks = look.new_parts();
     let dots = those(look.parts_before(), |p| p.len() == 1);
-    let fits = streaks.len() >= 2
-        && streaks.iter().all(|s| {
+    given(streaks.len() >= 2)?;
+    Some(
+        streaks.iter().all(|s| {
             s.len() >= 2 && exists(&dots, |d| d.colour == s.colour && s.touches(&d.cells))
-        });
-    Some(fits)
+        }),
+    )
 }
 
 fn circled(look: &Look) -> Option<bool> {
     given(look.touched.iter().all(|&c| look.had(c) != 0))?;
-    let dots: Vec<(Place, u8)> = look
-        .parts_before()
-        .iter()
-        .filter(|p| look.touched.contains(&p.colour) && p.len() <= 2)
+    let small = |p: &&Part| look.touched.contains(&p.colour) && p.len() <= 2;
+    let small = look.parts_before().iter().filter(small);
+    let dots: Vec<(Place, u8)> = small
         .flat_map(|p| p.cells.iter().map(|&at| (at, p.colour)))
         .collect();
     let poles = look.parts_before().iter().filter(|p| p.len() == 1);
-    let fits = dots.len() >= 3
-        && poles.flat_map(|p| p.cells.first().copied()).any(|pole| {
-            let far = |p: Place| f64::from(p.0 - pole.0).hypot(f64::from(p.1 - pole.1));
-            let with = |p: Place, colour: u8| {
-                dots.iter()
-                    .any(|(d, c)| *c == colour && (far(*d) - far(p)).abs() < 0.95)
-            };
-            // What rose from behind a still body has no point that it began with.
-            let arcs = look.new_parts();
-            let rose = |part: &Part| !look.still_beside(&part.cells).is_empty();
-            let round = |part: &Part| {
-                part.cells.iter().all(|&p| with(p, part.colour))
-                    && (part.len() > 1
-                        || at_edge(look, part)
-                        || dots.iter().any(|d| part.touches(&[d.0])))
-            };
-            let bent = arcs.iter().any(|p| p.tall() > 1 && p.wide() > 1);
-            bent && arcs.iter().all(|p| round(p) || rose(p))
-                && 2 * arcs.iter().filter(|p| round(p)).count() > arcs.len()
-        });
-    Some(fits)
+    given(dots.len() >= 3)?;
+    Some(poles.flat_map(|p| p.cells.first().copied()).any(|pole| {
+        let far = |p: Place| f64::from(p.0 - pole.0).hypot(f64::from(p.1 - pole.1));
+        let with = |p: Place, colour: u8| {
+            exists(&dots, |(d, c)| {
+                *c == colour && (far(*d) - far(p)).abs() < 0.95
+            })
+        };
+        // What rose from behind a still body has no point that it began with.
+        let arcs = look.new_parts();
+        let rose = |part: &Part| !look.still_beside(&part.cells).is_empty();
+        let round = |part: &Part| {
+            part.cells.iter().all(|&p| with(p, part.colour))
+                && (part.len() > 1
+                    || at_edge(look, part)
+                    || dots.iter().any(|d| part.touches(&[d.0])))
+        };
+        let bent = arcs.iter().any(|p| p.tall() > 1 && p.wide() > 1);
+        bent && arcs.iter().all(|p| round(p) || rose(p))
+            && 2 * arcs.iter().filter(|p| round(p)).count() > arcs.len()
+    }))
 }
 
 /// Whether part of it may lie outside the grid.

@@ -15,10 +15,9 @@ fn halo(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         let shines = put[0] <= put[1];
         if shines {
             p.output.paint(square_ring(at, 1), light);
-            let spots = square_ring(at, 2)
-                .into_iter()
-                .filter(|q| (q.0 - at.0 + q.1 - at.1) % 2 == 0);
-            p.output.paint(spots, faint);
+            let spots = square_ring(at, 2).into_iter();
+            p.output
+                .paint(spots.filter(|q| (q.0 - at.0 + q.1 - at.1) % 2 == 0), faint);
         }
         let colour = if shines { source } else { dark };
         p.both(|g| g.set(at.0, at.1, colour));
@@ -32,52 +31,39 @@ fn radiance(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let far = s.between(4, (s.rows.min(s.cols) - 1) / 2);
     let at = s.place((far, s.rows - far - 1), (far, s.cols - far - 1));
     p.both(|g| g.fill((at.0 - 1, at.1 - 1), (at.0 + 1, at.1 + 1), source));
-    for dr in -1..=1 {
-        for dc in -1..=1 {
-            let long = if dr * dc == 0 { far } else { far - 1 };
-            for k in 3..=long {
-                if (dr, dc) != (0, 0) {
-                    p.output.set(at.0 + dr * k, at.1 + dc * k, light);
-                }
-            }
-        }
+    for (dr, dc) in around(true) {
+        let long = if dr * dc == 0 { far } else { far - 1 };
+        p.output.ray(at, (dr, dc), 3..=long, light);
     }
     Some(p)
 }
 
 // Recognised by the cells alone, without the code that draws it.
 
-fn haloed(look: &Look) -> Option<bool> {
-    let [one, two] = *exactly(&look.touched)?;
-    Some([(one, two), (two, one)].into_iter().any(|(light, faint)| {
+fn haloed(look: &Look) -> bool {
+    look.either_way(|light, faint| {
         let ring = |(r, c): Place, far: i32, colour: u8| {
             let square = (-far..=far).flat_map(|dr| (-far..=far).map(move |dc| (dr, dc)));
-            square
-                .filter(|(dr, dc)| dr.abs().max(dc.abs()) == far)
-                .filter(|(dr, dc)| look.is((r + dr, c + dc)) == colour)
-                .count()
+            let rim = square.filter(|(dr, dc)| dr.abs().max(dc.abs()) == far);
+            let lit = rim.filter(|(dr, dc)| look.is((r + dr, c + dc)) == colour);
+            lit.count() == 8
         };
+        let glows = |q: &Place| ring(*q, 1, light) && ring(*q, 2, faint);
         (1u8..10).any(|source| {
             let points = look.before_of(source);
-            let glows = |q: Place| ring(q, 1, light) == 8 && ring(q, 2, faint) == 8;
             !points.is_empty()
-                && points
-                    .iter()
-                    .all(|p| p.len() == 1 && p.cells.iter().all(|q| glows(*q)))
+                && every(&points, |p| p.len() == 1 && p.cells.iter().all(glows))
                 && look.changed.len() == 16 * points.len()
         })
-    }))
+    })
 }
 
 fn radiated(look: &Look) -> Option<bool> {
     let light = look.one_added()?;
     given(look.had(light) == 0 && look.new_parts().len() >= 4)?;
     // A quarter turn about the middle of a still body keeps them.
-    let sources = look
-        .parts_before()
-        .iter()
-        .filter(|p| p.is_box() && p.tall() == p.wide());
-    Some(sources.into_iter().any(|source| {
+    let square = |p: &&Part| p.is_box() && p.tall() == p.wide();
+    Some(look.parts_before().iter().filter(square).any(|source| {
         let (y, x) = source.middle();
         let turned = |&(r, c): &Place| {
             let (dr, dc) = (2 * r - y, 2 * c - x);
@@ -96,17 +82,11 @@ fn radiated(look: &Look) -> Option<bool> {
 
 /// In how many of eight directions from a point, given twice, cells came.
 fn new_directions(look: &Look, middle: Place) -> usize {
-    let mut seen: Vec<Place> = look
-        .changed
-        .iter()
-        .map(|&(r, c)| {
-            let (dr, dc) = (2 * r - middle.0, 2 * c - middle.1);
-            // Nearly along an axis counts as along it.
-            let flat = |a: i32, b: i32| if 2 * a.abs() < b.abs() { 0 } else { a.signum() };
-            (flat(dr, dc), flat(dc, dr))
-        })
-        .collect();
-    seen.sort_unstable();
-    seen.dedup();
-    seen.len()
+    // Nearly along an axis counts as along it.
+    let flat = |a: i32, b: i32| if 2 * a.abs() < b.abs() { 0 } else { a.signum() };
+    let directions = look.changed.iter().map(|&(r, c)| {
+        let (dr, dc) = (2 * r - middle.0, 2 * c - middle.1);
+        (flat(dr, dc), flat(dc, dr))
+    });
+    distinct(directions).len()
 }

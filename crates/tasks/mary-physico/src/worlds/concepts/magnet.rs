@@ -9,12 +9,8 @@ fn iron_filings(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let wide = s.between(1, 2);
     let left = s.between(0, 2);
     p.both(|g| {
-        g.fill((top, left), (top + half - 1, left + wide - 1), north);
-        g.fill(
-            (top + half, left),
-            (top + 2 * half - 1, left + wide - 1),
-            south,
-        );
+        g.fill_box((top, left), (half, wide), north);
+        g.fill_box((top + half, left), (half, wide), south);
     });
     let mut bits = 0;
     for r in top..top + 2 * half {
@@ -50,16 +46,13 @@ fn unlike_poles(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let gap = 2 * s.between(2, (s.cols - 4 * half) / 2);
     let left = s.between(0, s.cols - 4 * half - gap);
     let ends = s.either((north, south), (south, north));
-    bar(&mut p.input, (top, left), half, tall, ends);
-    bar(&mut p.input, (top, left + 2 * half + gap), half, tall, ends);
-    bar(&mut p.output, (top, left + gap / 2), half, tall, ends);
-    bar(
-        &mut p.output,
-        (top, left + gap / 2 + 2 * half),
-        half,
-        tall,
-        ends,
-    );
+    for (g, left, gap) in [
+        (&mut p.input, left, gap),
+        (&mut p.output, left + gap / 2, 0),
+    ] {
+        bar(g, (top, left), half, tall, ends);
+        bar(g, (top, left + 2 * half + gap), half, tall, ends);
+    }
     Some(p)
 }
 
@@ -87,19 +80,16 @@ fn flew_to_the_bar(look: &Look) -> Option<bool> {
 
 fn flew_left(look: &Look, iron: u8) -> bool {
     let (was, is) = (look.input.places_of(iron), look.output.places_of(iron));
-    let row = |cells: &[Place], r: i32| -> Vec<i32> {
-        cells.iter().filter(|p| p.0 == r).map(|p| p.1).collect()
-    };
     let mut bar = Vec::new();
     let lie_on_it = (0..look.rows()).all(|r| {
-        let (a, b) = (row(&was, r), row(&is, r));
+        let (a, b) = (in_row(&was, r), in_row(&is, r));
         let Some(&first) = b.first() else {
             return a.is_empty();
         };
         bar.push((r, first - 1));
         a.len() == b.len()
             && look.stays((r, first - 1))
-            && b.iter().enumerate().all(|(i, c)| *c == first + i as i32)
+            && (first..).zip(&b).all(|(x, c)| *c == x)
             && a.iter().zip(&b).all(|(x, y)| x > y)
     });
     let two_coloured = || {
@@ -108,10 +98,8 @@ fn flew_left(look: &Look, iron: u8) -> bool {
                 && p.len() >= 2
                 && bar.iter().any(|q| p.has(*q))
                 && look.parts_before().iter().any(|q| {
-                    q.colour != p.colour && q.alike(p) && q.bounds[1] == p.bounds[1] && {
-                        let gap = (q.bounds[0] - p.bounds[0]).abs();
-                        gap == p.tall()
-                    }
+                    let (down, across) = p.step_to(q);
+                    q.colour != p.colour && q.alike(p) && across == 0 && down.abs() == p.tall()
                 })
         })
     };

@@ -34,19 +34,15 @@ fn cubes_in_a_glass(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let mut c = left + 1;
     while c + 1 < right {
         let high = s.between(1, ((floor - top) / 2 - 1).max(1));
-        for k in 0..high {
-            let base = floor - 1 - 2 * k;
-            if base - 1 > top {
-                p.input.fill((base - 1, c), (base, c + 1), ice);
-            }
+        let bases = (0..high).map(|k| floor - 1 - 2 * k);
+        for base in bases.filter(|base| base - 1 > top) {
+            p.input.fill((base - 1, c), (base, c + 1), ice);
         }
         c += 3;
     }
     let cells = p.input.count(ice) as i32;
-    for i in 0..cells {
-        p.output
-            .set(floor - 1 - i / wide, left + 1 + i % wide, water);
-    }
+    let poured = (0..cells).map(|i| (floor - 1 - i / wide, left + 1 + i % wide));
+    p.output.paint(poured, water);
     let highest = p.input.places_of(ice).first().map_or(0, |q| floor - q.0);
     (cells >= 8 && cells % wide == 0 && cells / wide + 2 <= highest && floor - top > 5).then_some(p)
 }

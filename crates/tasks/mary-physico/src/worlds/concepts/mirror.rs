@@ -64,13 +64,9 @@ fn four_quarters(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 fn symmetric(grid: &Grid) -> Option<bool> {
     let cells = grid.places_where(|c| c != 0);
     let [top, left, bottom, right] = bounds(&cells)?;
-    let across = cells
-        .iter()
-        .all(|&(r, c)| grid.at(r, left + right - c) == grid.at(r, c));
-    let down = cells
-        .iter()
-        .all(|&(r, c)| grid.at(top + bottom - r, c) == grid.at(r, c));
-    Some(across || down)
+    let across = |&(r, c): &Place| grid.at(r, left + right - c) == grid.at(r, c);
+    let down = |&(r, c): &Place| grid.at(top + bottom - r, c) == grid.at(r, c);
+    Some(cells.iter().all(across) || cells.iter().all(down))
 }
 
 fn mirrored(look: &Look) -> bool {

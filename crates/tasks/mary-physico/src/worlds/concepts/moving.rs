@@ -93,30 +93,23 @@ fn moved(look: &Look) -> bool {
     // All of one colour, shifted: bodies may come to lie where others of it lay.
     if let [colour] = *look.touched.as_slice() {
         let (was, is) = (look.input.places_of(colour), look.output.places_of(colour));
-        let step = was
-            .first()
-            .zip(is.first())
-            .map_or((0, 0), |(a, b)| (b.0 - a.0, b.1 - a.1));
-        let shifted = |(a, b): (&Place, &Place)| (a.0 + step.0, a.1 + step.1) == *b;
-        if was.iter().zip(&is).all(shifted) {
+        let by: Vec<Place> = was
+            .iter()
+            .zip(&is)
+            .map(|(a, b)| (b.0 - a.0, b.1 - a.1))
+            .collect();
+        if by.iter().all(|b| Some(b) == by.first()) {
             return true;
         }
     }
-    look.moves().is_some_and(|all| {
-        let first = all.first().map(|m| m.by);
-        all.iter().all(|m| Some(m.by) == first)
-    })
+    look.moves().is_some_and(|m| alike(&m))
 }
 
 fn covered_the_mark(look: &Look) -> Option<bool> {
     let mark = look.one_lost()?;
     let &body = look.touched.iter().find(|c| **c != mark)?;
-    Some(look.moves_of(&[body]).is_some_and(|all| {
-        all.len() == 1
-            && all
-                .iter()
-                .all(|m| look.input.places_of(mark).iter().all(|&p| m.to.has(p)))
-    }))
+    let one = look.one_move(body)?;
+    Some(look.input.places_of(mark).iter().all(|&p| one.to.has(p)))
 }
 
 fn exchanged(look: &Look) -> Option<bool> {
@@ -124,9 +117,6 @@ fn exchanged(look: &Look) -> Option<bool> {
     let (a, b) = (look.moves_of(&[one])?, look.moves_of(&[two])?);
     let ([a], [b]) = (exactly(&a)?, exactly(&b)?);
     let corner = |p: &Part| (p.bounds[0], p.bounds[1]);
-    let fits = a.by == (-b.by.0, -b.by.1)
-        && a.from.len() == b.from.len()
-        && corner(a.to) == corner(b.from)
-        && corner(b.to) == corner(a.from);
-    Some(fits)
+    given(a.by == (-b.by.0, -b.by.1) && a.from.len() == b.from.len())?;
+    Some(corner(a.to) == corner(b.from) && corner(b.to) == corner(a.from))
 }

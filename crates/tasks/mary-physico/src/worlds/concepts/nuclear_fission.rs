@@ -22,28 +22,20 @@ fn split_nucleus(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let halves = [(mr - shift, mc), (mr + shift, mc)];
     let mut left = [p.input.count(proton) as i32, p.input.count(neutron) as i32];
     for (k, at) in halves.iter().enumerate() {
-        for (i, (r, c)) in block((at.0 - 1, at.1 - 1), side, side)
-            .into_iter()
-            .enumerate()
-        {
+        let cells = block((at.0 - 1, at.1 - 1), side, side);
+        for (i, (r, c)) in cells.into_iter().enumerate() {
             let is_proton = (i + k) % 2 == 0 && left[0] > 0;
             p.output.set(r, c, if is_proton { proton } else { neutron });
             left[usize::from(!is_proton)] -= 1;
         }
     }
     // What is left flies off.
-    let mut spots = vec![
-        (mr, mc + 3),
-        (mr - 1, mc + 5),
-        (mr + 1, mc + 5),
-        (mr, mc - 3),
-        (mr - 1, mc - 5),
-        (mr + 1, mc - 5),
-    ];
+    let beside = |way: i32| [(mr, 3), (mr - 1, 5), (mr + 1, 5)].map(|(r, k)| (r, mc + way * k));
+    let mut spots = [beside(1), beside(-1)].concat();
     spots.retain(|q| p.output.roomy(&[*q]) && p.output.holds(q.0, q.1));
     let spare: i32 = left[1];
-    p.output
-        .paint(spots.into_iter().take(spare.max(0) as usize), neutron);
+    spots.truncate(spare.max(0) as usize);
+    p.output.paint(spots, neutron);
     let same = |c: u8| p.input.count(c) == p.output.count(c);
     (left[0] == 0 && (2..=4).contains(&spare) && same(proton) && same(neutron)).then_some(p)
 }
@@ -60,12 +52,8 @@ fn chain_reaction(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         p.output.paint(block((row - 1 - out, left), 2, 2), core);
         p.output.paint(block((row + 1 + out, left), 2, 2), core);
         // Each splitting sends on two or three neutrons.
-        for r in [row - 1, row, row + 1]
-            .into_iter()
-            .take(s.between(2, 3) as usize)
-        {
-            p.output.set(r, left + 3, neutron);
-        }
+        p.output
+            .fill_box((row - 1, left + 3), (s.between(2, 3), 1), neutron);
     }
     Some(p)
 }
@@ -79,31 +67,18 @@ fn torn_apart(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let left = s.between(apart, s.cols - wide - apart);
     let top = s.between(3, s.rows - tall - 3);
     let bottom = top + tall - 1;
-    p.input
-        .fill((top, left), (bottom, left + wide - 1), nucleus);
+    p.input.fill_box((top, left), (tall, wide), nucleus);
     p.input.set(top - 1, left + half - s.between(0, 1), neutron);
-    p.output.fill(
-        (top, left - apart),
-        (bottom, left - apart + half - 1),
-        nucleus,
-    );
-    p.output.fill(
-        (top, left + half + apart),
-        (bottom, left + wide + apart - 1),
-        nucleus,
-    );
-    for (r, way) in [
-        (top - 2, -1),
-        (top - 2, 1),
-        (bottom + 2, -1),
-        (bottom + 2, 1),
-    ] {
-        let c = left + half - 1 + i32::from(way > 0) + way * (apart - 1);
-        p.output.set(r, c, neutron);
+    for c in [left - apart, left + half + apart] {
+        p.output.fill_box((top, c), (tall, half), nucleus);
+    }
+    for r in [top - 2, bottom + 2] {
+        p.output.set(r, left + half - apart, neutron);
+        p.output.set(r, left + half + apart - 1, neutron);
     }
     if s.coin() {
-        p.output
-            .set((top + bottom) / 2, left + half - s.between(0, 1), neutron);
+        let c = left + half - s.between(0, 1);
+        p.output.set((top + bottom) / 2, c, neutron);
     }
     Some(p)
 }
@@ -124,7 +99,6 @@ fn avalanche(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     for _ in 0..levels {
         let mut next = Vec::new();
         for &c in &at {
-            p.output.set(row + 1, c, path);
             p.output
                 .fill((row + 1, c - step), (row + 1, c + step), path);
             for side in [c - step, c + step] {
@@ -151,18 +125,12 @@ fn split(look: &Look) -> Option<bool> {
         return None;
     };
     let halves = those(look.bodies_after().iter(), |p| p.len() == *a);
-    let fits = a == b
-        && *a >= 4
-        && 2 * a < *whole
-        && rest.len() >= 2
-        && rest.iter().all(|n| *n == 1)
-        && matches!(halves.as_slice(), [x, y] if x.alike(y));
-    Some(fits)
+    given(a == b && *a >= 4 && 2 * a < *whole && rest.len() >= 2 && rest.iter().all(|n| *n == 1))?;
+    Some(matches!(halves.as_slice(), [x, y] if x.alike(y)))
 }
 
-fn all_split(look: &Look) -> Option<bool> {
-    let [x, y] = *exactly(&look.touched)?;
-    Some(exists([(x, y), (y, x)], |(core, neutron)| {
+fn all_split(look: &Look) -> bool {
+    look.either_way(|core, neutron| {
         let (whole, halves) = (look.before_of(core), look.after_of(core));
         let first = whole.first()?;
         // Set free beside one of the blocks.
@@ -181,40 +149,31 @@ fn all_split(look: &Look) -> Option<bool> {
                 whole.iter().any(|w| near(n, w))
             });
         Some(fits)
-    }))
+    })
 }
 
-fn halves_and_more(look: &Look) -> Option<bool> {
-    let [x, y] = *exactly(&look.touched)?;
-    Some(exists([(x, y), (y, x)], |(nucleus, neutron)| {
-        let restless = |all: Vec<&'_ Part>| -> Vec<Vec<Place>> {
-            all.into_iter()
-                .filter(|p| look.restless(p))
-                .map(|p| p.cells.clone())
-                .collect()
-        };
-        let was = restless(look.before_of(nucleus));
-        let is = restless(look.after_of(nucleus));
+fn halves_and_more(look: &Look) -> bool {
+    look.either_way(|nucleus, neutron| {
+        let was = those(look.before_of(nucleus), |p| look.restless(p));
+        let is = those(look.after_of(nucleus), |p| look.restless(p));
         let ([whole], [a, b]) = (exactly(&was)?, exactly(&is)?);
-        let boxed = |c: &Vec<Place>| area(c) as usize == c.len();
-        let before = restless(look.before_of(neutron));
-        let after = restless(look.after_of(neutron));
+        let before = those(look.before_of(neutron), |p| look.restless(p));
+        let after = those(look.after_of(neutron), |p| look.restless(p));
         let fits = look.kept(nucleus, 8)
-            && boxed(whole)
-            && boxed(a)
-            && boxed(b)
+            && whole.is_box()
+            && a.is_box()
+            && b.is_box()
             && a.len() == b.len()
             && 2 * a.len() == whole.len()
             && before.len() == 1
             && after.len() >= 4
             && before.iter().chain(&after).all(|c| c.len() == 1);
         Some(fits)
-    }))
+    })
 }
 
-fn doubling(look: &Look) -> Option<bool> {
-    let [x, y] = *exactly(&look.touched)?;
-    Some(exists([(x, y), (y, x)], |(particle, path)| {
+fn doubling(look: &Look) -> bool {
+    look.either_way(|particle, path| {
         let mut rows: BTreeMap<i32, usize> = BTreeMap::new();
         for p in look.after_of(particle).iter().filter(|p| look.restless(p)) {
             *rows.entry(p.bounds[0]).or_default() += 1;
@@ -230,9 +189,9 @@ fn doubling(look: &Look) -> Option<bool> {
             && counts.iter().enumerate().all(|(i, n)| *n == 2 << i)
             && gaps.iter().all(|g| Some(g) == gaps.first())
             && forks.len() + 1 == 1 << counts.len()
-            && forks
-                .iter()
-                .all(|f| particles.iter().filter(|&&p| f.touches(&[p])).count() == 3);
+            && every(&forks, |f| {
+                those(&particles, |&&p| f.touches(&[p])).len() == 3
+            });
         Some(fits)
-    }))
+    })
 }

@@ -17,18 +17,11 @@ fn two_become_one(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         vec![(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
     };
     for (side, flip) in [(-1, false), (1, true)] {
-        let cells: Vec<Place> = form
-            .iter()
-            .map(|&(r, c)| {
-                (
-                    mid.0 + r - 1,
-                    mid.1 + side * gap + if flip { 1 - c } else { c },
-                )
-            })
-            .collect();
-        for (i, (r, c)) in cells.into_iter().enumerate() {
+        for (i, (r, c)) in form.iter().enumerate() {
+            let c = mid.1 + side * gap + if flip { 1 - c } else { *c };
             let is_proton = if big { i % 2 == 1 } else { i < 2 };
-            p.input.set(r, c, if is_proton { proton } else { neutron });
+            let colour = if is_proton { proton } else { neutron };
+            p.input.set(mid.0 + r - 1, c, colour);
         }
     }
     let side = if big { 4 } else { 3 };
@@ -61,30 +54,18 @@ fn in_a_star(s: &mut Setting, mut p: Pair) -> Option<Pair> {
             }
         }
     });
-    let ways = [(-1, -1), (-1, 1), (1, -1), (1, 1)];
-    for (dr, dc) in ways {
+    let corners = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(r, c)| (mr + r, mc + c));
+    let away = |(r, c): Place| (2 * (r - mr) - 1, 2 * (c - mc) - 1);
+    for at in corners {
         let far = s.between(2, 3);
-        let at = (
-            mr + if dr > 0 { 1 + far } else { -far },
-            mc + if dc > 0 { 1 + far } else { -far },
-        );
-        p.input.set(at.0, at.1, proton);
+        p.input.ray(at, away(at), [far], proton);
     }
-    p.output.paint(block((mr, mc), 2, 2), proton);
+    p.output.paint(corners, proton);
     let long = s.between(2, 4);
-    for (r, c, dr, dc) in [
-        (mr, mc, -1, 0),
-        (mr, mc + 1, -1, 0),
-        (mr + 1, mc, 1, 0),
-        (mr + 1, mc + 1, 1, 0),
-        (mr, mc, 0, -1),
-        (mr + 1, mc, 0, -1),
-        (mr, mc + 1, 0, 1),
-        (mr + 1, mc + 1, 0, 1),
-    ] {
-        for k in 2..=long {
-            p.output.set(r + dr * k, c + dc * k, light);
-        }
+    for at in corners {
+        let (dr, dc) = away(at);
+        p.output.ray(at, (dr, 0), 2..=long, light);
+        p.output.ray(at, (0, dc), 2..=long, light);
     }
     (p.input.count(proton) == 4).then_some(p)
 }
@@ -117,19 +98,13 @@ fn added_up(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let top = s.between(2, s.rows - tall - 2);
     let bottom = top + tall - 1;
     let left = middle - wide / 2;
+    p.input.fill_box((top, left - gap - a + 1), (tall, a), one);
     p.input
-        .fill((top, left - gap - a + 1), (bottom, left - gap), one);
-    p.input.fill(
-        (top, left + wide + gap - 1),
-        (bottom, left + wide + gap + b - 2),
-        two,
-    );
-    p.output.fill((top, left), (bottom, left + wide - 1), new);
+        .fill_box((top, left + wide + gap - 1), (tall, b), two);
+    p.output.fill_box((top, left), (tall, wide), new);
     for (r, dr) in [(top, -1), (bottom, 1)] {
         for (c, dc) in [(left, -1), (left + wide - 1, 1)] {
-            for k in 1..=2 {
-                p.output.set(r + dr * k, c + dc * k, new);
-            }
+            p.output.ray((r, c), (dr, dc), 1..=2, new);
         }
     }
     Some(p)
@@ -144,13 +119,8 @@ fn joined(look: &Look) -> Option<bool> {
     };
     // A particle that flew off may lie where one lay before.
     let free = (a + b).saturating_sub(*whole);
-    let fits = a == b
-        && *a >= 3
-        && whole > a
-        && (1..=2).contains(&free)
-        && rest.iter().all(|n| *n == 1)
-        && rest.len() <= free;
-    Some(fits)
+    given(a == b && *a >= 3 && whole > a && (1..=2).contains(&free))?;
+    Some(rest.iter().all(|n| *n == 1) && rest.len() <= free)
 }
 
 fn gathered_and_shone(look: &Look) -> Option<bool> {
@@ -162,36 +132,23 @@ fn gathered_and_shone(look: &Look) -> Option<bool> {
     let shine = look.output.places_of(light);
     let on = |side: &dyn Fn(&Place) -> bool| shine.iter().any(side);
     let in_line = |p: &Place| (p.0 >= t && p.0 <= b) || (p.1 >= l && p.1 <= r);
-    let fits = look.kept(particle, 3)
-        && shine.iter().all(in_line)
-        && before.len() == block.len()
-        && block.is_box()
-        && on(&|p| p.0 < t)
-        && on(&|p| p.0 > b)
-        && on(&|p| p.1 < l)
-        && on(&|p| p.1 > r);
-    Some(fits)
+    given(look.kept(particle, 3) && shine.iter().all(in_line) && before.len() == block.len())?;
+    given(block.is_box() && on(&|p| p.0 < t) && on(&|p| p.0 > b) && on(&|p| p.1 < l))?;
+    Some(on(&|p| p.1 > r))
 }
 
 fn met_halfway(look: &Look) -> Option<bool> {
     let (new, old) = (look.one_fresh()?, look.one_lost()?);
     Some(look.some_way(|look| {
-        let mut rows: std::collections::BTreeMap<i32, Vec<i32>> = std::collections::BTreeMap::new();
-        for (r, c) in look.input.places_of(old) {
-            rows.entry(r).or_default().push(c);
-        }
-        rows.len() >= 2
-            && look.has(new) == 3 * rows.len()
-            && rows.iter().all(|(&r, cols)| match *cols.as_slice() {
-                [a, b] => {
-                    let m = (a + b) / 2;
-                    (a + b) % 2 == 0
-                        && look.is((r, m)) == new
-                        && look.is((r - 1, m - 1)) == new
-                        && look.is((r - 1, m + 1)) == new
-                }
-                _ => false,
-            })
+        let cells = look.input.places_of(old);
+        let rows = distinct(cells.iter().map(|p| p.0));
+        let met = |&r: &i32| {
+            let [a, b] = *exactly(&in_row(&cells, r))?;
+            let m = (a + b) / 2;
+            let born = [(r, m), (r - 1, m - 1), (r - 1, m + 1)];
+            Some((a + b) % 2 == 0 && born.iter().all(|&p| look.is(p) == new))
+        };
+        rows.len() >= 2 && look.has(new) == 3 * rows.len() && every(&rows, met)
     }))
 }
 
@@ -201,7 +158,5 @@ fn summed(look: &Look) -> Option<bool> {
     let boxes = every(&look.lost, |&c| {
         look.before_of(c).iter().all(|p| p.is_box()) && look.has_parts(c, 1, 0)
     });
-    let fits =
-        look.lost.len() == 2 && boxes && look.has_parts(new, 0, 1) && look.has(new) == lost + 8;
-    Some(fits)
+    Some(look.lost.len() == 2 && boxes && look.has_parts(new, 0, 1) && look.has(new) == lost + 8)
 }

@@ -42,10 +42,9 @@ fn through_the_glass(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     for _ in 0..60 {
         let size = s.between(2, 5) as usize;
         // The first of each colour behind the glass, the others anywhere.
-        let at = if put < 3 {
-            s.place((top + 2, bottom - 2), (left + 2, right - 2))
-        } else {
-            s.place((0, s.rows - 2), (0, s.cols - 2))
+        let at = match put < 3 {
+            true => s.place((top + 2, bottom - 2), (left + 2, right - 2)),
+            false => s.place((0, s.rows - 2), (0, s.cols - 2)),
         };
         let form = shifted(&s.blob(size), at);
         if put >= many || !p.input.roomy(&form) {
@@ -85,13 +84,9 @@ fn through_the_frame(s: &mut Setting, mut p: Pair) -> Option<Pair> {
             p.output.set(r, c, colour);
         }
     }
-    let seen = |g: &Grid| {
-        let inner = g.places().filter(|&(r, c)| {
-            r > top && r < bottom && c > left && c < right && g.at(r, c) == frame
-        });
-        inner.count()
-    };
-    (seen(&p.output) >= 2 && p.input.places_unlike(&p.output).len() >= 3).then_some(p)
+    let inner = |q: &&Place| q.0 > top && q.0 < bottom && q.1 > left && q.1 < right;
+    let seen = p.output.places_of(frame).iter().filter(inner).count();
+    (seen >= 2 && p.input.places_unlike(&p.output).len() >= 3).then_some(p)
 }
 
 fn overlapping_panes(s: &mut Setting, mut p: Pair) -> Option<Pair> {
@@ -135,10 +130,11 @@ fn passed_the_plate(look: &Look) -> Option<bool> {
 fn seen_through_glass(look: &Look) -> Option<bool> {
     let dark = look.changed.iter().all(|&p| look.is(p) == 0);
     given(dark)?;
-    let fits = (1u8..10)
-        .filter(|g| !look.touched.contains(g) && look.had(*g) >= 12)
-        .any(|glass| framed(&look.output, glass, &look.changed).yes());
-    Some(fits)
+    Some(
+        (1u8..10)
+            .filter(|g| !look.touched.contains(g) && look.had(*g) >= 12)
+            .any(|glass| framed(&look.output, glass, &look.changed).yes()),
+    )
 }
 
 /// Whether some frame of this colour holds all these cells and nothing inside it but its own colour.
@@ -154,10 +150,8 @@ fn framed(grid: &Grid, glass: u8, cells: &[Place]) -> Option<bool> {
             let over = (0..t).rev().find(|&y| row(y, x0, x1));
             let under = (b + 1..rows).find(|&y| row(y, x0, x1));
             let (y0, y1) = (over?, under?);
-            let fits = col(x0, y0, y1)
-                && col(x1, y0, y1)
-                && (y0 + 1..y1).all(|y| (x0 + 1..x1).all(|x| own(y, x)));
-            Some(fits)
+            given(col(x0, y0, y1) && col(x1, y0, y1))?;
+            Some((y0 + 1..y1).all(|y| (x0 + 1..x1).all(|x| own(y, x))))
         })
     }))
 }
@@ -168,17 +162,13 @@ fn only_its_colour(look: &Look) -> Option<bool> {
     Some(look.parts_before().iter().filter(frame).any(|frame| {
         let [t, l, b, r] = frame.bounds;
         let inside = |p: &Place| p.0 > t && p.0 < b && p.1 > l && p.1 < r;
-        let within = look.input.places_where(|c| c != 0);
-        let mut within = within.iter().filter(|p| inside(p));
-        let kept = look
-            .output
-            .places_of(frame.colour)
-            .iter()
-            .filter(|p| inside(p))
-            .count();
-        kept >= 2
+        let within = those(look.input.places_where(|c| c != 0), inside);
+        let kept = those(look.output.places_of(frame.colour), inside);
+        kept.len() >= 2
             && every(&look.changed, |p| inside(p) && look.was(*p) != frame.colour)
-            && within.all(|&p| (look.is(p) != 0) == (look.was(p) == frame.colour))
+            && every(&within, |&p| {
+                (look.is(p) != 0) == (look.was(p) == frame.colour)
+            })
     }))
 }
 

@@ -39,11 +39,7 @@ fn pen_on_spring(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let start = 4;
     let wave = |i: i32| {
         let phase = i % (4 * swing);
-        if phase < 2 * swing {
-            phase - swing
-        } else {
-            3 * swing - phase
-        }
+        (phase - swing).min(3 * swing - phase)
     };
     let end = s.between((start + 4 * swing).min(s.cols), s.cols);
     for c in start..end {
@@ -58,29 +54,18 @@ fn pen_on_spring(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 fn swung_across(look: &Look) -> Option<bool> {
     let ghost = look.one_fresh()?;
     let ghosts = look.after_of(ghost);
-    Some(exists(
-        look.touched.iter().filter(|c| **c != ghost),
-        |&ball| {
-            let bob = look.one_move(ball)?;
-            let l = bob.from.bounds[1].min(bob.to.bounds[1]);
-            let r = bob.from.bounds[1].max(bob.to.bounds[1]);
-            let between = |g: &&Part| {
-                g.alike(bob.from)
-                    && g.bounds[1] >= l
-                    && g.bounds[1] <= r
-                    && g.bounds[0] >= bob.from.bounds[0]
-            };
-            let lower = ghosts.iter().any(|g| g.bounds[0] > bob.from.bounds[0]);
-            let thread = look.touched.iter().find(|c| **c != ghost && **c != ball);
-            let fits = thread.is_some_and(|&c| look.has_parts(c, 1, 1))
-                && bob.by.0 == 0
-                && r - l >= 4
-                && ghosts.len() >= 3
-                && ghosts.iter().all(between)
-                && lower;
-            Some(fits)
-        },
-    ))
+    Some(look.another(ghost, |ball| {
+        let bob = look.one_move(ball)?;
+        let [l, r] = ordered([bob.from.bounds[1], bob.to.bounds[1]], |c| *c);
+        let between = |g: &&Part| {
+            let [top, left, ..] = g.bounds;
+            g.alike(bob.from) && (l..=r).contains(&left) && top >= bob.from.bounds[0]
+        };
+        let lower = ghosts.iter().any(|g| g.bounds[0] > bob.from.bounds[0]);
+        let thread = look.touched.iter().find(|c| **c != ghost && **c != ball);
+        given(thread.is_some_and(|&c| look.has_parts(c, 1, 1)) && bob.by.0 == 0 && r - l >= 4)?;
+        Some(ghosts.len() >= 3 && ghosts.iter().all(between) && lower)
+    }))
 }
 
 fn drew_a_zigzag(look: &Look) -> Option<bool> {
@@ -92,25 +77,11 @@ fn drew_a_zigzag(look: &Look) -> Option<bool> {
     let rows = line.iter().map(|p| p.0);
     let (top, low) = (rows.clone().min()?, rows.max()?);
     let turns = those(1..steps.len(), |&i| steps[i] != steps[i - 1]);
-    let at_ends = turns
-        .iter()
-        .all(|&i| line.get(i).is_some_and(|p| p.0 == top || p.0 == low));
-    let bobbed = |ball: &&u8| {
-        look.moves_of(&[**ball])
-            .is_some_and(|m| m.len() == 1 && m.iter().all(|m| m.by.1 == 0))
-    };
-    let fits = line.len() >= 6
-        && even
-        && steps.iter().all(|s| s.abs() == 1)
-        && !turns.is_empty()
-        && at_ends
-        && look
-            .touched
-            .iter()
-            .filter(|c| **c != trace)
-            .any(|c| bobbed(&c))
-        && every(&look.touched, |&c| {
-            look.after_of(c).len() == 1 && look.before_of(c).len() <= 1
-        });
-    Some(fits)
+    let at_ends = every(&turns, |&i| Some([top, low].contains(&line.get(i)?.0)));
+    let bobbed = |ball: u8| Some(look.one_move(ball)?.by.1 == 0);
+    given(line.len() >= 6 && even && steps.iter().all(|s| s.abs() == 1) && !turns.is_empty())?;
+    given(at_ends && look.another(trace, bobbed))?;
+    Some(every(&look.touched, |&c| {
+        look.after_of(c).len() == 1 && look.before_of(c).len() <= 1
+    }))
 }

@@ -68,39 +68,30 @@ fn left_for_strokes(look: &Look) -> Option<bool> {
     let quanta = look.had(light);
     let left = look.gone(electron);
     let slanted = every(&look.before_of(light), |p| p.tall() > 1 && p.wide() > 1);
-    let fits = look.kept(electron, 2)
-        && quanta.is_multiple_of(3)
-        && quanta >= 3
-        && left.len() == quanta / 3
-        && slanted
-        && every(&look.gone(light), |&p| {
-            look.is(p) == 0 || look.is(p) == electron
-        });
-    Some(fits)
+    given(look.kept(electron, 2) && quanta.is_multiple_of(3) && quanta >= 3)?;
+    given(left.len() == quanta / 3 && slanted)?;
+    Some(every(&look.gone(light), |&p| {
+        look.is(p) == 0 || look.is(p) == electron
+    }))
 }
 
 fn one_drove_out(look: &Look) -> bool {
-    let lights = those(
-        look.touched
-            .iter()
-            .copied()
-            .filter(|&c| look.gone(c).is_empty() && look.had(c) >= 2),
-        |&c| look.came(c).iter().all(|&p| look.was(p) == 0),
-    );
-    look.touched
-        .iter()
-        .filter(|c| !lights.contains(c))
-        .any(|&electron| {
-            let (came, left) = (look.came(electron), look.gone(electron));
-            let plate = left.first().map_or(0, |&p| look.is(p));
-            let stay = look.had(electron) - left.len();
-            look.kept(electron, 4)
-                && left.len() >= 2
-                && stay >= 2
-                && plate != 0
-                && left.iter().all(|&p| look.is(p) == plate)
-                && came.iter().all(|&p| look.was(p) == 0)
-                && lights.len() == 2
-                && lights.iter().all(|&c| look.has_parts(c, 1, 1))
-        })
+    let lights = those(look.touched.iter().copied(), |&c| {
+        let stays = look.gone(c).is_empty() && look.had(c) >= 2;
+        stays && look.came(c).iter().all(|&p| look.was(p) == 0)
+    });
+    let mut others = look.touched.iter().filter(|c| !lights.contains(c));
+    others.any(|&electron| {
+        let (came, left) = (look.came(electron), look.gone(electron));
+        let plate = left.first().map_or(0, |&p| look.is(p));
+        let stay = look.had(electron) - left.len();
+        look.kept(electron, 4)
+            && left.len() >= 2
+            && stay >= 2
+            && plate != 0
+            && left.iter().all(|&p| look.is(p) == plate)
+            && came.iter().all(|&p| look.was(p) == 0)
+            && lights.len() == 2
+            && lights.iter().all(|&c| look.has_parts(c, 1, 1))
+    })
 }

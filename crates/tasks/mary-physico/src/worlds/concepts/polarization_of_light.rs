@@ -4,11 +4,7 @@ concept!(draws: one_slit, crossed_slits; reads: behind_the_slit);
 
 /// A plate three columns wide with a slit: along the swing (upright) or across it (level).
 fn plate(g: &mut Grid, (middle, left): Place, half: i32, along: bool, colour: u8) {
-    g.fill(
-        (middle - half - 1, left),
-        (middle + half + 1, left + 2),
-        colour,
-    );
+    g.fill_box((middle - half - 1, left), (2 * half + 3, 3), colour);
     if along {
         g.fill((middle - half, left + 1), (middle + half, left + 1), 0);
     } else {
@@ -27,11 +23,8 @@ fn one_slit(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         p.both(|g| {
             plate(g, (middle, left), half, true, glass);
             // A star: it swings along, across and both ways aslant.
-            for k in -half..=half {
-                g.set(middle + k, left - 4, light);
-                g.set(middle, left - 4 + k, light);
-                g.set(middle + k, left - 4 + k, light);
-                g.set(middle + k, left - 4 - k, light);
+            for way in [(1, 0), (0, 1), (1, 1), (1, -1)] {
+                g.ray((middle, left - 4), way, -half..=half, light);
             }
         });
         let strokes = s.between(1, 3);
@@ -85,18 +78,12 @@ fn behind_the_slit(look: &Look) -> Option<bool> {
             && strokes.iter().all(|stroke| {
                 plates.iter().any(|plate| {
                     let [t, l, b, r] = plate.bounds;
-                    let lit = |cols: std::ops::Range<i32>| {
-                        cols.clone().any(|c| look.was(((t + b) / 2, c)) == light)
-                    };
-                    let behind = if stroke.bounds[1] > r {
-                        0..l
-                    } else {
-                        r + 1..look.cols()
-                    };
+                    let right = stroke.bounds[1] > r;
+                    let mut before = if right { 0..l } else { r + 1..look.cols() };
                     stroke.is_run()
                         && stroke.wide() == 1
                         && (stroke.bounds[0], stroke.bounds[2]) == (t + 1, b - 1)
-                        && lit(behind)
+                        && before.any(|c| look.was(((t + b) / 2, c)) == light)
                 })
             })
     }))

@@ -33,11 +33,7 @@ fn shadow(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 fn slide_projector(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (lamp, light, screen) = (s.colour(0), s.colour(1), s.colour(2));
     // The slide is `k` cells high at half the way, so its picture is 2k high on the screen.
-    let k = if s.rows >= 15 {
-        s.between(3, 5)
-    } else {
-        s.between(3, 4)
-    };
+    let k = s.between(3, if s.rows >= 15 { 5 } else { 4 });
     let far = s.cols - 1;
     let near = (far - 1) / 2;
     let mid2 = s.rows - 1 + s.between(-1, 0);
@@ -48,11 +44,9 @@ fn slide_projector(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         g.fill((mid2 / 2, 0), ((mid2 + 1) / 2, 0), lamp);
     });
     let pattern: Vec<u8> = (0..k).map(|_| s.any_colour(3, 4)).collect();
-    for (i, &colour) in pattern.iter().enumerate() {
-        let i = i as i32;
+    for (i, &colour) in (0..).zip(&pattern) {
         p.both(|g| g.set(first + i, near, colour));
-        p.output
-            .fill((top + 2 * i, far), (top + 2 * i + 1, far), colour);
+        p.output.fill_box((top + 2 * i, far), (2, 1), colour);
     }
     let edges = [
         (mid2 / 2, first, top),
@@ -76,12 +70,10 @@ fn shadowed(look: &Look) -> Option<bool> {
         let &(row, _) = look.changed.first()?;
         let sun = look.was((0, 0));
         let over = |c: i32| (1..row).any(|r| ![0, ground, sun].contains(&look.was((r, c))));
-        let fits = sun != 0
-            && (0..look.cols()).all(|c| look.was((0, c)) == sun)
-            && look.changed.iter().all(|p| p.0 == row)
-            && (0..look.cols()).all(|c| look.was((row, c)) == ground)
-            && (0..look.cols()).all(|c| (look.is((row, c)) == dark) == over(c));
-        Some(fits)
+        given(sun != 0 && (0..look.cols()).all(|c| look.was((0, c)) == sun))?;
+        given(look.changed.iter().all(|p| p.0 == row))?;
+        given((0..look.cols()).all(|c| look.was((row, c)) == ground))?;
+        Some((0..look.cols()).all(|c| (look.is((row, c)) == dark) == over(c)))
     }))
 }
 
@@ -96,23 +88,20 @@ fn shown_on_a_screen(look: &Look) -> Option<bool> {
         let shown = those(look.changed.iter().copied(), |&p| look.is(p) != light);
         let (&(first, c), n) = (shown.first()?, shown.len());
         let screen = look.was((first, c));
-        let straight = shown
-            .iter()
-            .enumerate()
-            .all(|(i, p)| *p == (first + i as i32, c) && look.was(*p) == screen);
+        let straight = every((first..).zip(&shown), |(r, p)| {
+            *p == (r, c) && look.was(*p) == screen
+        });
         given(screen != 0 && n >= 4 && n % 2 == 0 && straight)?;
         // The slide: half as many cells in another column, the same colours.
         let half = n as i32 / 2;
-        let slides = (0..look.cols()).filter(|x| *x != c).any(|x| {
-            (0..=look.rows() - half).any(|r| {
-                (0..half).all(|i| {
-                    let slide = look.was((r + i, x));
-                    slide != 0
-                        && look.is((first + 2 * i, c)) == slide
-                        && look.is((first + 2 * i + 1, c)) == slide
-                })
+        let slide = |r: i32, x: i32| {
+            every(0..half, |i| {
+                let pair = [first + 2 * i, first + 2 * i + 1].map(|r| look.is((r, c)));
+                let slide = look.was((r + i, x));
+                slide != 0 && pair == [slide; 2]
             })
-        });
-        Some(slides)
+        };
+        let mut columns = (0..look.cols()).filter(|x| *x != c);
+        Some(columns.any(|x| (0..=look.rows() - half).any(|r| slide(r, x))))
     }))
 }

@@ -4,11 +4,7 @@ concept!(draws: one_wheel, two_wheels; reads: went_over_a_wheel if hand_and_load
 
 /// A wheel of 3 × 3 with an open middle.
 fn wheel(g: &mut Grid, centre: Place, colour: u8) {
-    g.frame(
-        (centre.0 - 1, centre.1 - 1),
-        (centre.0 + 1, centre.1 + 1),
-        colour,
-    );
+    g.paint(square_ring(centre, 1), colour);
 }
 
 fn one_wheel(s: &mut Setting, mut p: Pair) -> Option<Pair> {
@@ -63,9 +59,8 @@ fn two_wheels(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn hand_and_load(look: &Look) -> bool {
-    apart(&look.touched).any(|(rope, _)| {
-        look.moves_but(&[rope])
-            .is_some_and(|m| (2..=4).contains(&m.len()))
+    exists(apart(&look.touched), |(rope, _)| {
+        Some((2..=4).contains(&look.moves_but(&[rope])?.len()))
     })
 }
 
@@ -85,14 +80,9 @@ fn went_over_a_wheel(look: &Look) -> bool {
             every(&parts, |p| p.wide() == 1 && look.attached(p, grid))
         };
         let up = -load.by.0;
-        let fits = all.iter().all(|m| m.by.1 == 0)
-            && up > 0
-            && ups.iter().all(|m| m.by.0 == -up)
-            && (hand.by.0 == up || hand.by.0 == 2 * up)
-            && hangs(hand)
-            && ups.iter().any(|m| hangs(m))
-            && upright(look.before_of(rope), &look.input)
-            && upright(look.after_of(rope), &look.output);
-        Some(fits)
+        given(all.iter().all(|m| m.by.1 == 0) && up > 0 && ups.iter().all(|m| m.by.0 == -up))?;
+        given((hand.by.0 == up || hand.by.0 == 2 * up) && hangs(hand))?;
+        given(ups.iter().any(|m| hangs(m)) && upright(look.before_of(rope), &look.input))?;
+        Some(upright(look.after_of(rope), &look.output))
     })
 }

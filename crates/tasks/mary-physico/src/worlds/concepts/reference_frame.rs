@@ -83,7 +83,7 @@ fn centred_view(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let at = (middle.0 - by.0, middle.1 - by.1);
     for (g, at) in [(&mut p.input, at), (&mut p.output, middle)] {
         g.set(at.0, at.1, own);
-        g.frame((at.0 - 1, at.1 - 1), (at.0 + 1, at.1 + 1), frame);
+        g.paint(square_ring(at, 1), frame);
     }
     let mut bodies = 0;
     let many = s.between(3, 6);
@@ -107,25 +107,16 @@ fn turned_view(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let observer = s.colour(0);
     let half = (s.rows.min(s.cols) - 1) / 2;
     let middle = (s.rows / 2, s.cols / 2);
-    p.both(|g| {
-        g.set(middle.0, middle.1, observer);
-    });
+    p.both(|g| g.set(middle.0, middle.1, observer));
     let mut bodies = 0;
     let many = s.between(3, 6);
     for _ in 0..50 {
         let size = s.between(1, 4) as usize;
         let form = s.blob(size);
-        let (r, c) = (s.between(-half, half), s.between(-half, half));
-        let offsets: Vec<Place> = shifted(&form, (r, c));
+        let offsets = shifted(&form, s.place((-half, half), (-half, half)));
         let inside = offsets.iter().all(|o| o.0.abs() < half && o.1.abs() < half);
-        let from: Vec<Place> = offsets
-            .iter()
-            .map(|o| (middle.0 + o.0, middle.1 + o.1))
-            .collect();
-        let to: Vec<Place> = offsets
-            .iter()
-            .map(|o| (middle.0 + o.1, middle.1 - o.0))
-            .collect();
+        let turned: Vec<Place> = offsets.iter().map(|o| (o.1, -o.0)).collect();
+        let (from, to) = (shifted(&offsets, middle), shifted(&turned, middle));
         if bodies < many && inside && p.input.roomy(&from) && p.output.roomy(&to) {
             let colour = s.colour(1 + bodies as usize % 3);
             p.input.paint(from, colour);
@@ -170,12 +161,9 @@ fn others_go_by(look: &Look) -> Option<bool> {
         let runs = |parts: Vec<&Part>| parts.iter().all(run);
         // The colours beside the streaks on the one hand and on the other.
         let beside = |cells: &[Place], way: i32| -> Vec<u8> {
-            distinct(those(
-                cells
-                    .iter()
-                    .flat_map(|&(r, c)| [look.was((r, c + way)), look.was((r, c + 2 * way))]),
-                |&x| x != 0 && x != streak,
-            ))
+            let near = |&(r, c): &Place| [look.was((r, c + way)), look.was((r, c + 2 * way))];
+            let colours = cells.iter().flat_map(near);
+            distinct(colours.filter(|&x| x != 0 && x != streak))
         };
         let (gone, came) = (look.gone(streak), look.came(streak));
         let fits = |way: i32| {
@@ -185,11 +173,8 @@ fn others_go_by(look: &Look) -> Option<bool> {
             };
             // Every body of that colour has its streaks now.
             let posts = look.before_of(*passed);
-            let streaked = |p: &&Part| {
-                let near: Vec<Place> = p.cells.iter().map(|q| (q.0, q.1 + way)).collect();
-                let far: Vec<Place> = p.cells.iter().map(|q| (q.0, q.1 + 2 * way)).collect();
-                near.iter().chain(&far).any(|q| came.contains(q))
-            };
+            let beside = |&(r, c): &Place| (1..=2).any(|k| came.contains(&(r, c + k * way)));
+            let streaked = |p: &&Part| p.cells.iter().any(beside);
             driver != passed
                 && look.before_of(*driver).len() == 1
                 && posts.len() >= 2
@@ -207,21 +192,17 @@ fn now_in_the_middle(look: &Look) -> Option<bool> {
     let middle = (look.rows() / 2, look.cols() / 2);
     let own = look.is(middle);
     let framed = |grid: &Grid, (r, c): Place| {
-        let rim: Vec<u8> = around(true)
-            .map(|(dr, dc)| grid.at(r + dr, c + dc))
-            .collect();
-        rim.first()
-            .is_some_and(|f| *f != 0 && rim.iter().all(|x| x == f))
+        let rim = distinct(around(true).map(|(dr, dc)| grid.at(r + dr, c + dc)));
+        rim.len() == 1 && rim != [0]
     };
     given(own != 0 && framed(&look.output, middle))?;
-    let moved = |parts: &[Part]| parts.iter().filter(|p| look.restless(p)).count();
+    let gone = those(look.parts_before(), |p| look.restless(p));
     Some(look.input.places_of(own).iter().any(|&at| {
         let by = (middle.0 - at.0, middle.1 - at.1);
-        let gone = look.parts_before().iter().filter(|p| look.restless(p));
-        let mut cells = gone.flat_map(|p| &p.cells);
+        let mut cells = gone.iter().flat_map(|p| &p.cells);
         by != (0, 0)
             && framed(&look.input, at)
-            && moved(look.parts_before()) >= 4
+            && gone.len() >= 4
             && cells.all(|&(r, c)| look.is((r + by.0, c + by.1)) == look.was((r, c)))
     }))
 }
@@ -230,22 +211,16 @@ fn turned_about(look: &Look) -> bool {
     let middle = (look.rows() / 2, look.cols() / 2);
     let gone = look.input.places_where(|c| c != 0);
     let turned = |way: i32| {
-        gone.iter()
-            .filter(|&&p| look.was(p) != look.is(p))
-            .all(|&(r, c)| {
+        every(
+            gone.iter().filter(|&&p| look.was(p) != look.is(p)),
+            |&(r, c)| {
                 let (dr, dc) = (r - middle.0, c - middle.1);
                 look.is((middle.0 + way * dc, middle.1 - way * dr)) == look.was((r, c))
-            })
+            },
+        )
     };
     let alone =
         around(true).all(|(dr, dc)| look.is((middle.0 + dr, middle.1 + dc)) != look.is(middle));
-    look.stays(middle)
-        && alone
-        && look
-            .parts_before()
-            .iter()
-            .filter(|p| look.restless(p))
-            .count()
-            >= 3
-        && (turned(1) || turned(-1))
+    let went = those(look.parts_before(), |p| look.restless(p));
+    look.stays(middle) && alone && went.len() >= 3 && (turned(1) || turned(-1))
 }

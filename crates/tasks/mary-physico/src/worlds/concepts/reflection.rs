@@ -54,9 +54,7 @@ fn slanted_mirror(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (top, left) = s.place((2, s.rows - long - 2), (4, s.cols - long - 1));
     let many = s.between(1, 2);
     p.both(|g| {
-        for k in 0..long {
-            g.set(top + k, left + k, glass);
-        }
+        g.ray((top, left), (1, 1), 0..long, glass);
     });
     for i in 0..many {
         let k = long - 1 - 2 * i - s.between(0, 1);
@@ -65,8 +63,8 @@ fn slanted_mirror(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         }
         // From the left along a row to the mirror, then down along a column.
         p.both(|g| g.fill((top + k, 0), (top + k, left + k - 1), ray));
-        p.output
-            .fill((top + k + 1, left + k - 1), (s.rows - 1, left + k - 1), ray);
+        let c = left + k - 1;
+        p.output.fill((top + k + 1, c), (s.rows - 1, c), ray);
     }
     (p.output.count(ray) >= p.input.count(ray) + 4).then_some(p)
 }
@@ -76,13 +74,11 @@ fn periscope(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (top, bottom) = (s.between(1, 3), s.rows - 1 - s.between(1, 3));
     let col = s.between(4, s.cols - 5);
     p.both(|g| {
-        for k in -1..=1 {
-            g.set(top + k, col + 1 + k, glass);
-            g.set(bottom + k, col - 1 + k, glass);
-        }
+        g.ray((top, col + 1), (1, 1), -1..=1, glass);
+        g.ray((bottom, col - 1), (1, 1), -1..=1, glass);
+        // In from the left above, down the shaft, out to the right below.
+        g.fill((top, 0), (top, col), ray);
     });
-    // In from the left above, down the shaft, out to the right below.
-    p.both(|g| g.fill((top, 0), (top, col), ray));
     p.output.fill((top, col), (bottom, col), ray);
     p.output.fill((bottom, col), (bottom, s.cols - 1), ray);
     Some(p)
@@ -124,27 +120,21 @@ fn two_slopes(
     solid: &dyn Fn(Place) -> bool,
 ) -> bool {
     let rows = path.iter().map(|p| p.0);
-    exists(
-        [(rows.clone().max(), 1), (rows.min(), -1)],
-        |(turn, way)| {
-            let turn = turn?;
-            let at = in_row(path, turn);
-            let (a, b) = (at.first()?, at.last()?);
-            let mirrored = path.iter().all(|p| {
-                let twin = (p.0, a + b - p.1);
-                !look.holds(twin) || path.contains(&twin) || twin.1 < first.1 || twin.1 > last.1
-            });
-            let monotone = path
-                .windows(2)
-                .all(|w| (w[1].0 - w[0].0) * way * (if w[1].1 <= *b { 1 } else { -1 }) >= 0);
-            let fits = mirrored
-                && monotone
-                && at.iter().all(|&c| solid((turn + way, c)))
-                && (turn - first.0).abs() >= 2
-                && (turn - last.0).abs() >= 2;
-            Some(fits)
-        },
-    )
+    let turns = [(rows.clone().max(), 1), (rows.min(), -1)];
+    exists(turns, |(turn, way)| {
+        let turn = turn?;
+        let at = in_row(path, turn);
+        let (a, b) = (at.first()?, at.last()?);
+        let mirrored = path.iter().all(|p| {
+            let twin = (p.0, a + b - p.1);
+            !look.holds(twin) || path.contains(&twin) || twin.1 < first.1 || twin.1 > last.1
+        });
+        let monotone = path
+            .windows(2)
+            .all(|w| (w[1].0 - w[0].0) * way * (if w[1].1 <= *b { 1 } else { -1 }) >= 0);
+        given(mirrored && monotone && at.iter().all(|&c| solid((turn + way, c))))?;
+        Some((turn - first.0).abs() >= 2 && (turn - last.0).abs() >= 2)
+    })
 }
 
 /// Whether a cell lies in a slanting line of one colour that stays.
@@ -171,10 +161,7 @@ fn thrown_aside(look: &Look) -> Option<bool> {
                     continue;
                 }
                 rays += 1;
-                for down in r + 1..look.rows() {
-                    let (y, x) = flip((down, end - 1));
-                    image.set(y, x, ray);
-                }
+                image.paint((r + 1..look.rows()).map(|down| flip((down, end - 1))), ray);
             }
             rays > 0 && look.changed.len() >= 4 && image == look.output
         })
@@ -187,28 +174,15 @@ fn thrown_twice(look: &Look) -> Option<bool> {
         exists([false, true], |mirrored| {
             let flip = |(r, c): Place| (r, if mirrored { look.cols() - 1 - c } else { c });
             // A row from the left edge, a column down, a row to the right edge.
-            let top = (0..look.rows())
-                .find(|&r| look.was(flip((r, 0))) == ray && look.was(flip((r, 2))) == ray)?;
-            let col = (0..look.cols())
-                .rev()
-                .find(|&c| look.is(flip((top, c))) == ray)?;
-            let bottom = (top..look.rows())
-                .rev()
-                .find(|&r| look.is(flip((r, col))) == ray)?;
+            let (was, is) = (|p| look.was(flip(p)) == ray, |p| look.is(flip(p)) == ray);
+            let top = (0..look.rows()).find(|&r| was((r, 0)) && was((r, 2)))?;
+            let col = (0..look.cols()).rev().find(|&c| is((top, c)))?;
+            let bottom = (top..look.rows()).rev().find(|&r| is((r, col)))?;
             let mut image = look.input.clone();
-            for r in top..=bottom {
-                let (r, c) = flip((r, col));
-                image.set(r, c, ray);
-            }
-            for c in col..look.cols() {
-                let (r, c) = flip((bottom, c));
-                image.set(r, c, ray);
-            }
-            let fits = bottom >= top + 3
-                && image == look.output
-                && slanting(look, flip((top, col + 1)))
-                && slanting(look, flip((bottom, col - 1)));
-            Some(fits)
+            image.paint((top..=bottom).map(|r| flip((r, col))), ray);
+            image.paint((col..look.cols()).map(|c| flip((bottom, c))), ray);
+            given(bottom >= top + 3 && image == look.output)?;
+            Some(slanting(look, flip((top, col + 1))) && slanting(look, flip((bottom, col - 1))))
         })
     }))
 }

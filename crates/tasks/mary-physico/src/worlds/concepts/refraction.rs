@@ -12,11 +12,7 @@ fn bent_ray(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let left = s.between(0, (enter - 2).max(0));
     let right = s.between((leave + 1).min(s.cols - 1), s.cols - 1);
     p.both(|g| g.fill((surface, left), (bottom - 1, right), medium));
-    let mut c = enter;
-    for r in (0..surface).rev() {
-        c -= 1;
-        p.both(|g| g.set(r, c + 1, light));
-    }
+    p.both(|g| g.ray((surface - 1, enter), (-1, -1), 0..surface, light));
     // Inside one column for every three rows; outside again one for one.
     let mut c = enter;
     for r in surface..s.rows {
@@ -43,30 +39,21 @@ fn bent_stick(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let wet = s.between(2, deep);
     let way = if s.coin() { 1 } else { -1 };
     let mut sticks = 0;
-    let mut last: Option<i32> = None;
     let many = s.between(1, 3);
     let start = s.between(4, 6);
     for enter in (start..right - 1).step_by((2 * wet + 3) as usize) {
-        let (low, high) = if way > 0 {
-            (enter - surface.min(4), enter + 2 * wet)
-        } else {
-            (enter - 2 * wet, enter + surface.min(4))
+        let dry = surface.min(4);
+        let (low, high) = match way {
+            1 => (enter - dry, enter + 2 * wet),
+            _ => (enter - 2 * wet, enter + dry),
         };
         if sticks == many || low <= left + 1 || high >= right - 1 {
             continue;
         }
-        if last.is_some_and(|l| enter - l < 2 * wet + 3) {
-            continue;
-        }
-        last = Some(enter);
-        let dry = surface.min(4);
-        for i in 0..dry {
-            p.both(|g| g.set(surface - 1 - i, enter - way * i, stick));
-        }
+        p.both(|g| g.ray((surface - 1, enter), (-1, -way), 0..dry, stick));
         for i in 0..wet {
-            for c in [2 * i + 1, 2 * i + 2] {
-                p.output.set(surface + i, enter + way * c, stick);
-            }
+            p.output
+                .ray((surface + i, enter), (0, way), 2 * i + 1..=2 * i + 2, stick);
         }
         sticks += 1;
     }
@@ -78,11 +65,8 @@ fn bent_stick(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 /// A line with one cell in each row: its columns from the top, and the first row.
 fn one_a_row(cells: &[Place]) -> Option<(i32, Vec<i32>)> {
     let first = cells.first()?.0;
-    cells
-        .iter()
-        .enumerate()
-        .all(|(i, p)| p.0 == first + i as i32)
-        .then(|| (first, cells.iter().map(|p| p.1).collect()))
+    let one_each = (first..).zip(cells).all(|(r, p)| p.0 == r);
+    one_each.then(|| (first, cells.iter().map(|p| p.1).collect()))
 }
 
 fn steps(columns: &[i32]) -> Vec<i32> {
@@ -102,45 +86,34 @@ fn bent_in_a_body(look: &Look) -> Option<bool> {
 
 /// A ray from above that enters the medium below it.
 fn enters(look: &Look, ray: u8, medium: u8) -> Option<bool> {
-    let ((top, before), (first, after)) = (
-        one_a_row(&look.input.places_of(ray))?,
-        one_a_row(&look.output.places_of(ray))?,
-    );
+    let (top, before) = one_a_row(&look.input.places_of(ray))?;
+    let (first, after) = one_a_row(&look.output.places_of(ray))?;
     let slant = steps(&before);
     let &way = slant.first()?;
     let n = before.len();
     given(top == first && way.abs() == 1 && slant.iter().all(|s| *s == way))?;
-    let inside = those(
-        after
-            .iter()
-            .enumerate()
-            .skip(n)
-            .map(|(i, c)| (top + i as i32, *c)),
-        |&p| look.was(p) == medium,
-    );
-    let within = steps(&inside.iter().map(|p| p.1).collect::<Vec<_>>());
+    let new = (top..).zip(after.iter().copied()).skip(n);
+    let inside: Vec<i32> = new
+        .filter(|&p| look.was(p) == medium)
+        .map(|p| p.1)
+        .collect();
+    let within = steps(&inside);
     let bent = within.iter().filter(|s| **s != 0).count();
-    let fits = inside.len() >= 3
-        && within.iter().all(|s| *s == 0 || *s == way)
-        && 2 * bent <= within.len()
-        && look.was((top + n as i32, after.get(n).copied().unwrap_or(0))) == medium;
-    Some(fits)
+    given(inside.len() >= 3 && within.iter().all(|s| *s == 0 || *s == way))?;
+    given(2 * bent <= within.len())?;
+    Some(look.was((top + n as i32, after.get(n).copied().unwrap_or(0))) == medium)
 }
 
-fn seems_broken(look: &Look) -> Option<bool> {
-    let [x, y] = *exactly(&look.touched)?;
-    Some(exists([(x, y), (y, x)], |(stick, water)| {
-        given(
-            look.before_of(stick).len() == look.after_of(stick).len()
-                && !exists(&look.changed, |&p| {
-                    look.was(p) != water || look.is(p) != stick
-                }),
-        )?;
-        let fits = every(&look.before_of(stick), |dry| {
+fn seems_broken(look: &Look) -> bool {
+    look.either_way(|stick, water| {
+        given(look.before_of(stick).len() == look.after_of(stick).len())?;
+        given(every(&look.changed, |&p| {
+            look.was(p) == water && look.is(p) == stick
+        }))?;
+        Some(every(&look.before_of(stick), |dry| {
             !look.restless(dry) && flatter_below(look, dry, water).yes()
-        });
-        Some(fits)
-    }))
+        }))
+    })
 }
 
 /// Whether a slanting stick goes on under water from its lower end, the same way but flatter.
@@ -152,12 +125,9 @@ fn flatter_below(look: &Look, dry: &Part, water: u8) -> Option<bool> {
     let mut at = (top + cols.len() as i32, last);
     let (mut rows, mut cells) = (0, 0);
     while look.was(at) == water || look.was((at.0, at.1 + way)) == water {
-        let run = (1..)
-            .take_while(|k| {
-                let here = (at.0, at.1 + way * k);
-                look.was(here) == water && look.is(here) == dry.colour
-            })
-            .count() as i32;
+        let run = (1..).map(|k| (at.0, at.1 + way * k));
+        let run = run.take_while(|&p| look.was(p) == water && look.is(p) == dry.colour);
+        let run = run.count() as i32;
         if run == 0 {
             break;
         }

@@ -15,11 +15,7 @@ fn shorter(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         g.set(row - 1, left, hull);
         g.set(row + tall, left, hull);
         let inset = (long / 4).max(1);
-        g.fill(
-            (row + 1, left + inset),
-            (row + 1, left + long - 1 - inset),
-            window,
-        );
+        g.fill_box((row + 1, left + inset), (1, long - 2 * inset), window);
     };
     let left = s.between(0, 1);
     let (rest, fly) = if s.coin() { (top, low) } else { (low, top) };
@@ -61,9 +57,8 @@ fn bent_space(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn colours(grid: &Grid, part: &Part) -> u16 {
-    part.cells
-        .iter()
-        .fold(0, |set, &(r, c)| set | 1 << grid.at(r, c))
+    let cells = part.cells.iter();
+    cells.fold(0, |set, &(r, c)| set | 1 << grid.at(r, c))
 }
 
 /// Whether a body fills its bounds but for what a nose and two fins leave empty.
@@ -82,30 +77,18 @@ fn shorter_along(look: &Look) -> Option<bool> {
         b.cells.iter().all(|&p| look.is(p) != speed)
     });
     let [short] = exactly(&after)?;
-    let halved = (short.tall() == ship.tall()
-        && 2 * short.wide() == ship.wide()
-        && short.bounds[0] == ship.bounds[0])
-        || (short.wide() == ship.wide()
-            && 2 * short.tall() == ship.tall()
-            && short.bounds[1] == ship.bounds[1]);
-    let twin = look.parts_before().iter().any(|p| {
-        !look.restless(p)
-            && ship
-                .cells
-                .first()
-                .is_some_and(|&at| look.was(at) == p.colour)
-            && p.tall() == ship.tall()
-            && p.wide() == ship.wide()
-    });
+    let size = |p: &Part| (p.tall(), p.wide());
+    let (tall, wide) = size(short);
+    let (down, across) = ship.step_to(short);
+    let halved = ((tall, 2 * wide) == size(ship) && down == 0)
+        || ((2 * tall, wide) == size(ship) && across == 0);
+    let hull = look.before_of(look.was(*ship.cells.first()?));
+    let twin = hull
+        .iter()
+        .any(|p| !look.restless(p) && size(p) == size(ship));
     let streak = |p: &&Part| p.is_run() && p.len() >= 2;
-    let fits = halved
-        && look.after_of(speed).iter().all(streak)
-        && pointed(ship)
-        && pointed(short)
-        && ship.len() >= 8
-        && colours(&look.input, ship) == colours(&look.output, short)
-        && twin;
-    Some(fits)
+    given(halved && look.after_of(speed).iter().all(streak) && pointed(ship) && pointed(short))?;
+    Some(ship.len() >= 8 && colours(&look.input, ship) == colours(&look.output, short) && twin)
 }
 
 fn bent_towards_it(look: &Look) -> Option<bool> {
@@ -113,35 +96,21 @@ fn bent_towards_it(look: &Look) -> Option<bool> {
     let stars = look.after_of(star);
     let [body] = exactly(&stars)?;
     let &space = look.touched.iter().find(|c| **c != star)?;
-    let rows = |grid: &Grid, c: i32| -> Vec<i32> {
-        (0..look.rows())
-            .filter(|&r| grid.at(r, c) == space)
-            .collect()
-    };
     let middle = body.middle().1 / 2;
-    let was: Vec<Vec<i32>> = (0..look.cols()).map(|c| rows(&look.input, c)).collect();
-    let is: Vec<Vec<i32>> = (0..look.cols()).map(|c| rows(&look.output, c)).collect();
+    let rows = |grid: &Grid| -> Vec<Vec<i32>> {
+        let column = |c: i32| those(0..look.rows(), |&r| grid.at(r, c) == space);
+        (0..look.cols()).map(column).collect()
+    };
+    let (was, is) = (rows(&look.input), rows(&look.output));
     let straight =
         was.windows(2).all(|w| w[0] == w[1]) && was.first().is_some_and(|w| !w.is_empty());
     let upper: Vec<i32> = is.iter().filter_map(|r| r.first().copied()).collect();
-    let falls = upper.windows(2).enumerate().all(|(c, w)| {
-        if (c as i32) < middle {
-            w[1] >= w[0]
-        } else {
-            w[1] <= w[0]
-        }
+    let falls = every((0..).zip(upper.windows(2)), |(c, w)| {
+        (w[1] - w[0]) * if c < middle { 1 } else { -1 } >= 0
     });
-    let fits = straight
-        && was
-            .iter()
-            .zip(&is)
-            .all(|(a, b)| a.len() == b.len() && a.iter().zip(b).all(|(x, y)| y >= x))
-        && falls
-        && upper.len() == is.len()
-        && upper
-            .get(middle as usize)
-            .zip(upper.first())
-            .is_some_and(|(m, e)| *m >= e + 2)
-        && upper.get(middle as usize) == Some(&(body.bounds[2] + 1));
-    Some(fits)
+    let sank =
+        |(a, b): (&Vec<i32>, &Vec<i32>)| a.len() == b.len() && a.iter().zip(b).all(|(x, y)| y >= x);
+    given(straight && was.iter().zip(&is).all(sank) && falls && upper.len() == is.len())?;
+    let deepest = *upper.get(middle as usize)?;
+    Some(deepest >= upper.first()? + 2 && deepest == body.bounds[2] + 1)
 }

@@ -12,28 +12,10 @@ fn like_poles(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let top = s.between(0, s.rows / 2 - tall - 1);
     let low = s.between(s.rows / 2 + 1, s.rows - tall);
     let (repel, hold) = if s.coin() { (top, low) } else { (low, top) };
-    bar(
-        &mut p.input,
-        (repel, mid - 2 * half),
-        half,
-        tall,
-        (south, north),
-    );
-    bar(&mut p.input, (repel, mid), half, tall, (north, south));
-    bar(
-        &mut p.output,
-        (repel, mid - 2 * half - apart),
-        half,
-        tall,
-        (south, north),
-    );
-    bar(
-        &mut p.output,
-        (repel, mid + apart),
-        half,
-        tall,
-        (north, south),
-    );
+    for (g, by) in [(&mut p.input, 0), (&mut p.output, apart)] {
+        bar(g, (repel, mid - 2 * half - by), half, tall, (south, north));
+        bar(g, (repel, mid + by), half, tall, (north, south));
+    }
     p.both(|g| {
         bar(g, (hold, mid - 2 * half), half, tall, (south, north));
         bar(g, (hold, mid), half, tall, (south, north));
@@ -79,18 +61,14 @@ fn driven_apart(look: &Look) -> bool {
         })
 }
 
-fn threads_spread(look: &Look) -> Option<bool> {
-    let [x, y] = *exactly(&look.touched)?;
-    Some(exists([(x, y), (y, x)], |(ball, thread)| {
+fn threads_spread(look: &Look) -> bool {
+    look.either_way(|ball, thread| {
         let all = look.moves_of(&[ball])?;
         let [a, b] = exactly(&all)?;
         let [l, r] = ordered([a, b], |m| m.from.bounds[1]);
-        let threads = |grid: &Grid| grid.places_of(thread);
-        let (was, is) = (threads(&look.input), threads(&look.output));
+        let (was, is) = (look.input.places_of(thread), look.output.places_of(thread));
         let top = was.first().map_or(0, |p| p.0);
-        let hooks = |cells: &[Place]| -> Vec<Place> {
-            cells.iter().copied().filter(|p| p.0 == top).collect()
-        };
+        let hooks = |cells: &[Place]| in_row(cells, top);
         let fits = l.by.0 == 0
             && r.by.0 == 0
             && l.by.1 < 0
@@ -102,5 +80,5 @@ fn threads_spread(look: &Look) -> Option<bool> {
             && look.has_parts(thread, 2, 2)
             && every(&[l, r], |m| m.from.touches(&was) && m.to.touches(&is));
         Some(fits)
-    }))
+    })
 }

@@ -14,11 +14,8 @@ fn tuning_forks(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let left = s.between(0, s.cols - 4 * many);
     for (i, &slot) in order.iter().enumerate() {
         let same = i as i32 <= twins;
-        let tall = if same {
-            own
-        } else {
-            s.choose(&[own - 1, own + 1, own - 2, own + 2])?
-        };
+        let others = [own - 1, own + 1, own - 2, own + 2];
+        let tall = if same { own } else { s.choose(&others)? };
         given(tall >= 2 && tall <= s.rows - 5)?;
         let c = left + 4 * slot;
         let top = ground - 1 - tall;
@@ -27,14 +24,9 @@ fn tuning_forks(s: &mut Setting, mut p: Pair) -> Option<Pair> {
             g.set(ground - 1, c + 1, fork);
         });
         // Sound: waves that leave the tips.
-        let rings = [
-            (top - 1, c + 1),
-            (top - 2, c),
-            (top - 2, c + 2),
-            (top - 3, c + 1),
-        ];
+        let rings = shifted(&[(2, 1), (1, 0), (1, 2), (0, 1)], (top - 3, c));
         if slot == struck {
-            p.input.paint(rings, sound);
+            p.input.paint(rings.iter().copied(), sound);
         }
         if same {
             p.output.paint(rings, sound);
@@ -54,11 +46,8 @@ fn same_pendulums(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let twins = s.between(1, (many - 2).max(1));
     for (i, &slot) in order.iter().enumerate() {
         let same = i as i32 <= twins;
-        let long = if same {
-            own
-        } else {
-            s.choose(&[own - 2, own + 2, own - 3, own + 3])?
-        };
+        let others = [own - 2, own + 2, own - 3, own + 3];
+        let long = if same { own } else { s.choose(&others)? };
         given(long >= 3 && long <= s.rows - 3)?;
         let c = 1 + 4 * slot;
         for (g, swings) in [(&mut p.input, slot == struck), (&mut p.output, same)] {
@@ -91,14 +80,12 @@ fn sounds_too(look: &Look) -> Option<bool> {
     let forks: Vec<&Part> = look.before_of(struck.colour);
     let beneath: Vec<Option<&Part>> = marks.iter().map(|m| under(look, m)).collect();
     let twins = forks.iter().filter(|f| f.alike(struck)).count();
-    let fits = marks.len() >= 2
-        && marks.iter().all(|m| m.alike(mark))
-        && beneath
-            .iter()
-            .all(|f| f.is_some_and(|f| f.colour == struck.colour && f.alike(struck)))
-        && twins == marks.len()
-        && forks.len() > twins;
-    Some(fits)
+    given(marks.len() >= 2 && marks.iter().all(|m| m.alike(mark)))?;
+    given(beneath.iter().flatten().count() == marks.len())?;
+    given(every(beneath.iter().flatten(), |f| {
+        f.colour == struck.colour && f.alike(struck)
+    }))?;
+    Some(twins == marks.len() && forks.len() > twins)
 }
 
 fn single_bobs(look: &Look) -> bool {
@@ -114,11 +101,8 @@ fn swings_too(look: &Look) -> Option<bool> {
         let (came, gone) = (look.came(ball), look.gone(ball));
         let &(low, _) = gone.first()?;
         // All by the same step to one side; one may have swung out of sight.
-        let stepped = (-3i32..=3).filter(|k| *k != 0).any(|k| {
-            let to: Vec<Place> = gone.iter().map(|p| (p.0, p.1 + k)).collect();
-            let seen: Vec<Place> = to.into_iter().filter(|p| look.holds(*p)).collect();
-            seen == came
-        });
+        let to = |k: i32| those(gone.iter().map(|p| (p.0, p.1 + k)), |&p| look.holds(p));
+        let stepped = (-3..=3).any(|k| k != 0 && to(k) == came);
         let others = those(look.before_of(ball), |p| !look.restless(p));
         // One whose thread is slanted as theirs are now, and was before: the one that swung first.
         let &thread = look.touched.iter().find(|c| **c != ball)?;
@@ -129,25 +113,16 @@ fn swings_too(look: &Look) -> Option<bool> {
             let top = parts.iter().map(|p| p.bounds[0]).min();
             parts.iter().all(|p| Some(p.bounds[0]) == top)
         };
-        let driver = threads
-            .iter()
-            .filter(|p| slanted(p) && !look.restless(p))
-            .any(|d| {
-                swung.iter().all(|s| {
-                    let by = d.step_to(s);
-                    d.cells.iter().all(|p| {
-                        let at = (p.0 + by.0, p.1 + by.1);
-                        !look.holds(at) || s.has(at)
-                    })
-                })
-            });
-        let fits = stepped
-            && hung(look.before_of(thread))
-            && hung(look.after_of(thread))
-            && gone.iter().all(|p| p.0 - low <= 1)
-            && every(&look.before_of(ball), |p| p.tall() == 2 && p.wide() == 1)
-            && driver
-            && others.iter().all(|p| p.bounds[0] != low);
-        Some(fits)
+        let as_slanted = |d: &Part, s: &Part| {
+            let by = d.step_to(s);
+            let at = |p: &Place| (p.0 + by.0, p.1 + by.1);
+            d.cells.iter().all(|p| !look.holds(at(p)) || s.has(at(p)))
+        };
+        let still = threads.iter().filter(|p| slanted(p) && !look.restless(p));
+        let driver = exists(still, |d| swung.iter().all(|s| as_slanted(d, s)));
+        given(stepped && hung(look.before_of(thread)) && hung(look.after_of(thread)))?;
+        given(gone.iter().all(|p| p.0 - low <= 1))?;
+        given(every(&look.before_of(ball), |p| p.tall() == 2 && p.wide() == 1) && driver)?;
+        Some(others.iter().all(|p| p.bounds[0] != low))
     }))
 }

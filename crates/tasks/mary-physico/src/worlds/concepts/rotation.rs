@@ -14,12 +14,7 @@ fn quarter_turn(s: &mut Setting, mut p: Pair) -> Option<Pair> {
             continue;
         }
         let at = s.place((0, s.rows - side), (0, s.cols - side));
-        let around: Vec<Place> = shifted(
-            &(0..side)
-                .flat_map(|r| (0..side).map(move |c| (r, c)))
-                .collect::<Vec<_>>(),
-            at,
-        );
+        let around = block(at, side, side);
         if put >= 2 || !p.input.roomy(&around) || !p.output.roomy(&around) {
             continue;
         }
@@ -56,30 +51,17 @@ fn hand_of_a_clock(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let most = (s.rows.min(s.cols) - 1) / 2;
     let radius = s.between(4, most);
     let centre = s.place((radius, s.rows - 1 - radius), (radius, s.cols - 1 - radius));
-    let ways: [Place; 8] = [
-        (-1, 0),
-        (-1, 1),
-        (0, 1),
-        (1, 1),
-        (1, 0),
-        (1, -1),
-        (0, -1),
-        (-1, -1),
-    ];
+    // Eighths of a turn, clockwise from above.
+    let step = |k: usize| [0, 1, 1, 1, 0, -1, -1, -1][k % 8];
+    let way = |k: usize| -> Place { (step(k + 6), step(k)) };
     let start = s.between(0, 7) as usize;
     let put = |g: &mut Grid, from: usize| {
         g.paint(ring(centre, radius), dial);
         for (k, long, colour) in [(0, radius - 1, hand), (3, (radius - 1) / 2, dot)] {
-            let (dr, dc) = ways[(from + k) % 8];
-            let long = if dr * dc == 0 {
-                long
-            } else {
-                (long * 5 + 3) / 7
-            };
-            g.paint(
-                line(centre, (centre.0 + dr * long, centre.1 + dc * long)),
-                colour,
-            );
+            let (dr, dc) = way(from + k);
+            let aslant = (long * 5 + 3) / 7;
+            let long = if dr * dc == 0 { long } else { aslant };
+            g.ray(centre, (dr, dc), 0..=long, colour);
         }
         g.set(centre.0, centre.1, pin);
     };
@@ -93,14 +75,12 @@ fn hand_of_a_clock(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 fn turned(look: &Look) -> Option<bool> {
     given(look.same_counts)?;
     let forms = |bodies: &[Part], grid: &Grid| -> Vec<Vec<(Place, u8)>> {
-        bodies
-            .iter()
-            .map(|p| {
-                let [t, l, ..] = p.bounds;
-                let cell = |&(r, c): &Place| ((r - t, c - l), grid.at(r, c));
-                p.cells.iter().map(cell).collect()
-            })
-            .collect()
+        let form = |p: &Part| {
+            let [t, l, ..] = p.bounds;
+            let cell = |&(r, c): &Place| ((r - t, c - l), grid.at(r, c));
+            p.cells.iter().map(cell).collect()
+        };
+        bodies.iter().map(form).collect()
     };
     let before = forms(look.bodies_before(), &look.input);
     let mut after = forms(look.bodies_after(), &look.output);
@@ -140,16 +120,13 @@ fn turned_inside(look: &Look) -> Option<bool> {
             let [pt, pl, pb, pr] = ring.bounds;
             r > pt && r < pb && c > pl && c < pr && !ring.has((r, c))
         };
+        let things = look.input.places_where(|c| c != 0);
         let quarter = |way: i32| {
-            look.input
-                .places_where(|c| c != 0)
-                .iter()
-                .filter(inside)
-                .all(|&(r, c)| {
-                    let (dr, dc) = (2 * r - y, 2 * c - x);
-                    let to = ((y + way * dc) / 2, (x - way * dr) / 2);
-                    look.is(to) == look.was((r, c))
-                })
+            every(things.iter().filter(inside), |&(r, c)| {
+                let (dr, dc) = (2 * r - y, 2 * c - x);
+                let to = ((y + way * dc) / 2, (x - way * dr) / 2);
+                look.is(to) == look.was((r, c))
+            })
         };
         quarter(1) || quarter(-1)
     }))

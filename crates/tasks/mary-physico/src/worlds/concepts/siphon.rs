@@ -33,10 +33,8 @@ fn from_high_to_low(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     // The tube takes one column of each vessel.
     let inner = wide - 2;
     let full = inner * s.between(2, deep);
-    let rest = 0;
     pour(&mut p.input, floor, upper, full, water);
-    pour(&mut p.output, floor, upper, rest, water);
-    pour(&mut p.output, bottom, lower, full - rest, water);
+    pour(&mut p.output, bottom, lower, full, water);
     let same = p.input.count(water) == p.output.count(water);
     (same && deep >= 2 && lower.0 > wide + 1).then_some(p)
 }
@@ -95,11 +93,8 @@ fn siphoned(look: &Look) -> Option<bool> {
             every(cells, |p| (p.1 > middle) as i32 == first).then_some(first)
         };
         let (a, b) = (side(&gone)?, side(&came)?);
-        let fits = a != b
-            && low(&came) > low(&gone)
-            && came.iter().chain(&gone).all(|p| p.0 > tube.bounds[0])
-            && tube.touches(&gone)
-            && tube.touches(&came);
-        Some(fits)
+        given(a != b && low(&came) > low(&gone))?;
+        given(came.iter().chain(&gone).all(|p| p.0 > tube.bounds[0]) && tube.touches(&gone))?;
+        Some(tube.touches(&came))
     }))
 }

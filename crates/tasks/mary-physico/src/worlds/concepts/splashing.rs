@@ -4,19 +4,11 @@ concept!(draws: crown, stone; reads: splashed);
 
 /// Places of droplets thrown up on both sides of a column, nearest first.
 fn spray(surface: i32, mid: i32) -> Vec<Place> {
-    [
-        (1, 2),
-        (2, 3),
-        (1, 4),
-        (3, 2),
-        (4, 4),
-        (3, 5),
-        (5, 3),
-        (2, 5),
-    ]
-    .iter()
-    .flat_map(|&(up, out)| [(surface - up, mid - out), (surface - up, mid + out)])
-    .collect()
+    let (up, out) = ([1, 2, 1, 3, 4, 3, 5, 2], [2, 3, 4, 2, 4, 5, 3, 5]);
+    let steps = up.into_iter().zip(out);
+    steps
+        .flat_map(|(up, out)| [(surface - up, mid - out), (surface - up, mid + out)])
+        .collect()
 }
 
 fn crown(s: &mut Setting, mut p: Pair) -> Option<Pair> {
@@ -49,9 +41,8 @@ fn crown(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     p.input.paint(shifted(drop, (top, mid)), water);
     let pit = shifted(s.choose(&PITS)?, (surface, mid));
     p.output.paint(pit.iter().copied(), 0);
-    let flying = drop.len() + pit.len();
-    p.output
-        .paint(spray(surface, mid).into_iter().take(flying), water);
+    let flying = spray(surface, mid).into_iter().take(drop.len() + pit.len());
+    p.output.paint(flying, water);
     (p.input.count(water) == p.output.count(water) && surface - top > 5).then_some(p)
 }
 
@@ -67,10 +58,9 @@ fn stone(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let under = surface + s.between(1, 2);
     p.output.fill_box((under, left), (tall, wide), rock);
     p.output
-        .fill((surface, left), (under - 1, left + wide - 1), water);
-    let flying = (tall * wide) as usize;
-    p.output
-        .paint(spray(surface, mid).into_iter().take(flying), water);
+        .fill_box((surface, left), (under - surface, wide), water);
+    let flying = spray(surface, mid).into_iter().take((tall * wide) as usize);
+    p.output.paint(flying, water);
     (p.input.count(water) == p.output.count(water)).then_some(p)
 }
 
@@ -97,19 +87,13 @@ fn splashed(look: &Look) -> bool {
         let pit: Vec<Place> = struck.iter().copied().filter(|p| p.0 >= top).collect();
         let [_, l, _, r] = bounds(&pit)?;
         let m = (l + r) / 2;
-        let clumped = up.iter().any(|&(r, c)| {
-            [(r, c + 1), (r + 1, c), (r + 1, c + 1)]
-                .iter()
-                .all(|p| p.0 < top && look.is(*p) == water)
+        let wet = |p: Place| p.0 < top && look.is(p) == water;
+        let clumped = exists(&up, |&(r, c)| {
+            wet((r, c + 1)) && wet((r + 1, c)) && wet((r + 1, c + 1))
         });
         let sides = |ok: &dyn Fn(i32) -> bool| up.iter().any(|p| ok(p.1));
-        let fits = up.len() >= 2
-            && !clumped
-            && r - l < 5
-            && every(&up, |p| p.1 <= l.min(m - 1) || p.1 >= r.max(m + 1))
-            && sides(&|c| c < m)
-            && sides(&|c| c > m)
-            && up.iter().all(|&p| look.was(p) != water || body.is_none());
-        Some(fits)
+        given(up.len() >= 2 && !clumped && r - l < 5)?;
+        given(every(&up, |p| p.1 <= l.min(m - 1) || p.1 >= r.max(m + 1)) && sides(&|c| c < m))?;
+        Some(sides(&|c| c > m) && up.iter().all(|&p| look.was(p) != water || body.is_none()))
     })
 }

@@ -40,30 +40,20 @@ fn tube(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         for c in left..=mouth {
             let flat = pressed && c > left && c <= left + pinch;
             let far = if flat { 1 } else { 2 };
-            if flat {
-                g.set(mid - 2, c, 0);
-                g.set(mid + 2, c, 0);
-            }
             g.set(mid - far, c, skin);
             g.set(mid + far, c, skin);
-            if flat {
-                g.fill((mid - 3, c), (mid - 2, c), jaw);
-                g.fill((mid + 2, c), (mid + 3, c), jaw);
-            }
         }
         g.fill((mid - 2, left), (mid + 2, left), skin);
-        if pressed {
-            g.fill((mid, mouth + 1), (mid, mouth + 2 * pinch), paste);
+        let jaws = if pressed {
+            [mid - 3, mid + 2]
         } else {
-            let jaws = [(mid - 4, left + 1), (mid + 3, left + 1)];
-            for at in jaws {
-                g.paint(
-                    shifted(&[(0, 0), (1, 0)], at)
-                        .into_iter()
-                        .flat_map(|(r, c)| (0..pinch).map(move |i| (r, c + i))),
-                    jaw,
-                );
-            }
+            [mid - 4, mid + 3]
+        };
+        for row in jaws {
+            g.fill_box((row, left + 1), (2, pinch), jaw);
+        }
+        if pressed {
+            g.fill_box((mid, mouth + 1), (1, 2 * pinch), paste);
         }
     }
     Some(p)
@@ -79,29 +69,20 @@ fn squeezed(look: &Look) -> bool {
         let held = |part: &Part, colour: &dyn Fn(Place) -> u8, across: bool| {
             let [t, l, b, r] = part.bounds;
             let (y, x) = ((t + b) / 2, (l + r) / 2);
-            let sides = if across {
-                [(y, l - 1), (y, r + 1)]
-            } else {
-                [(t - 1, x), (b + 1, x)]
-            };
+            let (beside, over) = ([(y, l - 1), (y, r + 1)], [(t - 1, x), (b + 1, x)]);
+            let sides = if across { beside } else { over };
             sides.iter().all(|&p| Some(colour(p)) == jaw)
         };
         let (was, is) = (|p| look.was(p), |p| look.is(p));
         let thinner = |across: bool| {
-            let (a, b) = if across {
-                (from.wide() - to.wide(), to.tall() - from.tall())
-            } else {
-                (from.tall() - to.tall(), to.wide() - from.wide())
-            };
-            a > 0 && b > 0 && held(from, &was, across) && held(to, &is, across)
+            let (tall, wide) = (to.tall() - from.tall(), to.wide() - from.wide());
+            let (less, more) = if across { (wide, tall) } else { (tall, wide) };
+            less < 0 && more > 0 && held(from, &was, across) && held(to, &is, across)
         };
         let jaws = |parts: Vec<&Part>| parts.len() == 2 && parts.iter().all(|p| p.is_box());
-        let fits = look.kept(body, 4)
-            && from.is_box()
-            && to.is_box()
-            && (thinner(true) || thinner(false))
-            && jaw.is_some_and(|c| jaws(look.before_of(c)) && jaws(look.after_of(c)));
-        Some(fits)
+        given(look.kept(body, 4) && from.is_box() && to.is_box())?;
+        given(thinner(true) || thinner(false))?;
+        Some(jaw.is_some_and(|c| jaws(look.before_of(c)) && jaws(look.after_of(c))))
     })
 }
 
@@ -118,8 +99,10 @@ fn pressed_out(look: &Look) -> bool {
             };
             gap(a.to, b.to) < gap(a.from, b.from)
         };
-        let fits = together
-            && exists(look.touched.iter().filter(|c| **c != jaw), |&paste| {
+        given(together)?;
+        Some(exists(
+            look.touched.iter().filter(|c| **c != jaw),
+            |&paste| {
                 let (from, to) = look.one_part(paste)?;
                 let longer = |i: usize| {
                     let (f, t) = (from.bounds, to.bounds);
@@ -131,7 +114,7 @@ fn pressed_out(look: &Look) -> bool {
                     && longer(axis) >= 2
                     && skin.is_some_and(|&c| look.has_parts(c, 1, 1));
                 Some(fits)
-            });
-        Some(fits)
+            },
+        ))
     })
 }

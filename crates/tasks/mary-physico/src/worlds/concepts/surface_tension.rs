@@ -4,30 +4,20 @@ concept!(draws: round_drop, water_strider; reads: rounded, dented);
 
 fn round_drop(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let water = s.colour(0);
-    let middles: &[Place] = if s.cols >= 15 {
-        &[(0, -4), (0, 4)]
-    } else {
-        &[(0, 0)]
-    };
+    let middles: &[i32] = if s.cols >= 15 { &[-4, 4] } else { &[0] };
     let middles = if s.coin() { &middles[..1] } else { middles };
-    for (i, &(dr, dc)) in middles.iter().enumerate() {
-        let radius = if middles.len() == 1 {
-            s.between(2, 3)
-        } else {
-            2
-        };
-        let centre = if middles.len() == 1 {
-            s.place((5, s.rows - 6), (5, s.cols - 6))
-        } else {
-            (s.rows / 2 + dr + s.between(-1, 1), s.cols / 2 + dc)
+    for (i, &dc) in middles.iter().enumerate() {
+        let alone = middles.len() == 1;
+        let radius = if alone { s.between(2, 3) } else { 2 };
+        let centre = match alone {
+            true => s.place((5, s.rows - 6), (5, s.cols - 6)),
+            false => (s.rows / 2 + s.between(-1, 1), s.cols / 2 + dc),
         };
         let drop = disc(centre, radius);
         // A ragged patch: grow arms from a small core, as many cells as the drop.
         let mut patch = vec![centre];
         while patch.len() < drop.len() {
-            let Some(&(r, c)) = patch.get(s.between(0, patch.len() as i32 - 1) as usize) else {
-                break;
-            };
+            let (r, c) = s.choose(&patch)?;
             let (dr, dc) = s.choose(&[(0, 1), (1, 0), (0, -1), (-1, 0)])?;
             for k in 1..=3 {
                 let next = (r + dr * k, c + dc * k);
@@ -40,7 +30,7 @@ fn round_drop(s: &mut Setting, mut p: Pair) -> Option<Pair> {
             }
         }
         let back = |q: &Place| (q.1 - s.cols / 2).signum() == -dc.signum();
-        given(middles.len() != 2 || !patch.iter().any(back))?;
+        given(alone || !patch.iter().any(back))?;
         let colour = if i == 0 { water } else { s.colour(1) };
         given(p.input.clear(&patch) && p.output.clear(&drop))?;
         p.input.paint(patch, colour);
@@ -86,22 +76,14 @@ fn water_strider(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 // Recognised by the cells alone, without the code that draws it.
 
 fn rounded(look: &Look) -> bool {
-    let restless = |parts: &'_ [Part]| -> Vec<Part> {
-        parts.iter().filter(|p| look.restless(p)).cloned().collect()
+    let before = those(look.parts_before(), |p| look.restless(p));
+    let after = those(look.parts_after(), |p| look.restless(p));
+    let rounder = |p: &&Part| {
+        let q = after.iter().find(|q| q.colour == p.colour)?;
+        let (was, is) = (skin(&look.input, &p.cells), skin(&look.output, &q.cells));
+        Some(q.len() == p.len() && q.len() >= 6 && 4 * is <= 3 * was)
     };
-    let (before, after) = (restless(look.parts_before()), restless(look.parts_after()));
-    !before.is_empty()
-        && before.len() == after.len()
-        && before.iter().all(|p| {
-            after
-                .iter()
-                .find(|q| q.colour == p.colour)
-                .is_some_and(|q| {
-                    q.len() == p.len()
-                        && q.len() >= 6
-                        && 4 * skin(&look.output, &q.cells) <= 3 * skin(&look.input, &p.cells)
-                })
-        })
+    !before.is_empty() && before.len() == after.len() && every(&before, rounder)
 }
 
 fn dented(look: &Look) -> bool {
@@ -109,12 +91,10 @@ fn dented(look: &Look) -> bool {
         let one = look.one_move(insect)?;
         let [_, _, foot, _] = one.to.bounds;
         let feet = in_row(&one.to.cells, foot);
-        let fits = one.by.1 == 0
-            && one.by.0 > 0
-            && exists(&look.touched, |&skin| {
-                skin != insect && dents_under(look, skin, &feet)
-            });
-        Some(fits)
+        given(one.by.1 == 0 && one.by.0 > 0)?;
+        Some(exists(&look.touched, |&skin| {
+            skin != insect && dents_under(look, skin, &feet)
+        }))
     })
 }
 

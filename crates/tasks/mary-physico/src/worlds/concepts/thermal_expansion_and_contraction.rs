@@ -34,8 +34,7 @@ fn thermometers(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         flame(g, floor + 3, hot, fire);
         g.fill((floor + 1, cold - 1), (floor + 3, cold + 1), ice);
         for c in [hot, cold] {
-            g.fill((top, c - 1), (floor, c - 1), glass);
-            g.fill((top, c + 1), (floor, c + 1), glass);
+            walls(g, (top, floor), (c - 1, c + 1), glass);
             g.set(top, c, glass);
             g.fill((floor - 1, c - 1), (floor, c + 1), liquid);
         }
@@ -44,8 +43,7 @@ fn thermometers(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         g.fill((floor - level - change, hot), (floor, hot), liquid);
         g.fill((floor - level + change, cold), (floor, cold), liquid);
     }
-    let lowest = shifted(&[(floor + 3, 0)], (0, 0));
-    (room >= 6 && lowest.iter().all(|q| q.0 < s.rows)).then_some(p)
+    (room >= 6 && floor + 3 < s.rows).then_some(p)
 }
 
 // Recognised by the cells alone, without the code that draws it.
@@ -53,31 +51,19 @@ fn thermometers(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 fn longer_and_shorter(look: &Look) -> Option<bool> {
     let [colour] = *exactly(&look.touched)?;
     given(look.kept(colour, 6))?;
-    let restless = |parts: Vec<&Part>| -> Vec<Part> { parts.into_iter().cloned().collect() };
-    let before = restless(look.before_of(colour));
-    let after = restless(look.after_of(colour));
+    let (before, after) = (look.before_of(colour), look.after_of(colour));
     let ([a, b], [c, d]) = (exactly(&before)?, exactly(&after)?);
     let within = |small: &Part, large: &Part| {
         small.len() < large.len() && small.cells.iter().all(|p| large.has(*p))
     };
     // Only one end of the bounds differs.
-    let one_end = |p: &Part, q: &Part| {
-        p.bounds
-            .iter()
-            .zip(&q.bounds)
-            .filter(|(x, y)| x != y)
-            .count()
-            == 1
-    };
-    Some(
-        [(a, c, b, d), (a, d, b, c), (b, c, a, d), (b, d, a, c)]
-            .into_iter()
-            .any(|(short, grown, long, shrunk)| {
-                within(short, grown)
-                    && within(shrunk, long)
-                    && one_end(short, grown)
-                    && one_end(long, shrunk)
-                    && grown.len() - short.len() == long.len() - shrunk.len()
-            }),
-    )
+    let one_end = |p: &Part, q: &Part| (0..4).filter(|&i| p.bounds[i] != q.bounds[i]).count() == 1;
+    let ways = [(a, c, b, d), (a, d, b, c), (b, c, a, d), (b, d, a, c)];
+    Some(exists(ways, |(short, grown, long, shrunk)| {
+        within(short, grown)
+            && within(shrunk, long)
+            && one_end(short, grown)
+            && one_end(long, shrunk)
+            && grown.len() - short.len() == long.len() - shrunk.len()
+    }))
 }

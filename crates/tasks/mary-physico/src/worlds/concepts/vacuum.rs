@@ -57,14 +57,12 @@ fn emptied(look: &Look) -> Option<bool> {
     let [colour] = exactly(&look.touched)?;
     let gone = &look.changed;
     given(gone.len() >= 3 && gone.iter().all(|&p| look.is(p) == 0))?;
-    let fits = (1..10)
-        .filter(|w| w != colour && look.had(*w) >= 8)
-        .any(|wall| {
-            let out = outside(&look.input, wall);
-            let inside = |&(r, c): &Place| out.at(r, c) == 0;
-            gone.iter().all(inside) && !look.output.places_of(*colour).iter().any(inside)
-        });
-    Some(fits)
+    let mut walls = (1..10).filter(|w| w != colour && look.had(*w) >= 8);
+    Some(walls.any(|wall| {
+        let out = outside(&look.input, wall);
+        let inside = |&(r, c): &Place| out.at(r, c) == 0;
+        gone.iter().all(inside) && !look.output.places_of(*colour).iter().any(inside)
+    }))
 }
 
 fn pumped_out(look: &Look) -> Option<bool> {
@@ -79,15 +77,13 @@ fn pumped_out(look: &Look) -> Option<bool> {
         let by: Vec<i32> = a.iter().zip(b).map(|(x, y)| (x - y).abs()).collect();
         let wider = b[0] < a[0] && by.iter().all(|d| Some(d) == by.first());
         let jar = |p: &&Part| p.is_frame() && !look.restless(p) && p.colour != gas;
-        let fits = wider
-            && look.came(gas).is_empty()
-            && look.parts_before().iter().filter(jar).any(|jar| {
-                let [t, l, b, r] = jar.bounds;
-                let inside = |p: &Place| p.0 > t && p.0 < b && p.1 > l && p.1 < r;
-                look.changed.iter().all(inside)
-                    && !look.output.places_of(gas).iter().any(inside)
-                    && look.gone(gas).len() >= 3
-            });
-        Some(fits)
+        given(wider && look.came(gas).is_empty())?;
+        Some(look.parts_before().iter().filter(jar).any(|jar| {
+            let [t, l, b, r] = jar.bounds;
+            let inside = |p: &Place| p.0 > t && p.0 < b && p.1 > l && p.1 < r;
+            look.changed.iter().all(inside)
+                && !look.output.places_of(gas).iter().any(inside)
+                && look.gone(gas).len() >= 3
+        }))
     }))
 }

@@ -5,10 +5,8 @@ concept!(draws: boiling_pot, drying_puddle; reads: vaporized);
 /// Vapour: so many single cells in a box, no two side by side.
 fn vapour(s: &mut Setting, g: &mut Grid, from: Place, to: Place, cells: usize, colour: u8) -> bool {
     let odd = s.between(0, 1);
-    let spots: Vec<Place> = (from.0..=to.0)
-        .flat_map(|r| (from.1..=to.1).map(move |c| (r, c)))
-        .filter(|&(r, c)| (r + c) % 2 == odd && g.free(r, c))
-        .collect();
+    let mut spots = room(from, to);
+    spots.retain(|&(r, c)| (r + c) % 2 == odd && g.free(r, c));
     let enough = spots.len() >= cells;
     g.paint(s.shuffled(spots).into_iter().take(cells), colour);
     enough
@@ -26,23 +24,11 @@ fn boiling_pot(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         flame(g, floor + 3, (left + right) / 2, fire);
     });
     let lost = s.between(1, 2);
-    p.input
-        .fill((floor - deep, left + 1), (floor - 1, right - 1), water);
-    p.output.fill(
-        (floor - deep + lost, left + 1),
-        (floor - 1, right - 1),
-        water,
-    );
-    let cells = (lost * wide) as usize;
-    vapour(
-        s,
-        &mut p.output,
-        (0, left),
-        (floor - deep - 1, right),
-        cells,
-        steam,
-    )
-    .then_some(p)
+    for (g, deep) in [(&mut p.input, deep), (&mut p.output, deep - lost)] {
+        g.fill_box((floor - deep, left + 1), (deep, wide), water);
+    }
+    let (cells, above) = ((lost * wide) as usize, (floor - deep - 1, right));
+    vapour(s, &mut p.output, (0, left), above, cells, steam).then_some(p)
 }
 
 fn drying_puddle(s: &mut Setting, mut p: Pair) -> Option<Pair> {
@@ -59,14 +45,8 @@ fn drying_puddle(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let rest = s.between(3, cells / 2);
     puddle(&mut p.input, floor, mid, wide, cells, water);
     puddle(&mut p.output, floor, mid, wide / 2, rest, water);
-    let enough = vapour(
-        s,
-        &mut p.output,
-        (4, 2),
-        (floor - 4, s.cols - 3),
-        (cells - rest) as usize,
-        steam,
-    );
+    let (gone, above) = ((cells - rest) as usize, (floor - 4, s.cols - 3));
+    let enough = vapour(s, &mut p.output, (4, 2), above, gone, steam);
     let whole = p.input.count(water) as i32 == cells && p.output.count(water) as i32 == rest;
     (enough && whole).then_some(p)
 }

@@ -82,15 +82,10 @@ fn pinwheel(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (mr, mc) = s.place((long, s.rows - 1 - long), (long, s.cols - 1 - long));
     p.both(|g| g.set(mr, mc, hub));
     for (dr, dc) in [(-1, 0), (0, 1), (1, 0), (0, -1)] {
-        for k in 1..=long {
-            p.both(|g| g.set(mr + dr * k, mc + dc * k, arm));
-        }
+        p.both(|g| g.ray((mr, mc), (dr, dc), 1..=long, arm));
         // Clockwise or the other way round.
-        let (tr, tc) = (way * dc, -way * dr);
-        for k in 1..=bend {
-            p.output
-                .set(mr + dr * long + tr * k, mc + dc * long + tc * k, arm);
-        }
+        let end = (mr + dr * long, mc + dc * long);
+        p.output.ray(end, (way * dc, -way * dr), 1..=bend, arm);
     }
     Some(p)
 }
@@ -99,11 +94,8 @@ fn dragged_rings(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (hub, water) = (s.colour(0), s.colour(1));
     let most = (s.rows.min(s.cols) - 1) / 2;
     let rings = if most >= 6 { s.between(2, 3) } else { 2 };
-    let step = if rings == 2 && most >= 7 {
-        s.between(2, 3)
-    } else {
-        2
-    };
+    let wider = rings == 2 && most >= 7;
+    let step = if wider { s.between(2, 3) } else { 2 };
     let reach = rings * step;
     given(reach <= most)?;
     let (mr, mc) = s.place((reach, s.rows - 1 - reach), (reach, s.cols - 1 - reach));
@@ -115,12 +107,9 @@ fn dragged_rings(s: &mut Setting, mut p: Pair) -> Option<Pair> {
         let turned = (rings + 1 - i) as usize;
         for (g, side) in [(&mut p.input, 0), (&mut p.output, turned)] {
             g.paint(square_ring((mr, mc), radius), water);
-            let Some(&(dr, dc)) = sides.get(side % 4) else {
-                continue;
-            };
-            for k in -wide..=wide {
-                g.set(mr + dr * radius + dc * k, mc + dc * radius + dr * k, 0);
-            }
+            let (dr, dc) = sides[side % 4];
+            let gap = (mr + dr * radius, mc + dc * radius);
+            g.ray(gap, (dc, dr), -wide..=wide, 0);
         }
     }
     Some(p)
@@ -132,11 +121,9 @@ fn spiralled(look: &Look) -> Option<bool> {
     let stream = look.one_added()?;
     given(look.had(stream) >= 2)?;
     let cells = look.output.places_of(stream);
-    let links = |p: &Place| -> Vec<Place> {
-        around(false)
-            .map(|(dr, dc)| (p.0 + dr, p.1 + dc))
-            .filter(|q| look.is(*q) == stream)
-            .collect()
+    let links = |p: &Place| {
+        let beside = around(false).map(|(dr, dc)| (p.0 + dr, p.1 + dc));
+        those(beside, |q| look.is(*q) == stream)
     };
     let tips = those(cells.iter().copied(), |p| links(p).len() == 1);
     let [start, _] = *exactly(&tips)?;
@@ -174,82 +161,53 @@ fn wound_up(look: &Look) -> Option<bool> {
     // Wound at least half round: the arm has cells on the far side of the point.
     let start = (m.0 - 2 * y, m.1 - 2 * x);
     let beyond = exists(&arms, |p| (p.0 - y) * start.0 + (p.1 - x) * start.1 < 0);
-    let fits = opposite
-        && look.has(one) == look.has(two)
-        && look.has(one) > a.len()
-        && arms.iter().all(twin)
-        && (1..=long).all(ring)
-        && beyond;
-    Some(fits)
+    given(opposite && look.has(one) == look.has(two) && look.has(one) > a.len())?;
+    Some(arms.iter().all(twin) && (1..=long).all(ring) && beyond)
 }
 
 fn bent_round(look: &Look) -> Option<bool> {
     let arm = look.one_added()?;
     let sides = [(-1, 0), (0, 1), (1, 0), (0, -1)];
-    let fits = exists(
-        look.input.places_where(|c| c != 0 && c != arm),
-        |(mr, mc)| {
-            let long = (1..)
-                .take_while(|k| {
-                    sides
-                        .iter()
-                        .all(|(dr, dc)| look.was((mr + dr * k, mc + dc * k)) == arm)
-                })
-                .count() as i32;
-            given(long >= 3)?;
-            Some([1, -1].into_iter().any(|way| {
-                (2..=long).any(|bend| {
-                    let mut image = look.input.clone();
-                    for (dr, dc) in sides {
-                        for k in 1..=bend {
-                            image.set(
-                                mr + dr * long + way * dc * k,
-                                mc + dc * long - way * dr * k,
-                                arm,
-                            );
-                        }
-                    }
-                    image == look.output
-                })
-            }))
-        },
-    );
-    Some(fits)
+    let hubs = look.input.places_where(|c| c != 0 && c != arm);
+    Some(exists(hubs, |(mr, mc)| {
+        let armed = |k: &i32| {
+            every(sides, |(dr, dc)| {
+                look.was((mr + dr * k, mc + dc * k)) == arm
+            })
+        };
+        let long = (1..).take_while(armed).count() as i32;
+        given(long >= 3)?;
+        let bent = |way: i32, bend: i32| {
+            let mut image = look.input.clone();
+            for (dr, dc) in sides {
+                let (r, c) = (mr + dr * long, mc + dc * long);
+                image.paint(
+                    (1..=bend).map(|k| (r + way * dc * k, c - way * dr * k)),
+                    arm,
+                );
+            }
+            image == look.output
+        };
+        Some((2..=long).any(|bend| bent(1, bend) || bent(-1, bend)))
+    }))
 }
 
 fn carried_round(look: &Look) -> Option<bool> {
     let [water] = *exactly(&look.touched)?;
     let sides = [(0, 1), (1, 0), (0, -1), (-1, 0)];
-    let fits = look
-        .input
-        .places_where(|c| c != 0 && c != water)
-        .into_iter()
-        .any(|(mr, mc)| {
-            let gap = |grid: &Grid, radius: i32| {
-                let open: Vec<usize> = sides
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, (dr, dc))| grid.at(mr + dr * radius, mc + dc * radius) != water)
-                    .map(|(i, _)| i)
-                    .collect();
-                match open.as_slice() {
-                    [one] => Some(*one),
-                    _ => None,
-                }
-            };
-            let rings: Vec<(usize, usize)> = (1..9)
-                .filter_map(|k| Some((gap(&look.input, k)?, gap(&look.output, k)?)))
-                .collect();
-            let turns: Vec<usize> = rings.iter().map(|(a, b)| (b + 4 - a) % 4).collect();
-            let start = every(&rings, |r| Some(r.0) == rings.first().map(|f| f.0));
-            let n = turns.len();
-            let further = |way: usize| {
-                turns
-                    .iter()
-                    .enumerate()
-                    .all(|(i, t)| *t == (way * (n - i)) % 4)
-            };
-            n >= 2 && start && (further(1) || further(3))
-        });
-    Some(fits)
+    let hubs = look.input.places_where(|c| c != 0 && c != water);
+    Some(exists(hubs, |(mr, mc)| {
+        let gap = |grid: &Grid, radius: i32| {
+            let at = |i: usize| (mr + sides[i].0 * radius, mc + sides[i].1 * radius);
+            let open = those(0..4, |&i| grid.at(at(i).0, at(i).1) != water);
+            exactly(&open).map(|[one]| *one)
+        };
+        let ring = |k: i32| Some((gap(&look.input, k)?, gap(&look.output, k)?));
+        let rings: Vec<(usize, usize)> = (1..9).filter_map(ring).collect();
+        let turns: Vec<usize> = rings.iter().map(|(a, b)| (b + 4 - a) % 4).collect();
+        let start = every(&rings, |r| Some(r.0) == rings.first().map(|f| f.0));
+        let n = turns.len();
+        let further = |way: usize| (0..n).all(|i| turns[i] == (way * (n - i)) % 4);
+        n >= 2 && start && (further(1) || further(3))
+    }))
 }

@@ -8,12 +8,8 @@ fn dropped_stone(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let square = s.coin();
     let most = s.between(4, 9);
     for radius in (2..=most).step_by(2) {
-        let cells = if square {
-            square_ring(at, radius)
-        } else {
-            ring(at, radius)
-        };
-        p.output.paint(cells, water);
+        let drawn = if square { square_ring } else { ring };
+        p.output.paint(drawn(at, radius), water);
     }
     p.both(|g| g.set(at.0, at.1, pebble));
     Some(p)
@@ -47,26 +43,22 @@ fn rippled(look: &Look) -> Option<bool> {
     Some(dots.flat_map(|p| p.cells.first().copied()).any(|(mr, mc)| {
         let round = look.changed.iter().all(|&(r, c)| {
             let (dr, dc) = (r - mr, c - mc);
-            [(dc, -dr), (-dr, -dc), (-dc, dr)].iter().all(|&(tr, tc)| {
-                look.output
-                    .get(mr + tr, mc + tc)
-                    .is_none_or(|v| v == colour)
+            let turned = [(dc, -dr), (-dr, -dc), (-dc, dr)];
+            every(turned, |(tr, tc)| {
+                edge_or(&look.output, (mr + tr, mc + tc), |v| v == colour)
             })
         });
         // Going outwards, rings and gaps take turns.
         let rings = [(0, 1), (1, 0), (0, -1), (-1, 0)].iter().map(|&(dr, dc)| {
-            let along: Vec<bool> = (1..20)
-                .map_while(|k| look.output.get(mr + dr * k, mc + dc * k))
-                .map(|v| v == colour)
+            let outwards = (1..20).map_while(|k| look.output.get(mr + dr * k, mc + dc * k));
+            let along: Vec<bool> = [false]
+                .into_iter()
+                .chain(outwards.map(|v| v == colour))
                 .collect();
             along.windows(2).filter(|w| !w[0] && w[1]).count()
-                + usize::from(along.first() == Some(&true))
         });
-        let whole = |k: i32| {
-            [(0, k), (k, 0), (0, -k), (-k, 0)]
-                .iter()
-                .all(|&(dr, dc)| look.is((mr + dr, mc + dc)) == colour)
-        };
+        let whole =
+            |k: i32| around(false).all(|(dr, dc)| look.is((mr + dr * k, mc + dc * k)) == colour);
         let joined = |p: &Part| {
             let [t, l, b, r] = p.bounds;
             p.len() > 1 || t == 0 || l == 0 || b + 1 == look.rows() || r + 1 == look.cols()
@@ -83,26 +75,20 @@ fn ringed_again(look: &Look) -> Option<bool> {
     given(look.had(water) >= 8)?;
     let far = |a: Place, b: Place| (a.0 - b.0).abs().max((a.1 - b.1).abs());
     let was = look.input.places_of(water);
-    let pebbles = those(
-        look.parts_before()
-            .iter()
-            .filter(|p| p.len() == 1 && p.colour != water)
-            .flat_map(|p| p.cells.first().copied()),
-        |&p| was.iter().any(|&q| far(p, q) <= 2),
-    );
+    let points = look
+        .parts_before()
+        .iter()
+        .filter(|p| p.len() == 1 && p.colour != water);
+    let points = points.flat_map(|p| p.cells.first().copied());
+    let pebbles = those(points, |&p| was.iter().any(|&q| far(p, q) <= 2));
     // Every cell, old or new, is on a ring of its nearest pebble; new ones two further out.
     let radius = |cells: &[Place], pebble: Place| {
-        distinct(
-            cells
-                .iter()
-                .filter(|q| pebbles.iter().all(|p| far(*p, **q) >= far(pebble, **q)))
-                .map(|q| far(pebble, *q)),
-        )
+        let nearest = |q: &&Place| pebbles.iter().all(|p| far(*p, **q) >= far(pebble, **q));
+        distinct(cells.iter().filter(nearest).map(|q| far(pebble, *q)))
     };
-    let fits = !pebbles.is_empty()
-        && pebbles.iter().all(|&p| {
-            let (a, b) = (radius(&was, p), radius(&look.changed, p));
-            matches!((a.as_slice(), b.as_slice()), ([k], [n]) if n > k)
-        });
-    Some(fits)
+    given(!pebbles.is_empty())?;
+    Some(pebbles.iter().all(|&p| {
+        let (a, b) = (radius(&was, p), radius(&look.changed, p));
+        matches!((a.as_slice(), b.as_slice()), ([k], [n]) if n > k)
+    }))
 }

@@ -22,13 +22,8 @@ fn shaken_rope(s: &mut Setting, mut p: Pair) -> Option<Pair> {
 
 fn running_pulse(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let (rope, post) = (s.colour(0), s.colour(1));
-    let hump: Vec<i32> = s
-        .choose(&[
-            &[0, 1, 2, 1, 0][..],
-            &[0, 2, 3, 2, 0][..],
-            &[0, 1, 2, 2, 1, 0][..],
-        ])?
-        .to_vec();
+    const HUMPS: [&[i32]; 3] = [&[0, 1, 2, 1, 0], &[0, 2, 3, 2, 0], &[0, 1, 2, 2, 1, 0]];
+    let hump = s.choose(&HUMPS)?;
     let middle = s.between(4, s.rows - 2);
     let wide = hump.len() as i32;
     let from = s.between(1, 2);
@@ -36,7 +31,7 @@ fn running_pulse(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     for (g, left) in [(&mut p.input, from), (&mut p.output, to)] {
         g.fill((middle, 0), (middle, s.cols), rope);
         g.fill((middle, left + 1), (middle, left + wide - 2), 0);
-        curve(g, middle, left, &hump, rope);
+        curve(g, middle, left, hump, rope);
         g.fill((middle - 1, 0), (middle + 1, 0), post);
         g.fill((middle - 1, s.cols - 1), (middle + 1, s.cols - 1), post);
     }
@@ -101,29 +96,20 @@ fn shaken(look: &Look) -> bool {
             let rest = line.bounds[0];
             let heights: Vec<i32> = columns
                 .iter()
-                .map(|&(a, b)| {
-                    if a.abs_diff(rest) > b.abs_diff(rest) {
-                        a
-                    } else {
-                        b
-                    }
-                })
-                .map(|r| r - rest)
+                .map(|&(a, b)| (a - rest, b - rest))
+                .map(|(a, b)| if a.abs() > b.abs() { a } else { b })
                 .collect();
-            let mut sides: Vec<i32> = heights.iter().map(|h| h.signum()).collect();
-            sides.retain(|s| *s != 0);
-            sides.dedup();
-            let mut ways: Vec<i32> = heights.windows(2).map(|w| (w[1] - w[0]).signum()).collect();
-            ways.retain(|s| *s != 0);
-            ways.dedup();
+            let turns = |signs: Vec<i32>| {
+                let mut signs = those(signs, |s| *s != 0);
+                signs.dedup();
+                signs.len()
+            };
+            let sides = turns(heights.iter().map(|h| h.signum()).collect());
+            let ways = turns(heights.windows(2).map(|w| (w[1] - w[0]).signum()).collect());
             let others = look.touched.iter().filter(|c| **c != rope);
-            let fits = sides.len() >= 2
-                && ways.len() >= 3
-                && columns.len() + 2 >= line.len()
-                && others
-                    .copied()
-                    .all(|c| look.kept(c, 1) && look.had(c) <= 4 && look.has_parts(c, 1, 1));
-            Some(fits)
+            let hand = |c: &u8| look.kept(*c, 1) && look.had(*c) <= 4 && look.has_parts(*c, 1, 1);
+            given(sides >= 2 && ways >= 3 && columns.len() + 2 >= line.len())?;
+            Some(every(others, hand))
         })
     })
 }
@@ -145,36 +131,25 @@ fn hump_ran(look: &Look) -> Option<bool> {
 
 fn repeated(look: &Look) -> Option<bool> {
     let rope = look.one_added()?;
-    Some((0..4).any(|quarters| {
-        let look = look.turned(quarters);
+    Some(look.some_way(|look| {
         let parts = those(look.after_of(rope), |p| look.restless(p));
-        !parts.is_empty()
-            && parts.iter().all(|part| {
-                let rows: Option<Vec<i32>> = (0..look.cols())
-                    .map(|c| {
-                        let mut here = part.cells.iter().filter(|p| p.1 == c);
-                        let row = here.next().map(|p| p.0)?;
-                        here.next().is_none().then_some(row)
-                    })
-                    .collect();
-                let Some(rows) = rows else { return false };
-                let given = (0..look.cols())
-                    .take_while(|&c| {
-                        rows.get(c as usize)
-                            .is_some_and(|&r| look.was((r, c)) == rope)
-                    })
-                    .count();
-                let steps = rows.windows(2).all(|w| (w[1] - w[0]).abs() == 1);
-                let period = given.saturating_sub(1);
-                let turns = rows.windows(3).filter(|w| w[0] == w[2]).count();
-                steps
-                    && turns >= 3
-                    && period >= 4
-                    && rows
-                        .iter()
-                        .zip(rows.iter().skip(period))
-                        .all(|(a, b)| a == b)
-            })
+        let again = |part: &&Part| {
+            let row = |c: i32| exactly(&in_column(&part.cells, c)).map(|[r]| *r);
+            let rows: Vec<i32> = (0..look.cols()).map(row).collect::<Option<_>>()?;
+            let there = rows
+                .iter()
+                .zip(0..)
+                .take_while(|&(&r, c)| look.was((r, c)) == rope);
+            let period = there.count().saturating_sub(1);
+            let turns = rows.windows(3).filter(|w| w[0] == w[2]).count();
+            given(rows.windows(2).all(|w| (w[1] - w[0]).abs() == 1) && turns >= 3 && period >= 4)?;
+            Some(
+                rows.iter()
+                    .zip(rows.iter().skip(period))
+                    .all(|(a, b)| a == b),
+            )
+        };
+        !parts.is_empty() && every(&parts, again)
     }))
 }
 
@@ -182,30 +157,23 @@ fn hilly(look: &Look) -> Option<bool> {
     let [pillar] = *exactly(&look.touched)?;
     let bottom = look.rows() - 1;
     let heights = |grid: &Grid| -> Vec<i32> {
-        (0..look.cols())
-            .filter(|&c| grid.at(bottom, c) == pillar)
-            .map(|c| {
-                (0..=bottom)
-                    .rev()
-                    .take_while(|&r| grid.at(r, c) == pillar)
-                    .count() as i32
-            })
-            .collect()
+        let high = |c: i32| {
+            (0..=bottom)
+                .rev()
+                .take_while(|&r| grid.at(r, c) == pillar)
+                .count()
+        };
+        let heights = (0..look.cols()).map(|c| high(c) as i32);
+        heights.filter(|h| *h > 0).collect()
     };
     let (was, is) = (heights(&look.input), heights(&look.output));
     let &mean = was.first()?;
     let up = is.iter().filter(|h| **h > mean).count();
     let down = is.iter().filter(|h| **h < mean).count();
-    let fits = was.len() >= 6
-        && was.len() == is.len()
-        && was.iter().all(|h| *h == mean)
-        && mean >= 2
-        && up >= 2
-        && down >= 1
-        && every(&look.changed, |p| look.was((bottom, p.1)) == pillar)
-        && look.has(pillar) as i32 == is.iter().sum::<i32>() + loose(look, pillar)
-        && is.windows(2).all(|w| (w[0] - w[1]).abs() <= 4);
-    Some(fits)
+    given(was.len() >= 6 && was.len() == is.len() && was.iter().all(|h| *h == mean) && mean >= 2)?;
+    given(up >= 2 && down >= 1 && every(&look.changed, |p| look.was((bottom, p.1)) == pillar))?;
+    given(look.has(pillar) as i32 == is.iter().sum::<i32>() + loose(look, pillar))?;
+    Some(is.windows(2).all(|w| (w[0] - w[1]).abs() <= 4))
 }
 
 /// Cells of a colour that do not stand on the edge.

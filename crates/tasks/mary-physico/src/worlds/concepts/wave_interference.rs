@@ -14,25 +14,15 @@ fn two_sources(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let left = s.between(2, s.cols - apart - 3);
     let radii = s.choose(&[&[2, 5][..], &[2, 4], &[3, 5], &[4], &[3]])?;
     let sources = [((row, left), one), ((row + lower, left + apart), two)];
-    let mut hits = vec![vec![0u8; s.cols as usize]; s.rows as usize];
+    let mut hits = s.canvas();
     for (at, colour) in sources {
-        p.input.paint(
-            square_ring(at, 1)
-                .into_iter()
-                .filter(|q| q.0 == at.0 || q.1 == at.1),
-            colour,
-        );
+        p.input
+            .paint(around(false).map(|(dr, dc)| (at.0 + dr, at.1 + dc)), colour);
         for &radius in radii {
             for (r, c) in square_ring(at, radius) {
-                if !p.output.holds(r, c) {
-                    continue;
-                }
-                let seen = hits
-                    .get_mut(r as usize)
-                    .and_then(|h| h.get_mut(c as usize))?;
-                let by = if colour == one { 1 } else { 2 };
-                *seen |= by;
-                p.output.set(r, c, if *seen == 3 { both } else { colour });
+                let seen = hits.at(r, c) | if colour == one { 1 } else { 2 };
+                hits.set(r, c, seen);
+                p.output.set(r, c, if seen == 3 { both } else { colour });
             }
         }
     }
@@ -47,10 +37,9 @@ fn meeting_pulses(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     let form = [0, 1, 2, 1, 0];
     let sum_up = s.coin();
     let sign = if sum_up { 1 } else { -1 };
-    let middle = if sum_up {
-        s.between(5, s.rows - 2)
-    } else {
-        s.between(3, s.rows - 4)
+    let middle = match sum_up {
+        true => s.between(5, s.rows - 2),
+        false => s.between(3, s.rows - 4),
     };
     let wide = form.len() as i32;
     let mut before = vec![0; s.cols as usize];
@@ -66,15 +55,9 @@ fn meeting_pulses(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     curve(&mut p.output, middle, 0, &after, rope);
     // Two small marks below show which way the humps run.
     let mark = s.colour(1);
-    for c in [2, s.cols - 3] {
-        let at = if middle + 3 < s.rows {
-            middle + 3
-        } else {
-            s.rows - 1
-        };
-        p.input.set(at, c, mark);
-        p.output
-            .set(at, if c == 2 { centre + 1 } else { centre + 3 }, mark);
+    for (from, to) in [(2, centre + 1), (s.cols - 3, centre + 3)] {
+        p.input.set(middle + 3, from, mark);
+        p.output.set(middle + 3, to, mark);
     }
     (middle + 3 < s.rows).then_some(p)
 }
@@ -151,14 +134,13 @@ fn rings_crossed(look: &Look) -> Option<bool> {
     let mut fewest = distinct(a.iter().chain(&b).copied());
     fewest.truncate(2);
     let crossings = look.output.places_of(both);
-    let fits = crossings.len() >= 2
-        && !a.is_empty()
-        && !b.is_empty()
-        && a.iter().chain(&b).all(|k| fewest.contains(k))
-        && crossings
+    given(crossings.len() >= 2 && !a.is_empty() && !b.is_empty())?;
+    given(a.iter().chain(&b).all(|k| fewest.contains(k)))?;
+    Some(
+        crossings
             .iter()
-            .all(|&c| a.contains(&far(c, p)) && b.contains(&far(c, q)));
-    Some(fits)
+            .all(|&c| a.contains(&far(c, p)) && b.contains(&far(c, q))),
+    )
 }
 
 fn humps_met(look: &Look) -> bool {
@@ -217,11 +199,8 @@ fn where_both_are(look: &Look) -> bool {
         let cols: BTreeSet<i32> = look.changed.iter().map(|p| p.1).collect();
         let marks = |row: i32| (0..look.cols()).filter(|&c| filled(row, c)).count();
         let both = |c: i32| filled(upper, c) && filled(middle, c);
-        let fits = upper >= 0
-            && cols.len() >= 3
-            && cols.len() * tall as usize == look.changed.len()
-            && (0..look.cols()).all(|c| both(c) == cols.contains(&c))
-            && marks(upper) + marks(middle) > 2 * cols.len();
-        Some(fits)
+        given(upper >= 0 && cols.len() >= 3 && cols.len() * tall as usize == look.changed.len())?;
+        given((0..look.cols()).all(|c| both(c) == cols.contains(&c)))?;
+        Some(marks(upper) + marks(middle) > 2 * cols.len())
     })
 }

@@ -19,11 +19,7 @@ fn soaking(s: &mut Setting, mut p: Pair) -> Option<Pair> {
     for (i, slot) in order.into_iter().enumerate() {
         let left = 2 + slot * (wide + 2);
         let reaches = (i as i32) < dips;
-        let low = if reaches {
-            surface
-        } else {
-            surface - s.between(2, 4)
-        };
+        let low = surface - if reaches { 0 } else { s.between(2, 4) };
         p.both(|g| g.fill((1, left), (low, left + wide - 1), cloth));
         if reaches {
             p.output.fill((low - up, left), (low, left + wide - 1), wet);
@@ -84,10 +80,8 @@ fn soaked(look: &Look) -> Option<bool> {
         let front = look.changed.first().map_or(0, |p| p.0);
         // Whether each part touches the liquid, and whether it is as wet as it should be.
         let judged = |part: &Part| {
-            let (wet, dry): (Vec<Place>, Vec<Place>) = part
-                .cells
-                .iter()
-                .partition(|p| look.was(**p) != look.is(**p));
+            let changed = |p: &&Place| look.was(**p) != look.is(**p);
+            let (wet, dry): (Vec<&Place>, Vec<&Place>) = part.cells.iter().partition(changed);
             let soaked =
                 !dry.is_empty() && dry.iter().all(|p| p.0 < front) && part.bounds[2] - front >= 2;
             let touches = part.touches(&sources);
@@ -104,21 +98,15 @@ fn became_a_film(look: &Look) -> Option<bool> {
     let [water] = *exactly(&look.touched)?;
     let (before, after) = (look.before_of(water), look.after_of(water));
     let ([a, b], [c, d]) = (exactly(&before)?, exactly(&after)?);
-    let rests = |part: &Part| {
-        part.cells
-            .iter()
-            .any(|&(r, x)| !part.has((r + 1, x)) && edge_or(&look.output, (r + 1, x), |v| v != 0))
-    };
     let under = |part: &Part| look.is((part.bounds[2] + 1, part.bounds[1]));
-    let fits = a.alike(b)
-        && [(c, d), (d, c)].into_iter().any(|(ball, film)| {
-            ball.alike(a)
-                && film.len() == a.len()
-                && film.tall() < a.tall()
-                && film.wide() > a.wide()
-                && [ball, film].iter().all(|p| rests(p))
-                && ball.bounds[2] > a.bounds[2]
-                && under(film) != look.is((ball.bounds[2] + 1, ball.bounds[3] - 1))
-        });
-    Some(fits)
+    given(a.alike(b))?;
+    Some([(c, d), (d, c)].into_iter().any(|(ball, film)| {
+        ball.alike(a)
+            && film.len() == a.len()
+            && film.tall() < a.tall()
+            && film.wide() > a.wide()
+            && [ball, film].iter().all(|p| rests(look, p))
+            && ball.bounds[2] > a.bounds[2]
+            && under(film) != look.is((ball.bounds[2] + 1, ball.bounds[3] - 1))
+    }))
 }

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 
 pub(crate) use super::part::Part;
 use super::part::hanging_together;
-use super::shared::{exactly, those};
+use super::shared::{exactly, exists, those};
 use crate::grid::{Grid, Pair, Place, around};
 
 /// The answer to a question about a pair. A question that takes the pair apart step by step with `?` may
@@ -164,6 +164,16 @@ impl Look {
     /// Whether a question is true of the pair as it lies, or turned by a quarter.
     pub(crate) fn lying_or_upright<A: Answer>(&self, asked: impl Fn(&Self) -> A) -> bool {
         (0..2).any(|q| asked(self.turned(q)).yes())
+    }
+
+    /// Whether a question is true of the two colours that take part, the one way round or the other.
+    pub(crate) fn either_way<A: Answer>(&self, asked: impl Fn(u8, u8) -> A) -> bool {
+        exactly(&self.touched).is_some_and(|&[a, b]| asked(a, b).yes() || asked(b, a).yes())
+    }
+
+    /// Whether a question is true of a colour that takes part besides this one.
+    pub(crate) fn another<A: Answer>(&self, than: u8, asked: impl Fn(u8) -> A) -> bool {
+        exists(self.touched.iter().filter(|c| **c != than), |&c| asked(c))
     }
 
     pub(crate) fn was(&self, (r, c): Place) -> u8 {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::look::{Answer, Look, Part};
+use super::look::{Answer, Look, Move, Part, edge_or};
 use super::part::bounds;
 use crate::grid::{Grid, Place};
 
@@ -143,6 +143,21 @@ pub(crate) fn view(wide: &Grid, near: &Grid, frame: u8) -> bool {
                 (0..4).all(|i| near.at(py + i / 2, px + i % 2) == wide.at(y, x))
             })
         })
+}
+
+/// Whether all went the same way and as far.
+pub(crate) fn alike(moves: &[Move<'_>]) -> bool {
+    moves
+        .iter()
+        .all(|m| Some(m.by) == moves.first().map(|f| f.by))
+}
+
+/// Whether a part lies on something, or on the edge, in the output.
+pub(crate) fn rests(look: &Look, part: &Part) -> bool {
+    part.cells.iter().any(|&(r, c)| {
+        let under = (r + 1, c);
+        !part.has(under) && edge_or(&look.output, under, |v| v != 0)
+    })
 }
 
 /// The columns in which cells of this row lie.
