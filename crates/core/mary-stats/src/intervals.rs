@@ -163,6 +163,8 @@ pub fn mean_t(values: &[f64], level: f64) -> Result<Interval, StatsError> {
 /// ```
 /// let found = mary_stats::intervals::ratio_t(&[1.0, 2.0, 4.0], &[2.0, 5.0, 5.0], 0.95)?;
 /// assert!((found.value - 7.0 / 12.0).abs() < 1e-12);
+/// // The error 0.145833, times Student's quantile with two degrees of freedom.
+/// assert!((found.high - found.value - 4.302_652_7 * 0.145_833_3).abs() < 1e-6);
 /// # Ok::<(), mary_stats::StatsError>(())
 /// ```
 pub fn ratio_t(

@@ -167,6 +167,61 @@ pub fn least_squares(features: &[Vec<f64>], y: &[f64]) -> Result<LeastSquares, S
     })
 }
 
+/// Ridge regression with an intercept, for more features than rows: intercept and weights.
+///
+/// The penalty is `strength` times the mean squared length of the centred rows, so that it does not depend on the
+/// scale of the features; the intercept is free of it. Solved in the space of rows.
+///
+/// ```
+/// // numpy's solution of the normal equations with the penalty 0.5 × 1.875.
+/// let rows = [vec![0.0, 1.0, 2.0], vec![1.0, 0.0, 1.0], vec![2.0, 2.0, 0.0], vec![0.0, 0.0, 1.0]];
+/// let (intercept, weights) = mary_stats::linear::ridge(&rows, &[1.0, -1.0, 1.0, -1.0], 0.5)?;
+/// let fitted: f64 = intercept + weights.iter().zip(&rows[0]).map(|(w, x)| w * x).sum::<f64>();
+/// assert!((fitted - 0.523_782_708).abs() < 1e-8, "{fitted}");
+/// # Ok::<(), mary_stats::StatsError>(())
+/// ```
+pub fn ridge(
+    features: &[Vec<f64>],
+    y: &[f64],
+    strength: f64,
+) -> Result<(f64, Vec<f64>), StatsError> {
+    const WHAT: &str = "ridge regression";
+    let rows = design(WHAT, features, y.len())?;
+    input::values(WHAT, y, 2)?;
+    let (n, width) = (y.len(), features.first().map_or(0, Vec::len));
+    let mut means = vec![0.0; width];
+    for row in &rows {
+        let each = means.iter_mut().zip(&row[1..]);
+        each.for_each(|(mean, x)| *mean += x / n as f64);
+    }
+    let centred: Vec<Vec<f64>> = rows
+        .iter()
+        .map(|row| row[1..].iter().zip(&means).map(|(x, m)| x - m).collect())
+        .collect();
+    let mut gram = vec![0.0; n * n];
+    for i in 0..n {
+        for j in 0..=i {
+            let product = dot(&centred[i], &centred[j]);
+            (gram[i * n + j], gram[j * n + i]) = (product, product);
+        }
+    }
+    let penalty = strength * (0..n).map(|i| gram[i * n + i]).sum::<f64>() / n as f64;
+    (0..n).for_each(|i| gram[i * n + i] += penalty);
+    let inverse = invert_spd(&gram, n).ok_or(StatsError::degenerate(
+        WHAT,
+        "the rows do not differ, or the penalty is zero",
+    ))?;
+    let mean = input::mean(y);
+    let shifted: Vec<f64> = y.iter().map(|y| y - mean).collect();
+    let dual = times(&inverse, &shifted);
+    let mut weights = vec![0.0; width];
+    for (row, factor) in centred.iter().zip(&dual) {
+        let each = weights.iter_mut().zip(row);
+        each.for_each(|(w, x)| *w += factor * x);
+    }
+    Ok((mean - dot(&weights, &means), weights))
+}
+
 /// Rows with a leading one, checked for equal length and finite values.
 pub(crate) fn design(
     what: &'static str,

@@ -35,6 +35,7 @@ pub mod own_tasks;
 pub mod pairs;
 pub mod papers;
 pub mod patch;
+pub mod probe;
 pub mod reading;
 pub mod recognise;
 pub mod released;
@@ -48,6 +49,7 @@ pub mod score;
 pub mod serve;
 mod service_tuning;
 mod shard;
+pub mod steer;
 pub mod study;
 pub mod submit;
 pub mod summary;
@@ -71,6 +73,8 @@ pub const COMMANDS: &[Entry] = &[
     Entry::new::<ask::AskArgs>(),
     Entry::new::<lens::LensArgs>(),
     Entry::new::<patch::PatchArgs>(),
+    Entry::new::<probe::ProbeArgs>(),
+    Entry::new::<steer::SteerArgs>(),
     Entry::new::<reading::ReadingArgs>(),
     Entry::new::<rescore::RescoreArgs>(),
     Entry::new::<report::ReportArgs>(),

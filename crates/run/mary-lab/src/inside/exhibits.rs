@@ -6,8 +6,11 @@ use mary_contract::{
 use mary_stats::Interval;
 use serde_json::Value;
 
+use super::directions::Effect;
 use super::lens::Seen;
 use super::patch::{CONTROLS, PatchCell, PatchSite, Patched};
+use super::probe::{Probed, ProbedLayer};
+use super::steer::Steered;
 use crate::texts::table::{Head, Type};
 
 /// Places drawn with their controls, and heads listed, at most.
@@ -355,6 +358,184 @@ pub fn of_lenses(found: &[(Seen, Option<Seen>)]) -> Exhibits {
             y: f64::from(l.rank),
             ..Point::default()
         }));
+    }
+    all
+}
+
+fn line(name: &str, points: Vec<Point>) -> Series {
+    Series {
+        name: name.to_owned(),
+        published: false,
+        points,
+    }
+}
+
+/// Effects of directions with the range of random ones, by what `x` tells of each.
+fn effect_lines(called: &str, all: &[&Effect], x: &dyn Fn(&Effect) -> f64) -> Vec<Series> {
+    let plain = |x: f64, y: f64| Point {
+        x,
+        y,
+        ..Point::default()
+    };
+    let own = all.iter().map(|e| point(x(e), &e.effect)).collect();
+    let least = all.iter().map(|e| plain(x(e), e.range().0)).collect();
+    let greatest = all.iter().map(|e| plain(x(e), e.range().1)).collect();
+    vec![
+        line(called, own),
+        line("random directions, least", least),
+        line("random directions, greatest", greatest),
+    ]
+}
+
+fn effect_table(id: String, title: String, caption: &str, effects: &[Effect]) -> Table {
+    let row = |e: &Effect| {
+        let (low, high) = e.range();
+        let first = [e.layer.to_string(), e.factor.to_string()].map(Cell::figure);
+        let mut row: Vec<Cell> = first.into();
+        row.push(Cell::number(&estimate(&e.effect), 3));
+        let range = format!("{low:.3} to {high:.3}");
+        row.extend([range, p_text(e.p_holm)].map(Cell::figure));
+        row.push(if e.marked { "yes" } else { "" }.into());
+        row
+    };
+    let head = [
+        "layer",
+        "factor",
+        "effect, nats",
+        "random directions",
+        "p (Holm)",
+        "marked",
+    ];
+    Table {
+        id,
+        title,
+        caption: caption.into(),
+        head: head.map(str::to_owned).into(),
+        rows: effects.iter().map(row).collect(),
+        numbers: NumberColumns::At((0..5).collect()),
+        ..Table::default()
+    }
+}
+
+impl Steered {
+    /// Effects by layer and factor.
+    pub fn table(&self, number: usize) -> Table {
+        effect_table(
+            format!("steer-{number}"),
+            format!("{}: what the direction does", self.model),
+            "Mean change of log p(good) − log p(bad) when the direction is added to every token, with 95 % intervals over \
+             texts, beside the range of random directions of the same length. Marked: changed (Holm over rows), and \
+             further from zero than every random direction.",
+            &self.effects,
+        )
+    }
+}
+
+/// What steering shows of some models.
+pub fn of_steering(found: &[Steered]) -> Exhibits {
+    let mut all = Exhibits::default();
+    for (number, one) in (1..).zip(found) {
+        all.tables.push(one.table(number));
+        let mut layers: Vec<usize> = one.effects.iter().map(|e| e.layer).collect();
+        layers.dedup();
+        for layer in layers {
+            let here: Vec<&Effect> = one.effects.iter().filter(|e| e.layer == layer).collect();
+            all.figures.push(Figure {
+                id: format!("steer-{number}-layer-{layer}"),
+                title: format!("{}: direction of layer {layer}", one.model),
+                caption: "Bands are 95 % intervals over texts.".into(),
+                x: axis("factor", Scale::Linear),
+                y: axis("change of log p(good) − log p(bad), nats", Scale::Linear),
+                series: effect_lines("direction", &here, &|e| f64::from(e.factor)),
+                ..Figure::default()
+            });
+        }
+    }
+    all
+}
+
+impl Probed {
+    /// Probes by layer.
+    pub fn table(&self, number: usize) -> Table {
+        let share = |i: &Interval| Cell::percent(&estimate(i), 1);
+        let row = |l: &ProbedLayer| {
+            vec![
+                Cell::count(l.layer),
+                share(&l.accuracy),
+                share(&l.control),
+                Cell::points(&estimate(&l.selectivity), 1),
+                l.untrained.as_ref().map_or_else(Cell::none, share),
+                Cell::figure(p_text(l.p_holm)),
+                if l.marked { "yes" } else { "" }.into(),
+            ]
+        };
+        let head = [
+            "layer",
+            "accuracy, %",
+            "control task, %",
+            "selectivity",
+            "untrained model, %",
+            "p (Holm)",
+            "marked",
+        ];
+        Table {
+            id: format!("probe-{number}"),
+            title: format!("{}: {}", self.model, self.labels.join(" or ")),
+            caption: format!(
+                "Ridge probes on the stream; texts of a group are held out together, intervals are over groups. Marked: \
+                 better than control tasks and than on an untrained model (Holm over layers). {}",
+                self.notes.join(". ")
+            ),
+            head: head.map(str::to_owned).into(),
+            rows: self.layers.iter().map(row).collect(),
+            numbers: NumberColumns::At((0..6).collect()),
+            ..Table::default()
+        }
+    }
+}
+
+/// What probes show of some models.
+pub fn of_probes(found: &[Probed]) -> Exhibits {
+    let mut all = Exhibits::default();
+    for (number, one) in (1..).zip(found) {
+        all.tables.push(one.table(number));
+        let series = |name: &str, of: &dyn Fn(&ProbedLayer) -> Option<Interval>| {
+            let points = one
+                .layers
+                .iter()
+                .filter_map(|l| Some(point(l.layer as f64, &of(l)?)));
+            line(name, points.collect())
+        };
+        let mut lines = vec![
+            series("accuracy", &|l| Some(l.accuracy)),
+            series("control task", &|l| Some(l.control)),
+            series("untrained model", &|l| l.untrained),
+        ];
+        lines.retain(|line| !line.points.is_empty());
+        let figure = |id: &str, title: &str, series| Figure {
+            id: format!("probe-{number}-{id}"),
+            title: format!("{}: {title}", one.model),
+            caption: "Bands are 95 % intervals.".into(),
+            x: axis("layer", Scale::Linear),
+            y: axis(title, Scale::Linear),
+            series,
+            ..Figure::default()
+        };
+        all.figures
+            .push(figure("accuracy", "share of held-out texts right", lines));
+        if !one.amnesic.is_empty() {
+            let title = "change of log p(good) − log p(bad), nats";
+            let effects: Vec<&Effect> = one.amnesic.iter().collect();
+            let lines = effect_lines("probe’s direction removed", &effects, &|e| e.layer as f64);
+            all.figures.push(figure("amnesic", title, lines));
+            all.tables.push(effect_table(
+                format!("probe-{number}-amnesic"),
+                format!("{}: without what the probe reads", one.model),
+                "Mean change of log p(good) − log p(bad) when the probe's direction is removed from a layer, beside random \
+                 directions. Marked: changed (Holm over layers), and further from zero than every random one.",
+                &one.amnesic,
+            ));
+        }
     }
     all
 }

@@ -114,7 +114,8 @@ impl Pairs {
         })
     }
 
-    /// Where the two texts of each pair correspond: regions and the last token, or token by token from the end.
+    /// Where the two texts of each pair correspond: regions and, where none ends the text, the last token; or token by
+    /// token from the end.
     pub(crate) fn spots(&self, subject: &Subject<'_>) -> Result<Vec<Vec<Spot>>, InstrumentError> {
         if self.regions.is_empty() {
             let pair = |pair: &Pair| {
@@ -192,11 +193,14 @@ impl Pairs {
                 ends,
             });
         }
-        spots.push(Spot {
-            key: "last".into(),
-            places: [Place::Last; 2],
-            ends: [Place::Last; 2],
-        });
+        let ends = [pair.clean.len(), pair.corrupted.len()];
+        if pair.regions.iter().all(|r| [r[0].1, r[1].1] != ends) {
+            spots.push(Spot {
+                key: "last".into(),
+                places: [Place::Last; 2],
+                ends: [Place::Last; 2],
+            });
+        }
         spots
     }
 

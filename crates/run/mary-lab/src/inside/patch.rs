@@ -438,7 +438,7 @@ impl Patching<'_> {
 }
 
 /// The p-value of zero. A value without spread is certain, unless it is zero.
-fn p_of(found: &Interval) -> f64 {
+pub(crate) fn p_of(found: &Interval) -> f64 {
     let bounds = (found.value, found.low, found.high);
     p_of_interval(bounds, found.n, found.method, 0.0).unwrap_or(1.0)
 }
