@@ -42,6 +42,22 @@ struct State<Q, A> {
     ending: bool,
 }
 
+impl<Q, A> State<Q, A> {
+    fn is_full_for(&self, bytes: usize) -> bool {
+        self.count >= MOST_WAITING || self.bytes + bytes > MOST_BYTES
+    }
+
+    /// Who has gone keeps nobody else out.
+    fn forget(&mut self) {
+        for (_, all) in &mut self.waiting {
+            all.retain(|waiting| !waiting.client.is_closed());
+        }
+        self.waiting.retain(|(_, all)| !all.is_empty());
+        let left = self.waiting.iter().flat_map(|(_, all)| all);
+        (self.count, self.bytes) = left.fold((0, 0), |sum, w| (sum.0 + 1, sum.1 + w.bytes));
+    }
+}
+
 pub(crate) struct Backlog<Q, A> {
     state: Mutex<State<Q, A>>,
     arrived: Condvar,
@@ -105,8 +121,11 @@ impl<Q: Send + 'static, A: Send + 'static> Backlog<Q, A> {
         bytes: usize,
     ) -> Result<UnboundedReceiver<Told<A>>, Overloaded> {
         let mut state = self.lock();
-        if state.count >= MOST_WAITING || state.bytes + bytes > MOST_BYTES {
-            return Err(Overloaded);
+        if state.is_full_for(bytes) {
+            state.forget();
+            if state.is_full_for(bytes) {
+                return Err(Overloaded);
+            }
         }
         let (send, receive) = unbounded_channel();
         let waiting = Waiting {
@@ -127,7 +146,8 @@ impl<Q: Send + 'static, A: Send + 'static> Backlog<Q, A> {
 
     /// Requests that wait, and those under way.
     pub fn load(&self) -> (usize, usize) {
-        let state = self.lock();
+        let mut state = self.lock();
+        state.forget();
         (state.count, state.under_way.len())
     }
 
@@ -201,10 +221,8 @@ impl<Q: Send + 'static, A: Send + 'static> WorkQueue<Q, A> for Serving<'_, Q, A>
 
     fn forgotten(&mut self, ticket: Ticket) -> bool {
         let state = self.0.lock();
-        state
-            .under_way
-            .get(&ticket)
-            .is_some_and(UnboundedSender::is_closed)
+        let client = state.under_way.get(&ticket);
+        client.is_none_or(UnboundedSender::is_closed)
     }
 }
 
@@ -245,6 +263,11 @@ mod tests {
         let mut one = ask(3, 2);
         assert_eq!(backlog.load().0, 102);
         drop(gone);
+        assert_eq!(backlog.load().0, 101);
+        let full = Vec::from_iter((101..MOST_WAITING).map(|_| ask(4, 3)));
+        assert!(backlog.ask(5, 4, 10).is_err());
+        drop(full);
+        drop(backlog.ask(5, 4, 10).ok().unwrap());
         open.send(()).unwrap();
         assert!(place(&mut one).unwrap() <= 2);
         let places: Vec<u32> = many.iter_mut().map(|r| place(r).unwrap()).collect();

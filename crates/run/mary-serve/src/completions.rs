@@ -15,6 +15,9 @@ use crate::{Asked, Call};
 /// Tokens of an answer where the client does not say, as in the API's own documentation.
 const USUAL_LENGTH: u32 = 16;
 
+/// Log-probabilities of one answer, at most: they are in memory at once.
+const MOST_NUMBERS: usize = 2_000_000;
+
 #[derive(Debug, Deserialize)]
 pub(crate) struct Request {
     model: Option<String>,
@@ -114,7 +117,8 @@ pub(crate) async fn completions(call: Call, request: Request) -> Result<Response
         logprobs: request.logprobs,
         of_prompt: request.prompt_logprobs,
     };
-    let readings = request.prompt.readings(&served, wanted.any(), bare)?;
+    let read = || request.prompt.readings(&served, wanted.any(), bare);
+    let readings = tokio::task::block_in_place(read)?;
     within_limits(&served, &readings, drawing, wanted)?;
     let head = Head::new("cmpl", &served.name);
     if drawing.stream {
@@ -167,14 +171,17 @@ fn within_limits(
         let message = format!("between 1 and {MOST_ANSWERS} answers a request");
         return Err(ApiError::bad(message));
     }
+    let tokens = readings.iter().filter_map(|r| r.ids.as_ref());
+    let numbers = tokens.map(|ids| ids.len() * drawing.count()).sum::<usize>();
+    if wanted.any() && numbers * (wanted.alternatives() as usize + 1) > MOST_NUMBERS {
+        return Err(ApiError::bad(format!(
+            "at most {MOST_NUMBERS} log-probabilities a request"
+        )));
+    }
     let context = served.context();
     let mut lengths = readings.iter().filter_map(|r| Some(r.ids.as_ref()?.len()));
     match lengths.find(|length| *length > context) {
-        Some(length) => Err(ApiError::new(
-            axum::http::StatusCode::BAD_REQUEST,
-            "context_length_exceeded",
-            format!("the prompt has {length} tokens; this model sees {context}"),
-        )),
+        Some(length) => Err(ApiError::too_long(length, context)),
         None => Ok(()),
     }
 }

@@ -29,6 +29,14 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request_error", message)
     }
 
+    pub fn too_long(length: usize, context: usize) -> Self {
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "context_length_exceeded",
+            format!("the prompt has {length} tokens; this model sees {context}"),
+        )
+    }
+
     pub fn body(&self) -> Value {
         json!({"error": {
             "message": self.message,
@@ -60,7 +68,7 @@ impl From<ModelError> for ApiError {
 
 impl From<Overloaded> for ApiError {
     fn from(_: Overloaded) -> Self {
-        let message = "too many requests wait for this model; try again in a few seconds";
+        let message = "too many requests wait already; try again in a few seconds";
         Self::new(StatusCode::TOO_MANY_REQUESTS, "overloaded_error", message)
     }
 }

@@ -37,6 +37,7 @@ use tokio::sync::Semaphore;
 
 use connection::{Connections, Peer};
 use error::ApiError;
+use guard::Bodies;
 use metrics::Metrics;
 use served::Served;
 
@@ -74,6 +75,7 @@ struct Server {
     models: Vec<Arc<Served>>,
     key: Option<blake3::Hash>,
     metrics: Arc<Metrics>,
+    bodies: Bodies,
     started: u64,
     log: bool,
 }
@@ -131,6 +133,7 @@ pub fn serve(
         models: all,
         key: options.key.as_ref().map(|key| blake3::hash(key.as_bytes())),
         metrics: Arc::default(),
+        bodies: Bodies::new(options.body),
         started: since.unwrap_or_default().as_secs(),
         log: options.log,
     });

@@ -16,6 +16,7 @@ pub(crate) struct Metrics {
     answered: Mutex<BTreeMap<(&'static str, u16), u64>>,
     times: Mutex<([u64; SECONDS.len() + 1], f64)>,
     prompt: AtomicU64,
+    cached: AtomicU64,
     written: AtomicU64,
 }
 
@@ -34,6 +35,8 @@ impl Metrics {
     pub fn tokens(&self, usage: &Usage) {
         self.prompt
             .fetch_add(usage.prompt_tokens, Ordering::Relaxed);
+        self.cached
+            .fetch_add(usage.cached_tokens, Ordering::Relaxed);
         self.written
             .fetch_add(usage.completion_tokens, Ordering::Relaxed);
     }
@@ -50,7 +53,12 @@ impl Metrics {
         }
         drop(answered);
         page.push_str("# TYPE mary_tokens_total counter\n");
-        for (kind, count) in [("prompt", &self.prompt), ("written", &self.written)] {
+        let kinds = [
+            ("prompt", &self.prompt),
+            ("cached", &self.cached),
+            ("written", &self.written),
+        ];
+        for (kind, count) in kinds {
             let count = count.load(Ordering::Relaxed);
             let _ = writeln!(page, "mary_tokens_total{{kind=\"{kind}\"}} {count}");
         }

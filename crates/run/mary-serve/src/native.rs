@@ -13,6 +13,11 @@ use crate::error::ApiError;
 use crate::served::whole;
 use crate::wire::{self, MOST_ANSWERS, OneOrMany};
 
+/// Bytes of a prefix and its continuations, at most: they are computed in one go, and others wait.
+const MOST_SCORED: usize = 1 << 20;
+/// How many times as much may be read.
+const READ_AGAIN: usize = 64;
+
 #[derive(Debug, Deserialize)]
 pub(crate) struct Tokenize {
     model: Option<String>,
@@ -29,10 +34,10 @@ fn yes() -> bool {
 pub(crate) async fn tokenize(call: Call, request: Tokenize) -> Result<Response, ApiError> {
     let served = call.server.find(request.model.as_deref())?;
     let tokens = served.tokens()?;
-    let ids = match request.add_special_tokens {
-        true => tokens.prompt(&Prompt::plain(request.prompt))?,
-        false => tokens.encode(&request.prompt)?,
-    };
+    let ids = tokio::task::block_in_place(|| match request.add_special_tokens {
+        true => tokens.prompt(&Prompt::plain(request.prompt)),
+        false => tokens.encode(&request.prompt),
+    })?;
     let pieces: Vec<String> = ids.iter().map(|id| tokens.piece(*id)).collect();
     let context = served.model.card().context_length;
     let answer =
@@ -83,6 +88,15 @@ pub(crate) async fn score(call: Call, request: Scoring) -> Result<Response, ApiE
         return Err(ApiError::bad(format!(
             "at most {} alternatives",
             wire::MOST_ALTERNATIVES
+        )));
+    }
+    let (prefix, count) = (request.prefix.len(), request.continuations.len());
+    let texts: usize = request.continuations.iter().map(String::len).sum();
+    // Each continuation is read behind the prefix.
+    if prefix + texts > MOST_SCORED || prefix * count > READ_AGAIN * MOST_SCORED {
+        return Err(ApiError::bad(format!(
+            "one request scores at most {} kB of text",
+            MOST_SCORED >> 10
         )));
     }
     let receiver = served.score(

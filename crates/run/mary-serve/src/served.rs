@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use mary_contract::{
-    Details, Generate, Generated, Model, Observe, Observed, Prompt, Reply, Score, Scored, Start,
-    Tokens,
+    Details, Generate, Generated, Model, ModelError, Observe, Observed, Part, Prompt, Reply, Score,
+    Scored, Start, Tokens,
 };
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::backlog::{Backlog, Told};
 use crate::error::ApiError;
+
+/// Bytes of a token, at most, in most texts.
+const LONG_TOKEN: usize = 8;
 
 type Line<Q, A> = Option<Arc<Backlog<Q, A>>>;
 
@@ -99,6 +102,26 @@ impl Served {
         self.model.card().context_length.unwrap_or(usize::MAX)
     }
 
+    /// Refuses what is too long for the model. Its thread serves others meanwhile: it is not to read what is refused in
+    /// the end.
+    fn fits(
+        &self,
+        bytes: usize,
+        read: impl FnOnce(&dyn Tokens) -> Result<Vec<u32>, ModelError>,
+    ) -> Result<(), ApiError> {
+        let context = self.context();
+        match self.model.tokens() {
+            Some(tokens) if bytes / LONG_TOKEN > context => {
+                let length = tokio::task::block_in_place(|| read(tokens))?.len();
+                match length > context {
+                    true => Err(ApiError::too_long(length, context)),
+                    false => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub fn write(
         &self,
         client: u64,
@@ -109,7 +132,15 @@ impl Served {
         if request.prompt.has_images() && !self.model.card().capabilities.images {
             return Err(self.cannot("takes no pictures"));
         }
-        let bytes = request.prompt.text().len();
+        let parts = request.prompt.turns.iter().flat_map(|turn| &turn.parts);
+        let bytes = parts.map(|part| match part {
+            Part::Text(text) => text.len(),
+            Part::Image(image) => image.data.len(),
+        });
+        let bytes: usize = bytes.sum();
+        if !request.prompt.has_images() {
+            self.fits(bytes, |tokens| tokens.prompt(&request.prompt))?;
+        }
         Ok(line.ask(client, request, bytes)?)
     }
 
@@ -155,6 +186,7 @@ impl Served {
         let line = self.observe.as_ref();
         let line = line.ok_or_else(|| self.cannot("shows no vectors"))?;
         let bytes = request.text.len();
+        self.fits(bytes, |tokens| tokens.encode(&request.text))?;
         Ok(line.ask(client, request, bytes)?)
     }
 }

@@ -11,6 +11,9 @@ use crate::error::ApiError;
 
 /// Answers of one request, at most.
 pub(crate) const MOST_ANSWERS: usize = 2_048;
+/// Texts that end an answer, at most, and the bytes of each: every answer has its own.
+const MOST_STOPS: usize = 64;
+const LONGEST_STOP: usize = 1_024;
 /// Alternatives of one token, at most.
 pub(crate) const MOST_ALTERNATIVES: u32 = 20;
 
@@ -90,6 +93,12 @@ impl Drawing {
             ))),
             _ => Ok(()),
         };
+        let stops = self.stops();
+        if stops.len() > MOST_STOPS || stops.iter().any(|stop| stop.len() > LONGEST_STOP) {
+            return Err(ApiError::bad(format!(
+                "`stop` holds at most {MOST_STOPS} texts of {LONGEST_STOP} bytes"
+            )));
+        }
         within("temperature", self.temperature, 0.0, 100.0)?;
         within("top_p", self.top_p, f64::MIN_POSITIVE, 1.0)?;
         if n == 0 || n > MOST_ANSWERS {
@@ -98,6 +107,14 @@ impl Drawing {
             )));
         }
         Ok(())
+    }
+
+    fn stops(&self) -> &[String] {
+        match &self.stop {
+            None => &[],
+            Some(OneOrMany::One(one)) => std::slice::from_ref(one),
+            Some(OneOrMany::Many(many)) => many,
+        }
     }
 
     pub fn count(&self) -> usize {
@@ -129,11 +146,7 @@ impl Drawing {
             top_p: self.top_p.filter(|p| *p < 1.0),
             top_k: top_k.map(|k| u32::try_from(k).unwrap_or(u32::MAX)),
             max_tokens: wanted.unwrap_or(tokens),
-            stop: match &self.stop {
-                None => vec![],
-                Some(OneOrMany::One(one)) => vec![one.clone()],
-                Some(OneOrMany::Many(many)) => many.clone(),
-            },
+            stop: self.stops().to_vec(),
             seed: Some(seed.wrapping_add(place as u64)),
         }
     }
@@ -192,5 +205,6 @@ pub(crate) fn usage(usage: &Usage) -> Value {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
     })
 }
