@@ -2,7 +2,7 @@
 """Makes the golden files of interventions: values changed inside tiny models, by nnsight.
 
     python tools/golden_interventions.py            -> crates/models/mary-local/tests/golden_interventions/
-    python tools/golden_interventions.py --real DIR  a real model in DIR besides, printed as one JSON object
+    python tools/golden_interventions.py --real DIR  SmolLM2 alone, a Hugging Face folder in 32 bits
 
 Needs torch, transformers and nnsight. The tiny models are those of tools/golden_local.py. For every family: each site
 (stream, attention, feed-forward, single heads), each layer, three tokens, replaced by zero and by what the other text
@@ -21,9 +21,8 @@ torch.set_num_threads(1)
 torch.set_grad_enabled(False)
 
 CRATE = Path(__file__).resolve().parent.parent / "crates" / "models" / "mary-local" / "tests"
-TEXT = "the old cat that sleeps near the river"
-OTHER = "the red dog that runs over the stone"
-WORDS = ["is", "sings"]
+TINY = ("the old cat that sleeps near the river", "the red dog that runs over the stone", ["is", "sings"])
+REAL = ("The keys to the old wooden cabinet", "The key to the old wooden cabinet", ["are", "is"])
 
 # Where each family keeps its blocks, what a block's attention and feed-forward layers add, and what mixes the heads.
 FAMILIES = {
@@ -79,7 +78,8 @@ def flat(x):
     return x if x.dim() == 2 else x[0]
 
 
-def make(hf, tokenizer, family, heads):
+def make(hf, tokenizer, family, heads, words, layers=None):
+    TEXT, OTHER, WORDS = words
     model = LanguageModel(hf, tokenizer=tokenizer)
     sites = Sites(model, family)
     config = hf.config
@@ -91,6 +91,8 @@ def make(hf, tokenizer, family, heads):
     last = ids[TEXT].shape[1] - 1
     found = []
     for site, layer, head, token in cases(config.num_hidden_layers, heads, [1, last - 2, last]):
+        if layers and layer not in layers:
+            continue
         with model.trace(ids[OTHER]):
             kept = flat(sites.value(site, layer))[token, columns(head)].clone().save()
         for operation in ["zero", "from"]:
@@ -104,6 +106,13 @@ def make(hf, tokenizer, family, heads):
     return dict(text=TEXT, other=OTHER, continuations=[" " + w for w in WORDS], cases=found)
 
 
+def write(name, made):
+    folder = CRATE / "golden_interventions"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(made, separators=(",", ":")) + "\n")
+    print(name, len(made["cases"]), "cases")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--real", type=Path)
@@ -111,16 +120,13 @@ def main():
     load = lambda folder: tf.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
     if options.real:
         tokenizer = tf.AutoTokenizer.from_pretrained(options.real)
-        print(json.dumps(make(load(options.real), tokenizer, FAMILIES["llama"], [0, 4])))
+        made = make(load(options.real), tokenizer, FAMILIES["llama"], [0, 4], REAL, layers=[0, 7, 15, 29, 30])
+        write("real-smollm2-135m.gguf", made)
         return
-    (CRATE / "golden_interventions").mkdir(exist_ok=True)
     for name, family in FAMILIES.items():
         folder = CRATE / "golden" / name
         tokenizer = tf.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
-        made = make(load(folder), tokenizer, family, [0, 3])
-        path = CRATE / "golden_interventions" / f"{name}.json"
-        path.write_text(json.dumps(made, separators=(",", ":")) + "\n")
-        print(name, len(made["cases"]), "cases")
+        write(name, make(load(folder), tokenizer, family, [0, 3], TINY))
 
 
 if __name__ == "__main__":

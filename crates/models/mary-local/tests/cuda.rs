@@ -9,6 +9,9 @@ use mary_local::LocalModel;
 use mary_local::transformer::{Batch, Watch};
 use mary_weights::Checkpoint;
 
+use crate::intervene;
+use crate::serving::score;
+
 fn families() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let entries = std::fs::read_dir(folder).unwrap();
@@ -101,4 +104,34 @@ fn every_architecture_computes_on_a_gpu_what_transformers_computes() {
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn changed_models_predict_the_same_on_a_gpu() {
+    let gpt2 = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/gpt2");
+    if let Err(e) = open(&gpt2, "f32", "auto") {
+        skip(Lacking::Gpu, &e.to_string());
+        return;
+    }
+    for (dtype, most) in [("f32", 1e-4), ("bf16", 0.2)] {
+        let all = intervene::compare(|name| {
+            let folder = gpt2.with_file_name(name);
+            folder
+                .exists()
+                .then(|| open(&folder, dtype, "auto").unwrap())
+        });
+        assert_eq!(all.len(), 7);
+        for (name, _, worst) in all {
+            eprintln!("{name} {dtype}: {worst:.1e}");
+            assert!(worst < most, "{name} {dtype}: {worst}");
+            let model = open(&gpt2.with_file_name(&name), dtype, "auto").unwrap();
+            let of = score(intervene::CLEAN, &[" is", " sings and falls"]);
+            let requests = intervene::into_itself(&model, &of);
+            let answers = intervene::ask(&model, requests);
+            let plain = answers[0].as_ref().unwrap();
+            for answer in &answers {
+                assert_eq!(answer.as_ref().unwrap(), plain, "{name} {dtype}");
+            }
+        }
+    }
 }

@@ -8,10 +8,12 @@ use mary_contract::{
     Site, Start, Vector,
 };
 use mary_local::LocalModel;
+use mary_testkit::Lacking;
 use mary_weights::{ControlVector, control_vector_file};
 use serde_json::Value;
 
 use crate::parity::FAMILIES;
+use crate::real;
 use crate::serving::{TestQueue, open, score};
 
 pub fn ask(model: &LocalModel, requests: Vec<Intervene>) -> Vec<Result<Intervened, ModelError>> {
@@ -48,7 +50,7 @@ pub fn sums(answer: &Intervened) -> Vec<f64> {
         .collect()
 }
 
-const CLEAN: &str = "the old cat that sleeps near the river";
+pub const CLEAN: &str = "the old cat that sleeps near the river";
 const OTHER: &str = "the red dog that runs over the stone";
 
 /// Every causal family, with every site that it has in two layers.
@@ -71,6 +73,17 @@ fn sites(model: &LocalModel) -> Vec<Site> {
     all
 }
 
+/// A text unchanged, then with the values that it has anyway put into every site.
+pub fn into_itself(model: &LocalModel, of: &Score) -> Vec<Intervene> {
+    let mut requests = vec![plain(of.clone())];
+    for site in sites(model) {
+        for place in [Place::Token(2), Place::Last, Place::All] {
+            requests.push(changed(of, site, place, from(CLEAN, place, None)));
+        }
+    }
+    requests
+}
+
 fn from(text: &str, place: Place, site: Option<Site>) -> Operation {
     Operation::From {
         text: text.to_owned(),
@@ -86,12 +99,8 @@ fn a_text_patched_into_itself_changes_no_bit_and_everything_gives_the_source() {
         let ours = score(CLEAN, &[" is", " sings and falls"]);
         let theirs = score(OTHER, &[" is", " sings and falls"]);
         let layers = model.architecture().layers;
-        let mut requests = vec![plain(ours.clone()), plain(theirs.clone())];
-        for site in sites(&model) {
-            for place in [Place::Token(2), Place::Last, Place::All] {
-                requests.push(changed(&ours, site, place, from(CLEAN, place, None)));
-            }
-        }
+        let mut requests = into_itself(&model, &ours);
+        requests.insert(1, plain(theirs.clone()));
         let own = requests.len();
         for layer in 0..layers {
             let all = from(OTHER, Place::All, None);
@@ -356,15 +365,16 @@ fn an_untrained_twin_has_the_same_numbers_in_another_order() {
     assert_ne!(one, trained);
 }
 
-#[test]
-fn changed_models_predict_what_nnsight_predicts() {
+/// How many log-probabilities of changed models were compared with nnsight's, and the largest difference in nats.
+/// `open` gives no model where one is lacking.
+pub fn compare(open: impl Fn(&str) -> Option<LocalModel>) -> Vec<(String, usize, f64)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden_interventions");
-    let mut seen = 0;
+    let mut all = vec![];
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let golden: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        let model = open(&name, None, &[]);
+        let Some(model) = open(&name) else { continue };
         let word = |of: &Value| of.as_str().unwrap().to_owned();
         let number = |of: &Value| of.as_u64().unwrap() as usize;
         let of = Score {
@@ -395,14 +405,34 @@ fn changed_models_predict_what_nnsight_predicts() {
             changed(&of, site, place, operation)
         });
         let answers = ask(&model, requests.collect());
+        let (mut seen, mut worst) = (0, 0.0f64);
         for (answer, case) in answers.into_iter().zip(cases) {
             let theirs = case["logprobs"].as_array().unwrap();
             for (ours, theirs) in sums(&answer.unwrap()).into_iter().zip(theirs) {
-                let theirs = theirs.as_f64().unwrap();
-                assert!((ours - theirs).abs() < 1e-4, "{name} {case}: {ours}");
+                worst = worst.max((ours - theirs.as_f64().unwrap()).abs());
                 seen += 1;
             }
         }
+        all.push((name, seen, worst));
     }
-    assert!(seen > 500, "{seen}");
+    all
+}
+
+#[test]
+fn changed_models_predict_what_nnsight_predicts() {
+    let all = compare(|name| match name.strip_prefix("real-") {
+        None => Some(open(name, None, &[])),
+        Some(name) => real::model(name, Lacking::Models),
+    });
+    for (name, _, worst) in &all {
+        eprintln!("{name}: {worst:.1e}");
+        // The real one is quantised here and unpacked there.
+        let most = if name.starts_with("real-") {
+            2e-4
+        } else {
+            1e-4
+        };
+        assert!(*worst < most, "{name}: {worst}");
+    }
+    assert!(all.iter().map(|(_, seen, _)| seen).sum::<usize>() > 500);
 }

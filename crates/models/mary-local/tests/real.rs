@@ -41,7 +41,7 @@ impl<Q, A> WorkQueue<Q, A> for List<Q, A> {
     }
 }
 
-fn model(name: &str, what: Lacking) -> Option<LocalModel> {
+pub fn model(name: &str, what: Lacking) -> Option<LocalModel> {
     let path = test_model(name, what)?;
     let begin = Instant::now();
     let checkpoint = Checkpoint::open(&path).unwrap();
