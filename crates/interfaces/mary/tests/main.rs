@@ -21,6 +21,7 @@ mod foreign;
 mod harness;
 mod hints;
 mod hub_sweep;
+mod inside;
 mod instruments;
 mod judge;
 mod key;

@@ -10,6 +10,7 @@
 mod ahead;
 mod engine;
 mod example;
+mod inside;
 mod judge;
 mod reading;
 mod scale;

@@ -8,7 +8,7 @@ use clap::Args;
 use mary_contract::{Layers, Limit, ModelCard, RunSummary};
 use mary_lab::Run;
 use mary_lab::texts::observe::{
-    self, ArrayForm, ObserveOptions, ObserveTask, PoolOf, similarities, similarity_head,
+    self, ArrayForm, ObserveOptions, ObserveTask, PoolOf, TokenRows, similarities, similarity_head,
 };
 use mary_lab::texts::table::Form;
 use mary_store::RunFolder;
@@ -17,8 +17,10 @@ use super::{carry_out, instruments};
 use crate::cli::ModelArgs;
 use crate::cli::choices::{Choices, one_of};
 use crate::command::Command;
-use crate::exit::{Status, UsageError};
+use crate::exit::{Status, UsageError, usage_error};
+use crate::laboratory::laboratory;
 use crate::settings::Place;
+use crate::specification;
 
 enum ObserveOutput<'a> {
     Vectors(ArrayForm, &'a Path),
@@ -38,6 +40,11 @@ const POOLS: Choices<PoolOf> = &[
         "joint",
         PoolOf::Joint,
         "None: the vector in the space that texts and pictures share (CLIP, SigLIP)",
+    ),
+    (
+        "none",
+        PoolOf::Every,
+        "Nothing is averaged: every token, as rows of a .parquet file, without a run folder",
     ),
 ];
 
@@ -103,6 +110,9 @@ impl Command for ObserveArgs {
         let options = options(self)?;
         let file = instruments::input(place, &self.file)?;
         let task = Arc::new(ObserveTask::open(&file, options)?);
+        if self.pool.contains(&PoolOf::Every) {
+            return self.every_token(place, &task);
+        }
         let files = (self.file.as_path(), file.as_path());
         let (lab, spec) =
             instruments::specified(place, task.clone(), files, &self.models, self.limit)?;
@@ -134,6 +144,47 @@ impl Command for ObserveArgs {
         }
         super::tell(&format!("run:    {}", run.path().display()));
         Ok(Status::done_if(whole))
+    }
+}
+
+impl ObserveArgs {
+    /// Writes the vectors of every token, text by text: a run folder would hold them all as text.
+    fn every_token(&self, place: &Place, task: &ObserveTask) -> anyhow::Result<Status> {
+        let parquet = |p: &&PathBuf| ArrayForm::of(p) == Some(ArrayForm::Parquet);
+        let path = match self.out.as_ref().filter(parquet) {
+            Some(path)
+                if self.pool.len() == 1 && self.pictures.is_empty() && self.limit.is_none() =>
+            {
+                path
+            }
+            _ => {
+                return usage_error(
+                    "--pool none stands alone, without --pictures and --limit, and writes rows: --out FILE.parquet",
+                );
+            }
+        };
+        let lab = laboratory(place);
+        let spec = specification::of_models(&lab, &self.models, vec![])?;
+        let settings = spec.model_settings();
+        let cards = spec
+            .subjects
+            .iter()
+            .map(|m| Ok(lab.provider(m)?.card(m, &settings)?));
+        let cards = cards.collect::<anyhow::Result<Vec<ModelCard>>>()?;
+        has_layers(task.options(), &cards)?;
+        if let Some(other) = cards.iter().find(|card| !card.capabilities.observe) {
+            return usage_error(format!("{} does not show its hidden states", other.model));
+        }
+        let mut rows = TokenRows::create(task, path)?;
+        for subject in &spec.subjects {
+            let model = lab.provider(subject)?.open(subject, &settings)?;
+            let full = subject.to_string();
+            let name = spec.execution.labels.get(&full).unwrap_or(&full);
+            rows.observe(name, model.as_ref())?;
+        }
+        rows.finish()?;
+        super::tell(&format!("vectors: {}", path.display()));
+        Ok(Status::Done)
     }
 }
 

@@ -5,12 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use mary_lab::inside::of_probes;
 use mary_lab::inside::probe::{ProbeColumns, ProbeTexts, Probed, probe};
-use mary_lab::texts::table::{Head, Type};
-use serde_json::Value;
 
-use super::inside::{Found, each};
-use super::{instruments, summary};
-use crate::cli::ModelArgs;
+use super::inside::InsideArgs;
+use super::instruments;
 use crate::command::Command;
 use crate::exit::Status;
 use crate::settings::Place;
@@ -21,7 +18,7 @@ pub struct ProbeArgs {
     /// chosen after them is looked at too
     pub file: PathBuf,
     #[command(flatten)]
-    pub models: ModelArgs,
+    pub common: InsideArgs,
     /// Column of the texts
     #[arg(long, value_name = "COLUMN", default_value = "text")]
     pub text: String,
@@ -40,21 +37,6 @@ pub struct ProbeArgs {
     /// Random directions beside each that is removed, at least 20
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub random: usize,
-    /// What stands between text and continuation [default: a blank; '' for Chinese and Japanese]
-    #[arg(long, default_value = " ", hide_default_value = true)]
-    pub joint: String,
-    /// No untrained model beside it
-    #[arg(long)]
-    pub no_controls: bool,
-    /// Seed of folds, control tasks and random directions
-    #[arg(long, default_value_t = 0)]
-    pub seed: u64,
-    /// Folder to write [default: probe-N below the output path]
-    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
-    pub out: Option<PathBuf>,
-    /// Print everything as JSON
-    #[arg(long, help_heading = "Output")]
-    pub json: bool,
 }
 
 impl Command for ProbeArgs {
@@ -71,76 +53,14 @@ impl Command for ProbeArgs {
             region: self.region.clone(),
         };
         let file = instruments::input(place, &self.file)?;
-        let texts = ProbeTexts::open(&file, &columns, &self.joint)?;
+        let texts = ProbeTexts::open(&file, &columns, &self.common.joint)?;
         let mut found: Vec<Probed> = Vec::new();
-        each(
-            place,
-            &self.models,
-            !self.no_controls,
-            &mut |name, subject, twin| {
-                found.push(probe(
-                    name,
-                    (subject, twin),
-                    &texts,
-                    (self.random, self.seed),
-                )?);
-                Ok(())
-            },
-        )?;
-        if self.json {
-            super::print_json(&found)?;
-        } else {
-            for (number, one) in (1..).zip(&found) {
-                summary::show_table(&one.table(number))?;
-            }
-        }
-        let number = |name: &str| (name.to_owned(), Type::Number);
-        let mut head: Head = vec![("model".into(), Type::Text), ("layer".into(), Type::Count)];
-        for name in ["accuracy", "control", "selectivity", "untrained", "amnesic"] {
-            head.extend(
-                [
-                    name.to_owned(),
-                    format!("{name}_low"),
-                    format!("{name}_high"),
-                ]
-                .map(|n| number(&n)),
-            );
-        }
-        head.extend(["amnesic_random_low", "amnesic_random_high", "p_holm"].map(number));
-        head.extend(["marked", "amnesic_marked"].map(|n| (n.to_owned(), Type::Flag)));
-        let rows = found.iter().flat_map(|one| {
-            one.layers.iter().map(|l| -> Vec<Value> {
-                let mut row: Vec<Value> = vec![one.model.clone().into(), l.layer.into()];
-                let amnesic = one.amnesic.iter().find(|e| e.layer == l.layer);
-                let removed = amnesic.map(|e| e.effect);
-                for i in [
-                    Some(l.accuracy),
-                    Some(l.control),
-                    Some(l.selectivity),
-                    l.untrained,
-                    removed,
-                ] {
-                    row.extend(
-                        i.map(|i| [i.value.into(), i.low.into(), i.high.into()])
-                            .unwrap_or_default(),
-                    );
-                }
-                let range = amnesic.map(|e| [e.range().0.into(), e.range().1.into()]);
-                row.extend(range.unwrap_or_default());
-                row.extend([l.p_holm.into(), l.marked.into()]);
-                row.push(amnesic.map_or(Value::Null, |e| e.marked.into()));
-                row
-            })
-        });
-        Found {
-            name: "probe",
-            title: "Probes",
-            exhibits: of_probes(&found),
-            json: &found,
-            head,
-            rows: rows.collect(),
-        }
-        .write(place, self.out.as_deref())?;
-        Ok(Status::Done)
+        self.common.each(place, &mut |name, subject, twin| {
+            let lots = (self.random, self.common.seed);
+            found.push(probe(name, (subject, twin), &texts, lots)?);
+            Ok(())
+        })?;
+        self.common
+            .show(place, ("probe", "Probes"), &found, of_probes(&found))
     }
 }

@@ -6,13 +6,10 @@ use clap::Args;
 use mary_contract::Vector;
 use mary_lab::inside::of_steering;
 use mary_lab::inside::steer::{Directions, Steered, choices, contrasts, learn, steer};
-use mary_lab::texts::table::{Head, Type};
 use mary_weights::{ControlVector, control_vector_file, read_control_vector};
-use serde_json::Value;
 
-use super::inside::{Found, each};
-use super::{instruments, summary};
-use crate::cli::ModelArgs;
+use super::inside::InsideArgs;
+use super::instruments;
 use crate::command::Command;
 use crate::exit::{Status, usage_error};
 use crate::settings::Place;
@@ -22,7 +19,7 @@ pub struct SteerArgs {
     /// Texts (.csv, .tsv, .jsonl or .parquet) with the columns text, good and bad (two continuations)
     pub file: PathBuf,
     #[command(flatten)]
-    pub models: ModelArgs,
+    pub common: InsideArgs,
     /// Table with the columns positive and negative: the direction is the difference of their means
     #[arg(long, value_name = "FILE", required_unless_present = "vector")]
     pub contrast: Option<PathBuf>,
@@ -44,21 +41,9 @@ pub struct SteerArgs {
     /// Random directions beside each, at least 20
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub random: usize,
-    /// What stands between text and continuation [default: a blank; '' for Chinese and Japanese]
-    #[arg(long, default_value = " ", hide_default_value = true)]
-    pub joint: String,
-    /// Seed of the random directions
-    #[arg(long, default_value_t = 0)]
-    pub seed: u64,
     /// Write the directions of one model as a control vector (.gguf)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub save: Option<PathBuf>,
-    /// Folder to write [default: steer-N below the output path]
-    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
-    pub out: Option<PathBuf>,
-    /// Print everything as JSON
-    #[arg(long, help_heading = "Output")]
-    pub json: bool,
 }
 
 impl Command for SteerArgs {
@@ -66,13 +51,13 @@ impl Command for SteerArgs {
     const ABOUT: &str = "Add a direction to a model's stream and see what it prefers then, beside random directions";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
-        if self.save.is_some() && self.models.model.len() > 1 {
+        if self.save.is_some() && self.common.models.model.len() > 1 {
             return usage_error("--save writes the directions of one model; name one");
         }
-        let texts = choices(&instruments::input(place, &self.file)?, &self.joint)?;
+        let texts = choices(&instruments::input(place, &self.file)?, &self.common.joint)?;
         let sides = self.contrast.as_deref().map(contrasts).transpose()?;
         let mut found: Vec<Steered> = Vec::new();
-        each(place, &self.models, false, &mut |name, subject, _| {
+        self.common.each(place, &mut |name, subject, _| {
             let directions = match (&sides, &self.vector) {
                 (Some(sides), _) => {
                     let middle = vec![subject.layers.div_ceil(2)];
@@ -97,61 +82,11 @@ impl Command for SteerArgs {
                 mary_platform::replace_file(path, &control_vector_file(&blocks, name))?;
                 super::tell(&format!("vector: {}", path.display()));
             }
-            let how = (self.factors.as_slice(), self.random, self.seed);
+            let how = (self.factors.as_slice(), self.random, self.common.seed);
             found.push(steer(name, subject, &texts, &directions, how)?);
             Ok(())
         })?;
-        if self.json {
-            super::print_json(&found)?;
-        } else {
-            for (number, one) in (1..).zip(&found) {
-                summary::show_table(&one.table(number))?;
-            }
-        }
-        let number = |name: &str| (name.to_owned(), Type::Number);
-        let mut head: Head = vec![("model".into(), Type::Text), ("layer".into(), Type::Count)];
-        head.extend(
-            [
-                "factor",
-                "effect",
-                "low",
-                "high",
-                "random_low",
-                "random_high",
-                "p",
-                "p_holm",
-            ]
-            .map(number),
-        );
-        head.push(("marked".into(), Type::Flag));
-        let rows = found.iter().flat_map(|one| {
-            one.effects.iter().map(|e| -> Vec<Value> {
-                let (low, high) = e.range();
-                let numbers = [
-                    f64::from(e.factor),
-                    e.effect.value,
-                    e.effect.low,
-                    e.effect.high,
-                    low,
-                    high,
-                    e.p,
-                    e.p_holm,
-                ];
-                let mut row: Vec<Value> = vec![one.model.clone().into(), e.layer.into()];
-                row.extend(numbers.map(Value::from));
-                row.push(e.marked.into());
-                row
-            })
-        });
-        Found {
-            name: "steer",
-            title: "Steering",
-            exhibits: of_steering(&found),
-            json: &found,
-            head,
-            rows: rows.collect(),
-        }
-        .write(place, self.out.as_deref())?;
-        Ok(Status::Done)
+        self.common
+            .show(place, ("steer", "Steering"), &found, of_steering(&found))
     }
 }

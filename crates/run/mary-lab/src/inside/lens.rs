@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use mary_contract::{Change, Details, Intervene, Intervened, Operation, Place, Site, Vector};
+use mary_contract::{Change, Details, Intervene, Operation, Place, Site, Vector};
 use mary_stats::intervals::mean_t;
 use mary_stats::{Interval, LEVEL};
 use mary_taskfile::Material;
@@ -58,10 +58,7 @@ impl LensTexts {
                 all.push(material::words(&material, &row, column)?);
             }
             texts.push(LensText {
-                id: match row.columns.get("id") {
-                    Some(_) => material::text(&material, &row, "id")?,
-                    None => row.line.to_string(),
-                },
+                id: material::id(&material, &row)?,
                 words: all.iter().map(|word| joined(&text, word, joint)).collect(),
                 text,
             });
@@ -188,17 +185,15 @@ pub struct LensLayer {
     pub word: String,
     /// Blocks done.
     pub layer: usize,
-    /// Mean ln p of the word's first token.
-    pub logprob: f64,
-    /// Its interval, where there is more than one text.
-    pub interval: Option<Interval>,
+    /// Mean ln p of the word's first token; without bounds where there is one text.
+    pub logprob: Interval,
     /// Median rank, the lower of two.
     pub rank: u32,
 }
 
 /// What was seen in one model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Seen {
+pub struct LensView {
     /// The model as it is called.
     pub model: String,
     /// Whether the maps of a tuned lens were used.
@@ -206,7 +201,7 @@ pub struct Seen {
     /// Over all texts.
     pub layers: Vec<LensLayer>,
     /// Text by text.
-    pub glimpses: Vec<Glimpse>,
+    pub texts: Vec<Glimpse>,
     /// What a reader should know.
     pub notes: Vec<String>,
 }
@@ -217,7 +212,7 @@ pub fn look(
     subject: &Subject<'_>,
     texts: &LensTexts,
     tuned: Option<&TunedLens>,
-) -> Result<Seen, InstrumentError> {
+) -> Result<LensView, InstrumentError> {
     let answers = match tuned {
         None => subject.ask(asked(subject, texts, |text, layer| {
             Ok(Operation::From {
@@ -233,60 +228,69 @@ pub fn look(
                 ..request(&text.text, &[], Details::default())
             });
             let states = subject.ask(states.collect())?;
-            let mut each = states.iter().flat_map(|answer| &answer.states);
+            let mut each = states
+                .iter()
+                .flat_map(|answer| answer.states.iter().flatten());
             subject.ask(asked(subject, texts, |_, layer| {
-                let state = each.next().and_then(|tokens| tokens.first());
-                let state = state.cloned().unwrap_or_default();
+                let state = each.next().cloned().unwrap_or_default();
                 Ok(Operation::Set(lens.translate(layer, &state)?))
             })?)?
         }
     };
-    let mut seen = Seen {
-        model: name.to_owned(),
-        tuned: tuned.is_some(),
-        layers: Vec::new(),
-        glimpses: Vec::new(),
-        notes: Vec::new(),
-    };
-    let mut longer = 0;
+    let (mut longer, mut found) = (0, Vec::new());
     for (text, answers) in texts.texts.iter().zip(answers.chunks(subject.layers + 1)) {
         for (layer, answer) in answers.iter().enumerate() {
-            glimpses(text, &texts.names, layer, answer, &mut seen.glimpses);
-        }
-        let words = answers
-            .first()
-            .into_iter()
-            .flat_map(|a| &a.scores.continuations);
-        longer += words.filter(|word| word.tokens.len() > 1).count();
-    }
-    if longer > 0 {
-        let of = texts.texts.len() * texts.names.len();
-        seen.notes.push(format!(
-            "{longer} of {of} words have more than one token; a lens sees the first"
-        ));
-    }
-    for word in &texts.names {
-        for layer in 0..=subject.layers {
-            let here = seen
-                .glimpses
-                .iter()
-                .filter(|g| g.layer == layer && g.word == *word);
-            let (values, mut ranks): (Vec<f64>, Vec<u32>) =
-                here.map(|g| (g.logprob, g.rank)).unzip();
-            ranks.sort_unstable();
-            seen.layers.push(LensLayer {
-                word: word.clone(),
-                layer,
-                logprob: values.iter().sum::<f64>() / values.len() as f64,
-                interval: mean_t(&values, LEVEL).ok(),
-                rank: ranks
-                    .get(ranks.len().saturating_sub(1) / 2)
-                    .copied()
-                    .unwrap_or(0),
-            });
+            for (word, score) in texts.names.iter().zip(&answer.scores.continuations) {
+                longer += usize::from(layer == 0 && score.tokens.len() > 1);
+                let ranks = score.details.as_deref().map(|d| &d.rank);
+                found.push(Glimpse {
+                    id: text.id.clone(),
+                    word: word.clone(),
+                    layer,
+                    logprob: score.logprobs.first().map_or(f64::NAN, |&l| f64::from(l)),
+                    rank: ranks.and_then(|r| r.first()).copied().unwrap_or(0),
+                });
+            }
         }
     }
-    Ok(seen)
+    let of = texts.texts.len() * texts.names.len();
+    let note = format!("{longer} of {of} words have more than one token; a lens sees the first");
+    let each = texts
+        .names
+        .iter()
+        .flat_map(|word| (0..=subject.layers).map(move |l| (word, l)));
+    Ok(LensView {
+        model: name.to_owned(),
+        tuned: tuned.is_some(),
+        layers: each
+            .map(|(word, layer)| over_texts(&found, word, layer))
+            .collect(),
+        texts: found,
+        notes: (longer > 0).then_some(note).into_iter().collect(),
+    })
+}
+
+fn over_texts(found: &[Glimpse], word: &str, layer: usize) -> LensLayer {
+    let here = found.iter().filter(|g| g.layer == layer && g.word == word);
+    let (values, mut ranks): (Vec<f64>, Vec<u32>) = here.map(|g| (g.logprob, g.rank)).unzip();
+    ranks.sort_unstable();
+    let value = values.first().copied().unwrap_or(f64::NAN);
+    let alone = Interval {
+        value,
+        low: value,
+        high: value,
+        n: values.len(),
+        method: "student-t",
+    };
+    LensLayer {
+        word: word.to_owned(),
+        layer,
+        logprob: mean_t(&values, LEVEL).unwrap_or(alone),
+        rank: ranks
+            .get(ranks.len().saturating_sub(1) / 2)
+            .copied()
+            .unwrap_or(0),
+    }
 }
 
 /// One request for each text and layer: the last stream becomes what `operation` makes of the layer.
@@ -313,23 +317,4 @@ fn asked(
         }
     }
     Ok(all)
-}
-
-fn glimpses(
-    text: &LensText,
-    names: &[String],
-    layer: usize,
-    answer: &Intervened,
-    to: &mut Vec<Glimpse>,
-) {
-    for (word, score) in names.iter().zip(&answer.scores.continuations) {
-        let details = score.details.as_deref();
-        to.push(Glimpse {
-            id: text.id.clone(),
-            word: word.clone(),
-            layer,
-            logprob: score.logprobs.first().map_or(f64::NAN, |&l| f64::from(l)),
-            rank: details.and_then(|d| d.rank.first()).copied().unwrap_or(0),
-        });
-    }
 }

@@ -14,4 +14,4 @@ pub mod probe;
 pub mod steer;
 
 pub use ask::{Subject, check};
-pub use exhibits::{of_lenses, of_patches, of_probes, of_steering, patch_head};
+pub use exhibits::{of_lenses, of_patches, of_probes, of_steering};

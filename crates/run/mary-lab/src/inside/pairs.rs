@@ -89,13 +89,9 @@ impl Pairs {
                 };
                 found.push([place(&clean, name)?, place(&corrupted, &other)?]);
             }
-            let id = match row.columns.get("id") {
-                Some(_) => material::text(&material, &row, "id")?,
-                None => row.line.to_string(),
-            };
             let (good, bad) = (text("good")?, text("bad")?);
             pairs.push(Pair {
-                id,
+                id: material::id(&material, &row)?,
                 words: [good, bad].map(|word| joined(&clean, &word, joint)),
                 clean,
                 corrupted,

@@ -34,10 +34,7 @@ pub fn choices(path: &Path, joint: &str) -> Result<Vec<Choice>, InstrumentError>
         let column = |name: &str| material::words(&material, &row, name);
         let text = column("text")?;
         texts.push(Choice {
-            id: match row.columns.get("id") {
-                Some(_) => material::text(&material, &row, "id")?,
-                None => row.line.to_string(),
-            },
+            id: material::id(&material, &row)?,
             words: [column("good")?, column("bad")?].map(|word| joined(&text, &word, joint)),
             text,
         });

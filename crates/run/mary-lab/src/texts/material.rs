@@ -160,6 +160,14 @@ pub(crate) fn words(
     Ok(found)
 }
 
+/// Column `id`, or the line.
+pub(crate) fn id(material: &Material, row: &MaterialRow) -> Result<String, TaskError> {
+    match row.columns.contains_key("id") {
+        true => text(material, row, "id"),
+        false => Ok(row.line.to_string()),
+    }
+}
+
 /// The id of a task on a file: its family and the file's name, as a task's id may be written.
 pub(crate) fn task_id(family: &str, material: &Material) -> String {
     let stem = material.path().file_stem().unwrap_or_default();

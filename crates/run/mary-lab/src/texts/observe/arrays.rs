@@ -1,9 +1,14 @@
 //! Vectors of a run as `.npy`, `.safetensors` or Parquet, written text by text to keep memory bounded.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use mary_contract::{
+    ErrorKind, Job, Model, ModelError, Observe, Observed, Pool, Reply, Ticket, WorkQueue,
+};
 use mary_store::RunFolder;
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
@@ -298,6 +303,121 @@ fn rows(
     group.write(&mut out).map_err(said)?;
     out.close().map_err(said)?;
     Ok(())
+}
+
+/// Texts that are observed together, so that memory stays bounded.
+const BLOCK: usize = 64;
+
+/// Vectors of every token as rows of a Parquet file, written as they come; `pool` holds the token's number and text.
+pub struct TokenRows<'a> {
+    task: &'a ObserveTask,
+    path: &'a Path,
+    out: SerializedFileWriter<File>,
+    group: Group,
+}
+
+impl<'a> TokenRows<'a> {
+    /// Begins the file.
+    pub fn create(task: &'a ObserveTask, path: &'a Path) -> Result<Self, InstrumentError> {
+        let file = File::create(path).map_err(at(path))?;
+        let out = parquet_file(SCHEMA, file).map_err(|e| at(path)(io::Error::other(e)))?;
+        Ok(Self {
+            task,
+            path,
+            out,
+            group: Group::default(),
+        })
+    }
+
+    /// Observes every text with a model and writes its tokens.
+    pub fn observe(&mut self, name: &str, model: &dyn Model) -> Result<(), InstrumentError> {
+        let (Some(observer), Some(tokens)) = (model.observer(), model.tokens()) else {
+            return Err(InstrumentError::Usage(format!(
+                "{name} does not tell its tokens\nhint: --pool none is for language models on this machine"
+            )));
+        };
+        let options = self.task.options();
+        let mut texts = self.task.texts()?.peekable();
+        while texts.peek().is_some() {
+            let mut asked = Asked::default();
+            for text in texts.by_ref().take(BLOCK) {
+                let text = text?;
+                for (part, column) in text.parts.iter().zip(options.columns()) {
+                    let ids = tokens.encode(&part.text)?;
+                    asked.requests.push_back(Observe {
+                        text: part.text.clone(),
+                        picture: None,
+                        pools: (0..ids.len()).map(Pool::Token).collect(),
+                        layers: options.layers.clone(),
+                        with_scores: false,
+                    });
+                    let pieces = ids.iter().map(|&id| tokens.piece(id)).collect();
+                    asked.texts.push((text.id.clone(), column.clone(), pieces));
+                }
+            }
+            asked.answers.resize_with(asked.texts.len(), || None);
+            observer.observe(&mut asked);
+            for ((id, column, pieces), answer) in asked.texts.iter().zip(asked.answers) {
+                let lost = || ModelError::new(ErrorKind::Internal, "the model did not answer");
+                let found = answer.unwrap_or_else(|| Err(lost()))?;
+                for (number, (pool, piece)) in found.pools.iter().zip(pieces).enumerate() {
+                    for layer in &pool.layers {
+                        let texts = [name, id, column, &format!("{number} {piece}")];
+                        self.group.push(texts, layer.layer, &layer.vector.0);
+                    }
+                }
+                self.flush(GROUP)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, fewest: usize) -> Result<(), InstrumentError> {
+        if self.group.layers.len() < fewest {
+            return Ok(());
+        }
+        let written = std::mem::take(&mut self.group).write(&mut self.out);
+        written.map_err(|e| at(self.path)(io::Error::other(e)))
+    }
+
+    /// Writes what is held back, and the end of the file.
+    pub fn finish(mut self) -> Result<(), InstrumentError> {
+        self.flush(0)?;
+        let closed = self.out.close();
+        closed
+            .map(drop)
+            .map_err(|e| at(self.path)(io::Error::other(e)))
+    }
+}
+
+/// Texts on their way through a model.
+#[derive(Default)]
+struct Asked {
+    requests: VecDeque<Observe>,
+    texts: Vec<(String, String, Vec<String>)>,
+    answers: Vec<Option<Result<Observed, ModelError>>>,
+}
+
+impl WorkQueue<Observe, Observed> for Asked {
+    fn next(&mut self) -> Option<Job<Observe>> {
+        let number = self.texts.len() - self.requests.len();
+        let request = self.requests.pop_front()?;
+        Some(Job {
+            ticket: Ticket(number as u64),
+            request,
+        })
+    }
+
+    fn answer(
+        &mut self,
+        ticket: Ticket,
+        answer: Result<Reply<Observed>, ModelError>,
+    ) -> ControlFlow<()> {
+        if let Some(place) = self.answers.get_mut(ticket.0 as usize) {
+            *place = Some(answer.map(|reply| reply.answer));
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 impl Group {

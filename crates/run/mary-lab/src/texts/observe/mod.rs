@@ -14,7 +14,7 @@ use mary_taskfile::{Material, picture_of};
 use serde::Serialize;
 use serde_json::json;
 
-pub use arrays::{ArrayForm, write};
+pub use arrays::{ArrayForm, TokenRows, write};
 pub use vectors::{Observation, Similarity, observations, similarities, similarity_head};
 
 use crate::texts::score::{ScoreOptions, Text, Texts};
@@ -37,6 +37,8 @@ pub enum PoolOf {
     Region,
     /// None: the vector in the space that texts and pictures share (CLIP, SigLIP).
     Joint,
+    /// Nothing: every token has its own vector ([`TokenRows`]).
+    Every,
 }
 
 impl PoolOf {
@@ -48,6 +50,7 @@ impl PoolOf {
             Self::First => "first",
             Self::Region => "region",
             Self::Joint => "joint",
+            Self::Every => "none",
         }
     }
 }
@@ -188,6 +191,11 @@ impl ObserveTask {
                     (PoolOf::Last, _) => Pool::Last,
                     (PoolOf::First, _) => Pool::First,
                     (PoolOf::Joint, _) => Pool::Joint,
+                    (PoolOf::Every, _) => {
+                        let message =
+                            "vectors of every token are written as they come, not kept in a run";
+                        return Err(TaskError::Setting(message.into()));
+                    }
                     (PoolOf::Region, [only]) => Pool::Span {
                         start: only.start,
                         end: only.end,
