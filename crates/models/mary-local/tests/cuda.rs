@@ -92,6 +92,8 @@ fn every_architecture_computes_on_a_gpu_what_transformers_computes() {
             // from its float32 on these.
             let most = match dtype {
                 "bf16" if sparse(&folder) => 5e-2,
+                // Larger weights: 2.3e-2 and 2.8e-2 on an H200, where float16 stays within 2e-2.
+                "bf16" if folder.to_string_lossy().ends_with("_published") => 4e-2,
                 _ => most,
             };
             match error(&folder, dtype, matmul) {
