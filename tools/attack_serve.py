@@ -278,7 +278,7 @@ def soak(server, options):
                     with lock:
                         left[kind] += 1
                     continue
-                status, said = server.ask(*asked)
+                status, said = server.ask(*asked, timeout=600)
             except OSError as error:
                 wrong.append(f"{marker}: {error!r}")
                 continue

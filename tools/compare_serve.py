@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """lm-evaluation-harness through `mary serve`, item by item beside `mary run`, and through llama.cpp's server.
 
-    target/peers/bin/python tools/compare_serve.py MARY MODEL [--pairs PAIRS.jsonl] [--llama] [--items 60]
+    target/peers/bin/python tools/compare_serve.py MARY MODEL [--pairs PAIRS.jsonl] [--llama FOLDER] [--items 60]
 
 Five tasks, whose items are drawn here: pairs of sentences (or those of a file: `sentence_good`, `sentence_bad`),
 questions with four answers, last words of a story, sums and lists to be written on. MODEL is a GGUF file or a folder of
 Hugging Face's. For each task the largest difference of a log-probability (1e-4 is allowed) or the answers that
-differ (none is), and the score of both. With --llama the first task is asked of llama.cpp's server by the same command.
+differ (none is), and the score of both. With --llama the first task is asked of llama.cpp's server by the same command,
+with the tokenizer of a folder of Hugging Face's (and transformers installed). A model whose tokenizer puts a token before
+every text wants --args ,add_bos_token=True.
 """
 
 import argparse
@@ -65,7 +67,7 @@ def lists(draw):
 
 
 CHOICE = {"output_type": "multiple_choice", "metric_list": [{"metric": "acc"}]}
-WRITE = {"output_type": "generate_until", "doc_to_text": "{{question}}", "doc_to_target": "{{answer}}",
+WRITE = {"output_type": "generate_until", "doc_to_text": "{{question}}", "doc_to_target": " {{answer}}",
          "generation_kwargs": {"until": ["\n"], "max_gen_toks": 24, "do_sample": False, "temperature": 0.0}, "metric_list": [{"metric": "exact_match"}]}
 TASKS = {
     "pairs": (pairs, {**CHOICE, "doc_to_text": "", "doc_to_target": 0, "doc_to_choice": "{{[sentence_good, sentence_bad]}}"}),
@@ -89,10 +91,9 @@ def write_tasks(home, count, file):
         (home / f"{name}.yaml").write_text(json.dumps(whole, indent=1))
 
 
-def harness(home, url, tasks, out):
+def harness(home, url, tasks, out, args):
     words = [Path(sys.executable).parent / "lm_eval", "--model", "local-completions", "--tasks", ",".join(tasks), "--include_path", home, "--log_samples", "--output_path", out,
-             "--model_args", f"model=small,base_url={url}/v1/completions,num_concurrent=16,max_retries=1,tokenized_requests=False" if "llama" in out.name
-             else f"model=small,base_url={url}/v1/completions,num_concurrent=16,max_retries=1"]
+             "--model_args", f"model=small,base_url={url}/v1/completions,num_concurrent=16,max_retries=1{args}"]
     return subprocess.run(words, capture_output=True, text=True, cwd=home, env={**os.environ, "HF_HOME": str(home / "hf"), "HF_HUB_OFFLINE": "1"})
 
 
@@ -144,7 +145,8 @@ def main():
     parser.add_argument("mary")
     parser.add_argument("model")
     parser.add_argument("--pairs")
-    parser.add_argument("--llama", action="store_true")
+    parser.add_argument("--llama", metavar="FOLDER")
+    parser.add_argument("--args", default="", help="more for --model_args, with a comma before it")
     parser.add_argument("--items", type=int, default=60)
     options = parser.parse_args()
     model = options.model
@@ -156,9 +158,9 @@ def main():
         write_tasks(home, options.items, options.pairs)
         process, url = start([options.mary, "serve", "-q", "-m", f"small={model}", "--port", "0"], r"(http://[^/\s]+)/v1")
         try:
-            said = harness(home, url, list(TASKS), home / "out")
+            said = harness(home, url, list(TASKS), home / "out", options.args)
             if said.returncode != 0:
-                sys.exit(said.stderr)
+                sys.exit(said.stderr[-2000:])
         finally:
             process.kill()
         for task in TASKS:
@@ -166,7 +168,8 @@ def main():
         if options.llama:
             process, url = start([sys.executable, "-c", LLAMA, options.model, "16"], r"listening (http\S+)")
             try:
-                said = harness(home, url, ["pairs"], home / "llama")
+                # It tells no tokenizer; that of the folder is the same.
+                said = harness(home, url, ["pairs"], home / "llama", f",tokenizer_backend=huggingface,tokenizer={options.llama}")
             finally:
                 process.kill()
             shown = [line for line in (said.stdout + said.stderr).splitlines() if "Error" in line or line.startswith("|pairs") or line.startswith("|     ")]

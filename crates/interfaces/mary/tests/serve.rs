@@ -64,6 +64,43 @@ impl Server {
     }
 }
 
+/// What a server says of itself and what the system says of it.
+impl Server {
+    fn get(&self, path: &str) -> String {
+        let head = format!("GET {path} HTTP/1.1\r\nhost: {}\r\n", self.address);
+        self.send(&head, b"").1
+    }
+
+    /// A number of the page of metrics.
+    fn metric(&self, name: &str) -> u64 {
+        let page = self.get("/metrics");
+        let line = page.lines().find(|line| line.starts_with(name));
+        let value = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
+        value.unwrap_or_else(|| panic!("{name}: {page}"))
+    }
+
+    /// Hundredths of a second that its threads computed.
+    #[cfg(target_os = "linux")]
+    fn computed(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap();
+        let after_name = stat.rsplit(')').next().unwrap();
+        let fields: Vec<&str> = after_name.split_whitespace().collect();
+        [11, 12]
+            .map(|i| fields[i].parse::<u64>().unwrap())
+            .iter()
+            .sum()
+    }
+
+    /// Sends a request and does not wait for its answer.
+    fn begin(&self, path: &str, body: &Value) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let (host, body) = (&self.address, body.to_string());
+        let head = format!("POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-length: ");
+        write!(stream, "{head}{}\r\n\r\n{body}", body.len()).unwrap();
+        stream
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.process.kill();
@@ -331,4 +368,192 @@ fn a_key_is_wanted_where_there_is_one_and_other_addresses_want_a_key() {
     }
     let health = format!("GET /health HTTP/1.1\r\nhost: {}\r\n", server.address);
     assert_eq!(server.send(&health, b"").0, 200);
+}
+
+/// Clients that ask for a lot and leave: what they asked for is not computed, and nobody waits for it.
+#[cfg(target_os = "linux")]
+#[test]
+fn who_disconnects_frees_the_place_at_once() {
+    let home = tempfile::tempdir().unwrap();
+    let server = Server::start(home.path(), &["-m", "builtin/nano"], None);
+    let writing = |n: usize| json!({"prompt": "The cat", "n": n, "max_tokens": 100, "seed": 1});
+    let scoring = |n: usize| {
+        let words = ["king", "teacher", "boy", "bird", "queen", "dog", "brother"];
+        let text = |i: usize| -> String {
+            let word = |j: usize| words[(i * 31 + j * j * (i % 11 + 1)) % words.len()];
+            (0..60).map(|j| format!("The {} {i} ", word(j))).collect()
+        };
+        let texts: Vec<String> = (0..n.min(512)).map(text).collect();
+        json!({"prompt": texts, "max_tokens": 0, "echo": true, "logprobs": 1})
+    };
+    for (few, ask) in [(16, &writing as &dyn Fn(usize) -> Value), (8, &scoring)] {
+        let begun = server.computed();
+        server.post("/v1/completions", &ask(few));
+        let cost = server.computed() - begun;
+        // Four times as many answers as are computed together, on four connections; then one of a stream.
+        let mut asked: Vec<TcpStream> = (0..4)
+            .map(|_| server.begin("/v1/completions", &ask(1000)))
+            .collect();
+        let stream = json!({"prompt": "The cat", "max_tokens": 400, "stream": true});
+        asked.push(server.begin("/v1/completions", &stream));
+        let now = "mary_requests_now{model=\"builtin/nano\",state=";
+        while server.metric(&format!("{now}\"under_way\"}}")) == 0
+            || server.metric(&format!("{now}\"waiting\"}}")) == 0
+        {
+            std::thread::yield_now();
+        }
+        let left = server.computed();
+        drop(asked);
+        while server.metric(&format!("{now}\"under_way\"}}")) > 0
+            || server.metric(&format!("{now}\"waiting\"}}")) > 0
+        {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let spent = server.computed() - left;
+        let all = cost.max(1) * 2000 / few as u64;
+        assert!(spent < all / 4, "{spent} of {all} hundredths of a second");
+        server.post("/v1/completions", &ask(1));
+    }
+}
+
+fn tool(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../tools")
+        .join(name)
+}
+
+/// The long form of this is `tools/attack_serve.py MARY MODEL --requests 10000 --kills 5`.
+#[test]
+fn hostile_requests_neither_end_it_nor_leak_nor_change_what_others_hear() {
+    let mut attack = std::process::Command::new("python3");
+    attack
+        .arg(tool("attack_serve.py"))
+        .arg(env!("CARGO_BIN_EXE_mary"));
+    attack.args(["builtin/nano", "--requests", "400", "--kills", "1"]);
+    let said = crate::program::said(&mut attack);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    eprintln!("{}", said.out);
+}
+
+/// What a run's items were given, by item and continuation, to the last bit.
+fn scores(home: &Path, args: &[&str]) -> std::collections::BTreeMap<String, Vec<Value>> {
+    let runs = tempfile::tempdir_in(home).unwrap();
+    let path = runs.path().to_str().unwrap();
+    let task = [
+        "run",
+        "-t",
+        "psychometric/grammar-small",
+        "--no-cache",
+        "-q",
+        "--no-report",
+    ];
+    let args = [&task[..], &["--output-path", path], args].concat();
+    done(home, &args);
+    let mut found = std::collections::BTreeMap::new();
+    let run = std::fs::read_dir(path).unwrap().next().unwrap().unwrap();
+    let samples = std::fs::read_to_string(run.path().join("samples.jsonl")).unwrap();
+    for line in samples.lines() {
+        let sample: Value = serde_json::from_str(line).unwrap();
+        let all = &sample["exchanges"][0]["reply"]["Ok"]["answer"]["scored"]["continuations"];
+        let all = all.as_array().unwrap_or_else(|| panic!("{line}"));
+        let numbers = all.iter().map(|c| c["logprobs"].clone()).collect();
+        found.insert(sample["item"]["id"].to_string(), numbers);
+    }
+    found
+}
+
+#[test]
+fn several_servers_work_as_one_and_one_that_dies_is_left_out() {
+    let home = tempfile::tempdir().unwrap();
+    let own = scores(home.path(), &["-m", "builtin/nano"]);
+    let mut servers: Vec<Server> = (0..3)
+        .map(|_| Server::start(home.path(), &["-m", "small=builtin/nano"], None))
+        .collect();
+    let urls: Vec<String> = servers
+        .iter()
+        .map(|s| format!("http://{}/v1", s.address))
+        .collect();
+    let all = urls.join(",");
+    let bos = "bos=<|endoftext|>";
+    let asked = |urls: &str| {
+        let args = ["-m", "mary/small", "--base-url", urls, "--model-arg", bos];
+        scores(home.path(), &args)
+    };
+    let one = asked(&urls[0]);
+    let answered = "mary_requests_total{path=\"/v1/completions\",status=\"200\"}";
+    let three = asked(&all);
+    assert_eq!(one, three, "one server and three");
+    let counts: Vec<u64> = servers[1..].iter().map(|s| s.metric(answered)).collect();
+    assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
+    let close = |a: &Value, b: &Value| {
+        let both = numbers(a).into_iter().zip(numbers(b));
+        both.into_iter()
+            .all(|(a, b)| (a.unwrap() - b.unwrap()).abs() < 1e-5)
+    };
+    assert_eq!(own.len(), one.len());
+    for (id, mine) in &own {
+        assert!(mine.iter().zip(&one[id]).all(|(a, b)| close(a, b)), "{id}");
+    }
+    // One of them ends while it works.
+    let victim = servers.remove(1);
+    let before = victim.metric(answered);
+    let left = std::thread::scope(|scope| {
+        let run = scope.spawn(|| asked(&all));
+        while victim.metric(answered) == before && !run.is_finished() {
+            std::thread::yield_now();
+        }
+        drop(victim);
+        run.join().unwrap()
+    });
+    assert_eq!(one, left, "two that are left");
+}
+
+/// The block of code that follows these words on the page, for a server of this address.
+fn example(after: &str, address: &str) -> String {
+    let page = include_str!("../../../../docs/serve.md");
+    let (_, rest) = page
+        .split_once(after)
+        .unwrap_or_else(|| panic!("no `{after}`"));
+    let lines = rest.lines().skip_while(|line| !line.starts_with("    "));
+    let block = lines.take_while(|line| line.starts_with("    "));
+    let block: Vec<&str> = block.map(|line| &line[4..]).collect();
+    block.join("\n").replace("127.0.0.1:8000", address)
+}
+
+#[test]
+fn the_clients_on_the_page_do_what_it_says() {
+    let home = tempfile::tempdir().unwrap();
+    let server = Server::start(home.path(), &["-m", "small=builtin/nano"], None);
+    let run = |words: &mut std::process::Command| {
+        let said = crate::program::said(words.current_dir(home.path()));
+        assert_eq!(said.code, 0, "{words:?}: {}{}", said.out, said.err);
+        said.out
+    };
+    let shell = |line: &str| run(std::process::Command::new("bash").args(["-ec", line]));
+    if std::process::Command::new("curl")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
+        mary_testkit::skip(mary_testkit::Lacking::Peers, "curl is not installed");
+    } else {
+        let said: Value =
+            serde_json::from_str(&shell(&example("\ncurl", &server.address))).unwrap();
+        assert_eq!(said["sums"].as_array().unwrap().len(), 2);
+    }
+    let Some(python) = std::env::var_os("MARY_PEER_PYTHON") else {
+        return mary_testkit::skip(mary_testkit::Lacking::Peers, "MARY_PEER_PYTHON is not set");
+    };
+    let python = || std::process::Command::new(&python);
+    let sdk = run(python().args(["-c", &example("\nPython", &server.address)]));
+    assert!(sdk.starts_with("[None, -"), "{sdk}");
+    let chain = run(python().args(["-c", &example("\nLangChain", &server.address)]));
+    let asked = json!({"prompt": "The cat", "max_tokens": 12, "temperature": 0});
+    let text = &server.post("/v1/completions", &asked)["choices"][0]["text"];
+    assert_eq!(chain.trim(), text.as_str().unwrap().trim());
+    let harness = tool("compare_serve.py");
+    let program = env!("CARGO_BIN_EXE_mary");
+    run(python()
+        .arg(harness)
+        .args([program, "builtin/nano", "--items", "12"]));
 }
