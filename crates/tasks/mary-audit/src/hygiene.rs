@@ -94,11 +94,8 @@ impl Hygiene {
             ));
         }
         if self.balance_p < 0.01 {
-            let shares: Vec<String> = self
-                .balance
-                .iter()
-                .map(|(label, n)| format!("{label}: {n}"))
-                .collect();
+            let balance = self.balance.iter();
+            let shares: Vec<String> = balance.map(|(label, n)| format!("{label}: {n}")).collect();
             remarks.push(format!("unbalanced: {}", shares.join(", ")));
         }
         if self.strictly_alternates() {

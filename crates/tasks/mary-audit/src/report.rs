@@ -42,9 +42,8 @@ pub struct AuditReport {
 impl AuditReport {
     /// Baselines that beat chance and were not named as the rule.
     pub fn shortcuts(&self) -> impl Iterator<Item = &Finding> {
-        self.findings
-            .iter()
-            .filter(|f| f.beats_chance && !f.expected)
+        let findings = self.findings.iter();
+        findings.filter(|f| f.beats_chance && !f.expected)
     }
 
     /// The verdict in one line. Nothing found is said only of what was tried.

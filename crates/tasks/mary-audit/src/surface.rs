@@ -294,11 +294,8 @@ fn option_numbers(example: &Example) -> Vec<Vec<f64>> {
     let length = |o: &String| o.chars().count();
     let code = |text: &str| text.chars().next().map(u32::from);
     let row = |(place, (option, likeness)): (usize, (&String, f64))| {
-        let longer = example
-            .options
-            .iter()
-            .filter(|o| length(o) > length(option))
-            .count();
+        let options = example.options.iter();
+        let longer = options.filter(|o| length(o) > length(option)).count();
         let distance = parts
             .iter()
             .filter_map(|p| Some(code(p)?.abs_diff(code(option)?)))

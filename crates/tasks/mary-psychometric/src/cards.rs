@@ -66,10 +66,8 @@ pub(crate) fn conventions(
             text.replace(&format!("{{{name}}}"), &value)
         })
     };
-    let shared = entry
-        .also
-        .iter()
-        .filter_map(|group| CONVENTIONS.conventions.get(group));
+    let also = entry.also.iter();
+    let shared = also.filter_map(|group| CONVENTIONS.conventions.get(group));
     shared
         .chain([&entry.conventions])
         .flatten()
@@ -77,11 +75,9 @@ pub(crate) fn conventions(
             let text = match convention {
                 Convention::Text(text) => text,
                 Convention::By { by, texts } => {
-                    let values: Vec<&str> = by
-                        .split(' ')
-                        .map(|name| settings.param(card, name))
-                        .collect();
-                    texts.get(&values.join(" ")).or_else(|| texts.get("else"))?
+                    let values = by.split(' ').map(|name| settings.param(card, name));
+                    let values = values.collect::<Vec<_>>().join(" ");
+                    texts.get(&values).or_else(|| texts.get("else"))?
                 }
             };
             Some((name.clone(), filled(text)))

@@ -95,10 +95,8 @@ fn absent(rng: &mut Stream, word: &[char]) -> char {
 
 /// Places of letters that stand in the word once.
 fn single(word: &[char]) -> Vec<usize> {
-    let once = |c: &char| word.iter().filter(|d| *d == c).count() == 1;
-    (0..word.len())
-        .filter(|i| word.get(*i).is_some_and(once))
-        .collect()
+    let once = |i: &usize| word.iter().filter(|d| **d == word[*i]).count() == 1;
+    (0..word.len()).filter(once).collect()
 }
 
 fn swapped(word: &[char], i: usize, j: usize) -> Vec<char> {
@@ -147,10 +145,9 @@ fn problem(kind: CharacterTask, rng: &mut Stream, word: &[char]) -> Option<Probl
         }
         CharacterTask::Insert => {
             let inserted = |after: usize| {
-                let of = word.iter().enumerate();
-                of.flat_map(|(i, c)| [Some(*c), (i == after).then_some(new)])
-                    .flatten()
-                    .collect::<String>()
+                let mut longer = word.to_vec();
+                longer.insert(after + 1, new);
+                text(&longer)
             };
             let elsewhere = (0..word.len()).filter(|i| *i != at).map(inserted);
             let question = ask(&[&new.to_string(), &letter.to_string(), &shown])?;
@@ -158,10 +155,9 @@ fn problem(kind: CharacterTask, rng: &mut Stream, word: &[char]) -> Option<Probl
         }
         CharacterTask::Delete => {
             let without = |gone: usize| {
-                let of = word.iter().enumerate();
-                of.filter(|(i, _)| *i != gone)
-                    .map(|(_, c)| *c)
-                    .collect::<String>()
+                let mut shorter = word.to_vec();
+                shorter.remove(gone);
+                text(&shorter)
             };
             let elsewhere = (0..word.len()).filter(|i| *i != at).map(without);
             let question = ask(&[&letter.to_string(), &shown])?;
@@ -208,11 +204,9 @@ fn words() -> Vec<Vec<char>> {
 }
 
 fn random_word(rng: &mut Stream) -> Vec<char> {
-    let letters: Vec<char> = ('a'..='z').collect();
     let length = 5 + below(rng, 4);
-    (0..length)
-        .filter_map(|_| letters.get(below(rng, letters.len())).copied())
-        .collect()
+    let mut letter = || char::from(b'a' + below(rng, 26) as u8);
+    (0..length).map(|_| letter()).collect()
 }
 
 const EXAMPLES: usize = 4;
@@ -270,15 +264,11 @@ fn published(path: &Path, kind: CharacterTask) -> Result<(String, Vec<Problem>),
     let mut all = Vec::new();
     for (index, row) in whole.lines().enumerate().skip(1) {
         let cells: Vec<&str> = row.trim_end_matches('\r').split('\t').collect();
-        let asked = cells
-            .split_last()
-            .and_then(|(label, given)| Some((label, kind.question(given)?)));
-        let Some((label, question)) = asked else {
-            let message = format!(
-                "expected the inputs of `{}` and a label, found {} columns",
-                kind.file(),
-                cells.len()
-            );
+        let (label, given) = cells.split_last().unwrap_or((&"", &[]));
+        let Some(question) = kind.question(given) else {
+            let (inputs, found) = (kind.file(), cells.len());
+            let message =
+                format!("expected the inputs of `{inputs}` and a label, found {found} columns");
             return Err(tables::record(path, index + 1, message));
         };
         all.push(Problem {

@@ -29,10 +29,7 @@ pub(crate) fn judge(options: &[String], correct: usize, scored: &Scored, by: By)
     }
     let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();
     let (Some(by_sum), Some(by_mean)) = (best(&sums, correct), best_mean(scored, correct)) else {
-        return Judgement::failed(
-            ErrorKind::NotFinite,
-            "a candidate's log-probability is not a number",
-        );
+        return not_finite("a candidate's log-probability is not a number");
     };
     let (said, score) = match by {
         By::Sum => by_sum,
@@ -43,11 +40,8 @@ pub(crate) fn judge(options: &[String], correct: usize, scored: &Scored, by: By)
         .measured(MEAN, by_mean.1);
     // A model that knows nothing finds the candidate with the fewest tokens the most probable. Means
     // per token have no such leaning.
-    let lengths: Vec<f64> = scored
-        .continuations
-        .iter()
-        .map(|c| -(c.logprobs.len() as f64))
-        .collect();
+    let lengths = scored.continuations.iter().map(|c| c.logprobs.len() as f64);
+    let lengths: Vec<f64> = lengths.map(|n| -n).collect();
     if let (By::Sum, Some((_, floor))) = (by, best(&lengths, correct)) {
         judgement = judgement
             .measured(FLOOR, floor)
@@ -109,6 +103,10 @@ pub(crate) fn judge_words(
                 .measured("accuracy", score)
         }
     }
+}
+
+pub(crate) fn not_finite(message: &str) -> Judgement {
+    Judgement::failed(ErrorKind::NotFinite, message)
 }
 
 pub(crate) fn failed(message: &str) -> Judgement {

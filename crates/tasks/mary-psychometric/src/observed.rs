@@ -1,7 +1,7 @@
 //! Pooled vectors on their way into a statistic: one table of vectors for each layer.
 
 use mary_contract::{
-    Ask, Layers, Observe, Observed, Pool, Reply, Request, Response, TaskCard, TaskError,
+    Ask, Layers, Observe, Observed, Pool, PooledVectors, Reply, Request, TaskCard, TaskError,
     TaskSettings,
 };
 
@@ -45,29 +45,21 @@ pub(crate) struct Layer {
 /// The replies of several texts, turned into layers. A text outside a static vocabulary has a pool
 /// of no tokens and counts as unknown. The error says why replies could not be read.
 pub(crate) fn layers(replies: &[Reply]) -> Result<Vec<Layer>, String> {
-    let observed: Vec<&Observed> = replies
-        .iter()
-        .map(|reply| match &reply.answer {
-            Response::Observed(observed) => Ok(observed),
-            _ => Err("expected hidden states, found another kind of answer".to_owned()),
-        })
-        .collect::<Result<_, _>>()?;
-    let numbers: Vec<usize> = observed
-        .iter()
-        .filter_map(|o| o.pools.first())
-        .find(|p| p.tokens > 0)
-        .map(|p| p.layers.iter().map(|l| l.layer).collect())
-        .unwrap_or_default();
-    let mut out = Vec::with_capacity(numbers.len());
+    let observed = replies.iter().map(|reply| reply.answer.as_observed());
+    let observed: Option<Vec<&Observed>> = observed.collect();
+    let observed = observed.ok_or("expected hidden states, found another kind of answer")?;
+    fn known(observed: &Observed) -> Option<&PooledVectors> {
+        observed.pools.first().filter(|p| p.tokens > 0)
+    }
+    let first = observed.iter().find_map(|o| known(o));
+    let numbers = first.into_iter().flat_map(|p| &p.layers).map(|l| l.layer);
+    let mut out = Vec::new();
     for number in numbers {
-        let vectors: Vec<Option<Vec<f64>>> = observed
-            .iter()
-            .map(|o| {
-                let known = o.pools.first().filter(|p| p.tokens > 0)?;
-                let layer = known.layers.iter().find(|l| l.layer == number)?;
-                Some(layer.vector.0.iter().map(|x| f64::from(*x)).collect())
-            })
-            .collect();
+        let vector = |o: &&Observed| -> Option<Vec<f64>> {
+            let layer = known(o)?.layers.iter().find(|l| l.layer == number)?;
+            Some(layer.vector.0.iter().map(|x| f64::from(*x)).collect())
+        };
+        let vectors: Vec<Option<Vec<f64>>> = observed.iter().map(vector).collect();
         if vectors.iter().flatten().flatten().any(|x| !x.is_finite()) {
             return Err(format!(
                 "layer {number} holds a value that is not a finite number"

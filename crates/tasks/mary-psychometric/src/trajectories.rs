@@ -107,15 +107,8 @@ impl Ability {
     fn value_in(&self, row: &SummaryRow) -> Option<Estimate> {
         match &self.part {
             Part::Score => row.score.clone(),
-            Part::Measure(name) => row
-                .measures
-                .iter()
-                .find(|m| m.name == *name)
-                .map(|m| m.estimate.clone()),
-            Part::Tag(tag, value) => {
-                let breakdown = row.breakdowns.iter().find(|b| b.tag == *tag)?;
-                breakdown.values.get(value).cloned()
-            }
+            Part::Measure(name) => row.measure(name).cloned(),
+            Part::Tag(tag, value) => row.part(tag, value).cloned(),
         }
     }
 }
@@ -165,9 +158,8 @@ impl Trajectory {
 
     /// The milestones that nothing speaks against, with a place on a log axis.
     pub fn sound(&self) -> impl Iterator<Item = &Milestone> {
-        self.milestones
-            .iter()
-            .filter(|m| m.doubt.is_none() && m.x > 0.0)
+        let milestones = self.milestones.iter();
+        milestones.filter(|m| m.doubt.is_none() && m.x > 0.0)
     }
 }
 
@@ -186,11 +178,8 @@ fn groups(runs: &[RunSummary]) -> Groups<'_> {
     let mut groups = Groups::new();
     for run in runs {
         for row in &run.rows {
-            let card = run
-                .manifest
-                .models
-                .iter()
-                .find(|c| c.model.to_string() == row.model);
+            let mut models = run.manifest.models.iter();
+            let card = models.find(|c| c.model.to_string() == row.model);
             let Some(stage) = stage(&row.model, card) else {
                 continue;
             };
@@ -297,11 +286,8 @@ pub fn left_out(runs: &[RunSummary]) -> Vec<LeftOut> {
     let sizes: BTreeSet<String> = groups.keys().map(|(_, size)| size.clone()).collect();
     let mut found = Vec::new();
     for ((task, size), by_conditions) in &groups {
-        let steps: BTreeSet<u64> = by_conditions
-            .values()
-            .flatten()
-            .map(|e| e.stage.step)
-            .collect();
+        let entries = by_conditions.values().flatten();
+        let steps: BTreeSet<u64> = entries.map(|e| e.stage.step).collect();
         if steps.len() < FEWEST {
             continue;
         }
@@ -321,11 +307,9 @@ pub fn left_out(runs: &[RunSummary]) -> Vec<LeftOut> {
 }
 
 fn tagged(task: &str, tag: &str, entries: &[Entry<'_>]) -> Vec<Ability> {
-    let values: BTreeSet<&String> = entries
-        .iter()
-        .flat_map(|e| e.row.breakdowns.iter().filter(|b| b.tag == tag))
-        .flat_map(|b| b.values.keys())
-        .collect();
+    let breakdowns = entries.iter().flat_map(|e| &e.row.breakdowns);
+    let tagged = breakdowns.filter(|b| b.tag == tag);
+    let values: BTreeSet<&String> = tagged.flat_map(|b| b.values.keys()).collect();
     let ability = |value: &String| Ability {
         task: task.to_owned(),
         part: Part::Tag(tag.to_owned(), value.clone()),
@@ -339,15 +323,13 @@ fn part_abilities(task: &str, entries: &[Entry<'_>]) -> Vec<Ability> {
             tagged(task, PARADIGM, entries)
         }
         "psychometric/numbers" => {
-            let layers: BTreeSet<&String> = entries
+            let names = entries
                 .iter()
-                .flat_map(|e| e.row.measures.iter().map(|m| &m.name))
+                .flat_map(|e| e.row.measures.iter().map(|m| &m.name));
+            let layers: BTreeSet<&String> = names
                 .filter(|name| name.starts_with("distance.layer_"))
                 .collect();
-            layers
-                .into_iter()
-                .map(|name| measured(task, name))
-                .collect()
+            layers.iter().map(|name| measured(task, name)).collect()
         }
         _ => vec![],
     }
@@ -386,30 +368,21 @@ fn measured(task: &str, name: &str) -> Ability {
 
 fn follow(ability: Ability, size: &str, entries: &[Entry<'_>]) -> Option<Trajectory> {
     let in_tokens = entries.iter().all(|e| e.stage.tokens.is_some());
-    let mut milestones: Vec<Milestone> = entries
-        .iter()
-        .filter_map(|entry| {
-            let steps = entry.stage.step as f64;
-            Some(Milestone {
-                model: entry.row.model.clone(),
-                step: entry.stage.step,
-                x: if in_tokens {
-                    entry.stage.tokens.unwrap_or(steps)
-                } else {
-                    steps
-                },
-                value: ability.value_in(entry.row)?,
-                doubt: None,
-            })
+    let milestone = |entry: &Entry<'_>| {
+        let tokens = entry.stage.tokens.filter(|_| in_tokens);
+        let own = entries.iter().find(|e| e.row.model == entry.row.model)?;
+        let twin = twin(own, entries).map(|twin| twin.stage.step);
+        Some(Milestone {
+            model: entry.row.model.clone(),
+            step: entry.stage.step,
+            x: tokens.unwrap_or(entry.stage.step as f64),
+            value: ability.value_in(entry.row)?,
+            doubt: twin.map(|step| format!("its weights are those of step {step}")),
         })
-        .collect();
+    };
+    let mut milestones: Vec<Milestone> = entries.iter().filter_map(milestone).collect();
     if milestones.len() < FEWEST {
         return None;
-    }
-    for milestone in &mut milestones {
-        let own = entries.iter().find(|e| e.row.model == milestone.model)?;
-        milestone.doubt = twin(own, entries)
-            .map(|twin| format!("its weights are those of step {}", twin.stage.step));
     }
     let chance = entries
         .first()
@@ -443,36 +416,29 @@ fn twin<'a, 'b>(own: &Entry<'_>, entries: &'b [Entry<'a>]) -> Option<&'b Entry<'
 
 /// The last part of the name, unless two sizes share it.
 fn label(size: &str, sizes: &BTreeSet<String>) -> String {
-    let last = |text: &str| {
-        text.rsplit('/')
-            .find(|p| !p.is_empty())
-            .unwrap_or(text)
-            .to_owned()
-    };
-    let own = last(size);
-    if sizes.iter().filter(|other| last(other) == own).count() > 1 {
-        return size.to_owned();
+    fn last(text: &str) -> &str {
+        text.rsplit('/').find(|p| !p.is_empty()).unwrap_or(text)
     }
-    own
+    let shared = sizes
+        .iter()
+        .filter(|other| last(other) == last(size))
+        .count()
+        > 1;
+    let name = if shared { size } else { last(size) };
+    name.to_owned()
 }
 
 fn doubt_spikes(milestones: &mut [Milestone]) {
-    let places: Vec<usize> = (0..milestones.len())
-        .filter(|&i| milestones[i].doubt.is_none())
+    let mut sound: Vec<&mut Milestone> = milestones
+        .iter_mut()
+        .filter(|m| m.doubt.is_none())
         .collect();
-    let points: Vec<(f64, f64)> = places
-        .iter()
-        .map(|&i| {
-            let value = &milestones[i].value;
-            (value.value, (value.high - value.low).max(0.0) / 3.92)
-        })
-        .collect();
-    for (place, &i) in places.iter().enumerate() {
-        if let Some(excess) = spike(&points, place) {
-            milestones[i].doubt = Some(format!(
-                "its value lies {excess:.2} outside those before and after it"
-            ));
-        }
+    let point = |e: &Estimate| (e.value, (e.high - e.low).max(0.0) / 3.92);
+    let points: Vec<(f64, f64)> = sound.iter().map(|m| point(&m.value)).collect();
+    for (place, milestone) in sound.iter_mut().enumerate() {
+        let excess = spike(&points, place);
+        milestone.doubt =
+            excess.map(|by| format!("its value lies {by:.2} outside those before and after it"));
     }
 }
 
@@ -494,17 +460,10 @@ pub fn spike(points: &[(f64, f64)], place: usize) -> Option<f64> {
     };
     let (low, high) = bounds(&mut before.iter().chain(after).map(|p| p.0));
     // The range without the point itself: a spike must not hide behind its own height.
-    let mut others = points
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| *i != place)
-        .map(|(_, p)| p.0);
-    let (least, most) = bounds(&mut others);
-    let noise = before
-        .iter()
-        .chain(after)
-        .map(|p| p.1)
-        .fold(error, f64::max);
+    let others = points.iter().enumerate().filter(|(i, _)| *i != place);
+    let (least, most) = bounds(&mut others.map(|(_, p)| p.0));
+    let near = before.iter().chain(after);
+    let noise = near.map(|p| p.1).fold(error, f64::max);
     let above = if after.is_empty() { 0.0 } else { own - high };
     let below = if before.is_empty() { 0.0 } else { low - own };
     let excess = above.max(below);

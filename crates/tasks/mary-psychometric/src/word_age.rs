@@ -218,10 +218,8 @@ impl Task for WordAge {
         };
         let bits = -word.sum() / std::f64::consts::LN_2;
         if !bits.is_finite() {
-            return Judgement::failed(
-                ErrorKind::NotFinite,
-                "a word's log-probability is not a number",
-            );
+            let message = "a word's log-probability is not a number";
+            return Judgement::failed(ErrorKind::NotFinite, message);
         }
         Judgement::scored(bits)
     }

@@ -11,12 +11,8 @@ pub struct Quad<'a> {
 }
 
 pub fn cos_add(q: &Quad<'_>) -> Option<f64> {
-    let sum: Vec<f64> =
-        q.c.iter()
-            .zip(q.a)
-            .zip(q.b)
-            .map(|((c, a), b)| c - a + b)
-            .collect();
+    let words = q.c.iter().zip(q.a).zip(q.b);
+    let sum: Vec<f64> = words.map(|((c, a), b)| c - a + b).collect();
     cosine(q.d, &sum)
 }
 

@@ -9,7 +9,7 @@ use mary_contract::{
     Prompt, Reply, Request, Response, Sampling, Scoring, Task, TaskCard, TaskError, TaskSettings,
 };
 
-use super::{Question, id, item_source, questions, target, written};
+use super::{Question, WordPair, id, item_source, questions, target, written};
 use crate::cards::{card, conventions};
 use crate::choice::{self, failed};
 use crate::settings::no_shots;
@@ -28,12 +28,8 @@ fn read(settings: &TaskSettings) -> Result<f64, TaskError> {
 }
 
 fn prompt(question: &Question) -> String {
-    let options: Vec<String> = question
-        .choices
-        .iter()
-        .zip(LETTERS)
-        .map(|(pair, letter)| format!("{letter}. {}", written(pair)))
-        .collect();
+    let lettered = |(pair, letter): (&WordPair, &str)| format!("{letter}. {}", written(pair));
+    let options: Vec<String> = question.choices.iter().zip(LETTERS).map(lettered).collect();
     format!(
         "Two words are related in some way. Choose the pair of words that is related in the same way.\n\n\
          Query:\n{}\n\nOptions:\n{}\n\nAnswer with the letter of the pair and nothing else.\nAnswer:",
@@ -110,27 +106,21 @@ impl Task for AnalogiesPrompting {
 fn read_choice(text: &str, options: &[String]) -> Option<usize> {
     let text = text.trim().to_lowercase();
     let words = |s: &str| -> String {
-        let parts: Vec<&str> = s
-            .split(|c: char| !c.is_alphanumeric())
+        let parts = s.split(|c: char| !c.is_alphanumeric());
+        parts
             .filter(|w| !w.is_empty())
-            .collect();
-        parts.join(" ")
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     let said = words(&text);
-    let named: Vec<usize> = options
-        .iter()
-        .enumerate()
-        .filter(|(_, o)| said.contains(&words(&o.to_lowercase())))
-        .map(|(place, _)| place)
-        .collect();
+    let named = |o: &String| said.contains(&words(&o.to_lowercase()));
+    let named: Vec<usize> = (0..options.len()).filter(|&i| named(&options[i])).collect();
     let line = text.trim_start_matches(['(', '*', '"', '\'', '`']);
     let mut chars = line.chars();
     let (first, second) = (chars.next()?, chars.next());
     if second.is_none_or(|c| !c.is_alphanumeric()) {
-        let place = LETTERS
-            .iter()
-            .take(options.len())
-            .position(|l| l.starts_with(first));
+        let mut letters = LETTERS.iter().take(options.len());
+        let place = letters.position(|l| l.starts_with(first));
         // "a bird" is an article; "a. bird", "a)" and "a" are letters.
         if place.is_some() && second.is_none_or(|c| c != ' ') {
             // An `a` further on is an article, any other letter of the list a second choice.

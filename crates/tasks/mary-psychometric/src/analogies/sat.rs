@@ -66,29 +66,20 @@ fn question(block: &[(usize, &str)], file: &str) -> Result<Question, TaskError> 
         message,
     };
     let first = block.first().map_or(1, |(line, _)| *line);
-    let short = || {
-        wrong(
-            first,
-            "expected a source, a stem, the choices and the letter of the right one".into(),
-        )
-    };
+    let expected = "expected a source, a stem, the choices and the letter of the right one";
+    let short = || wrong(first, expected.into());
     let ((at, letter), rest) = block.split_last().ok_or_else(short)?;
     let letter = match letter.as_bytes() {
         [byte] if byte.is_ascii_alphabetic() => usize::from(byte.to_ascii_lowercase() - b'a'),
         _ => {
-            return Err(wrong(
-                *at,
-                format!("expected the letter of the right choice, found `{letter}`"),
-            ));
+            let message = format!("expected the letter of the right choice, found `{letter}`");
+            return Err(wrong(*at, message));
         }
     };
     // The source is whatever line comes before stem and five choices.
-    let (source, pairs) = match rest.len() {
-        6 => ("", rest),
-        7.. => (
-            rest.first().map_or("", |(_, text)| *text),
-            rest.get(1..).unwrap_or(&[]),
-        ),
+    let (source, pairs) = match rest {
+        [_, _, _, _, _, _] => ("", rest),
+        [(_, source), pairs @ ..] if pairs.len() >= 6 => (*source, pairs),
         _ => return Err(short()),
     };
     let mut pairs = pairs.iter().map(|(line, text)| {
@@ -100,14 +91,9 @@ fn question(block: &[(usize, &str)], file: &str) -> Result<Question, TaskError> 
     let is_choice = |pair: &WordPair| *pair != FILLER;
     let choices: Vec<WordPair> = choices.into_iter().filter(is_choice).collect();
     if letter >= choices.len() {
-        return Err(wrong(
-            *at,
-            format!(
-                "the right choice is number {}, of {}",
-                letter + 1,
-                choices.len()
-            ),
-        ));
+        let (number, of) = (letter + 1, choices.len());
+        let message = format!("the right choice is number {number}, of {of}");
+        return Err(wrong(*at, message));
     }
     Ok(Question {
         source: source.to_owned(),

@@ -98,11 +98,8 @@ fn judge_layers(options: &[String], correct: usize, layers: &[Layer]) -> Judgeme
     }
     if layers.len() > 1 {
         for formula in &FORMULAS {
-            let each = || {
-                layers
-                    .iter()
-                    .filter_map(|l| Some((l.number, by(formula, l, correct)?.1)))
-            };
+            let score = |l: &Layer| Some((l.number, by(formula, l, correct)?.1));
+            let each = || layers.iter().filter_map(score);
             for (layer, score) in each() {
                 judgement = judgement.measured(&format!("{}.layer_{layer:02}", formula.0), score);
             }
@@ -115,18 +112,13 @@ fn judge_layers(options: &[String], correct: usize, layers: &[Layer]) -> Judgeme
 }
 
 fn by(formula: &Formula, layer: &Layer, correct: usize) -> Option<(usize, f64)> {
-    let known: Vec<&Vec<f64>> = layer
-        .vectors
-        .iter()
-        .map(Option::as_ref)
-        .collect::<Option<_>>()?;
+    let vectors = layer.vectors.iter();
+    let known: Vec<&Vec<f64>> = vectors.map(Option::as_ref).collect::<Option<_>>()?;
     let (stem, rest) = known.split_at_checked(2)?;
-    let values: Vec<f64> = rest
-        .chunks(2)
-        .map(|pair| match (stem, pair) {
-            ([a, b], [c, d]) => (formula.1)(&Quad { a, b, c, d }),
-            _ => None,
-        })
-        .collect::<Option<_>>()?;
+    let value = |pair: &[&Vec<f64>]| match (stem, pair) {
+        ([a, b], [c, d]) => (formula.1)(&Quad { a, b, c, d }),
+        _ => None,
+    };
+    let values: Vec<f64> = rest.chunks(2).map(value).collect::<Option<_>>()?;
     best(&values, correct)
 }

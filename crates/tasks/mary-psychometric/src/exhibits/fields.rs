@@ -28,21 +28,13 @@ pub(crate) const COLUMNS: [(&str, &[&str]); 4] = [
 ];
 
 fn sets<'a>(row: &'a SummaryRow, fields: &[&str]) -> Vec<&'a Estimate> {
-    let known: BTreeMap<&str, &str> = reference::published()
-        .sets
-        .iter()
-        .map(|s| (s.set.as_str(), s.field.as_str()))
-        .collect();
+    let known = reference::published().sets.iter();
+    let known: BTreeMap<&str, &str> = known.map(|s| (&*s.set, &*s.field)).collect();
     let by_set = row.breakdowns.iter().find(|b| b.tag == "set");
     let values = by_set.into_iter().flat_map(|b| &b.values);
-    values
-        .filter(|(set, _)| {
-            known
-                .get(set.as_str())
-                .is_some_and(|field| fields.contains(field))
-        })
-        .map(|(_, estimate)| estimate)
-        .collect()
+    let wanted = |set: &str| known.get(set).is_some_and(|field| fields.contains(field));
+    let wanted = values.filter(|(set, _)| wanted(set));
+    wanted.map(|(_, estimate)| estimate).collect()
 }
 
 /// A column's mean over its sets, with an interval over sets from five on.
@@ -68,10 +60,8 @@ fn column(row: &SummaryRow, index: usize, fields: &[&str]) -> Option<(f64, f64)>
         let squares = values.map(|v| (v - centre).powi(2)).sum::<f64>();
         (squares / (sets.len() as f64 - 1.0).max(1.0)).sqrt()
     } else {
-        mean(
-            sets.iter()
-                .map(|e| (e.value * (1.0 - e.value) / (e.n as f64 - 1.0).max(1.0)).sqrt()),
-        )?
+        let error = |e: &&Estimate| e.value * (1.0 - e.value) / (e.n as f64 - 1.0).max(1.0);
+        mean(sets.iter().map(|e| error(e).sqrt()))?
     };
     Some((centre, spread))
 }

@@ -33,12 +33,9 @@ fn numbers<'a>(all: &'a [TaskResult<'a>]) -> impl Iterator<Item = &'a TaskResult
 /// Results on numbers with the name of each: the model, and what tells it from another result of it.
 fn named<'a>(all: &'a [TaskResult<'a>]) -> impl Iterator<Item = (&'a TaskResult<'a>, String)> {
     let of: Vec<&TaskResult<'a>> = numbers(all).collect();
-    let names: Vec<String> = of
-        .iter()
-        .zip(told_apart(&of))
-        .map(|(f, variant)| format!("{}{variant}", f.model()))
-        .collect();
-    of.into_iter().zip(names)
+    let variants = told_apart(&of);
+    let name = |(f, variant): (&'a TaskResult<'a>, String)| (f, format!("{}{variant}", f.model()));
+    of.into_iter().zip(variants).map(name)
 }
 
 const KINDS: [(&str, &str); 3] = [
@@ -77,12 +74,11 @@ fn through_training<'a>(
 /// What stands behind a name for each of the conditions; nothing where there is only one.
 fn variant_names<T>(of: &BTreeMap<(String, Conditions), T>) -> BTreeMap<Conditions, String> {
     let distinct: BTreeSet<&Conditions> = of.keys().map(|(_, conditions)| conditions).collect();
-    let keyed: Vec<((), &Conditions)> = distinct.into_iter().map(|c| ((), c)).collect();
-    let names = in_brackets(&keyed);
-    keyed
-        .into_iter()
-        .map(|(_, c)| c.clone())
-        .zip(names)
+    let keyed: Vec<((), &Conditions)> = distinct.iter().map(|c| ((), *c)).collect();
+    distinct
+        .iter()
+        .map(|c| (*c).clone())
+        .zip(in_brackets(&keyed))
         .collect()
 }
 
@@ -111,20 +107,14 @@ fn lines_by_number(end: &[TaskResult<'_>], beginning: &str) -> Vec<Series> {
 fn maximum_through_training(all: &[TaskResult<'_>]) -> Option<Figure> {
     let sizes = through_training(all, "max");
     let names = variant_names(&sizes);
-    let lines: Vec<Series> = sizes
-        .iter()
-        .map(|((size, conditions), points)| {
-            let points = points
-                .iter()
-                .map(|(x, f, e)| Point::measured("", e).at(*x).with_samples(address(f)));
-            let variant = names.get(conditions).map_or("", String::as_str);
-            Series::measured(format!("{size}{variant}"), points)
-        })
-        .collect();
-    DECLARED
-        .figure("psychometric-figure-5")
-        .with_series(lines)
-        .if_measured()
+    let lines = sizes.iter().map(|((size, conditions), points)| {
+        let point =
+            |(x, f, e): &AtStage<'_>| Point::measured("", e).at(*x).with_samples(address(f));
+        let variant = names.get(conditions).map_or("", String::as_str);
+        Series::measured(format!("{size}{variant}"), points.iter().map(point))
+    });
+    let figure = DECLARED.figure("psychometric-figure-5");
+    figure.with_series(lines).if_measured()
 }
 
 /// Figure 6: numbers with numbers, numbers with words, words with words, mean over sizes.
@@ -227,13 +217,10 @@ const MOST_MODELS: usize = 4;
 fn kinds_by_layer(end: &[TaskResult<'_>]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (f, name) in named(end) {
-        let lines: Vec<Series> = KINDS
-            .iter()
-            .map(|(measure, kind)| {
-                Series::measured(*kind, by_number(f, &format!("{measure}.layer_")))
-            })
-            .filter(|s| s.points.len() > 1)
-            .collect();
+        let kinds = KINDS.iter().map(|(measure, kind)| {
+            Series::measured(*kind, by_number(f, &format!("{measure}.layer_")))
+        });
+        let lines: Vec<Series> = kinds.filter(|s| s.points.len() > 1).collect();
         if lines.is_empty() || figures.len() == MOST_MODELS {
             continue;
         }
@@ -294,10 +281,8 @@ fn typicality_by_category(end: &[TaskResult<'_>]) -> Option<Figure> {
         .any(|f| f.task() == "typicality-prompting" && f.row.score.is_some());
     if prompted {
         for model in ["GPT 4", "Gemini"] {
-            let categories = published()
-                .table_6
-                .iter()
-                .filter(|c| c.category != "Average");
+            let table_6 = published().table_6.iter();
+            let categories = table_6.filter(|c| c.category != "Average");
             let points =
                 categories.filter_map(|c| Some(Point::new(&c.category, *c.models.get(model)?)));
             bars.push(Series::published(format!("{model}, prompting"), points));

@@ -79,16 +79,12 @@ fn found(runs: &[RunSummary]) -> Vec<TaskResult<'_>> {
             let (true, Some(task)) = (row.task.starts_with("psychometric/"), task) else {
                 continue;
             };
-            let card = run
-                .manifest
-                .models
-                .iter()
-                .find(|m| m.model.to_string() == row.model);
+            let mut models = run.manifest.models.iter();
             all.push(TaskResult {
                 row,
                 settings: &task.settings,
                 ran: task,
-                card,
+                card: models.find(|m| m.model.to_string() == row.model),
             });
         }
     }
@@ -105,13 +101,11 @@ fn at_the_end<'a>(all: &[TaskResult<'a>]) -> Vec<TaskResult<'a>> {
             *step = at.step.max(*step);
         }
     }
-    all.iter()
-        .filter(|one| {
-            stage(one.model(), one.card)
-                .is_none_or(|at| last.get(&(at.size, one.conditions())) == Some(&at.step))
-        })
-        .copied()
-        .collect()
+    let is_last = |one: &&TaskResult<'a>| {
+        stage(one.model(), one.card)
+            .is_none_or(|at| last.get(&(at.size, one.conditions())) == Some(&at.step))
+    };
+    all.iter().filter(is_last).copied().collect()
 }
 
 /// For each result the settings that tell it from others of the same model and task, as they stand
@@ -154,20 +148,16 @@ impl<'a> Column<'a> {
         let (of, others): (Vec<_>, Vec<_>) = all
             .into_iter()
             .partition(|f| chosen.is_some_and(|(c, _)| *c == f.conditions()));
-        let left_out = others
-            .iter()
-            .map(|f| {
-                let asked = f.conditions();
-                let said: Vec<String> = chosen
-                    .map(|(c, _)| asked.differences(c))
-                    .unwrap_or_default()
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect();
-                format!("{} on {} ({})", f.model(), f.task(), said.join(", "))
-            })
-            .collect();
-        Self { of, left_out }
+        let left_out = others.iter().map(|f| {
+            let differences = chosen.map(|(c, _)| f.conditions().differences(c));
+            let said = differences.into_iter().flatten().map(|d| d.to_string());
+            let said = said.collect::<Vec<_>>().join(", ");
+            format!("{} on {} ({said})", f.model(), f.task())
+        });
+        Self {
+            left_out: left_out.collect(),
+            of,
+        }
     }
 
     /// The result of a model; the later run where it was asked twice.
@@ -180,14 +170,12 @@ impl<'a> Column<'a> {
 fn left_out_of(columns: &[&Column<'_>]) -> String {
     let all: Vec<&str> = columns
         .iter()
-        .flat_map(|c| c.left_out.iter().map(String::as_str))
+        .flat_map(|c| &c.left_out)
+        .map(|l| &**l)
         .collect();
-    match all.as_slice() {
-        [] => String::new(),
-        some => format!(
-            " Left out, because a column is of one question: {}.",
-            some.join("; ")
-        ),
+    match all.join("; ") {
+        none if none.is_empty() => none,
+        some => format!(" Left out, because a column is of one question: {some}."),
     }
 }
 
@@ -213,13 +201,10 @@ fn figure(estimate: Option<&Estimate>) -> Cell {
 }
 
 fn printed(row: &PublishedRow, names: &[&str]) -> Vec<String> {
+    let value = |n: &&str| row.values.get(*n).map(|v| format!("{v:.3}"));
     names
         .iter()
-        .map(|n| {
-            row.values
-                .get(*n)
-                .map_or_else(|| "–".to_owned(), |v| format!("{v:.3}"))
-        })
+        .map(|n| value(n).unwrap_or_else(|| "–".to_owned()))
         .collect()
 }
 

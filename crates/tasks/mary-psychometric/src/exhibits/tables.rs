@@ -9,7 +9,7 @@ use crate::published::published;
 use crate::typicality::FIRST_UNSCORED;
 
 pub(super) fn tables(all: &[TaskResult<'_>]) -> Vec<Table> {
-    [
+    let tables = [
         overview(all),
         numbers(all),
         super::nulls::table(all),
@@ -20,10 +20,8 @@ pub(super) fn tables(all: &[TaskResult<'_>]) -> Vec<Table> {
         categories(all),
         matrices(all),
         analogies(all),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    ];
+    tables.into_iter().flatten().collect()
 }
 
 fn models<'a>(of: impl Iterator<Item = TaskResult<'a>>) -> Vec<&'a str> {
@@ -53,46 +51,34 @@ fn overview(all: &[TaskResult<'_>]) -> Option<Table> {
     ];
     let shown = models(all.iter().filter(|f| parts.contains(&f.task())).copied());
     let [c_numbers, c_blimp, c_latent, c_zero, c_matrices] = parts.map(column);
-    let rows: Vec<Vec<Cell>> = shown
-        .iter()
-        .map(|model| {
-            let numbers = c_numbers.model(model);
-            let blimp = c_blimp.model(model);
-            let latent = c_latent.model(model);
-            let zero = c_zero.model(model);
-            let matrices = c_matrices.model(model);
-            let value =
-                |f: Option<TaskResult<'_>>, name: &str| cell(f.and_then(|f| f.measure(name)));
-            let mut norms: Vec<String> = [latent, zero]
-                .iter()
-                .flatten()
-                .map(|f| format!("typicality: {}", f.set("norms", "world")))
-                .collect();
-            norms.dedup();
-            norms.extend(matrices.map(|f| format!("matrices: {}", f.set("matrices", "fresh"))));
-            vec![
-                (*model).into(),
-                value(numbers, "distance"),
-                value(numbers, "ratio"),
-                value(blimp, "score"),
-                value(latent, "score"),
-                value(zero, "score"),
-                value(matrices, "score"),
-                norms.join(", ").into(),
-            ]
-        })
-        .collect();
-    let columns = [
-        "distance",
-        "ratio",
-        "blimp",
-        "latent",
-        "zero_shot",
-        "matrices",
-    ];
+    let columns = [&c_numbers, &c_blimp, &c_latent, &c_zero, &c_matrices];
+    let rows = shown.iter().map(|model| {
+        let [numbers, blimp, latent, zero, matrices] = columns.map(|c| c.model(model));
+        let value = |f: Option<TaskResult<'_>>, name: &str| cell(f.and_then(|f| f.measure(name)));
+        let typical = [latent, zero].into_iter().flatten();
+        let mut norms: Vec<String> = typical
+            .map(|f| format!("typicality: {}", f.set("norms", "world")))
+            .collect();
+        norms.dedup();
+        norms.extend(matrices.map(|f| format!("matrices: {}", f.set("matrices", "fresh"))));
+        vec![
+            (*model).into(),
+            value(numbers, "distance"),
+            value(numbers, "ratio"),
+            value(blimp, "score"),
+            value(latent, "score"),
+            value(zero, "score"),
+            value(matrices, "score"),
+            norms.join(", ").into(),
+        ]
+    });
     let paper = published().table_3.iter().map(|row| {
         let mut cells = vec![row.model.clone()];
-        cells.extend(printed(row, &columns));
+        let (first, last) = (
+            ["distance", "ratio", "blimp"],
+            ["latent", "zero_shot", "matrices"],
+        );
+        cells.extend(printed(row, &[first, last].concat()));
         // Models behind an API show no vectors: the paper puts prompting there, with a star.
         if let (Some(prompting), Some(latent)) = (row.values.get("prompting"), cells.get_mut(4)) {
             *latent = format!("{prompting:.3}*");
@@ -100,7 +86,6 @@ fn overview(all: &[TaskResult<'_>]) -> Option<Table> {
         cells.push("typicality: castro, matrices: RAVEN's panels".into());
         cells
     });
-    let columns = [&c_numbers, &c_blimp, &c_latent, &c_zero, &c_matrices];
     DECLARED
         .table("psychometric-table-3")
         .saying("left_out", left_out_of(&columns))
@@ -263,18 +248,13 @@ fn typicality(all: &[TaskResult<'_>]) -> Option<Table> {
 }
 
 fn categories(all: &[TaskResult<'_>]) -> Option<Table> {
-    let of: Vec<_> = all
-        .iter()
-        .filter(|f| {
-            matches!(f.task(), "typicality-vectors" | "typicality-surprisal")
-                && !f.measures("category:").is_empty()
-        })
-        .collect();
-    let names: BTreeSet<&str> = of
-        .iter()
-        .flat_map(|f| f.measures("category:"))
-        .map(|(name, _)| name)
-        .collect();
+    let shown = |f: &&TaskResult<'_>| {
+        matches!(f.task(), "typicality-vectors" | "typicality-surprisal")
+            && !f.measures("category:").is_empty()
+    };
+    let of: Vec<_> = all.iter().filter(shown).collect();
+    let measures = of.iter().flat_map(|f| f.measures("category:"));
+    let names: BTreeSet<&str> = measures.map(|(name, _)| name).collect();
     let heads = of.iter().map(|f| {
         let how = f.task().trim_start_matches("typicality-");
         let shots = match (f.task(), shots(f)) {
@@ -301,34 +281,30 @@ fn matrices(all: &[TaskResult<'_>]) -> Option<Table> {
         .iter()
         .filter(|f| matches!(f.task(), "matrices" | "digit-matrices" | "letter-strings"))
         .collect();
-    let rows: Vec<Vec<Cell>> = of
-        .iter()
-        .zip(told_apart(&of))
-        .map(|(f, variant)| {
-            let written = f.set("mode", "score") == "generate";
-            let how = match f.task() {
-                "matrices" => format!(
-                    "{}, instruction {}, {}",
-                    f.set("matrices", "fresh"),
-                    f.set("instruction", "1"),
-                    f.set("layout", "paper")
-                ),
-                "digit-matrices" => f.set("source", "fresh").to_owned(),
-                _ => format!("{} generalisations", f.set("generalisations", "0")),
-            };
-            let measured = |name: &str| cell(f.measure(name));
-            vec![
-                f.model().into(),
-                f.task().into(),
-                format!("{how}{variant}").into(),
-                written.then(|| measured("accuracy")).into(),
-                measured("sum_logprob"),
-                measured("mean_logprob"),
-                cell(f.measure("context_blind")),
-                f.row.chance.map(|c| Cell::figure(format!("{c:.3}"))).into(),
-            ]
-        })
-        .collect();
+    let rows = of.iter().zip(told_apart(&of)).map(|(f, variant)| {
+        let written = f.set("mode", "score") == "generate";
+        let how = match f.task() {
+            "matrices" => format!(
+                "{}, instruction {}, {}",
+                f.set("matrices", "fresh"),
+                f.set("instruction", "1"),
+                f.set("layout", "paper")
+            ),
+            "digit-matrices" => f.set("source", "fresh").to_owned(),
+            _ => format!("{} generalisations", f.set("generalisations", "0")),
+        };
+        let measured = |name: &str| cell(f.measure(name));
+        vec![
+            f.model().into(),
+            f.task().into(),
+            format!("{how}{variant}").into(),
+            written.then(|| measured("accuracy")).into(),
+            measured("sum_logprob"),
+            measured("mean_logprob"),
+            cell(f.measure("context_blind")),
+            f.row.chance.map(|c| Cell::figure(format!("{c:.3}"))).into(),
+        ]
+    });
     DECLARED
         .table("psychometric-fluid-reasoning")
         .with_rows(rows)
@@ -338,30 +314,27 @@ fn matrices(all: &[TaskResult<'_>]) -> Option<Table> {
 fn analogies(all: &[TaskResult<'_>]) -> Option<Table> {
     let of = || {
         all.iter()
-            .filter(|f| f.task().starts_with("analogies-"))
             .copied()
+            .filter(|f| f.task().starts_with("analogies-"))
     };
-    let column =
-        |task: &'static str| Column::of_one_question(of().filter(move |f| f.task() == task));
-    let vectors = column("analogies-vectors");
-    let surprisal = column("analogies-surprisal");
-    let prompting = column("analogies-prompting");
-    let rows: Vec<Vec<Cell>> = models(of())
-        .iter()
-        .map(|model| {
-            let value = |column: &Column<'_>, name: &str| {
-                cell(column.model(model).and_then(|f| f.measure(name)))
-            };
-            vec![
-                (*model).into(),
-                value(&vectors, "cos_add"),
-                value(&vectors, "cos_mul"),
-                value(&vectors, "concat_cos"),
-                value(&surprisal, "sum_logprob"),
-                value(&prompting, "accuracy"),
-            ]
-        })
-        .collect();
+    let [vectors, surprisal, prompting] = ["vectors", "surprisal", "prompting"].map(|how| {
+        let fits = |f: &TaskResult<'_>| f.task().ends_with(how);
+        Column::of_one_question(of().filter(fits))
+    });
+    let shown = models(of());
+    let rows = shown.iter().map(|model| {
+        let value = |column: &Column<'_>, name: &str| {
+            cell(column.model(model).and_then(|f| f.measure(name)))
+        };
+        vec![
+            (*model).into(),
+            value(&vectors, "cos_add"),
+            value(&vectors, "cos_mul"),
+            value(&vectors, "concat_cos"),
+            value(&surprisal, "sum_logprob"),
+            value(&prompting, "accuracy"),
+        ]
+    });
     DECLARED
         .table("psychometric-analogies")
         .saying("left_out", left_out_of(&[&vectors, &surprisal, &prompting]))

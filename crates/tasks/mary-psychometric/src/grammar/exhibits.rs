@@ -123,11 +123,8 @@ fn phenomena(results: &[Result<'_>]) -> Table {
 }
 
 fn sets(results: &[Result<'_>]) -> Option<Table> {
-    let own: Vec<&Result<'_>> = results
-        .iter()
-        .filter(|r| r.row.task == BLIMP)
-        .take(6)
-        .collect();
+    let own = results.iter().filter(|r| r.row.task == BLIMP);
+    let own: Vec<&Result<'_>> = own.take(6).collect();
     let heads = own.iter().map(|r| {
         let variant = r.source.strip_prefix("BLiMP").unwrap_or_default();
         format!("{}{variant}", r.row.model)

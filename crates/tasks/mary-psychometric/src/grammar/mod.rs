@@ -15,6 +15,7 @@ mod writer;
 
 pub use exhibits::exhibits;
 pub use tasks::{BLIMP, GRAMMAR, GRAMMAR_SMALL};
+pub(crate) use writer::capital;
 
 /// The tasks of grammar.
 pub(crate) const TASKS: [&str; 3] = [

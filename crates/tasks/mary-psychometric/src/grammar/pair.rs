@@ -6,14 +6,14 @@
 use std::cmp::Ordering;
 
 use mary_contract::{
-    Ask, ContinuationScore, ErrorKind, FLOOR, Item, Judgement, OVER_FLOOR, Outcome, Prompt, Reply,
-    Request, Response, START_MEASURE, Score, Scoring, Start, Target, TaskCard, TaskError,
-    TaskSettings, Ties,
+    Ask, ContinuationScore, FLOOR, Item, Judgement, OVER_FLOOR, Outcome, Prompt, Reply, Request,
+    Response, START_MEASURE, Score, Scoring, Start, Target, TaskCard, TaskError, TaskSettings,
+    Ties,
 };
 use serde_json::json;
 
 use super::Phenomenon;
-use crate::choice::failed;
+use crate::choice::{failed, not_finite};
 
 /// The tag that says which paradigm a pair is of: paradigms are what was sampled.
 pub const FAMILY: &str = "set";
@@ -171,10 +171,7 @@ fn judge_one(convention: Convention, answer: &Reply) -> Judgement {
     };
     let sums = [good, bad].map(ContinuationScore::sum);
     if !sums.iter().all(|s| s.is_finite()) {
-        return Judgement::failed(
-            ErrorKind::NotFinite,
-            "a sentence's log-probability is not a number",
-        );
+        return not_finite("a sentence's log-probability is not a number");
     }
     let [good_sum, bad_sum] = sums;
     let tie = good_sum == bad_sum;
@@ -272,7 +269,7 @@ mod tests {
         let verdict = judge(&harness(Convention::Mary), &answered(&[f32::NAN], &[-1.0]));
         assert!(matches!(
             verdict.outcome,
-            mary_contract::Outcome::Failed(ref f) if f.kind == ErrorKind::NotFinite
+            mary_contract::Outcome::Failed(ref f) if f.kind == mary_contract::ErrorKind::NotFinite
         ));
     }
 

@@ -61,13 +61,8 @@ pub const ANSWERERS: [Answerer; 5] = [
 
 /// Mean of an answerer over the sets that `keep` keeps.
 pub fn mean(answerer: Answerer, keep: impl Fn(&PublishedSet) -> bool) -> Option<f64> {
-    let values: Vec<f64> = published()
-        .sets
-        .iter()
-        .filter(|s| keep(s))
-        .filter_map(answerer.1)
-        .collect();
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    let sets = published().sets.iter().filter(|s| keep(s));
+    crate::observed::mean(sets.filter_map(answerer.1))
 }
 
 /// Mean of an answerer over a phenomenon's sets.

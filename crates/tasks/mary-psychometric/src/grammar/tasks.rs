@@ -75,16 +75,12 @@ impl Grammar {
         }
         let text = settings.param(self.card, "n");
         let n = text.parse().ok().filter(|n| *n > 0).ok_or_else(|| {
-            TaskError::Setting(format!(
-                "{}: `n={text}` is not a number of pairs",
-                self.card.id
-            ))
+            let id = &self.card.id;
+            TaskError::Setting(format!("{id}: `n={text}` is not a number of pairs"))
         })?;
-        let made = if source == PairSource::Wide {
-            fresh_pairs(seed, n)?
-        } else {
-            small_pairs(seed, n)?
-        };
+        let wide = source == PairSource::Wide;
+        let write = if wide { fresh_pairs } else { small_pairs };
+        let made = write(seed, n)?;
         let pair = |(index, made): (usize, FreshPair)| Pair {
             id: format!("{seed}-{index:05}"),
             set: format!("{}: {}", made.phenomenon.name(), made.paradigm),

@@ -117,18 +117,9 @@ impl BracketSettings {
     /// Two rows and what is seen of the third.
     fn digits(self, problem: DigitProblem) -> Item {
         let options: Vec<String> = problem.candidates.iter().map(|c| bracketed(c)).collect();
-        let row = |row: &[Vec<u8>]| {
-            row.iter()
-                .map(|c| bracketed(c))
-                .collect::<Vec<_>>()
-                .join(" ")
-        };
-        let question = problem
-            .context
-            .chunks(3)
-            .map(row)
-            .collect::<Vec<_>>()
-            .join("\n");
+        let cells = |row: &[Vec<u8>]| row.iter().map(|c| bracketed(c)).collect::<Vec<_>>();
+        let rows = problem.context.chunks(3).map(|row| cells(row).join(" "));
+        let question = rows.collect::<Vec<_>>().join("\n");
         let ask = self.ask(&question, &options);
         let target = Target::Choice {
             question,
@@ -154,10 +145,9 @@ impl BracketSettings {
             correct: problem.correct,
         };
         let names: Vec<&str> = problem.generalisations.iter().map(|g| g.name()).collect();
-        let generalised = if names.is_empty() {
-            "none".to_owned()
-        } else {
-            names.join(" + ")
+        let generalised = match names.as_slice() {
+            [] => "none".to_owned(),
+            names => names.join(" + "),
         };
         Item::new(problem.id.clone(), target, vec![ask])
             .in_stratum(problem.transformation.name())
@@ -263,16 +253,13 @@ fn judge_words(setup: BracketSettings, item: &Item, right: &str, answer: &Genera
     let letters = matches!(setup.source, ProblemSource::Letters(_));
     let read = written(answer).and_then(|said| {
         // No digit may be an answer (two sets without a common digit), no letter is none.
-        let unread = if letters {
-            said.is_empty()
+        let digits = |said: &[String]| said.iter().all(|w| w.parse::<u64>().is_ok());
+        let read = if letters {
+            !said.is_empty()
         } else {
-            said.iter().any(|w| w.parse::<u64>().is_err())
+            digits(&said)
         };
-        if unread {
-            Err(UnscoredReason::Unparsed)
-        } else {
-            Ok(said)
-        }
+        read.then_some(said).ok_or(UnscoredReason::Unparsed)
     });
     let mut said = match read {
         Ok(said) => said,

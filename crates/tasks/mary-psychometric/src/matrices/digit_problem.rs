@@ -108,32 +108,22 @@ fn by_rules(rng: &mut Stream, rules: &[usize]) -> Option<Drawn> {
     let cell = |at: usize| -> Cell { columns.iter().map(|c| c[at / 3][at % 3] as u8).collect() };
     let right = cell(8);
     let wide = below(rng, right.len());
-    let values: Vec<Vec<u8>> = right
-        .iter()
-        .enumerate()
-        .map(|(place, digit)| {
-            let more = match right.len() {
-                1 => 7,
-                2 if place == wide => 3,
-                _ => 1,
-            };
-            let mut values = vec![*digit];
-            values.extend(others(rng, *digit, more));
-            values
-        })
-        .collect();
     let mut candidates: Vec<Cell> = vec![vec![]];
-    for column in &values {
-        candidates = candidates
-            .iter()
-            .flat_map(|c| {
-                column.iter().map(|v| {
-                    let mut longer = c.clone();
-                    longer.push(*v);
-                    longer
-                })
-            })
-            .collect();
+    for (place, digit) in right.iter().enumerate() {
+        let more = match right.len() {
+            1 => 7,
+            2 if place == wide => 3,
+            _ => 1,
+        };
+        let mut values = vec![*digit];
+        values.extend(others(rng, *digit, more));
+        let longer = |c: &Cell| {
+            values
+                .iter()
+                .map(|v| [c.as_slice(), &[*v]].concat())
+                .collect()
+        };
+        candidates = candidates.iter().flat_map::<Vec<Cell>, _>(longer).collect();
     }
     Some(((0..8).map(cell).collect(), candidates))
 }
@@ -173,9 +163,7 @@ fn by_logic(rng: &mut Stream, operation: usize) -> Option<Drawn> {
             return None;
         };
         let fits = |op: usize| combine(op, a1, b1) == *c1 && combine(op, a2, b2) == *c2;
-        let unique = (0..3)
-            .filter(|op| fits(*op))
-            .all(|op| combine(op, a3, b3) == *right);
+        let unique = (0..3).all(|op| !fits(op) || combine(op, a3, b3) == *right);
         let shown: Set = cells.iter().flatten().copied().collect();
         let mut members: Vec<u8> = right.iter().copied().collect();
         let mut strangers: Vec<u8> = shown.difference(right).copied().collect();
@@ -186,17 +174,12 @@ fn by_logic(rng: &mut Stream, operation: usize) -> Option<Drawn> {
         shuffle(rng, &mut strangers);
         let mut three: Vec<u8> = members.into_iter().take(inside).collect();
         three.extend(strangers.into_iter().take(3 - inside));
-        let candidates = (0..8_usize)
-            .map(|bits| {
-                let turned: Set = three
-                    .iter()
-                    .enumerate()
-                    .filter(|(i, _)| bits >> i & 1 == 1)
-                    .map(|(_, d)| *d)
-                    .collect();
-                right.symmetric_difference(&turned).copied().collect()
-            })
-            .collect();
+        let candidate = |bits: usize| {
+            let turned = (0..three.len()).filter(|i| bits >> i & 1 == 1);
+            let turned: Set = turned.map(|i| three[i]).collect();
+            right.symmetric_difference(&turned).copied().collect()
+        };
+        let candidates = (0..8).map(candidate).collect();
         let list = |s: &Set| s.iter().copied().collect::<Cell>();
         Some((cells.iter().take(8).map(list).collect(), candidates))
     })

@@ -134,15 +134,12 @@ fn candidates(kind: Transformation, before: &Places, after: &Places) -> Option<V
         Some(out)
     };
     let mut all = vec![after.clone(), before.clone()];
-    if kind.mends() {
-        for what in 0..3 {
-            all.push(edit(after, what)?);
-        }
-        all.push(edit(before, 2)?);
-    } else {
-        for what in 0..5 {
-            all.push(edit(before, what)?);
-        }
+    let edits: &[(&Places, usize)] = match kind.mends() {
+        true => &[(after, 0), (after, 1), (after, 2), (before, 2)],
+        false => &[0, 1, 2, 3, 4].map(|what| (before, what)),
+    };
+    for (of, what) in edits {
+        all.push(edit(of, *what)?);
     }
     let mut seen = HashSet::new();
     all.retain(|places| seen.insert(places.clone()));
@@ -185,10 +182,8 @@ fn problem(
     let (shown, changed) = transform(kind, base, &first)?;
     let second = fault(rng, length);
     let (before, after) = transform(kind, length, &second)?;
-    let written: Option<Vec<Vec<String>>> = candidates(kind, &before, &after)?
-        .iter()
-        .map(|c| script.write(c))
-        .collect();
+    let candidates = candidates(kind, &before, &after)?;
+    let written: Option<Vec<Vec<String>>> = candidates.iter().map(|c| script.write(c)).collect();
     let source = [plain.write(&shown)?, plain.write(&changed)?];
     let target = script.write(&before)?;
     (source[0] != target).then_some(LetterProblem {

@@ -35,24 +35,18 @@ struct Levels {
     offset: i32,
 }
 
+impl Levels {
+    const fn new(low: i32, high: i32, offset: i32) -> Self {
+        Self { low, high, offset }
+    }
+}
+
 /// Type is shown as level + 2 (3 to 9), size as (level + 1) / 10 (0.1 to 0.9), colour as ten times the
 /// level (0 to 90).
 const LEVELS: [Levels; 3] = [
-    Levels {
-        low: 3,
-        high: 9,
-        offset: 2,
-    },
-    Levels {
-        low: 1,
-        high: 9,
-        offset: 1,
-    },
-    Levels {
-        low: 0,
-        high: 9,
-        offset: 0,
-    },
+    Levels::new(3, 9, 2),
+    Levels::new(1, 9, 1),
+    Levels::new(0, 9, 0),
 ];
 
 /// One attribute: nine shown values, and another value for the last.
@@ -85,32 +79,24 @@ fn column(rng: &mut Stream, levels: &Levels) -> Option<Column> {
 }
 
 fn matrix(rng: &mut Stream) -> Option<(Vec<Panel>, Vec<Panel>, [Rule; 3])> {
-    let columns: Vec<Column> = LEVELS
-        .iter()
-        .map(|levels| (0..TRIES).find_map(|_| column(rng, levels)))
-        .collect::<Option<_>>()?;
-    let columns: [Column; 3] = columns.try_into().ok()?;
+    let mut drawn = |levels| (0..TRIES).find_map(|_| column(rng, levels));
+    let [kind, size, colour] = &LEVELS;
+    let columns = [drawn(kind)?, drawn(size)?, drawn(colour)?];
     let level = |attribute: usize, shown: i32| shown - LEVELS[attribute].offset;
     let panel = |at: usize| [0, 1, 2].map(|a| level(a, columns[a].rows[at / 3][at % 3]));
     let context = (0..8).map(panel).collect();
     // The first is right; bit a of the index says whether attribute a has its other value.
-    let candidates = (0..8)
-        .map(|bits| {
-            [0, 1, 2].map(|a| {
-                let column = &columns[a];
-                let other = bits >> a & 1 == 1;
-                level(
-                    a,
-                    if other {
-                        column.other
-                    } else {
-                        column.rows[2][2]
-                    },
-                )
-            })
-        })
-        .collect();
-    Some((context, candidates, [0, 1, 2].map(|a| columns[a].rule)))
+    let value = |column: &Column, other: bool| {
+        if other {
+            column.other
+        } else {
+            column.rows[2][2]
+        }
+    };
+    let candidate =
+        |bits: usize| [0, 1, 2].map(|a| level(a, value(&columns[a], bits >> a & 1 == 1)));
+    let candidates = (0..8).map(candidate).collect();
+    Some((context, candidates, columns.map(|c| c.rule)))
 }
 
 /// `n` fresh problems of a seed, none twice, the right candidate equally often in each place.
@@ -124,12 +110,10 @@ pub fn fresh(seed: u64, n: usize) -> Result<Vec<Matrix>, TaskError> {
         if made.len() == n {
             break;
         }
-        let Some((context, mut candidates, rules)) = matrix(&mut rng) else {
+        let found = matrix(&mut rng).filter(|(context, ..)| seen.insert(context.clone()));
+        let Some((context, mut candidates, rules)) = found else {
             continue;
         };
-        if !seen.insert(context.clone()) {
-            continue;
-        }
         let correct = dealt.deal(&mut places, &mut candidates);
         made.push(Matrix {
             id: format!("{seed}-{:04}", made.len()),
@@ -156,9 +140,10 @@ pub fn context_blind(matrix: &Matrix) -> f64 {
 
 pub(super) fn most_alike<V: PartialEq>(candidates: &[impl AsRef<[V]>], correct: usize) -> f64 {
     let shared = |own: &[V]| -> f64 {
-        let others = candidates.iter().map(AsRef::as_ref);
-        others
-            .map(|other| own.iter().zip(other).filter(|(a, b)| a == b).count() as f64)
+        let alike = |other: &[V]| own.iter().zip(other).filter(|(a, b)| a == b).count();
+        candidates
+            .iter()
+            .map(|other| alike(other.as_ref()) as f64)
             .sum()
     };
     let values: Vec<f64> = candidates.iter().map(|c| shared(c.as_ref())).collect();

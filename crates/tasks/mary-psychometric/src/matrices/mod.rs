@@ -55,15 +55,17 @@ impl MatrixSettings {
         settings.check(&CARD)?;
         no_shots(&CARD, settings)?;
         scoring(&CARD, settings)?;
-        let layout = settings.choose(
-            &CARD,
-            "layout",
-            &[
-                ("paper", Layout::Lines),
-                ("lm-raven", Layout::LmRaven),
-                ("choices", Layout::Choices),
-            ],
-        )?;
+        let layouts = [
+            ("paper", Layout::Lines),
+            ("lm-raven", Layout::LmRaven),
+            ("choices", Layout::Choices),
+        ];
+        let sources = [
+            ("fresh", MatrixSource::Fresh),
+            ("iraven", MatrixSource::Released(IRAVEN)),
+            ("raven", MatrixSource::Released(RAVEN)),
+        ];
+        let layout = settings.choose(&CARD, "layout", &layouts)?;
         let said = settings.param(&CARD, "instruction");
         let instructions = match (said, said.parse::<usize>()) {
             ("all", _) => (0..INSTRUCTIONS.len()).collect(),
@@ -73,15 +75,7 @@ impl MatrixSettings {
         Ok(Self {
             seed: settings.seed,
             form: settings.form,
-            source: settings.choose(
-                &CARD,
-                "matrices",
-                &[
-                    ("fresh", MatrixSource::Fresh),
-                    ("iraven", MatrixSource::Released(IRAVEN)),
-                    ("raven", MatrixSource::Released(RAVEN)),
-                ],
-            )?,
+            source: settings.choose(&CARD, "matrices", &sources)?,
             n: settings.number(&CARD, "n", |n: usize| (1..=100_000).contains(&n))?,
             instructions,
             layout,
@@ -100,10 +94,8 @@ fn item(setup: &MatrixSettings, matrix: &Matrix, instruction: usize) -> Item {
         PromptForm::Chat => prompt::panel(c),
         PromptForm::Plain => prompt::continuation(c, setup.layout),
     });
-    let ask = Ask::subject(choice::score(
-        Prompt::single(setup.form, prefix),
-        continuations.collect(),
-    ));
+    let prompt = Prompt::single(setup.form, prefix);
+    let ask = Ask::subject(choice::score(prompt, continuations.collect()));
     let target = Target::Choice {
         question: prompt::question(matrix),
         options: candidates.map(prompt::panel).collect(),
@@ -167,12 +159,11 @@ impl Task for Matrices {
             MatrixSource::Released(file) => problems(data, file)?,
         };
         Ok(Box::new(matrices.into_iter().flat_map(move |matrix| {
-            let setup = setup.clone();
-            let instructions = setup.instructions.clone();
-            instructions
-                .into_iter()
-                .map(move |k| Ok(item(&setup, &matrix, k)))
-                .collect::<Vec<_>>()
+            let items = setup
+                .instructions
+                .iter()
+                .map(|&k| Ok(item(&setup, &matrix, k)));
+            items.collect::<Vec<_>>()
         })))
     }
 
@@ -206,19 +197,16 @@ impl Task for Matrices {
         let Ok(setup) = MatrixSettings::read(settings) else {
             return BTreeMap::new();
         };
-        let numbers: Vec<String> = setup
-            .instructions
-            .iter()
-            .map(|k| (k + 1).to_string())
-            .collect();
+        let instructions = setup.instructions.iter();
+        let numbers: Vec<String> = instructions.map(|k| (k + 1).to_string()).collect();
         conventions(&CARD, settings, &[("instructions", numbers.join(", "))])
     }
 }
 
 fn blind(options: &[String], correct: usize) -> f64 {
-    let parts: Vec<Vec<&str>> = options
+    let parts = options
         .iter()
-        .map(|o| o.trim_matches(['(', ')']).split(',').collect())
-        .collect();
+        .map(|o| o.trim_matches(['(', ')']).split(','));
+    let parts: Vec<Vec<&str>> = parts.map(Iterator::collect).collect();
     matrix::most_alike(&parts, correct)
 }

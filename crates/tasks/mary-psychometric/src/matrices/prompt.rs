@@ -52,13 +52,13 @@ fn row(panels: &[Panel]) -> String {
 }
 
 pub fn question(matrix: &Matrix) -> String {
-    let rows: Vec<String> = matrix
-        .context
-        .chunks(3)
-        .enumerate()
-        .map(|(i, panels)| format!("row{}: {}", i + 1, row(panels)))
-        .collect();
-    rows.join("\n") + ","
+    rows(matrix, "row").join("\n") + ","
+}
+
+fn rows(matrix: &Matrix, name: &str) -> Vec<String> {
+    let rows = matrix.context.chunks(3).zip(1..);
+    rows.map(|(panels, i)| format!("{name}{i}: {}", row(panels)))
+        .collect()
 }
 
 /// What stands before a candidate; every candidate follows with a blank (a line's end where choices
@@ -68,13 +68,7 @@ pub fn prefix(matrix: &Matrix, layout: Layout, instruction: usize) -> String {
     match layout {
         Layout::Lines => format!("{said}\n{}", question(matrix)),
         Layout::LmRaven => {
-            let rows: Vec<String> = matrix
-                .context
-                .chunks(3)
-                .enumerate()
-                .map(|(i, panels)| format!("row {}: {}", i + 1, row(panels)))
-                .collect();
-            format!("{LM_RAVEN_OPENING}{},", rows.join("; "))
+            format!("{LM_RAVEN_OPENING}{},", rows(matrix, "row ").join("; "))
         }
         Layout::Choices => {
             let choices = row(&matrix.candidates);

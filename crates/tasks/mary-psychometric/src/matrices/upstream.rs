@@ -36,11 +36,8 @@ impl Symbol {
             text.parse::<i32>()
                 .map_err(|_| format!("expected a level, found `{text}`"))
         };
-        Ok([
-            level(&self.r#type)?,
-            level(&self.size)?,
-            level(&self.color)?,
-        ])
+        let (kind, size) = (level(&self.r#type)?, level(&self.size)?);
+        Ok([kind, size, level(&self.color)?])
     }
 }
 
@@ -63,26 +60,23 @@ pub fn problems(data: &dyn DataSource, file: &str) -> Result<Vec<Matrix>, TaskEr
 fn problem(path: &Path, index: usize, id: &str, record: &Record) -> Result<Matrix, TaskError> {
     let wrong =
         |message: String| tables::record(path, index + 1, format!("problem {id}: {message}"));
-    let panels: Vec<Panel> = record
-        .rpm
-        .iter()
-        .map(|panel| match panel.as_slice() {
-            [one] => one.panel().map_err(wrong),
-            other => Err(wrong(format!(
-                "expected one shape in a panel, found {}",
-                other.len()
-            ))),
-        })
-        .collect::<Result<_, _>>()?;
+    let panels = record.rpm.iter().map(|panel| match panel.as_slice() {
+        [one] => one.panel().map_err(wrong),
+        other => {
+            let found = other.len();
+            Err(wrong(format!(
+                "expected one shape in a panel, found {found}"
+            )))
+        }
+    });
+    let panels: Vec<Panel> = panels.collect::<Result<_, _>>()?;
     let (context, candidates) = match panels.split_at_checked(8) {
         Some((context, candidates)) if candidates.len() == 8 => (context, candidates),
         _ => return Err(wrong(format!("expected 16 panels, found {}", panels.len()))),
     };
     let mut order: Vec<usize> = (0..8).collect();
-    shuffle(
-        &mut stream(0, &format!("psychometric/raven/{id}")),
-        &mut order,
-    );
+    let mut rng = stream(0, &format!("psychometric/raven/{id}"));
+    shuffle(&mut rng, &mut order);
     let rule = |attribute: &str| {
         let named = record.rules.first().and_then(|r| r.get(attribute));
         named.map_or_else(String::new, |r| r.to_lowercase().replace('_', "-"))
@@ -90,10 +84,7 @@ fn problem(path: &Path, index: usize, id: &str, record: &Record) -> Result<Matri
     Ok(Matrix {
         id: id.to_owned(),
         context: context.to_vec(),
-        candidates: order
-            .iter()
-            .filter_map(|&i| candidates.get(i).copied())
-            .collect(),
+        candidates: order.iter().map(|&i| candidates[i]).collect(),
         correct: order.iter().position(|&i| i == 0).unwrap_or(0),
         rules: ["Type", "Size", "Color"].map(rule),
     })

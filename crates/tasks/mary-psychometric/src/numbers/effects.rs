@@ -85,11 +85,8 @@ pub fn effects(
     pairs: Pairs,
 ) -> Result<Effects, String> {
     if numbers.len() != vectors.len() {
-        return Err(format!(
-            "{} vectors for {} numbers",
-            vectors.len(),
-            numbers.len()
-        ));
+        let (found, wanted) = (vectors.len(), numbers.len());
+        return Err(format!("{found} vectors for {wanted} numbers"));
     }
     let cosines = Cosines::new(numbers, vectors, range)?;
     let (low, high) = cosines.ends();
@@ -125,28 +122,20 @@ impl Cosines {
 
     fn ends(&self) -> (f64, f64) {
         let values = || self.pairs.iter().map(|p| p.cosine);
-        (
-            values().fold(f64::INFINITY, f64::min),
-            values().fold(f64::NEG_INFINITY, f64::max),
-        )
+        let low = values().fold(f64::INFINITY, f64::min);
+        (low, values().fold(f64::NEG_INFINITY, f64::max))
     }
 
     /// The fits when the number at place `i` of the list has the vector of the number at place
     /// `order[i]`.
     pub(super) fn relabelled(&self, order: &[usize], pairs: Pairs) -> Result<Fits, String> {
         let at = |i: usize| order.get(i).copied().unwrap_or(i);
-        let dealt: Vec<Pair> = self
-            .pairs
-            .iter()
-            .map(|pair| {
-                let (i, j) = (at(pair.ends.0), at(pair.ends.1));
-                let gap = self.table.get(i).and_then(|row| row.get(j));
-                Pair {
-                    cosine: 1.0 - gap.copied().unwrap_or(f64::NAN),
-                    ..*pair
-                }
-            })
-            .collect();
+        let mut dealt = self.pairs.clone();
+        for pair in &mut dealt {
+            let row = self.table.get(at(pair.ends.0));
+            let gap = row.and_then(|row| row.get(at(pair.ends.1)));
+            pair.cosine = 1.0 - gap.copied().unwrap_or(f64::NAN);
+        }
         self.fits(&dealt, pairs)
     }
 
@@ -156,10 +145,8 @@ impl Cosines {
         let (x, y) = points(all.iter().map(|p| (p.distance, p.cosine)), pairs);
         let by_distance = line(&x, &y).map_err(said)?;
         let span = high - low;
-        let (x, y) = points(
-            all.iter().map(|p| (p.ratio, (p.cosine - low) / span)),
-            pairs,
-        );
+        let scaled = all.iter().map(|p| (p.ratio, (p.cosine - low) / span));
+        let (x, y) = points(scaled, pairs);
         let by_ratio = exponential(&x, &y).map_err(said)?;
         let ends = [x.first(), x.last()].map(|end| end.map_or(0.0, |x| by_ratio.at(*x)));
         let (x, mut y) = points(of_equal_distance(all), pairs);
@@ -267,11 +254,8 @@ fn on_a_line(
         ..Smacof::default()
     };
     let solution = mds(dissimilarities, &settings).map_err(|e| e.to_string())?;
-    let places: Vec<f64> = solution
-        .points
-        .iter()
-        .filter_map(|p| p.first().copied())
-        .collect();
+    let points = solution.points.iter();
+    let places: Vec<f64> = points.filter_map(|p| p.first().copied()).collect();
     let logarithms: Vec<f64> = numbers.iter().map(|n| (*n as f64).ln()).collect();
     let r = pearson_r(&places, &logarithms).map_err(|e| e.to_string())?;
     let deviation = mean(places.iter().map(|p| p * p)).unwrap_or(0.0).sqrt();

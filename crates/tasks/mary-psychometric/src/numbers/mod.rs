@@ -47,21 +47,15 @@ impl NumberSettings {
         settings.check(&CARD)?;
         no_shots(&CARD, settings)?;
         let yes_no = [("yes", true), ("no", false)];
+        let ranges = [
+            ("1-9", Range::Units),
+            ("10-99", Range::Tens),
+            ("magnitudes", Range::Magnitudes),
+        ];
+        let pairs = [("averaged", Pairs::Averaged), ("each", Pairs::Each)];
         Ok(Self {
-            range: settings.choose(
-                &CARD,
-                "range",
-                &[
-                    ("1-9", Range::Units),
-                    ("10-99", Range::Tens),
-                    ("magnitudes", Range::Magnitudes),
-                ],
-            )?,
-            pairs: settings.choose(
-                &CARD,
-                "pairs",
-                &[("averaged", Pairs::Averaged), ("each", Pairs::Each)],
-            )?,
+            range: settings.choose(&CARD, "range", &ranges)?,
+            pairs: settings.choose(&CARD, "pairs", &pairs)?,
             pooling: settings.choose(&CARD, "pooling", &POOLINGS)?,
             blank: settings.choose(&CARD, "blank", &yes_no)?,
             words: settings.choose(&CARD, "words", &yes_no)?,
@@ -121,12 +115,12 @@ impl Task for Numbers {
             Ok(setup) => setup,
             Err(error) => return failed(&error.to_string()),
         };
-        let shown: ShownNumbers = match &item.target {
-            Target::Data(data) => match serde_json::from_value(data.clone()) {
-                Ok(shown) => shown,
-                Err(error) => return failed(&format!("an item of numbers: {error}")),
-            },
-            _ => return failed("an item of numbers lists the numbers it shows"),
+        let Target::Data(data) = &item.target else {
+            return failed("an item of numbers lists the numbers it shows");
+        };
+        let shown: ShownNumbers = match serde_json::from_value(data.clone()) {
+            Ok(shown) => shown,
+            Err(error) => return failed(&format!("an item of numbers: {error}")),
         };
         match layers(answers) {
             Ok(layers) => judge_layers(&shown, &layers, setup),
@@ -211,18 +205,15 @@ fn judge_layers(shown: &ShownNumbers, layers: &[Layer], setup: NumberSettings) -
     }
     let nulls = nulls::by_labels(&shown.numbers, &shapes, setup.pairs).unwrap_or_default();
     for null in &nulls {
-        let row = rows
-            .iter_mut()
-            .find(|(number, _)| Some(*number) == null.layer);
+        let mut rows = rows.iter_mut();
+        let row = rows.find(|(number, _)| Some(*number) == null.layer);
         let Some((_, row)) = row else { continue };
         let levels = null.effects.iter();
         row.extend(levels.map(|(name, null)| (format!("{name}_null"), null.expected)));
     }
     let Some(score) = mean_over(&rows, "distance") else {
-        return Judgement::unscored(UnscoredReason::NotApplicable(format!(
-            "no layer could be measured: {}",
-            flat.join("; ")
-        )));
+        let why = format!("no layer could be measured: {}", flat.join("; "));
+        return Judgement::unscored(UnscoredReason::NotApplicable(why));
     };
     let mut judgement = measured(Judgement::scored(score), &rows);
     for (name, level) in nulls::noise(&shown.numbers, dimensions, setup.range, setup.pairs) {
@@ -272,25 +263,24 @@ fn centred(shown: &ShownNumbers, numbers: &[Vec<f64>], setup: NumberSettings) ->
     for vector in numbers {
         middle.iter_mut().zip(vector).for_each(|(m, v)| *m += v);
     }
-    let moved: Vec<Vec<f64>> = numbers
-        .iter()
-        .map(|vector| {
-            let of = vector.iter().zip(&middle);
-            of.map(|(v, m)| v - m / numbers.len() as f64).collect()
-        })
-        .collect();
-    match effects(&shown.numbers, &moved, setup.range, setup.pairs) {
-        Err(_) => Row::new(),
-        Ok(found) => [
-            ("distance_centred", found.distance),
-            ("distance_slope_centred", found.distance_slope),
-            ("ratio_centred", found.ratio),
-            ("size_centred", found.size),
-            ("mds_correlation_centred", found.mds_correlation),
-        ]
-        .map(|(name, value)| (name.to_owned(), value))
-        .into(),
+    let mut moved = numbers.to_vec();
+    for vector in &mut moved {
+        let both = vector.iter_mut().zip(&middle);
+        both.for_each(|(v, m)| *v -= m / numbers.len() as f64);
     }
+    let Ok(found) = effects(&shown.numbers, &moved, setup.range, setup.pairs) else {
+        return Row::new();
+    };
+    let centred = [
+        ("distance", found.distance),
+        ("distance_slope", found.distance_slope),
+        ("ratio", found.ratio),
+        ("size", found.size),
+        ("mds_correlation", found.mds_correlation),
+    ];
+    centred
+        .map(|(name, value)| (format!("{name}_centred"), value))
+        .into()
 }
 
 fn row(shown: &ShownNumbers, found: &Effects, numbers: &[Vec<f64>], words: &[Vec<f64>]) -> Row {

@@ -65,10 +65,10 @@ fn values(
     };
     let fits: Fits = layer.cosines.relabelled(order, pairs).map_err(|_| FAILED)?;
     let logarithms: Vec<f64> = numbers.iter().map(|n| (*n as f64).ln()).collect();
-    let places: Vec<f64> = order
+    let places = order
         .iter()
-        .filter_map(|i| layer.positions.get(*i).copied())
-        .collect();
+        .filter_map(|i| layer.positions.get(*i).copied());
+    let places: Vec<f64> = places.collect();
     let on_line = pearson_r(&places, &logarithms)?.abs();
     let with_sign = |r: f64, direction: f64| if direction < 0.0 { -r } else { r };
     Ok([
@@ -101,28 +101,20 @@ pub(super) fn by_labels(
         Ok(all)
     })?;
     let names = layers.iter().map(|l| Some(l.number)).chain([None]);
-    Ok(names
-        .zip(found.chunks(8))
-        .map(|(layer, nulls)| {
-            let (plain, signed) = nulls.split_at(4.min(nulls.len()));
-            let of = EFFECTS.into_iter().zip(plain.iter().zip(signed));
-            LayerNulls {
-                layer,
-                // The level is that of R², the p-value that of R² with its sign.
-                effects: of
-                    .map(|(name, (plain, signed))| {
-                        (
-                            name,
-                            Null {
-                                p: signed.p,
-                                ..*plain
-                            },
-                        )
-                    })
-                    .collect(),
-            }
-        })
-        .collect())
+    let nulls = names.zip(found.chunks(8)).map(|(layer, nulls)| {
+        let (plain, signed) = nulls.split_at(4.min(nulls.len()));
+        // The level is that of R², the p-value that of R² with its sign.
+        let both = |(plain, signed): (&Null, &Null)| Null {
+            p: signed.p,
+            ..*plain
+        };
+        let both = plain.iter().zip(signed).map(both);
+        LayerNulls {
+            layer,
+            effects: EFFECTS.into_iter().zip(both).collect(),
+        }
+    });
+    Ok(nulls.collect())
 }
 
 pub(super) type Levels = BTreeMap<&'static str, f64>;
@@ -151,10 +143,8 @@ fn drawn(numbers: &[u64], dimensions: usize, range: Range, pairs: Pairs) -> Leve
     let draws = few_or_many(numbers.len(), NOISE);
     let mut sums: BTreeMap<&'static str, (f64, usize)> = BTreeMap::new();
     for _ in 0..draws {
-        let vectors: Vec<Vec<f64>> = numbers
-            .iter()
-            .map(|_| (0..dimensions).map(|_| normal()).collect())
-            .collect();
+        let mut vector = || (0..dimensions).map(|_| normal()).collect();
+        let vectors: Vec<Vec<f64>> = numbers.iter().map(|_| vector()).collect();
         let Ok(found) = effects(numbers, &vectors, range, pairs) else {
             continue;
         };
@@ -170,7 +160,8 @@ fn drawn(numbers: &[u64], dimensions: usize, range: Range, pairs: Pairs) -> Leve
             sum.1 += 1;
         }
     }
-    sums.into_iter()
+    let means = sums.into_iter();
+    means
         .map(|(name, (sum, n))| (name, sum / n.max(1) as f64))
         .collect()
 }
@@ -209,17 +200,10 @@ pub(super) fn p_measures(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measu
             }
         }
     }
-    largest
-        .into_iter()
-        .map(|(name, (p, n))| Measure {
-            name,
-            estimate: Estimate {
-                value: p,
-                low: p,
-                high: p,
-                n,
-                method: "largest permutation p of the formats".into(),
-            },
-        })
-        .collect()
+    let method = "largest permutation p of the formats";
+    let measures = largest.into_iter().map(|(name, (p, n))| Measure {
+        name,
+        estimate: Estimate::new(p, (p, p), n, method),
+    });
+    measures.collect()
 }

@@ -1,6 +1,8 @@
 //! Numbers as they are shown: which ones, in which of the three formats, and the words that are no
 //! numbers beside them.
 
+use crate::grammar::capital;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Range {
     /// 1 to 9, the paper's.
@@ -54,31 +56,10 @@ impl Format {
 /// Common nouns that are no numbers: few, because every vector stands in the log.
 pub const WORDS: [&str; 6] = ["river", "table", "window", "garden", "music", "bread"];
 
-const UNITS: [&str; 20] = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-];
-const TENS: [&str; 10] = [
-    "", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
-];
+const UNITS: &str = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen \
+                     fifteen sixteen seventeen eighteen nineteen";
+/// From twenty on.
+const TENS: &str = "twenty thirty forty fifty sixty seventy eighty ninety";
 
 fn in_words(number: u64) -> String {
     match number {
@@ -88,27 +69,18 @@ fn in_words(number: u64) -> String {
         100_000 => "hundred thousand".into(),
         1_000_000 => "million".into(),
         20..=99 => {
-            let tens = TENS
-                .get((number / 10) as usize)
-                .copied()
-                .unwrap_or_default();
-            match (number % 10, UNITS.get((number % 10) as usize)) {
+            let tens = word(TENS, number / 10 - 2).unwrap_or_default();
+            match (number % 10, word(UNITS, number % 10)) {
                 (1.., Some(unit)) => format!("{tens}-{unit}"),
                 _ => tens.into(),
             }
         }
-        _ => UNITS
-            .get(number as usize)
-            .map_or_else(|| number.to_string(), |word| (*word).to_owned()),
+        _ => word(UNITS, number).map_or_else(|| number.to_string(), str::to_owned),
     }
 }
 
-fn capital(word: &str) -> String {
-    let mut chars = word.chars();
-    chars
-        .next()
-        .map(|first| first.to_uppercase().chain(chars).collect())
-        .unwrap_or_default()
+fn word(list: &'static str, place: u64) -> Option<&'static str> {
+    list.split(' ').nth(place as usize)
 }
 
 #[cfg(test)]

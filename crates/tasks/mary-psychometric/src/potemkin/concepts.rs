@@ -35,15 +35,13 @@ const PAIRS: [Pair; 12] = [
 
 pub(super) fn concepts() -> Vec<Concept> {
     let lines = include_str!("concepts.txt").lines();
-    lines
-        .filter_map(|line| line.split_once(": "))
-        .zip(PAIRS)
-        .map(|((name, definition), pair)| Concept {
-            name,
-            definition,
-            pair,
-        })
-        .collect()
+    let named = lines.filter_map(|line| line.split_once(": "));
+    let concepts = named.zip(PAIRS).map(|((name, definition), pair)| Concept {
+        name,
+        definition,
+        pair,
+    });
+    concepts.collect()
 }
 
 fn letters(rng: &mut Stream, n: usize) -> Vec<char> {
@@ -59,10 +57,8 @@ fn joined(parts: &[u64]) -> String {
 }
 
 fn prime(n: u64) -> bool {
-    n > 1
-        && (2..n)
-            .take_while(|d| d * d <= n)
-            .all(|d| !n.is_multiple_of(d))
+    let mut divisors = (2..n).take_while(|d| d * d <= n);
+    n > 1 && divisors.all(|d| !n.is_multiple_of(d))
 }
 
 fn root(n: u64) -> u64 {
@@ -106,11 +102,8 @@ fn anagrams(rng: &mut Stream) -> Option<(String, String)> {
     second.swap(0, 1);
     let mut other = second.clone();
     other[below(rng, 6)] = extra;
-    let first = text(&first);
-    Some((
-        format!("{first} {}", text(&second)),
-        format!("{first} {}", text(&other)),
-    ))
+    let beside = |other: &[char]| format!("{} {}", text(&first), text(other));
+    Some((beside(&second), beside(&other)))
 }
 
 fn abecedarian(rng: &mut Stream) -> Option<(String, String)> {
@@ -137,10 +130,8 @@ fn tautogram(rng: &mut Stream) -> Option<(String, String)> {
     let [a, b, c, ..] = same.as_slice() else {
         return None;
     };
-    Some((
-        format!("{a} {b} {c}"),
-        format!("{a} {b} {}", others.first()?),
-    ))
+    let other = others.first()?;
+    Some((format!("{a} {b} {c}"), format!("{a} {b} {other}")))
 }
 
 fn tautonym(rng: &mut Stream) -> Option<(String, String)> {

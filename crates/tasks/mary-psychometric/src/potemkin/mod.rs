@@ -26,7 +26,7 @@ use serde_json::json;
 use concepts::concepts;
 
 use crate::cards::{card, conventions};
-use crate::choice::{best_mean, failed, score_answers};
+use crate::choice::{best_mean, failed, not_finite, score_answers};
 use crate::settings::no_shots;
 use crate::tables;
 
@@ -69,12 +69,9 @@ fn fresh(seed: u64, n: usize) -> Result<Vec<Problem>, TaskError> {
             });
         }
         if made.len() < n {
-            return Err(TaskError::Generator(format!(
-                "{}: {} made {} of {n} items",
-                CARD.id,
-                concept.name,
-                made.len()
-            )));
+            let (id, name, made) = (&CARD.id, concept.name, made.len());
+            let message = format!("{id}: {name} made {made} of {n} items");
+            return Err(TaskError::Generator(message));
         }
         all.extend(made);
     }
@@ -111,15 +108,12 @@ enum ConceptSource {
 fn read(settings: &TaskSettings) -> Result<(ConceptSource, usize), TaskError> {
     settings.check(&CARD)?;
     no_shots(&CARD, settings)?;
-    let source = settings.choose(
-        &CARD,
-        "source",
-        &[
-            ("fresh", ConceptSource::Fresh),
-            ("file", ConceptSource::File),
-            ("published", ConceptSource::Published),
-        ],
-    )?;
+    let sources = [
+        ("fresh", ConceptSource::Fresh),
+        ("file", ConceptSource::File),
+        ("published", ConceptSource::Published),
+    ];
+    let source = settings.choose(&CARD, "source", &sources)?;
     if settings.param(&CARD, "file").is_empty() {
         let hint = match source {
             ConceptSource::Fresh => None,
@@ -147,15 +141,12 @@ fn item(index: usize, form: PromptForm, problem: &Problem) -> Item {
         other,
     } = problem;
     // The instance stands first in every second question.
-    let (options, correct) = if index.is_multiple_of(2) {
-        ([instance, other], 0)
-    } else {
-        ([other, instance], 1)
+    let (options, correct) = match index % 2 {
+        0 => ([instance, other], 0),
+        _ => ([other, instance], 1),
     };
-    let question = format!(
-        "One of these is {concept}: {} / {}. Which is {concept}?",
-        options[0], options[1]
-    );
+    let [one, two] = options;
+    let question = format!("One of these is {concept}: {one} / {two}. Which is {concept}?");
     let asks = vec![
         score_answers(form, format!("By definition, {concept} is"), definitions),
         score_answers(form, format!("{question} Answer:"), options),
@@ -206,14 +197,10 @@ impl Task for DefineUse {
             return failed("an item has two things as its target");
         };
         if settings.param(&CARD, "source") == "published" {
-            return match answers {
-                [
-                    Reply {
-                        answer: Response::Scored(scored),
-                        ..
-                    },
-                ] => released::judge(options, correct, scored),
-                _ => failed("expected the scores of yes and no"),
+            let only = answers.first().filter(|_| answers.len() == 1);
+            return match only.and_then(|reply| reply.answer.as_scored()) {
+                Some(scored) => released::judge(options, correct, scored),
+                None => failed("expected the scores of yes and no"),
             };
         }
         let [first, second] = answers else {
@@ -245,10 +232,7 @@ fn judge_both(
     let (Some((_, defined)), Some((said, used))) =
         (best_mean(definition, 0), best_mean(usage, correct))
     else {
-        return Judgement::failed(
-            mary_contract::ErrorKind::NotFinite,
-            "an answer's log-probability is not a number",
-        );
+        return not_finite("an answer's log-probability is not a number");
     };
     let mut judgement = Judgement::scored(used).measured("defined", defined);
     if let Some(option) = options.get(said) {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use mary_contract::{DataError, Item, Judgement, PromptForm, Scored, Target, TaskError};
 use serde::Deserialize;
 
-use crate::choice::{best_mean, score_answers};
+use crate::choice::{best_mean, not_finite, score_answers};
 use crate::tables;
 
 /// A row; columns about the authors' models are left aside.
@@ -38,15 +38,14 @@ pub(super) fn from_path(path: &Path) -> Result<Vec<Example>, TaskError> {
         path: path.to_owned(),
         message,
     };
-    let mut files: Vec<PathBuf> = if path.is_dir() {
+    let mut files = vec![path.to_owned()];
+    if path.is_dir() {
         let entries = std::fs::read_dir(path).map_err(|e| damaged(e.to_string()))?;
-        entries
+        files = entries
             .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|file| file.extension().is_some_and(|e| e == "csv"))
-            .collect()
-    } else {
-        vec![path.to_owned()]
-    };
+            .collect();
+        files.retain(|file: &PathBuf| file.extension().is_some_and(|e| e == "csv"));
+    }
     files.sort();
     let mut all: Vec<Example> = Vec::new();
     let mut known: BTreeMap<(String, String), bool> = BTreeMap::new();
@@ -54,11 +53,9 @@ pub(super) fn from_path(path: &Path) -> Result<Vec<Example>, TaskError> {
         read_file(file, &mut known, &mut all)?;
     }
     if all.is_empty() {
-        return Err(damaged(
-            "expected CSV files with the columns Concept, Example and True Label; found no row"
-                .into(),
-        )
-        .into());
+        let message =
+            "expected CSV files with the columns Concept, Example and True Label; found no row";
+        return Err(damaged(message.into()).into());
     }
     Ok(all)
 }
@@ -141,10 +138,7 @@ pub(super) fn item(index: usize, form: PromptForm, example: &Example) -> Item {
 /// One word each: the sum and the mean differ only where a tokenizer splits a word.
 pub(super) fn judge(options: &[String], correct: usize, scored: &Scored) -> Judgement {
     let Some((said, score)) = best_mean(scored, correct) else {
-        return Judgement::failed(
-            mary_contract::ErrorKind::NotFinite,
-            "an answer's log-probability is not a number",
-        );
+        return not_finite("an answer's log-probability is not a number");
     };
     let judgement = Judgement::scored(score);
     match options.get(said) {

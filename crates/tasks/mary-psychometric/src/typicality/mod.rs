@@ -40,11 +40,8 @@ fn for_model(
     settings: &TaskSettings,
     builtin: bool,
 ) -> Option<(&'static str, &'static str)> {
-    let open = card
-        .params
-        .iter()
-        .any(|p| p.name == "norms" && p.default == AUTO)
-        && settings.param(card, "norms") == AUTO;
+    let default = card.param("norms").is_some_and(|p| p.default == AUTO);
+    let open = default && settings.param(card, "norms") == AUTO;
     (open && !builtin).then_some(("norms", "rosch"))
 }
 
@@ -219,12 +216,8 @@ fn exemplars(
 
 /// `a` or `an`, by the first letter.
 pub(crate) fn article(word: &str) -> &'static str {
-    let first = word.chars().next().map(|c| c.to_ascii_lowercase());
-    if matches!(first, Some('a' | 'e' | 'i' | 'o' | 'u')) {
-        "an"
-    } else {
-        "a"
-    }
+    let vowel = word.starts_with(|c: char| "aeiou".contains(c.to_ascii_lowercase()));
+    if vowel { "an" } else { "a" }
 }
 
 #[cfg(test)]

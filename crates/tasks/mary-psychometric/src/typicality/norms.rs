@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use mary_contract::{DataSource, TaskError};
+use mary_generators::small_world as world;
 use serde::Deserialize;
 
 use crate::tables;
@@ -26,23 +27,26 @@ pub struct Category {
     pub members: Vec<Member>,
 }
 
+impl Category {
+    /// The members that do not stand at these places.
+    pub(super) fn without(&self, places: &[usize]) -> impl Iterator<Item = &Member> {
+        let members = self.members.iter().enumerate();
+        members.filter(|(i, _)| !places.contains(i)).map(|(_, m)| m)
+    }
+}
+
 /// The categories of the small world on which the built-in model was grown. These are no judgements
 /// of people: the order says how often the corpus mentions each member, which is known exactly.
 pub fn small_world() -> Vec<Category> {
-    mary_generators::small_world::categories()
-        .map(|category| Category {
-            name: category.name.to_owned(),
-            members: category
-                .members
-                .iter()
-                .enumerate()
-                .map(|(rank, member)| Member {
-                    name: (*member).to_owned(),
-                    typicality: mary_generators::small_world::member_frequency(rank),
-                })
-                .collect(),
-        })
-        .collect()
+    let member = |(rank, name): (usize, &&str)| Member {
+        name: (*name).to_owned(),
+        typicality: world::member_frequency(rank),
+    };
+    let categories = world::categories().map(|category| Category {
+        name: category.name.to_owned(),
+        members: category.members.iter().enumerate().map(member).collect(),
+    });
+    categories.collect()
 }
 
 #[derive(Deserialize)]
@@ -100,24 +104,17 @@ pub fn proportions(path: &Path, columns: &str) -> Result<Vec<Category>, TaskErro
         }
         let number = share.trim_end_matches('%').trim_end().parse::<f64>();
         let number = number.map_err(|_| {
-            tables::record(
-                path,
-                line,
-                format!("expected a share of people, found `{share}`"),
-            )
+            let message = format!("expected a share of people, found `{share}`");
+            tables::record(path, line, message)
         })?;
         rows.push((line, above.clone(), name.to_owned(), number));
     }
     let wanted = |(line, category, name, share): (usize, String, String, f64)| {
-        let known = CASTRO
-            .iter()
-            .find(|(_, label)| same_label(label, &category));
-        Some((line, known?.0.to_owned(), name, share))
+        let mut known = CASTRO.iter();
+        let known = known.find(|(_, label)| same_label(label, &category))?;
+        Some((line, known.0.to_owned(), name, share))
     };
-    let labelled = |label: &str| {
-        rows.iter()
-            .any(|(_, category, ..)| same_label(label, category))
-    };
+    let labelled = |label: &str| rows.iter().any(|row| same_label(label, &row.1));
     // Who calls "An article of clothing" so has their file; a plain file says "clothing".
     let theirs = CASTRO.iter().all(|(_, label)| labelled(label));
     match theirs {
@@ -167,17 +164,14 @@ fn collect(
         }
         let known = categories.iter().position(|c| c.name == category);
         let at = known.unwrap_or_else(|| {
-            categories.push(Category {
-                name: category.clone(),
-                members: vec![],
-            });
+            let (name, members) = (category.clone(), vec![]);
+            categories.push(Category { name, members });
             categories.len() - 1
         });
         let found = &mut categories[at];
         if found.members.iter().any(|m| m.name == name) {
-            return Err(record_error(format!(
-                "`{name}` stands twice in `{category}`"
-            )));
+            let message = format!("`{name}` stands twice in `{category}`");
+            return Err(record_error(message));
         }
         found.members.push(Member { name, typicality });
     }

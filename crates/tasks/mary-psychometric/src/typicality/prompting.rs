@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use mary_contract::{
     Ask, DataSource, Estimate, Finish, Generate, Generated, Item, ItemSource, Items, Judgement,
-    Measure, Metric, Needs, Outcome, Prompt, Reply, Request, Response, Sample, Sampling, Scoring,
-    Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
+    Measure, Metric, Needs, Outcome, Prompt, Reply, Request, Sample, Sampling, Scoring, Task,
+    TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 use mary_generators::{shuffle, stream};
 use mary_stats::correlation::spearman_rho;
@@ -70,11 +70,7 @@ fn item(
     let first = exemplars(&CARD, category, settings.seed, setup.shots, setup.typical)?;
     let name_of = |i: &usize| category.members.get(*i).map(|m| m.name.as_str());
     let shown_first: Vec<&str> = first.iter().filter_map(name_of).collect();
-    let asked = category.members.iter().enumerate();
-    let mut members: Vec<_> = asked
-        .filter(|(i, _)| !first.contains(i))
-        .map(|(_, m)| m)
-        .collect();
+    let mut members: Vec<_> = category.without(&first).collect();
     let name = format!("psychometric/typicality/run/{}/{run}", category.name);
     shuffle(&mut stream(settings.seed, &name), &mut members);
     let shown = ShownCategory::new(&category.name, members.into_iter());
@@ -133,14 +129,10 @@ impl Task for Prompting {
             Ok(shown) => shown,
             Err(message) => return failed(&message),
         };
-        match answers {
-            [
-                Reply {
-                    answer: Response::Generated(answer),
-                    ..
-                },
-            ] => judge_words(&shown, answer),
-            _ => failed("expected one answer in words"),
+        let only = answers.first().filter(|_| answers.len() == 1);
+        match only.and_then(|reply| reply.answer.as_generated()) {
+            Some(answer) => judge_words(&shown, answer),
+            None => failed("expected one answer in words"),
         }
     }
 

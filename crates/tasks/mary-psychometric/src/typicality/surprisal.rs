@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, ContinuationScore, DataSource, ErrorKind, FLOOR, Item, ItemSource, Items, Judgement,
-    Measure, Metric, Needs, OVER_FLOOR, Prompt, Reply, Request, Response, Sample, Score, Scoring,
-    Start, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
+    Ask, ContinuationScore, DataSource, FLOOR, Item, ItemSource, Items, Judgement, Measure, Metric,
+    Needs, OVER_FLOOR, Prompt, Reply, Request, Response, Sample, Score, Scoring, Start, Task,
+    TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 use mary_stats::correlation::spearman;
 
@@ -15,7 +15,7 @@ use super::{
     note, shots,
 };
 use crate::cards::{card, conventions};
-use crate::choice::failed;
+use crate::choice::{failed, not_finite};
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/typicality-surprisal"));
 
@@ -59,23 +59,12 @@ fn ending(category: &str) -> String {
 
 fn item(setup: &SurprisalSettings, category: &Category) -> Result<Item, TaskError> {
     let order = exemplars(&CARD, category, setup.seed, setup.shots, setup.typical)?;
-    let shown_first: String = order
-        .iter()
-        .filter_map(|&i| category.members.get(i))
-        .map(|m| sentence(&m.name, &category.name) + "\n")
-        .collect();
-    let asked = category
-        .members
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| !order.contains(i))
-        .map(|(_, m)| m);
-    let shown = ShownCategory::new(&category.name, asked);
-    let continuations = shown
-        .members
-        .iter()
-        .map(|m| sentence(m, &category.name))
-        .collect();
+    let first = order.iter().filter_map(|&i| category.members.get(i));
+    let lines = first.map(|m| sentence(&m.name, &category.name) + "\n");
+    let shown_first: String = lines.collect();
+    let shown = ShownCategory::new(&category.name, category.without(&order));
+    let sentences = shown.members.iter().map(|m| sentence(m, &category.name));
+    let continuations = sentences.collect();
     let ask = Ask::subject(Request::Score(Score {
         prefix: Prompt::plain(shown_first),
         continuations,
@@ -162,10 +151,7 @@ impl Task for Surprisal {
 fn judge_scores(shown: &ShownCategory, scores: &[ContinuationScore]) -> Judgement {
     let sums: Vec<f64> = scores.iter().map(ContinuationScore::sum).collect();
     if sums.iter().any(|s| !s.is_finite()) {
-        return Judgement::failed(
-            ErrorKind::NotFinite,
-            "a sentence's log-probability is not a number",
-        );
+        return not_finite("a sentence's log-probability is not a number");
     }
     let Ok(found) = spearman(&shown.typicality, &sums) else {
         return Judgement::unscored(UnscoredReason::NotApplicable(
@@ -186,10 +172,8 @@ fn judge_scores(shown: &ShownCategory, scores: &[ContinuationScore]) -> Judgemen
         judgement = judgement.measured(FIRST_UNSCORED, share);
     }
     let means: Option<Vec<f64>> = scores.iter().map(ContinuationScore::mean).collect();
-    let last_words: Option<Vec<f64>> = scores
-        .iter()
-        .map(|s| tail(s, &ending(&shown.category)))
-        .collect();
+    let last_words = scores.iter().map(|s| tail(s, &ending(&shown.category)));
+    let last_words: Option<Vec<f64>> = last_words.collect();
     for (name, values) in [("per_token", means), ("category_given_member", last_words)] {
         if let Some(other) = values.and_then(|v| spearman(&shown.typicality, &v).ok()) {
             judgement = judgement.measured(name, other.r.value);

@@ -97,38 +97,27 @@ fn judge_layers(shown: &ShownCategory, layers: &[Layer]) -> Judgement {
         if members.len() != shown.members.len() {
             return failed("expected one vector for the category and one for each member");
         }
-        let pairs: Vec<(f64, f64)> = shown
-            .typicality
-            .iter()
-            .zip(members)
-            .filter_map(|(t, m)| Some((*t, cosine(m.as_ref()?, category)?)))
-            .collect();
-        let (typicality, said): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+        let pairs = shown.typicality.iter().zip(members);
+        let close = pairs.filter_map(|(t, m)| Some((*t, cosine(m.as_ref()?, category)?)));
+        let (typicality, said): (Vec<f64>, Vec<f64>) = close.unzip();
         by_layer.push((layer.number, spearman(&typicality, &said).ok()));
     }
     let Some((_, Some(found))) = by_layer.last() else {
         return none("fewer than four members have a vector, or all are equally close");
     };
-    let unknown: Vec<String> = shown
-        .members
-        .iter()
-        .zip(last.vectors.iter().skip(1))
-        .filter(|(_, vector)| vector.is_none())
-        .map(|(name, _)| name.clone())
-        .collect();
+    let members = shown.members.iter().zip(last.vectors.iter().skip(1));
+    let unknown = members.filter(|(_, vector)| vector.is_none());
+    let unknown: Vec<String> = unknown.map(|(name, _)| name.clone()).collect();
     let mut judgement =
         Judgement::scored(found.r.value).measured("members_left_out", unknown.len() as f64);
     judgement.notes = note(&shown.category, found, &unknown);
     if by_layer.len() > 1 {
-        let values = || {
-            by_layer
-                .iter()
-                .filter_map(|(layer, c)| Some((*layer, c.as_ref()?.r.value)))
-        };
-        if let Some(value) = mean(values().map(|(_, v)| v)) {
+        let values = by_layer.iter();
+        let values = values.filter_map(|(layer, c)| Some((*layer, c.as_ref()?.r.value)));
+        if let Some(value) = mean(values.clone().map(|(_, v)| v)) {
             judgement = judgement.measured("mean_over_layers", value);
         }
-        for (layer, value) in values() {
+        for (layer, value) in values {
             judgement = judgement.measured(&format!("layer_{layer:02}"), value);
         }
     }

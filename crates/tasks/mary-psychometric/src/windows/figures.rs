@@ -34,10 +34,8 @@ fn point(trajectory: &Trajectory, milestone: &Milestone) -> Point {
 fn curves(name: &str, trajectory: &Trajectory) -> Vec<Series> {
     let sound = trajectory.sound().map(|m| point(trajectory, m));
     let mut curves = vec![Series::measured(name, sound)];
-    let doubtful = trajectory
-        .milestones
-        .iter()
-        .filter(|m| m.doubt.is_some() && m.x > 0.0);
+    let milestones = trajectory.milestones.iter();
+    let doubtful = milestones.filter(|m| m.doubt.is_some() && m.x > 0.0);
     // One series each: a line between two doubtful checkpoints would suggest a course.
     for milestone in doubtful {
         let name = format!("{name}, step {} (in doubt)", milestone.step);
@@ -118,15 +116,16 @@ fn published_blimp(own: &[&GrowthCurve]) -> Vec<Series> {
     }
     let shown = |model: &str| own.iter().any(|f| f.trajectory.label == model);
     let any = curves.keys().any(|model| shown(model));
-    curves
-        .into_iter()
-        .filter(|(model, _)| {
-            if any {
-                shown(model)
-            } else {
-                ["pythia-70m", "pythia-1b", "pythia-12b"].contains(model)
-            }
-        })
+    let three = ["pythia-70m", "pythia-1b", "pythia-12b"];
+    curves.retain(|model, _| {
+        if any {
+            shown(model)
+        } else {
+            three.contains(model)
+        }
+    });
+    let series = curves.into_iter();
+    series
         .map(|(model, points)| Series::published(format!("{model} v0"), points))
         .collect()
 }
@@ -163,17 +162,13 @@ pub(super) fn overview(found: &[GrowthCurve]) -> Vec<Figure> {
 
 /// The form of the paper's Figure 7: grammar by field.
 pub(super) fn fields(ability: &Ability, found: &[GrowthCurve]) -> Option<Figure> {
-    let own: Vec<&GrowthCurve> = found
-        .iter()
-        .filter(|f| {
-            f.trajectory.ability.task == ability.task
-                && matches!(f.trajectory.ability.part, Part::Tag(..))
-        })
-        .collect();
-    let first = own.first()?;
-    let several = own
-        .iter()
-        .any(|f| f.trajectory.label != first.trajectory.label);
+    let of_task = |f: &&GrowthCurve| {
+        let Ability { task, part } = &f.trajectory.ability;
+        *task == ability.task && matches!(part, Part::Tag(..))
+    };
+    let own: Vec<&GrowthCurve> = found.iter().filter(of_task).collect();
+    let label = &own.first()?.trajectory.label;
+    let several = own.iter().any(|f| f.trajectory.label != *label);
     let series = own.iter().flat_map(|f| {
         let Part::Tag(_, field) = &f.trajectory.ability.part else {
             return vec![];

@@ -129,14 +129,9 @@ pub fn find(trajectory: &Trajectory, search: &Search) -> Option<Growth> {
     if let Some(window) = &mut found.window {
         for edge in [&mut window.onset, &mut window.end] {
             // A hair's breadth: an edge at a checkpoint comes back from its logarithm a little off.
-            let before = x
-                .iter()
-                .copied()
-                .filter(|x| *x <= edge.value * (1.0 + 1e-9));
-            let after = x
-                .iter()
-                .copied()
-                .filter(|x| *x >= edge.value * (1.0 - 1e-9));
+            let all = || x.iter().copied();
+            let before = all().filter(|x| *x <= edge.value * (1.0 + 1e-9));
+            let after = all().filter(|x| *x >= edge.value * (1.0 - 1e-9));
             edge.low = before.fold(0.0, f64::max).min(edge.low);
             edge.high = after.fold(f64::INFINITY, f64::min).max(edge.high);
         }
@@ -167,15 +162,12 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     }
     exhibits.figures.extend(figures::overview(&found));
     for ability in abilities.iter().filter(|a| a.part == Part::Score) {
-        let own: Vec<&GrowthCurve> = found
-            .iter()
-            .filter(|f| f.trajectory.ability == *ability)
-            .collect();
-        exhibits.figures.push(figures::development(ability, &own));
-        exhibits.figures.extend(figures::fields(ability, &found));
-        exhibits
-            .figures
-            .extend(figures::phenomena(ability, runs, &own));
+        let own = found.iter().filter(|f| f.trajectory.ability == *ability);
+        let own: Vec<&GrowthCurve> = own.collect();
+        let figures = &mut exhibits.figures;
+        figures.push(figures::development(ability, &own));
+        figures.extend(figures::fields(ability, &found));
+        figures.extend(figures::phenomena(ability, runs, &own));
     }
     exhibits.tables.push(tables::onsets(&found));
     exhibits.tables.extend(tables::order_table(&found));

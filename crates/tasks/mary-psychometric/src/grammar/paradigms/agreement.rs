@@ -1,7 +1,7 @@
 //! Forms that agree: anaphors, determiners, irregular forms, subjects and verbs.
 
 use super::super::lexicon::{Irregular, LEXICON, Noun};
-use super::{Draft, Pen, other_reflexive, reflexive};
+use super::{Draft, Pen, reflexives};
 
 pub(super) fn anaphor_gender(pen: &mut Pen<'_>) -> Draft {
     let (subject, gender) = if pen.coin() {
@@ -13,13 +13,14 @@ pub(super) fn anaphor_gender(pen: &mut Pen<'_>) -> Draft {
     };
     let (verb, when) = (pen.verb("reflexive").past, pen.word("past_times"));
     let template = format!("{subject} {verb} {{}} {when}");
-    Draft::slot(&template, reflexive(gender), other_reflexive(gender))
+    let (good, bad) = reflexives(gender);
+    Draft::slot(&template, good, bad)
 }
 
 pub(super) fn anaphor_number(pen: &mut Pen<'_>) -> Draft {
     let noun = pen.gendered();
     let (verb, when) = (pen.verb("reflexive").past, pen.word("past_times"));
-    let alone = reflexive(noun.gender);
+    let (alone, _) = reflexives(noun.gender);
     let (subject, good, bad) = pen.either(
         (noun.one, alone, "themselves"),
         (noun.many, "themselves", alone),
@@ -40,11 +41,8 @@ pub(super) fn determiner_noun(pen: &mut Pen<'_>) -> Draft {
     let (who, verb, thing) = (pen.name(), pen.verb("transitive").past, pen.thing());
     let (determiner, good, bad) = pointing(pen, thing);
     let place = pen.word("places");
-    Draft::slot(
-        &format!("{who} {verb} {determiner} {{}} {place}"),
-        good,
-        bad,
-    )
+    let template = format!("{who} {verb} {determiner} {{}} {place}");
+    Draft::slot(&template, good, bad)
 }
 
 pub(super) fn determiner(pen: &mut Pen<'_>) -> Draft {
@@ -53,11 +51,8 @@ pub(super) fn determiner(pen: &mut Pen<'_>) -> Draft {
     let &(one, many) = pen.any(PAIRS);
     let when = pen.word("past_times");
     let (noun, good, bad) = pen.either((thing.one, one, many), (thing.many, many, one));
-    Draft::slot(
-        &format!("the {} {verb} {{}} {noun} {when}", who.one),
-        good,
-        bad,
-    )
+    let template = format!("the {} {verb} {{}} {noun} {when}", who.one);
+    Draft::slot(&template, good, bad)
 }
 
 pub(super) fn determiner_adjective(pen: &mut Pen<'_>) -> Draft {
@@ -136,21 +131,15 @@ fn crossed(pen: &mut Pen<'_>) -> [&'static str; 4] {
 pub(super) fn verb_across_phrase(pen: &mut Pen<'_>) -> Draft {
     let [subject, distractor, good, bad] = crossed(pen);
     let (where_, state) = (pen.word("between"), pen.word("states"));
-    Draft::slot(
-        &format!("the {subject} {where_} the {distractor} {{}} {state}"),
-        good,
-        bad,
-    )
+    let template = format!("the {subject} {where_} the {distractor} {{}} {state}");
+    Draft::slot(&template, good, bad)
 }
 
 pub(super) fn verb_across_clause(pen: &mut Pen<'_>) -> Draft {
     let [subject, distractor, good, bad] = crossed(pen);
     let (verb, state) = (pen.verb("social").past, pen.word("states"));
-    Draft::slot(
-        &format!("the {subject} who {verb} the {distractor} {{}} {state}"),
-        good,
-        bad,
-    )
+    let template = format!("the {subject} who {verb} the {distractor} {{}} {state}");
+    Draft::slot(&template, good, bad)
 }
 
 pub(super) fn verb_irregular(pen: &mut Pen<'_>) -> Draft {

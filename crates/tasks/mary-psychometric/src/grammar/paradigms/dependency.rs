@@ -5,11 +5,8 @@ use super::{Draft, Pen, indefinite};
 pub(super) fn with_gap(pen: &mut Pen<'_>) -> Draft {
     let (who, knew) = (pen.name(), pen.word("knowing"));
     let (other, verb) = (pen.person(), pen.verb("strict").past);
-    Draft::slot(
-        &format!("{who} {knew} {{}} the {} {verb}", other.one),
-        "what",
-        "that",
-    )
+    let template = format!("{who} {knew} {{}} the {} {verb}", other.one);
+    Draft::slot(&template, "what", "that")
 }
 
 pub(super) fn without_gap(pen: &mut Pen<'_>) -> Draft {
@@ -70,11 +67,8 @@ pub(super) fn npi_no(pen: &mut Pen<'_>) -> Draft {
         pen.thing().one,
     );
     let bad = pen.one_of(&["some", "most", "many"]);
-    Draft::slot(
-        &format!("{{}} {who} have ever {verb} the {thing}"),
-        "no",
-        bad,
-    )
+    let template = format!("{{}} {who} have ever {verb} the {thing}");
+    Draft::slot(&template, "no", bad)
 }
 
 pub(super) fn npi_only(pen: &mut Pen<'_>) -> Draft {
@@ -83,11 +77,8 @@ pub(super) fn npi_only(pen: &mut Pen<'_>) -> Draft {
         pen.verb("transitive").participle,
         pen.thing().one,
     );
-    Draft::slot(
-        &format!("{{}} {who} has ever {verb} the {thing}"),
-        "only",
-        "even",
-    )
+    let template = format!("{{}} {who} has ever {verb} the {thing}");
+    Draft::slot(&template, "only", "even")
 }
 
 pub(super) fn npi_not(pen: &mut Pen<'_>) -> Draft {
@@ -98,11 +89,8 @@ pub(super) fn npi_not(pen: &mut Pen<'_>) -> Draft {
     );
     let (noun, have) = pen.either((who.one, "has"), (who.many, "have"));
     let bad = pen.word("adverbs");
-    Draft::slot(
-        &format!("the {noun} {have} {{}} ever {verb} the {thing}"),
-        "not",
-        bad,
-    )
+    let template = format!("the {noun} {have} {{}} ever {verb} the {thing}");
+    Draft::slot(&template, "not", bad)
 }
 
 pub(super) fn there_was(pen: &mut Pen<'_>) -> Draft {
@@ -138,17 +126,11 @@ pub(super) fn much_many(pen: &mut Pen<'_>) -> Draft {
     let (how, place) = (pen.one_of(&["too", "so"]), pen.word("places"));
     if pen.coin() {
         let stuff = pen.word("mass");
-        Draft::slot(
-            &format!("there was {how} {{}} {stuff} {place}"),
-            "much",
-            "many",
-        )
+        let template = format!("there was {how} {{}} {stuff} {place}");
+        Draft::slot(&template, "much", "many")
     } else {
         let thing = pen.thing().many;
-        Draft::slot(
-            &format!("there were {how} {{}} {thing} {place}"),
-            "many",
-            "much",
-        )
+        let template = format!("there were {how} {{}} {thing} {place}");
+        Draft::slot(&template, "many", "much")
     }
 }

@@ -21,19 +21,13 @@ pub(crate) struct Draft {
 
 impl Draft {
     fn statement(good: String, bad: String) -> Self {
-        Self {
-            good,
-            bad,
-            mark: '.',
-        }
+        let mark = '.';
+        Self { good, bad, mark }
     }
 
     fn question(good: String, bad: String) -> Self {
-        Self {
-            good,
-            bad,
-            mark: '?',
-        }
+        let mark = '?';
+        Self { good, bad, mark }
     }
 
     /// One template, two fillers of its `{}`.
@@ -251,19 +245,11 @@ impl<'a> Pen<'a> {
     }
 }
 
-fn reflexive(gender: Gender) -> &'static str {
-    if gender == Gender::Female {
-        "herself"
-    } else {
-        "himself"
-    }
-}
-
-fn other_reflexive(gender: Gender) -> &'static str {
-    if gender == Gender::Female {
-        "himself"
-    } else {
-        "herself"
+/// The reflexive that suits and the one that does not.
+fn reflexives(gender: Gender) -> (&'static str, &'static str) {
+    match gender {
+        Gender::Female => ("herself", "himself"),
+        _ => ("himself", "herself"),
     }
 }
 

@@ -1,30 +1,22 @@
 //! How a sentence is built: arguments of verbs, binding, control and raising, ellipsis.
 
 use super::super::lexicon::Gender;
-use super::{Draft, Pen, indefinite, other_reflexive, reflexive};
+use super::{Draft, Pen, indefinite, reflexives};
 
 pub(super) fn object(pen: &mut Pen<'_>) -> Draft {
     let (who, thing, look) = (pen.animate(), pen.thing(), pen.word("plain_looks"));
     let (good, bad) = (pen.verb("transitive").past, pen.verb("intransitive").past);
-    Draft::slot(
-        &format!("the {} {{}} the {look} {}", who.one, thing.one),
-        good,
-        bad,
-    )
+    let template = format!("the {} {{}} the {look} {}", who.one, thing.one);
+    Draft::slot(&template, good, bad)
 }
 
 pub(super) fn passive(pen: &mut Pen<'_>) -> Draft {
     let (who, thing) = (pen.person(), pen.thing());
-    let (good, bad) = (
-        pen.verb("strict").participle,
-        pen.verb("intransitive").participle,
-    );
+    let (good, bad) = (pen.verb("strict"), pen.verb("intransitive"));
+    let (good, bad) = (good.participle, bad.participle);
     let (noun, be) = pen.either((thing.one, "was"), (thing.many, "were"));
-    Draft::slot(
-        &format!("the {noun} {be} {{}} by the {}", who.one),
-        good,
-        bad,
-    )
+    let template = format!("the {noun} {be} {{}} by the {}", who.one);
+    Draft::slot(&template, good, bad)
 }
 
 pub(super) fn missing_object(pen: &mut Pen<'_>) -> Draft {
@@ -36,18 +28,19 @@ pub(super) fn missing_object(pen: &mut Pen<'_>) -> Draft {
 pub(super) fn animate_subject(pen: &mut Pen<'_>) -> Draft {
     let ((who, whom), what) = (pen.people(), pen.word("inert"));
     let (verb, when) = (pen.verb("social").past, pen.word("past_times"));
-    Draft::slot(
-        &format!("the {{}} {verb} the {} {when}", whom.one),
-        who.one,
-        what,
-    )
+    let template = format!("the {{}} {verb} the {} {when}", whom.one);
+    Draft::slot(&template, who.one, what)
 }
 
 pub(super) fn closest_subject(pen: &mut Pen<'_>) -> Draft {
     let ((outer, _), (inner, gender)) = pen.opposite_names();
     let (says, verb) = (pen.word("saying"), pen.verb("reflexive").past);
-    let template = format!("{outer} {says} that {inner} {verb} {{}}");
-    Draft::slot(&template, reflexive(gender), other_reflexive(gender))
+    let (good, bad) = reflexives(gender);
+    Draft::slot(
+        &format!("{outer} {says} that {inner} {verb} {{}}"),
+        good,
+        bad,
+    )
 }
 
 pub(super) fn across_relative(pen: &mut Pen<'_>) -> Draft {
@@ -60,26 +53,18 @@ pub(super) fn across_relative(pen: &mut Pen<'_>) -> Draft {
     };
     let (met, verb) = (pen.verb("social").past, pen.verb("reflexive").past);
     let template = format!("the {} who {met} {inner} {verb} {{}}", subject.one);
-    Draft::slot(
-        &template,
-        reflexive(subject.gender),
-        other_reflexive(subject.gender),
-    )
+    let (good, bad) = reflexives(subject.gender);
+    Draft::slot(&template, good, bad)
 }
 
 pub(super) fn case(pen: &mut Pen<'_>) -> Draft {
     let ((who, gender), _) = pen.opposite_names();
     let (says, clause) = (pen.word("saying"), pen.word("clauses"));
-    let pronoun = if gender == Gender::Female {
-        "she"
-    } else {
-        "he"
-    };
-    Draft::slot(
-        &format!("{who} {says} that {{}} {clause}"),
-        pronoun,
-        reflexive(gender),
-    )
+    let (reflexive, _) = reflexives(gender);
+    let she = gender == Gender::Female;
+    let pronoun = if she { "she" } else { "he" };
+    let template = format!("{who} {says} that {{}} {clause}");
+    Draft::slot(&template, pronoun, reflexive)
 }
 
 pub(super) fn there_adjective(pen: &mut Pen<'_>) -> Draft {
@@ -101,11 +86,8 @@ pub(super) fn there_verb(pen: &mut Pen<'_>) -> Draft {
 pub(super) fn there_object(pen: &mut Pen<'_>) -> Draft {
     let (who, thing, place) = (pen.name(), indefinite(pen.thing().one), pen.word("places"));
     let (good, bad) = (pen.word("raising_to_object"), pen.word("object_control"));
-    Draft::slot(
-        &format!("{who} {{}} there to be {thing} {place}"),
-        good,
-        bad,
-    )
+    let template = format!("{who} {{}} there to be {thing} {place}");
+    Draft::slot(&template, good, bad)
 }
 
 pub(super) fn tough(pen: &mut Pen<'_>) -> Draft {
@@ -143,17 +125,11 @@ pub(super) fn ellipsis_verb(pen: &mut Pen<'_>) -> Draft {
     if pen.coin() {
         let verb = pen.verb("intransitive").past;
         let when = pen.word("past_times");
-        Draft::slot(
-            &format!("{one} {verb} {when}, and {other} {{}} too"),
-            "did",
-            "was",
-        )
+        let template = format!("{one} {verb} {when}, and {other} {{}} too");
+        Draft::slot(&template, "did", "was")
     } else {
         let (state, when) = (pen.word("states"), pen.word("past_times"));
-        Draft::slot(
-            &format!("{one} was {state} {when}, and {other} {{}} too"),
-            "was",
-            "did",
-        )
+        let template = format!("{one} was {state} {when}, and {other} {{}} too");
+        Draft::slot(&template, "was", "did")
     }
 }
