@@ -28,7 +28,7 @@ def pairs(out, number):
             other = rng.choice([n for n in nouns if n != noun])[rng.randrange(2)]
             plural, link, verb = at // len(nouns) % 2 ^ at % 2, rng.choice(LINKS), rng.choice(VERBS)
             clean, corrupted = noun[plural], noun[1 - plural]
-            text = lambda subject: f"the {subject} {link} the {other}"
+            text = lambda subject: f"The {subject} {link} the {other}"
             write.writerow([at + 1, text(clean), text(corrupted), verb[plural], verb[1 - plural],
                             clean, corrupted, f"{link} the", other, noun[0]])
 

@@ -6,10 +6,10 @@ use std::path::Path;
 use super::program::{done, mary};
 
 const PAIRS: &str = "id,clean,corrupted,good,bad
-a,the girls near the dog,the girl near the dog,are,is
-b,the boy near the cats,the boys near the cats,is,are
-c,the horses near the queen,the horse near the queen,are,is
-d,the teacher near the men,the teachers near the men,is,are
+a,The men near the dog,The man near the dog,are,is
+b,The woman near the cat,The women near the cat,is,are
+c,The children near the girl,The child near the girl,are,is
+d,The man near the boy,The men near the boy,is,are
 ";
 
 fn write(home: &Path, name: &str, text: &str) {
@@ -22,13 +22,10 @@ fn pairs_are_patched_into_a_page_a_table_and_json() {
     let home = home.path();
     write(home, "pairs.csv", PAIRS);
     let out = done(home, &["patch", "pairs.csv", "-q", "--out", "found"]);
+    assert!(out.contains("4 pairs") && out.contains("-4 men …"), "{out}");
+    let table = std::fs::read_to_string(home.join("found/cells.csv")).unwrap();
     assert!(
-        out.contains("4 pairs") && out.contains("-4 girls …"),
-        "{out}"
-    );
-    let table = std::fs::read_to_string(home.join("found/patch.csv")).unwrap();
-    assert!(
-        table.starts_with("model,unit,layer,place,pairs,effect,effect_low"),
+        table.starts_with("model,layer,place,effect,effect_low,effect_high"),
         "{table}"
     );
     let page = std::fs::read_to_string(home.join("found/report.html")).unwrap();
@@ -56,8 +53,8 @@ fn pairs_are_patched_into_a_page_a_table_and_json() {
             "lens",
         ],
     );
-    assert!(lens.contains("median rank of good"), "{lens}");
-    assert!(home.join("lens/lens.csv").is_file());
+    assert!(lens.contains("rank") && lens.contains("good"), "{lens}");
+    assert!(home.join("lens/texts.csv").is_file());
 }
 
 #[test]

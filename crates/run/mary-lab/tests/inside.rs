@@ -52,7 +52,7 @@ fn pairs(folder: &Path) -> PathBuf {
         let other = NOUNS[(at + 3) % NOUNS.len()][at % 2];
         for (clean, wrong, good, bad) in [(one, many, "is", "are"), (many, one, "are", "is")] {
             lines.push(format!(
-                "{clean},the {clean} near the {other},the {wrong} near the {other},{good},{bad},{clean},{wrong},{other}"
+                "{clean},The {clean} near the {other},The {wrong} near the {other},{good},{bad},{clean},{wrong},{other}"
             ));
         }
     }
@@ -72,8 +72,8 @@ fn a_text_patched_into_itself_changes_nothing_and_everything_patched_is_the_sour
     let model = nano(None);
     let own = [
         "clean,corrupted,good,bad",
-        "the girls,the girls,are,is",
-        "the dog,the dog,is,are",
+        "The girls,The girls,are,is",
+        "The dog,The dog,is,are",
     ];
     let own = file(folder.path(), "own.csv", &own.map(str::to_owned));
     for site in [
@@ -112,17 +112,13 @@ fn a_text_patched_into_itself_changes_nothing_and_everything_patched_is_the_sour
             .find(|c| c.layer == layers && c.place == "distractor")
             .unwrap();
         assert!((last.effect.value - 1.0).abs() < 1e-4, "{:?}", last.effect);
-        // Before the first block only the subject differs.
+        // Before the first block only the subject differs; regions of different lengths meet in their last tokens.
         let whole = found
             .cells
             .iter()
             .find(|c| c.layer == 0 && c.place == "subject")
             .unwrap();
-        assert!(
-            (whole.effect.value - 1.0).abs() < 1e-4,
-            "{:?}",
-            whole.effect
-        );
+        assert!(whole.effect.value > 0.7, "{:?}", whole.effect);
         let other = found
             .cells
             .iter()
@@ -132,6 +128,34 @@ fn a_text_patched_into_itself_changes_nothing_and_everything_patched_is_the_sour
         assert!(whole.marked && last.marked && !other.marked);
         assert!(whole.controls["random direction"].value < 0.5);
     }
+}
+
+#[test]
+fn token_by_token_the_embedding_of_what_differs_is_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = [
+        "clean,corrupted,good,bad",
+        "The men near the dog,The man near the dog,are,is",
+        "The woman near the dog,The women near the dog,is,are",
+        "The child near the boy,The children near the boy,is,are",
+    ];
+    let path = file(folder.path(), "pairs.csv", &lines.map(str::to_owned));
+    let found = patched(nano(None).as_ref(), &path, &PatchOptions::default(), &[]);
+    assert!(found.shares, "{:?}", found.difference);
+    let first: Vec<_> = found.cells.iter().filter(|c| c.layer == 0).collect();
+    let [lead, subject, rest @ ..] = first.as_slice() else {
+        panic!()
+    };
+    assert_eq!(
+        (lead.place.as_str(), subject.place.as_str()),
+        ("-5 The", "-4 men …")
+    );
+    assert!(
+        (subject.effect.value - 1.0).abs() < 1e-4,
+        "{:?}",
+        subject.effect
+    );
+    assert!(rest.iter().chain([lead]).all(|c| c.effect.value == 0.0));
 }
 
 #[test]
@@ -158,8 +182,8 @@ fn the_last_layer_of_a_lens_is_the_output_and_an_empty_tuned_lens_changes_nothin
     let folder = tempfile::tempdir().unwrap();
     let lines = [
         "text,good,bad",
-        "the girls,are,is",
-        "the dog near the boys,is,are",
+        "The girls,are,is",
+        "The dog near the boys,is,are",
     ];
     let path = file(folder.path(), "texts.csv", &lines.map(str::to_owned));
     let model = nano(None);
@@ -177,7 +201,7 @@ fn the_last_layer_of_a_lens_is_the_output_and_an_empty_tuned_lens_changes_nothin
         let mut found = seen.texts.iter().filter(|g| g.id == id && g.word == word);
         found.next_back().unwrap().clone()
     };
-    let model_scores = scores(model.as_ref(), "the girls", &[" are", " is"]);
+    let model_scores = scores(model.as_ref(), "The girls", &[" are", " is"]);
     for (word, score) in columns.iter().zip(&model_scores) {
         let found = of("2", word);
         assert_eq!(found.layer, subject.layers);
@@ -272,10 +296,10 @@ fn a_direction_of_number_moves_verbs_and_random_ones_do_not() {
     let (mut texts, mut sides) = (vec!["text,good,bad".to_owned()], [vec![], vec![]]);
     for (at, [one, many]) in NOUNS.iter().enumerate() {
         match at < 5 {
-            true => texts.push(format!("the {one},are,is")),
+            true => texts.push(format!("The {one},are,is")),
             false => {
-                sides[0].push(format!("the {many}"));
-                sides[1].push(format!("the {one}"));
+                sides[0].push(format!("The {many}"));
+                sides[1].push(format!("The {one}"));
             }
         }
     }
@@ -283,7 +307,7 @@ fn a_direction_of_number_moves_verbs_and_random_ones_do_not() {
     let model = nano(None);
     let subject = Subject::new(model.as_ref()).unwrap();
     let texts = choices(&path, " ").unwrap();
-    let directions = learn(&subject, &sides, &[1]).unwrap();
+    let directions = learn(&subject, &sides, &[3]).unwrap();
     let found = steer("nano", &subject, &texts, &directions, (&[1.0, -1.0], 20, 0)).unwrap();
     let [more, less] = found.effects.as_slice() else {
         panic!()
@@ -312,7 +336,7 @@ fn a_probe_finds_number_and_the_choice_rests_on_it() {
     let folder = tempfile::tempdir().unwrap();
     let mut lines = vec!["text,label,noun,good,bad".to_owned()];
     for [one, many] in NOUNS {
-        for lead in ["the", "a big"] {
+        for lead in ["The", "This is about the"] {
             lines.push(format!("{lead} {one},singular,{one},is,are"));
             lines.push(format!("{lead} {many},plural,{one},are,is"));
         }
@@ -382,8 +406,8 @@ fn texts_that_do_not_align_and_places_that_are_not_there_are_refused() {
     let subject = Subject::new(model.as_ref()).unwrap();
     let lines = [
         "clean,corrupted,good,bad",
-        "the girls,the big girl,are,is",
-        "the dog,the dogs,is,are",
+        "The men,The big man,are,is",
+        "The man,The men,is,are",
     ];
     let path = file(folder.path(), "uneven.csv", &lines.map(str::to_owned));
     let pairs = Pairs::open(&path, &[], " ").unwrap();
@@ -411,8 +435,8 @@ fn texts_that_do_not_align_and_places_that_are_not_there_are_refused() {
     };
     let even = [
         "clean,corrupted,good,bad",
-        "the girls,the girl,are,is",
-        "the dog,the dogs,is,are",
+        "The men,The man,are,is",
+        "The woman,The women,is,are",
     ];
     let path = file(folder.path(), "even.csv", &even.map(str::to_owned));
     let pairs = Pairs::open(&path, &[], " ").unwrap();

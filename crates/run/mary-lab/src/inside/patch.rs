@@ -145,23 +145,31 @@ pub fn patch(
         cells,
         options,
     };
-    let (mut differences, mut changes) = (Vec::new(), Vec::new());
+    let (mut differences, mut changes): (Vec<f64>, Vec<Changes>) = (Vec::new(), Vec::new());
+    let (mut untrained, mut beside) = (Vec::new(), Vec::new());
     for first in (0..pairs.pairs.len()).step_by(BLOCK) {
         let block = first..(first + BLOCK).min(pairs.pairs.len());
         tell(first);
-        let mut found = patching.block(subject, block.clone(), options.controls)?;
-        if let Some(twin) = twin.filter(|_| options.controls) {
-            let untrained = patching.block(twin, block, false)?;
-            for ((_, of), (_, beside)) in found.iter_mut().zip(untrained) {
-                for (of, beside) in of.iter_mut().zip(beside) {
-                    of[4] = beside[0];
-                }
-            }
-        }
+        let found = patching.block(subject, block.clone(), options.controls)?;
         for (difference, of) in found {
             differences.push(difference);
             changes.push(of);
         }
+        if let Some(twin) = twin.filter(|_| options.controls) {
+            for (difference, of) in patching.block(twin, block, false)? {
+                untrained.push(difference);
+                beside.push(of);
+            }
+        }
+    }
+    // Shuffled weights have logits of any size: changes count in units of each model's own differences.
+    let size = |all: &[f64]| all.iter().map(|d| d * d).sum::<f64>().sqrt();
+    let scale = match size(&untrained) {
+        0.0 => 0.0,
+        theirs => size(&differences) / theirs,
+    };
+    for (of, beside) in changes.iter_mut().flatten().zip(beside.iter().flatten()) {
+        of[4] = beside[0].map(|change| scale * change);
     }
     let mut found = patching
         .summary(name, &differences, &changes)
@@ -346,24 +354,31 @@ impl Patching<'_> {
             self.options.seed,
             &format!("{at} {} {}", cell.site, cell.key),
         );
-        // Another pair's text of the same side as the one that is changed: foreign, but without what sets the two
-        // sides of this pair apart. Another clean text would bring the same property along.
-        let others: Vec<usize> = (0..self.spots.len())
+        // Controls bring foreign values without what sets the two sides of this pair apart: from a text after which
+        // the same continuation is wrong, and from elsewhere in the text that is changed. Another clean text, or
+        // another place of this one, may bring the same property along.
+        let pairs = &self.pairs.pairs;
+        let mut others: Vec<usize> = (0..self.spots.len())
             .filter(|&other| other != at && self.spot(other, &cell.key).is_some())
             .collect();
+        let alike = |other: &usize| pairs[*other].words == pairs[at].words;
+        if others.iter().any(alike) {
+            others.retain(alike);
+        }
         let other = others.get(lots.below(others.len())).and_then(|&other| {
-            let text = self.texts(&self.pairs.pairs[other])[0];
+            let text = self.texts(&pairs[other])[0];
             Some(from(text, self.order(self.spot(other, &cell.key)?.ends)[0]))
         });
         let places: Vec<&Spot> = self.spots[at]
             .iter()
             .filter(|s| s.ends != spot.ends)
             .collect();
+        let own = self.texts(&pairs[at])[0];
         let elsewhere = places.get(lots.below(places.len()));
         [
             Some(from(source, self.order(spot.places)[1])),
             other,
-            elsewhere.map(|other| from(source, self.order(other.ends)[1])),
+            elsewhere.map(|other| from(own, self.order(other.ends)[0])),
             apart.map(|(length, width)| Operation::Add(lots.direction(width, length), 1.0)),
         ]
     }
