@@ -419,8 +419,8 @@ fn what_was_read_for_one_client_is_not_read_again_for_the_next() {
         for (ticket, answer) in queue.inner.answers {
             match answer {
                 Err(error) => assert!(gone(ticket), "{error}"),
+                // One who has gone may still be answered, where the answer was a token away.
                 Ok(reply) => {
-                    assert!(!gone(ticket));
                     assert_eq!(
                         reply.answer.text, alone[ticket as usize],
                         "{round}, {ticket}"

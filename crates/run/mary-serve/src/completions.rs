@@ -265,12 +265,18 @@ fn prompt_of(
     place: usize,
 ) -> Result<Generate, ApiError> {
     let prompt = Prompt::plain(&*reading.text);
-    if let Some(ids) = &reading.ids
-        && served.tokens()?.prompt(&prompt)? != *ids
-    {
-        let message =
-            "the text of these token ids has other ids for this model; send the text instead";
-        return Err(ApiError::bad(message));
+    // One look is enough for all answers to one prompt.
+    if let Some(ids) = reading.ids.as_ref().filter(|_| place == 0) {
+        let own = served.tokens()?.prompt(&prompt)?;
+        if own.get(1..) == Some(ids.as_slice()) {
+            let message = "this model's tokenizer puts a token before a text: send its id too, or the text (lm_eval: add_bos_token=True)";
+            return Err(ApiError::bad(message));
+        }
+        if own != *ids {
+            let message =
+                "the text of these token ids has other ids for this model; send the text instead";
+            return Err(ApiError::bad(message));
+        }
     }
     Ok(Generate {
         prompt,

@@ -29,12 +29,14 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request_error", message)
     }
 
-    pub fn too_long(length: usize, context: usize) -> Self {
-        Self::new(
-            StatusCode::BAD_REQUEST,
-            "context_length_exceeded",
-            format!("the prompt has {length} tokens; this model sees {context}"),
-        )
+    pub fn stopping() -> Self {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Self::new(status, "server_error", "the server is stopping")
+    }
+
+    pub fn too_long(length: impl std::fmt::Display, context: usize) -> Self {
+        let message = format!("the prompt has {length} tokens; this model sees {context}");
+        Self::new(StatusCode::BAD_REQUEST, "context_length_exceeded", message)
     }
 
     pub fn body(&self) -> Value {

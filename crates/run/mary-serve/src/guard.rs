@@ -9,7 +9,7 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::Server;
 use crate::backlog::Overloaded;
@@ -41,7 +41,7 @@ pub(crate) async fn guard(
     let path = PATHS.iter().find(|path| **path == request.uri().path());
     let path = path.copied().unwrap_or("other");
     let refused = refused(&server, request.headers(), path);
-    let response = match refused.map_or_else(|| server.bodies.room(request.headers()), Err) {
+    let response = match refused.map_or_else(|| room(&server, request.headers()), Err) {
         Err(error) => error.into_response(),
         Ok(_room) => next.run(request).await,
     };
@@ -57,40 +57,23 @@ pub(crate) async fn guard(
     response
 }
 
-/// Bodies that are in memory at once: large ones have to find room.
-pub(crate) struct Bodies {
-    /// Bytes of one, at most.
-    most: usize,
-    kilobytes: Arc<Semaphore>,
-}
+/// Bodies of the largest size that are in memory at once.
+pub(crate) const LARGEST_BODIES: usize = 4;
+/// Smaller ones come in anyway; their number is that of the connections.
+const SMALL_BODY: usize = 64 << 10;
 
-impl Bodies {
-    /// So many of the largest at once.
-    const LARGEST: usize = 4;
-    /// Smaller ones come in anyway; their number is that of the connections.
-    const SMALL: usize = 64 << 10;
-
-    pub fn new(most: usize) -> Self {
-        let room = (most >> 10).saturating_mul(Self::LARGEST);
-        Self {
-            most,
-            kilobytes: Arc::new(Semaphore::new(room.min(Semaphore::MAX_PERMITS))),
-        }
+/// Room for a body as long as it is kept. One that does not tell its length may be as long as any.
+fn room(server: &Server, headers: &HeaderMap) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
+    let told = headers.get(header::CONTENT_LENGTH);
+    let told = told.and_then(|length| length.to_str().ok()?.parse().ok());
+    let chunked = headers.contains_key(header::TRANSFER_ENCODING);
+    let length = told.unwrap_or(if chunked { server.body } else { 0 });
+    if length <= SMALL_BODY {
+        return Ok(None);
     }
-
-    /// Room for the body of a request, as long as it is kept; one that does not tell its length may be as long as any.
-    fn room(&self, headers: &HeaderMap) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
-        let told = headers.get(header::CONTENT_LENGTH);
-        let told = told.and_then(|length| length.to_str().ok()?.parse().ok());
-        let none = told.is_none() && !headers.contains_key(header::TRANSFER_ENCODING);
-        let length = told.unwrap_or(self.most).min(self.most);
-        if none || length <= Self::SMALL {
-            return Ok(None);
-        }
-        let kilobytes = u32::try_from(length >> 10).unwrap_or(u32::MAX);
-        let room = Arc::clone(&self.kilobytes).try_acquire_many_owned(kilobytes);
-        room.map(Some).map_err(|_| Overloaded.into())
-    }
+    let kilobytes = u32::try_from(length.min(server.body) >> 10).unwrap_or(u32::MAX);
+    let room = Arc::clone(&server.bodies).try_acquire_many_owned(kilobytes);
+    room.map(Some).map_err(|_| Overloaded.into())
 }
 
 fn refused(server: &Server, headers: &HeaderMap, path: &str) -> Option<ApiError> {

@@ -37,7 +37,6 @@ use tokio::sync::Semaphore;
 
 use connection::{Connections, Peer};
 use error::ApiError;
-use guard::Bodies;
 use metrics::Metrics;
 use served::Served;
 
@@ -75,7 +74,9 @@ struct Server {
     models: Vec<Arc<Served>>,
     key: Option<blake3::Hash>,
     metrics: Arc<Metrics>,
-    bodies: Bodies,
+    /// Bytes of a body, at most, and kilobytes of all that are in memory.
+    body: usize,
+    bodies: Arc<Semaphore>,
     started: u64,
     log: bool,
 }
@@ -133,7 +134,8 @@ pub fn serve(
         models: all,
         key: options.key.as_ref().map(|key| blake3::hash(key.as_bytes())),
         metrics: Arc::default(),
-        bodies: Bodies::new(options.body),
+        body: options.body,
+        bodies: Arc::new(Semaphore::new(guard::LARGEST_BODIES * (options.body >> 10))),
         started: since.unwrap_or_default().as_secs(),
         log: options.log,
     });

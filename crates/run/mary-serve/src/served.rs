@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use mary_contract::{
-    Details, Generate, Generated, Model, ModelError, Observe, Observed, Part, Prompt, Reply, Score,
-    Scored, Start, Tokens,
+    Details, Generate, Generated, Model, Observe, Observed, Part, Prompt, Reply, Score, Scored,
+    Start, Tokens, WorkQueue,
 };
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::backlog::{Backlog, Told};
 use crate::error::ApiError;
 
-/// Bytes of a token, at most, in most texts.
-const LONG_TOKEN: usize = 8;
+/// Bytes of a token, at most.
+const LONGEST_TOKEN: usize = 256;
 
 type Line<Q, A> = Option<Arc<Backlog<Q, A>>>;
 
@@ -32,43 +32,41 @@ impl Served {
         model: Arc<dyn Model>,
     ) -> std::io::Result<(Self, Vec<JoinHandle<()>>)> {
         let mut threads = vec![];
-        let mut served = Self {
+        let lines = (&model, &mut threads);
+        let generate = line(
+            model.generator().is_some(),
+            "generate",
+            lines,
+            |model, queue| {
+                model
+                    .generator()
+                    .into_iter()
+                    .for_each(|it| it.generate(queue));
+            },
+        )?;
+        let lines = (&model, &mut threads);
+        let score = line(model.scorer().is_some(), "score", lines, |model, queue| {
+            model.scorer().into_iter().for_each(|it| it.score(queue));
+        })?;
+        let lines = (&model, &mut threads);
+        let observe = line(
+            model.observer().is_some(),
+            "observe",
+            lines,
+            |model, queue| {
+                model
+                    .observer()
+                    .into_iter()
+                    .for_each(|it| it.observe(queue));
+            },
+        )?;
+        let served = Self {
             name,
-            generate: None,
-            score: None,
-            observe: None,
+            generate,
+            score,
+            observe,
             model,
         };
-        if served.model.generator().is_some() {
-            let model = Arc::clone(&served.model);
-            let (line, thread) = Backlog::start("generate", move |queue| {
-                if let Some(generator) = model.generator() {
-                    generator.generate(queue);
-                }
-            })?;
-            served.generate = Some(line);
-            threads.push(thread);
-        }
-        if served.model.scorer().is_some() {
-            let model = Arc::clone(&served.model);
-            let (line, thread) = Backlog::start("score", move |queue| {
-                if let Some(scorer) = model.scorer() {
-                    scorer.score(queue);
-                }
-            })?;
-            served.score = Some(line);
-            threads.push(thread);
-        }
-        if served.model.observer().is_some() {
-            let model = Arc::clone(&served.model);
-            let (line, thread) = Backlog::start("observe", move |queue| {
-                if let Some(observer) = model.observer() {
-                    observer.observe(queue);
-                }
-            })?;
-            served.observe = Some(line);
-            threads.push(thread);
-        }
         Ok((served, threads))
     }
 
@@ -102,23 +100,15 @@ impl Served {
         self.model.card().context_length.unwrap_or(usize::MAX)
     }
 
-    /// Refuses what is too long for the model. Its thread serves others meanwhile: it is not to read what is refused in
-    /// the end.
-    fn fits(
-        &self,
-        bytes: usize,
-        read: impl FnOnce(&dyn Tokens) -> Result<Vec<u32>, ModelError>,
-    ) -> Result<(), ApiError> {
-        let context = self.context();
-        match self.model.tokens() {
-            Some(tokens) if bytes / LONG_TOKEN > context => {
-                let length = tokio::task::block_in_place(|| read(tokens))?.len();
-                match length > context {
-                    true => Err(ApiError::too_long(length, context)),
-                    false => Ok(()),
-                }
-            }
-            _ => Ok(()),
+    /// Refuses what is surely too long. The model's thread, which serves others meanwhile, would have to read it first.
+    fn fits(&self, bytes: usize) -> Result<(), ApiError> {
+        let least = bytes / LONGEST_TOKEN;
+        match least > self.context() {
+            true => Err(ApiError::too_long(
+                format!("at least {least}"),
+                self.context(),
+            )),
+            false => Ok(()),
         }
     }
 
@@ -138,9 +128,7 @@ impl Served {
             Part::Image(image) => image.data.len(),
         });
         let bytes: usize = bytes.sum();
-        if !request.prompt.has_images() {
-            self.fits(bytes, |tokens| tokens.prompt(&request.prompt))?;
-        }
+        self.fits(request.prompt.text().len())?;
         Ok(line.ask(client, request, bytes)?)
     }
 
@@ -186,9 +174,25 @@ impl Served {
         let line = self.observe.as_ref();
         let line = line.ok_or_else(|| self.cannot("shows no vectors"))?;
         let bytes = request.text.len();
-        self.fits(bytes, |tokens| tokens.encode(&request.text))?;
+        self.fits(bytes)?;
         Ok(line.ask(client, request, bytes)?)
     }
+}
+
+/// The backlog of one kind of request, with its thread, where the model `has` what it takes.
+fn line<Q: Send + 'static, A: Send + 'static>(
+    has: bool,
+    name: &str,
+    (model, threads): (&Arc<dyn Model>, &mut Vec<JoinHandle<()>>),
+    serve: fn(&dyn Model, &mut dyn WorkQueue<Q, A>),
+) -> std::io::Result<Line<Q, A>> {
+    if !has {
+        return Ok(None);
+    }
+    let model = Arc::clone(model);
+    let (line, thread) = Backlog::start(name, move |queue| serve(&*model, queue))?;
+    threads.push(thread);
+    Ok(Some(line))
 }
 
 fn in_decimal(ids: &[u32]) -> String {
@@ -206,14 +210,7 @@ pub(crate) async fn whole<A>(
             Some(Told::Done(done)) => return Ok(((*done)?, ids)),
             Some(Told::Ids(told)) => ids = Some(told),
             Some(Told::Words(_)) => {}
-            None => {
-                let status = axum::http::StatusCode::SERVICE_UNAVAILABLE;
-                return Err(ApiError::new(
-                    status,
-                    "server_error",
-                    "the server is stopping",
-                ));
-            }
+            None => return Err(ApiError::stopping()),
         }
     }
 }

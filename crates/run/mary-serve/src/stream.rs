@@ -110,11 +110,7 @@ impl Sending {
                 }
                 Err(error) => self.fail(error.into()),
             },
-            None => self.fail(ApiError::new(
-                axum::http::StatusCode::SERVICE_UNAVAILABLE,
-                "server_error",
-                "the server is stopping",
-            )),
+            None => self.fail(ApiError::stopping()),
         }
     }
 
