@@ -98,14 +98,28 @@ impl AbTask {
     }
 }
 
+/// Asks for an answer in words.
+pub(super) fn in_words(form: PromptForm, text: String, sampling: Sampling) -> Request {
+    let prompt = Prompt::single(form, text);
+    Request::Generate(Generate { prompt, sampling })
+}
+
 pub(super) fn written(setup: &HtestSettings, text: String) -> Request {
-    Request::Generate(Generate {
-        prompt: Prompt::single(setup.form, text),
-        sampling: Sampling {
-            temperature: setup.temperature,
-            ..Sampling::greedy(setup.max_tokens)
-        },
-    })
+    let sampling = Sampling {
+        temperature: setup.temperature,
+        ..Sampling::greedy(setup.max_tokens)
+    };
+    in_words(setup.form, text, sampling)
+}
+
+/// What a judge that was asked for 1 or 0 says.
+pub(super) fn verdict(reply: &Reply) -> Judgement {
+    let said = reply.answer.as_generated();
+    match said.and_then(|s| s.text.trim().chars().next()) {
+        Some('1') => Judgement::scored(1.0),
+        Some('0') => Judgement::scored(0.0),
+        _ => Judgement::unscored(UnscoredReason::Unparsed),
+    }
 }
 
 /// `utils.py` of the released code: of the model that reads a chain of thought.
@@ -137,13 +151,12 @@ pub(super) fn read_by_judge(
         Wording::Own => 0.0,
         Wording::Released => RELEASED_JUDGE_TEMPERATURE,
     };
-    vec![Ask::judge(Request::Generate(Generate {
-        prompt: Prompt::single(setup.form, words(question, options, &thought.text)),
-        sampling: Sampling {
-            temperature,
-            ..Sampling::greedy(5)
-        },
-    }))]
+    let sampling = Sampling {
+        temperature,
+        ..Sampling::greedy(5)
+    };
+    let asked = words(question, options, &thought.text);
+    vec![Ask::judge(in_words(setup.form, asked, sampling))]
 }
 
 /// The labels as they follow the prefix: a chat model answers with the bare letter; in plain text the
@@ -255,9 +268,8 @@ impl Task for AbTask {
     }
 
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        let correct = match &item.target {
-            Target::Choice { correct, .. } => *correct,
-            _ => return failed("an H-TEST item has a choice as its target"),
+        let Some((_, correct)) = item.target.choice() else {
+            return failed("an H-TEST item has a choice as its target");
         };
         let setup = match HtestSettings::read(&self.card, settings) {
             Ok(setup) => setup,
@@ -337,21 +349,12 @@ impl Task for AbTask {
         say("order", order_convention(&setup));
         say("shots", shots::convention(&setup));
         say("source", source_convention(&setup));
-        match setup.mode {
-            Mode::Score => {
-                say("answer", score_convention(&setup));
-                say("ties", "one half".into());
-            }
+        let (temperature, most) = (setup.temperature, setup.max_tokens);
+        let answer = match setup.mode {
+            Mode::Score => score_convention(&setup),
             Mode::Generate => {
-                say(
-                    "answer",
-                    format!(
-                        "generated, temperature {}, at most {} tokens",
-                        setup.temperature, setup.max_tokens
-                    ),
-                );
                 say("parser", "the paper's; `strict` beside it".into());
-                say("unparsed", UNPARSED.into());
+                format!("generated, temperature {temperature}, at most {most} tokens")
             }
             Mode::Cot => {
                 let judge = match setup.wording {
@@ -360,16 +363,16 @@ impl Task for AbTask {
                         "the released code's wording, temperature 0.7 and parser (it sets no limit to the thought)"
                     }
                 };
-                say(
-                    "answer",
-                    format!(
-                        "thinking out loud in at most {} tokens, read by the judge model as A, B or None: {judge}",
-                        setup.max_tokens
-                    ),
-                );
-                say("unparsed", UNPARSED.into());
+                format!(
+                    "thinking out loud in at most {most} tokens, read by the judge model as A, B or None: {judge}"
+                )
             }
-        }
+        };
+        say("answer", answer);
+        match setup.mode {
+            Mode::Score => say("ties", "one half".into()),
+            Mode::Generate | Mode::Cot => say("unparsed", UNPARSED.into()),
+        };
         conventions
     }
 }
@@ -462,26 +465,17 @@ fn judge_scores(correct: usize, scored: &Scored) -> Judgement {
     };
     let (a, b) = (a.sum(), b.sum());
     if !(a.is_finite() && b.is_finite()) {
-        return Judgement::failed(
-            ErrorKind::NotFinite,
-            "a label's log-probability is not a number",
-        );
+        let message = "a label's log-probability is not a number";
+        return Judgement::failed(ErrorKind::NotFinite, message);
     }
-    let (said, score) = match a.total_cmp(&b) {
-        std::cmp::Ordering::Greater => ("A", truth(correct == 0)),
-        std::cmp::Ordering::Less => ("B", truth(correct == 1)),
-        std::cmp::Ordering::Equal => ("tie", 0.5),
+    let (said, said_a, score) = match a.total_cmp(&b) {
+        std::cmp::Ordering::Greater => ("A", 1.0, truth(correct == 0)),
+        std::cmp::Ordering::Less => ("B", 0.0, truth(correct == 1)),
+        std::cmp::Ordering::Equal => ("tie", 0.5, 0.5),
     };
     let mut judgement = Judgement::scored(score).read_as(said);
     judgement.notes = json!({ "logprob": { "A": a, "B": b } });
-    judgement.measured(
-        "said_a",
-        if said == "tie" {
-            0.5
-        } else {
-            truth(said == "A")
-        },
-    )
+    judgement.measured("said_a", said_a)
 }
 
 /// A judgement from a label that may not have been read. `accuracy` counts an unread answer as wrong.

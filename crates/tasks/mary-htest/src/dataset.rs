@@ -33,10 +33,7 @@ impl Label {
     }
 
     pub fn index(self) -> usize {
-        match self {
-            Self::A => 0,
-            Self::B => 1,
-        }
+        self as usize
     }
 
     fn other(self) -> Self {

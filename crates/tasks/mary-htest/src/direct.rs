@@ -6,17 +6,16 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, Cell, DataSource, ErrorKind, ForPeople, Generate, InForce, Item, Items, Judgement,
-    MarkingForm, Needs, Prompt, PromptForm, Reply, Request, Response, RunSummary, Sample, Sampling,
-    Score, Scoring, Start, Table, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
-    UnscoredReason,
+    Ask, Cell, DataSource, ErrorKind, ForPeople, InForce, Item, Items, Judgement, MarkingForm,
+    Needs, Prompt, PromptForm, Reply, Request, Response, RunSummary, Sample, Sampling, Score,
+    Scoring, Start, Table, Target, Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason,
 };
 use mary_generators::best;
 use mary_generators::glyphs::ink::Form;
 use mary_generators::glyphs::picture;
 use mary_generators::{shuffle, stream};
 
-use super::ab_task::{card, failed};
+use super::ab_task::{card, failed, in_words, truth, verdict};
 use super::geometry::UNLIKE;
 use super::published::DECLARED;
 
@@ -26,7 +25,7 @@ const FOLD: &str = "htest/fold-letter";
 static DESCRIBE_CARD: LazyLock<TaskCard> = LazyLock::new(|| card(DESCRIBE));
 static FOLD_CARD: LazyLock<TaskCard> = LazyLock::new(|| card(FOLD));
 
-fn sampling(card: &TaskCard, settings: &TaskSettings) -> Result<Sampling, TaskError> {
+pub(super) fn sampling(card: &TaskCard, settings: &TaskSettings) -> Result<Sampling, TaskError> {
     Ok(Sampling {
         temperature: settings.number(card, "temperature", |_| true)?,
         ..Sampling::greedy(settings.number(card, "max_tokens", |_| true)?)
@@ -48,13 +47,11 @@ const SAME: f64 = 0.96;
 
 fn symmetric(letter: char, axis: &str) -> Option<bool> {
     let ink = picture(letter)?;
-    let folded = if axis == "horizontal" {
-        ink.top_bottom()
-    } else {
-        ink.left_right()
+    let folded = match axis {
+        "horizontal" => ink.top_bottom(),
+        _ => ink.left_right(),
     };
-    let likeness = Form::from_ink(ink).likeness(&Form::from_ink(&folded));
-    match likeness {
+    match Form::from_ink(ink).likeness(&Form::from_ink(&folded)) {
         l if l >= SAME => Some(true),
         l if l <= UNLIKE => Some(false),
         _ => None,
@@ -95,10 +92,7 @@ impl Task for DescribeLetter {
         Ok(Box::new(letters().map(move |letter| {
             // Figure 1, word for word.
             let words = format!("Describe what the letter {letter} looks like");
-            let ask = Ask::subject(Request::Generate(Generate {
-                prompt: Prompt::single(form, words),
-                sampling: sampling.clone(),
-            }));
+            let ask = Ask::subject(in_words(form, words, sampling.clone()));
             let target = Target::Data(serde_json::json!({ "letter": letter }));
             Ok(Item::new(letter.to_string(), target, vec![ask])
                 .tagged("letter", letter.to_string()))
@@ -123,25 +117,15 @@ impl Task for DescribeLetter {
             item.id,
             said.trim()
         );
-        Ok(vec![Ask::judge(Request::Generate(Generate {
-            prompt: Prompt::single(settings.form, words),
-            sampling: Sampling::greedy(5),
-        }))])
+        let asked = in_words(settings.form, words, Sampling::greedy(5));
+        Ok(vec![Ask::judge(asked)])
     }
 
     fn judge(&self, _: &TaskSettings, _: &Item, answers: &[Reply]) -> Judgement {
-        let verdict = match answers {
-            [_] => {
-                let later = UnscoredReason::NotApplicable("marked by people".into());
-                return Judgement::unscored(later);
-            }
-            [_, verdict] => verdict.answer.as_generated(),
-            _ => return failed("expected a description and its verdict"),
-        };
-        match verdict.and_then(|v| v.text.trim().chars().next()) {
-            Some('1') => Judgement::scored(1.0),
-            Some('0') => Judgement::scored(0.0),
-            _ => Judgement::unscored(UnscoredReason::Unparsed),
+        match answers {
+            [_] => Judgement::unscored(UnscoredReason::NotApplicable("marked by people".into())),
+            [_, reading] => verdict(reading),
+            _ => failed("expected a description and its verdict"),
         }
     }
 
@@ -242,10 +226,7 @@ impl Task for FoldLetter {
                 // Figure 1, word for word; a forced choice ends otherwise.
                 let question = format!("Is the letter {letter} symmetric along the {axis} axis");
                 let request = if written {
-                    Request::Generate(Generate {
-                        prompt: Prompt::single(form, question.clone()),
-                        sampling: sampling.clone(),
-                    })
+                    in_words(form, question.clone(), sampling.clone())
                 } else {
                     let (tail, before) = match form {
                         PromptForm::Plain => ("?\nAnswer (Yes or No):", " "),
@@ -280,37 +261,32 @@ impl Task for FoldLetter {
     }
 
     fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        let Target::Choice { correct, .. } = &item.target else {
+        let Some((options, correct)) = item.target.choice() else {
             return failed("a letter to fold has a choice as its target");
         };
-        let words = ["Yes", "No"];
-        match answers
-            .iter()
-            .map(|a| &a.answer)
-            .collect::<Vec<_>>()
-            .as_slice()
-        {
-            [Response::Scored(scored)] => {
+        let [reply] = answers else {
+            return failed("expected one answer");
+        };
+        let word = |said: usize| options.get(said).cloned().unwrap_or_default();
+        match &reply.answer {
+            Response::Scored(scored) => {
                 let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();
-                match best(&sums, *correct) {
-                    Some((said, score)) => {
-                        let said = words.get(said).copied().unwrap_or_default();
-                        Judgement::scored(score).read_as(said)
-                    }
+                match best(&sums, correct) {
+                    Some((said, score)) => Judgement::scored(score).read_as(word(said)),
                     None => Judgement::failed(ErrorKind::NotFinite, "a score is not a number"),
                 }
             }
-            [Response::Generated(answer)] => match read(&answer.text) {
-                Some(same) => {
-                    let right = usize::from(!same) == *correct;
-                    let score = f64::from(u8::from(right));
-                    Judgement::scored(score)
-                        .read_as(if same { "Yes" } else { "No" })
-                        .measured("accuracy", score)
+            Response::Generated(answer) => {
+                match read(&answer.text).map(|same| usize::from(!same)) {
+                    Some(said) => {
+                        let score = truth(said == correct);
+                        let judgement = Judgement::scored(score).read_as(word(said));
+                        judgement.measured("accuracy", score)
+                    }
+                    None => Judgement::unscored(UnscoredReason::Unparsed).measured("accuracy", 0.0),
                 }
-                None => Judgement::unscored(UnscoredReason::Unparsed).measured("accuracy", 0.0),
-            },
-            _ => failed("expected one answer"),
+            }
+            Response::Observed(_) => failed("expected one answer"),
         }
     }
 

@@ -276,10 +276,8 @@ fn against_geometry(profiles: &[Profile<'_>], results: &[Outcome]) -> Option<Fig
         return None;
     }
     let paper = published().geometry.iter().filter_map(|g| {
-        let row = published()
-            .rows
-            .iter()
-            .find(|r| r.model == g.model && r.k == Some(50))?;
+        let mut rows = published().rows.iter();
+        let row = rows.find(|r| r.model == g.model && r.k == Some(50))?;
         Some(Point::new(&g.model, 100.0 * g.accuracy).at(100.0 * row.mean()))
     });
     Some(DECLARED.figure("htest-figure-5").with_series([

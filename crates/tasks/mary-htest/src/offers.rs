@@ -48,11 +48,9 @@ pub(super) fn write_tuning_set(
         ));
     }
     if wanted.n.is_some() {
-        return Err(FamilyError::Usage(
-            "H-TEST's fine-tuning sets have 1,000 items, the released ones as many as they have; -n cannot change \
-             that\nhint: leave -n out; `mary tune --examples N` learns from a part"
-                .into(),
-        ));
+        let message = "H-TEST's fine-tuning sets have 1,000 items, the released ones as many as they have; -n cannot change \
+             that\nhint: leave -n out; `mary tune --examples N` learns from a part";
+        return Err(FamilyError::Usage(message.into()));
     }
     let other = wanted.params.iter().find(|(name, _)| *name != "source");
     if let Some((setting, value)) = other {

@@ -80,11 +80,8 @@ pub(super) fn setup_of(task: &str, settings: &TaskSettings) -> Option<HtestSetti
 
 /// The paper's tasks as ids (`htest/rhyme`), in the order of its tables.
 pub(super) fn paper_tasks() -> Vec<String> {
-    published()
-        .tasks
-        .iter()
-        .map(|name| format!("htest/{name}"))
-        .collect()
+    let tasks = published().tasks.iter();
+    tasks.map(|name| format!("htest/{name}")).collect()
 }
 
 /// A/B tasks of the results that the paper does not have, in the order in which they were run.
@@ -149,13 +146,10 @@ pub(super) fn mean<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> Option<
     let value = all.iter().map(|e| e.value).sum::<f64>() / n;
     let spread =
         |side: fn(&Estimate) -> f64| all.iter().map(|e| side(e).powi(2)).sum::<f64>().sqrt() / n;
-    Some(Estimate {
-        value,
-        low: value - spread(|e| e.value - e.low),
-        high: value + spread(|e| e.high - e.value),
-        n: all.iter().map(|e| e.n).sum(),
-        method: "mean-of-tasks".into(),
-    })
+    let low = value - spread(|e| e.value - e.low);
+    let high = value + spread(|e| e.high - e.value);
+    let of = all.iter().map(|e| e.n).sum();
+    Some(Estimate::new(value, (low, high), of, "mean-of-tasks"))
 }
 
 impl Profile<'_> {

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use mary_contract::{
-    Ask, DataSource, Estimate, ForPeople, Generate, InForce, Item, Items, Judgement,
-    LabelledExample, MarkingForm, Measure, Needs, Outcome, Part, PeopleAnswer, Prompt, Reply,
-    Request, RunSummary, Sample, Sampling, Scoring, Target, Task, TaskCard, TaskError,
-    TaskSettings, UnscoredReason,
+    Ask, DataSource, Estimate, ForPeople, InForce, Item, Items, Judgement, LabelledExample,
+    MarkingForm, Measure, Needs, Outcome, Part, PeopleAnswer, Reply, Request, RunSummary, Sample,
+    Sampling, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 
-use super::ab_task::{AbTask, card, failed};
+use super::ab_task::{AbTask, card, failed, in_words, truth, verdict};
 use super::dataset::{Example, SHOT_POOL, mixed};
+use super::direct::sampling;
 use super::prompt;
 use super::tasks::AB_TASKS;
 use super::upstream;
@@ -88,26 +88,15 @@ impl Task for NameTheRule {
                 "{RULES}: a rule is found from labelled examples; expected two shots or more (-k)"
             )));
         }
-        let sampling = Sampling {
-            temperature: settings.number(&CARD, "temperature", |_| true)?,
-            ..Sampling::greedy(settings.number(&CARD, "max_tokens", |_| true)?)
-        };
+        let sampling = sampling(&CARD, settings)?;
         let mut items = Vec::new();
         for task in AB_TASKS.iter().filter(|t| t.upstream.is_some()) {
             let shots = shots(task, settings, data)?;
             let words = prompt::rule_question(&shots, TOLD);
-            let ask = Ask::subject(Request::Generate(Generate {
-                prompt: Prompt::single(settings.form, words),
-                sampling: sampling.clone(),
-            }));
+            let ask = Ask::subject(in_words(settings.form, words, sampling.clone()));
             let name = task.card.id.trim_start_matches("htest/");
-            let rule = rule_in_words(name).unwrap_or_default();
-            items.push(Ok(Item::new(
-                name,
-                Target::Text(rule.to_owned()),
-                vec![ask],
-            )
-            .tagged("rule", name)));
+            let rule = Target::Text(rule_in_words(name).unwrap_or_default().to_owned());
+            items.push(Ok(Item::new(name, rule, vec![ask]).tagged("rule", name)));
         }
         Ok(Box::new(items.into_iter()))
     }
@@ -138,32 +127,21 @@ impl Task for NameTheRule {
             return Ok(vec![]);
         };
         let said = only.answer.as_generated().map_or("", |g| g.text.as_str());
-        Ok(vec![Ask::judge(Request::Generate(Generate {
-            prompt: Prompt::single(settings.form, prompt::is_the_rule(rule, said)),
-            sampling: Sampling::greedy(5),
-        }))])
+        let words = prompt::is_the_rule(rule, said);
+        let asked = in_words(settings.form, words, Sampling::greedy(5));
+        Ok(vec![Ask::judge(asked)])
     }
 
     fn judge(&self, _: &TaskSettings, _: &Item, answers: &[Reply]) -> Judgement {
-        let text = |reply: &Reply| {
-            reply
-                .answer
-                .as_generated()
-                .map(|g| g.text.trim().to_owned())
-        };
         match answers {
-            [said] => match text(said).as_deref() {
+            [said] => match said.answer.as_generated().map(|g| g.text.trim()) {
                 Some("") => Judgement::scored(0.0),
                 Some(_) => {
                     Judgement::unscored(UnscoredReason::NotApplicable("marked by people".into()))
                 }
                 None => failed("expected a rule in words"),
             },
-            [_, verdict] => match text(verdict).unwrap_or_default().chars().next() {
-                Some('1') => Judgement::scored(1.0),
-                Some('0') => Judgement::scored(0.0),
-                _ => Judgement::unscored(UnscoredReason::Unparsed),
-            },
+            [_, reading] => verdict(reading),
             other => failed(&format!(
                 "expected a rule and its reading, found {}",
                 other.len()
@@ -176,16 +154,14 @@ impl Task for NameTheRule {
         for sample in samples {
             if let Some(named) = named(&sample) {
                 let count = each.entry(sample.id.trial).or_default();
-                count.0 += f64::from(u8::from(named));
+                count.0 += truth(named);
                 count.1 += 1;
             }
         }
         let measure = |(trial, (named, asked)): (u32, (f64, usize))| {
-            let share = named / asked.max(1) as f64;
-            Measure {
-                name: format!("{COUNT}[{trial}]"),
-                estimate: Estimate::new(share, (share, share), asked, "count"),
-            }
+            let (name, share) = (format!("{COUNT}[{trial}]"), named / asked.max(1) as f64);
+            let estimate = Estimate::new(share, (share, share), asked, "count");
+            Measure { name, estimate }
         };
         each.into_iter().map(measure).collect()
     }

@@ -60,13 +60,7 @@ pub fn tuning_matrix(
     let results = results(runs);
     let mut matrices = by_manner(&results, original, tuned);
     if matrices.is_empty() {
-        matrices.push(Matrix {
-            original,
-            tuned: tuned.clone(),
-            folder: String::new(),
-            manner: InForce::new(),
-            results: vec![],
-        });
+        matrices.push(Matrix::new(original, tuned, InForce::new()));
     }
     let names = names(&matrices);
     let tables = matrices.iter().map(Matrix::table).zip(names);
@@ -83,7 +77,17 @@ struct Matrix<'r> {
     results: Vec<&'r Outcome>,
 }
 
-impl Matrix<'_> {
+impl<'r> Matrix<'r> {
+    fn new(original: &'r str, tuned: &BTreeMap<String, String>, manner: InForce) -> Self {
+        Self {
+            original,
+            tuned: tuned.clone(),
+            folder: String::new(),
+            manner,
+            results: vec![],
+        }
+    }
+
     fn table(&self) -> Table {
         matrix_of(&self.results, self.original, &self.tuned)
     }
@@ -106,16 +110,12 @@ fn by_manner<'r>(
     let mut found: Vec<Matrix<'r>> = Vec::new();
     for outcome in results.iter().filter(wanted) {
         let manner = outcome.conditions.manner();
-        match found.iter_mut().find(|m| m.manner == manner) {
-            Some(matrix) => matrix.results.push(outcome),
-            None => found.push(Matrix {
-                original,
-                tuned: tuned.clone(),
-                folder: String::new(),
-                manner,
-                results: vec![outcome],
-            }),
-        }
+        let place = found.iter().position(|m| m.manner == manner);
+        let place = place.unwrap_or_else(|| {
+            found.push(Matrix::new(original, tuned, manner));
+            found.len() - 1
+        });
+        found[place].results.push(outcome);
     }
     found
 }

@@ -2,8 +2,6 @@
 //! their quirks (`start_vowel_dev.jsonl` says `question` where the others say `centerpiece`; the
 //! challenge folder is spelled "challange").
 
-use std::path::{Path, PathBuf};
-
 use mary_contract::{DataError, DataSource, TaskError};
 use serde::Deserialize;
 
@@ -44,20 +42,12 @@ pub struct GeometryRecord {
 
 /// The 200 test items of a task (`rhyme`, `start_vowel`).
 pub fn test_items(data: &dyn DataSource, task: &str) -> Result<Vec<Example>, TaskError> {
-    ab_file(
-        &folder(data)?
-            .join(ITEMS_FOLDER)
-            .join(format!("{task}_test.jsonl")),
-    )
+    ab_file(data, &format!("{task}_test.jsonl"))
 }
 
 /// The pool of 50 shots of a task, A and B by turns.
 pub fn shot_pool(data: &dyn DataSource, task: &str) -> Result<Vec<Example>, TaskError> {
-    let pool = ab_file(
-        &folder(data)?
-            .join(ITEMS_FOLDER)
-            .join(format!("{task}_dev.jsonl")),
-    )?;
+    let pool = ab_file(data, &format!("{task}_dev.jsonl"))?;
     // The first k/2 A and first k/2 B are asked for, so that the order by turns is made, not hoped.
     let of = |label| pool.iter().filter(move |e| e.label == label).cloned();
     Ok(of(Label::A)
@@ -67,10 +57,8 @@ pub fn shot_pool(data: &dyn DataSource, task: &str) -> Result<Vec<Example>, Task
 }
 
 pub fn train_items(data: &dyn DataSource, task: &str) -> Result<Vec<Example>, TaskError> {
-    let path = folder(data)?
-        .join("train")
-        .join(format!("{task}_train.jsonl"));
-    lines(&path, |text| {
+    let file = format!("train/{task}_train.jsonl");
+    lines(data, &file, |text| {
         let Conversation { messages } = read(text)?;
         match messages.as_slice() {
             [ask, reply] if ask.role == "user" && reply.role == "assistant" => {
@@ -91,7 +79,7 @@ pub fn train_items(data: &dyn DataSource, task: &str) -> Result<Vec<Example>, Ta
 }
 
 pub fn geometry_items(data: &dyn DataSource) -> Result<Vec<GeometryRecord>, TaskError> {
-    lines(&folder(data)?.join(GEOMETRY_FILE), |text| {
+    lines(data, GEOMETRY_FILE, |text| {
         let record: Record = read(text)?;
         let correct = only_correct(&record)?;
         Ok(GeometryRecord {
@@ -102,12 +90,8 @@ pub fn geometry_items(data: &dyn DataSource) -> Result<Vec<GeometryRecord>, Task
     })
 }
 
-fn folder(data: &dyn DataSource) -> Result<PathBuf, DataError> {
-    data.folder(DATASET)
-}
-
-fn ab_file(path: &Path) -> Result<Vec<Example>, TaskError> {
-    lines(path, |text| {
+fn ab_file(data: &dyn DataSource, name: &str) -> Result<Vec<Example>, TaskError> {
+    lines(data, &format!("{ITEMS_FOLDER}/{name}"), |text| {
         let record: Record = read(text)?;
         if record.options != ["A", "B"] {
             return Err(format!(
@@ -141,7 +125,13 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|e| e.to_string())
 }
 
-fn lines<T>(path: &Path, parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, TaskError> {
+/// What every line of a file of the release says.
+fn lines<T>(
+    data: &dyn DataSource,
+    file: &str,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, TaskError> {
+    let path = &data.folder(DATASET)?.join(file);
     let text = mary_platform::read_plain_text(path, mary_platform::LARGEST_DATA).map_err(|e| {
         DataError::Damaged {
             path: path.to_owned(),
@@ -163,6 +153,8 @@ fn lines<T>(path: &Path, parse: impl Fn(&str) -> Result<T, String>) -> Result<Ve
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     struct Folder(PathBuf);

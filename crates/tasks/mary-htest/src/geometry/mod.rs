@@ -251,40 +251,29 @@ impl Task for LetterGeometry {
                  offered between"
             ),
         );
-        match setup.mode {
+        let (temperature, most) = (setup.temperature, setup.max_tokens);
+        let answer = match setup.mode {
             Mode::Score => {
-                say(
-                    "answer",
-                    "the most probable of the four symbols, sum of token log-probabilities; \
-                     `mean_logprob` per token beside it"
-                        .into(),
-                );
-                say("ties", "shared among the symbols that tie".into());
+                "the most probable of the four symbols, sum of token log-probabilities; \
+                            `mean_logprob` per token beside it"
+                    .into()
             }
             Mode::Cot => {
-                say(
-                    "answer",
-                    "thinking out loud, read by the judge model as one of the symbols or None"
-                        .into(),
-                );
+                "thinking out loud, read by the judge model as one of the symbols or None".into()
             }
-            Mode::Generate => {
-                say(
-                    "answer",
-                    format!(
-                        "generated, temperature {}, at most {} tokens; the symbol and nothing else, \
-                         `lenient` reads it out of a line",
-                        setup.temperature, setup.max_tokens
-                    ),
-                );
-            }
-        }
-        if setup.mode != Mode::Score {
-            say(
+            Mode::Generate => format!(
+                "generated, temperature {temperature}, at most {most} tokens; the symbol and nothing else, \
+                 `lenient` reads it out of a line"
+            ),
+        };
+        say("answer", answer);
+        match setup.mode {
+            Mode::Score => say("ties", "shared among the symbols that tie".into()),
+            _ => say(
                 "unparsed",
                 "left out of the score; wrong in `accuracy`".into(),
-            );
-        }
+            ),
+        };
         conventions
     }
 }
@@ -296,10 +285,8 @@ fn judge_scores(options: &[String], correct: usize, scored: &Scored) -> Judgemen
     let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();
     let means: Option<Vec<f64>> = scored.continuations.iter().map(|c| c.mean()).collect();
     let Some((said, score)) = best(&sums, correct) else {
-        return Judgement::failed(
-            ErrorKind::NotFinite,
-            "an option's log-probability is not a number",
-        );
+        let message = "an option's log-probability is not a number";
+        return Judgement::failed(ErrorKind::NotFinite, message);
     };
     let mut judgement = Judgement::scored(score);
     if let Some(symbol) = options.get(said) {

@@ -30,12 +30,8 @@ const BETWEEN: &[&str] = &[
 ];
 
 fn as_long_as(rng: &mut Stream, expression: &str) -> &'static str {
-    let fitting: Vec<&'static str> = WORDS
-        .adjectives
-        .iter()
-        .copied()
-        .filter(|a| a.len() == expression.len())
-        .collect();
+    let adjectives = WORDS.adjectives.iter().copied();
+    let fitting: Vec<&'static str> = adjectives.filter(|a| a.len() == expression.len()).collect();
     word(rng, &fitting)
 }
 
