@@ -36,14 +36,12 @@ pub(crate) fn plan(path: &Path) -> Result<Plan, TaskFileError> {
     for column in ["input", "target"] {
         if !row.columns.contains_key(column) {
             let have: Vec<&str> = row.columns.keys().map(String::as_str).collect();
-            return Err(wrong(
-                row.line,
-                format!(
-                    "a dataset has `input` and `target`, and there is no `{column}`; there are: {}\n\
+            let message = format!(
+                "a dataset has `input` and `target`, and there is no `{column}`; there are: {}\n\
                      hint: other columns are asked with a task file (`mary tasks new`)",
-                    have.join(", ")
-                ),
-            ));
+                have.join(", ")
+            );
+            return Err(wrong(row.line, message));
         }
     }
     Plan::of_source(path, &source(path, &row.columns, format))

@@ -35,14 +35,11 @@ impl ParquetRows {
             .iter()
             .find(|c| c.physical_type() == parquet::basic::Type::INT96)
         {
-            return Err(wrong(
-                name,
-                1,
-                format!(
-                    "column `{}` holds times in an old form (INT96), which is not read",
-                    odd.name()
-                ),
-            ));
+            let message = format!(
+                "column `{}` holds times in an old form (INT96), which is not read",
+                odd.name()
+            );
+            return Err(wrong(name, 1, message));
         }
         let rows = guarded(|| Ok(reader.into_iter())).map_err(broken)?;
         Ok(Self {
@@ -62,11 +59,10 @@ impl ParquetRows {
         }
         Some(match read.transpose()? {
             Ok(row) => Ok((self.row, object(&row))),
-            Err(error) => Err(wrong(
-                &self.file,
-                self.row,
-                format!("this row of the Parquet file cannot be read: {error}"),
-            )),
+            Err(error) => {
+                let message = format!("this row of the Parquet file cannot be read: {error}");
+                Err(wrong(&self.file, self.row, message))
+            }
         })
     }
 }

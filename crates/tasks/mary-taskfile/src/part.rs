@@ -91,11 +91,9 @@ impl PartReader {
         let cannot = |e: std::io::Error| damaged(format!("cannot be read: {e}"));
         let file = open_plain(&part.path).map_err(cannot)?;
         if state(&file).map_err(cannot)? != part.state {
-            return Err(damaged(
-                "the file has changed since this command began, so its hash is not that of its rows\n\
-                 hint: give the command again"
-                    .into(),
-            ));
+            let message = "the file has changed since this command began, so its hash is not that of its rows\n\
+                 hint: give the command again";
+            return Err(damaged(message.into()));
         }
         let name = part.path.display().to_string();
         let budget = Arc::new(AtomicUsize::new(LONGEST_ROW));
@@ -253,15 +251,12 @@ fn is_list(mut file: &File) -> std::io::Result<bool> {
 
 fn list(file: &File, name: &str, size: u64) -> Result<Vec<Value>, TaskError> {
     if size > LONGEST_LIST {
-        return Err(wrong(
-            name,
-            1,
-            format!(
-                "a list of more than {} GiB is not read as a whole\nhint: `jq -c '.[]' FILE.json > FILE.jsonl` \
+        let message = format!(
+            "a list of more than {} GiB is not read as a whole\nhint: `jq -c '.[]' FILE.json > FILE.jsonl` \
                  makes one object a line",
-                LONGEST_LIST >> 30
-            ),
-        ));
+            LONGEST_LIST >> 30
+        );
+        return Err(wrong(name, 1, message));
     }
     serde_json::from_reader(BufReader::with_capacity(1 << 16, file)).map_err(|error| {
         let at = error.column();
@@ -301,23 +296,21 @@ fn next_line(
         let text = text.trim();
         return Some(match serde_json::from_str(text) {
             Ok(Value::Object(columns)) => Ok((*line, columns)),
-            Ok(other) => Err(wrong(
-                file,
-                *line,
-                format!(
+            Ok(other) => {
+                let message = format!(
                     "expected an object {{\"column\": value, …}}, found {}",
                     kind(&other)
-                ),
-            )),
-            Err(error) => Err(wrong(
-                file,
-                *line,
-                format!(
+                );
+                Err(wrong(file, *line, message))
+            }
+            Err(error) => {
+                let message = format!(
                     "expected one JSON object on the line; {} at column {}",
                     reason(&error),
                     error.column()
-                ),
-            )),
+                );
+                Err(wrong(file, *line, message))
+            }
         });
     }
 }

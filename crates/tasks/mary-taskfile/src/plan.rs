@@ -57,13 +57,12 @@ impl Plan {
             Some(other) => Ok(other.to_string()),
             None => {
                 let have: Vec<&str> = row.columns.keys().map(String::as_str).collect();
-                Err(row.wrong(
-                    format!(
-                        "there is no column `{column}`, which `{key}` under [data] of {} names; there are: {}",
-                        self.path.display(),
-                        have.join(", ")
-                    ),
-                ))
+                let message = format!(
+                    "there is no column `{column}`, which `{key}` under [data] of {} names; there are: {}",
+                    self.path.display(),
+                    have.join(", ")
+                );
+                Err(row.wrong(message))
             }
         }
     }
@@ -300,12 +299,10 @@ impl Reading<'_> {
         let (family, task) = given.split_once('/').unwrap_or(("own", &given));
         let (family, task) = (slug(family), slug(task));
         if family.is_empty() || task.is_empty() {
-            return Err(self.wrong(
-                at,
-                format!(
-                    "`{given}` is no name; expected `task` or `family/task` in letters and digits"
-                ),
-            ));
+            let message = format!(
+                "`{given}` is no name; expected `task` or `family/task` in letters and digits"
+            );
+            return Err(self.wrong(at, message));
         }
         Ok(format!("{family}/{task}"))
     }

@@ -214,10 +214,8 @@ impl Design {
 
     /// Each comparison of each prediction as a difference, then the file's own effects and the crossing of its factors.
     fn named_effects(&self) -> Vec<(String, formula::Formula, f64)> {
-        let claimed = self
-            .predictions
-            .iter()
-            .flat_map(|(_, claim)| claim.effects());
+        let predictions = self.predictions.iter();
+        let claimed = predictions.flat_map(|(_, claim)| claim.effects());
         let mut found: Vec<(String, formula::Formula, f64)> = Vec::new();
         for formula in claimed {
             let name = formula.to_string();

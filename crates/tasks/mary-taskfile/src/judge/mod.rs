@@ -56,15 +56,12 @@ fn generated(answers: &[Reply]) -> Result<&Generated, Box<Judgement>> {
     let Some(Response::Generated(said)) = answers.first().map(|r| &r.answer) else {
         return Err(fault("expected an answer in words"));
     };
-    let reason = match said.finish {
-        Finish::Refusal => Some(UnscoredReason::Refused),
-        Finish::ContentFilter => Some(UnscoredReason::Filtered),
-        _ if said.text.trim().is_empty() => return Err(Box::new(unread(said))),
-        _ => None,
-    };
-    match reason {
-        Some(reason) => Err(Box::new(Judgement::unscored(reason))),
-        None => Ok(said),
+    let refused = |reason| Err(Box::new(Judgement::unscored(reason)));
+    match said.finish {
+        Finish::Refusal => refused(UnscoredReason::Refused),
+        Finish::ContentFilter => refused(UnscoredReason::Filtered),
+        _ if said.text.trim().is_empty() => Err(Box::new(unread(said))),
+        _ => Ok(said),
     }
 }
 
@@ -73,6 +70,11 @@ fn unread(said: &Generated) -> Judgement {
         Finish::Length => UnscoredReason::Truncated,
         _ => UnscoredReason::Unparsed,
     })
+}
+
+/// There is nothing that could be judged.
+pub(crate) fn not_applicable(why: &str) -> Judgement {
+    Judgement::unscored(UnscoredReason::NotApplicable(why.into()))
 }
 
 pub(crate) fn fault(message: &str) -> Box<Judgement> {
@@ -92,10 +94,8 @@ fn accepted(item: &Item) -> Vec<&str> {
         Target::Text(text) => vec![text],
         Target::Data(data) => {
             let all = data.get("accepted").and_then(|a| a.as_array());
-            all.into_iter()
-                .flatten()
-                .filter_map(|v| v.as_str())
-                .collect()
+            let texts = all.into_iter().flatten().filter_map(|v| v.as_str());
+            texts.collect()
         }
         _ => Vec::new(),
     }

@@ -27,23 +27,17 @@ pub(crate) fn question(
     let stored = data.get("columns").and_then(|c| c.as_object());
     let mut columns: Columns = stored.cloned().unwrap_or_default();
     columns.insert("response".into(), json!(said.text));
-    columns.insert(
-        "reference".into(),
-        data.get("reference").cloned().unwrap_or_default(),
-    );
+    let reference = data.get("reference").cloned().unwrap_or_default();
+    columns.insert("reference".into(), reference);
     let rendered = plan.templates.text("rubric", &columns);
     rendered.map(Some).map_err(|e| {
+        let (path, line, item, message) = (plan.path.display(), e.line, &item.id, e.message);
+        let missing = match e.missing.as_slice() {
+            [] => String::new(),
+            names => format!(" (there is no column `{}`)", names.join("`, `")),
+        };
         TaskError::Generator(format!(
-            "{}:{}: `rubric` cannot be rendered for item {}: {}{}",
-            plan.path.display(),
-            e.line,
-            item.id,
-            e.message,
-            if e.missing.is_empty() {
-                String::new()
-            } else {
-                format!(" (there is no column `{}`)", e.missing.join("`, `"))
-            }
+            "{path}:{line}: `rubric` cannot be rendered for item {item}: {message}{missing}"
         ))
     })
 }
@@ -59,10 +53,8 @@ pub(super) fn judge(plan: &Plan, answers: &[Reply]) -> Verdict {
         // A judge that declines has not judged; the model under study answered.
         Err(_) => return Ok(Judgement::unscored(UnscoredReason::Unparsed)),
     };
-    Ok(read(
-        plan.form.judge.scale.as_ref().map(|s| *s.get_ref()),
-        said,
-    ))
+    let scale = plan.form.judge.scale.as_ref();
+    Ok(read(scale.map(|s| *s.get_ref()), said))
 }
 
 fn read(scale: Option<[f64; 2]>, said: &Generated) -> Judgement {
@@ -70,13 +62,9 @@ fn read(scale: Option<[f64; 2]>, said: &Generated) -> Judgement {
     match scale {
         None => {
             let last = VERDICT.as_ref().and_then(|p| p.find_iter(text).last());
-            last.map_or_else(
-                || unread(said),
-                |word| {
-                    let word = word.as_str().to_lowercase();
-                    Judgement::scored(right(word == "yes")).read_as(word)
-                },
-            )
+            let word = last.map(|word| word.as_str().to_lowercase());
+            let verdict = word.map(|word| Judgement::scored(right(word == "yes")).read_as(word));
+            verdict.unwrap_or_else(|| unread(said))
         }
         Some([low, high]) => {
             let within = |x: &&f64| (low..=high).contains(*x);

@@ -1,11 +1,11 @@
 //! Log-probabilities: which of several texts is the most probable under each normalisation, and how
 //! they go with a number.
 
-use mary_contract::{ContinuationScore, Item, Judgement, Reply, Response, Target, UnscoredReason};
+use mary_contract::{ContinuationScore, Item, Judgement, Reply, Response, Target};
 use mary_generators::best;
 use serde_json::json;
 
-use super::{Verdict, fault, not_finite};
+use super::{Verdict, fault, not_applicable, not_finite, right};
 use crate::asking::{AskSettings, letter};
 use crate::form::Normalisation;
 
@@ -27,9 +27,9 @@ pub(super) fn choice(wanted: &AskSettings, item: &Item, answers: &[Reply]) -> Ve
     let values = values(&texts, answers)?;
     let of = |n: Normalisation| values.iter().find(|(name, _)| *name == n).map(|(_, v)| v);
     let Some(chosen) = of(wanted.normalisation) else {
-        return Ok(Judgement::unscored(UnscoredReason::NotApplicable(
-            "the unconditional probabilities were not asked for in this run".into(),
-        )));
+        return Ok(not_applicable(
+            "the unconditional probabilities were not asked for in this run",
+        ));
     };
     let Some((at, score)) = best(chosen, correct) else {
         return Err(not_finite("a log-probability is not a number"));
@@ -42,13 +42,11 @@ pub(super) fn choice(wanted: &AskSettings, item: &Item, answers: &[Reply]) -> Ve
     let others = chosen.iter().enumerate().filter(|(n, _)| *n != correct);
     let rival = others.map(|(_, v)| *v).fold(f64::NEG_INFINITY, f64::max);
     let margin = chosen.get(correct).map_or(0.0, |right| right - rival);
+    let tie = score > 0.0 && score < 1.0;
     let mut judgement = Judgement::scored(score)
         .read_as(said)
         .measured("margin", margin)
-        .measured(
-            "tie_rate",
-            if score > 0.0 && score < 1.0 { 1.0 } else { 0.0 },
-        );
+        .measured("tie_rate", right(tie));
     for (name, values) in &values {
         if *name != wanted.normalisation
             && let Some((_, score)) = best(values, correct)
@@ -67,17 +65,14 @@ pub(super) fn correlation(wanted: &AskSettings, item: &Item, answers: &[Reply]) 
         return Err(fault("expected the scores of one text"));
     };
     // The bytes and words are those of the text as scored.
-    let whole: String = text
-        .iter()
-        .flat_map(|c| &c.tokens)
-        .map(String::as_str)
-        .collect();
+    let tokens = text.iter().flat_map(|c| &c.tokens);
+    let whole: String = tokens.map(String::as_str).collect();
     let values = values(&[whole.trim()], answers)?;
     let wanted = values.iter().find(|(n, _)| *n == wanted.normalisation);
     let Some(value) = wanted.and_then(|(_, v)| v.first()) else {
-        return Ok(Judgement::unscored(UnscoredReason::NotApplicable(
-            "the unconditional probability was not asked for in this run".into(),
-        )));
+        return Ok(not_applicable(
+            "the unconditional probability was not asked for in this run",
+        ));
     };
     let Target::Data(data) = &item.target else {
         return Err(fault("expected a number as target"));
@@ -114,18 +109,14 @@ fn values(
         let both = sums.iter().zip(lengths);
         both.map(|(sum, n)| sum / n.max(1) as f64).collect()
     };
-    let words = |t: &&str| t.split_whitespace().count();
+    let tokens = scores.iter().map(|s| s.logprobs.len()).collect();
+    let bytes = texts.iter().map(|t| t.len()).collect();
+    let words = texts.iter().map(|t| t.split_whitespace().count()).collect();
     let mut values = vec![
         (Normalisation::None, sums.clone()),
-        (
-            Normalisation::Token,
-            over(scores.iter().map(|s| s.logprobs.len()).collect()),
-        ),
-        (
-            Normalisation::Byte,
-            over(texts.iter().map(|t| t.len()).collect()),
-        ),
-        (Normalisation::Word, over(texts.iter().map(words).collect())),
+        (Normalisation::Token, over(tokens)),
+        (Normalisation::Byte, over(bytes)),
+        (Normalisation::Word, over(words)),
     ];
     if answers.len() > 1 {
         let bare = scored(answers, 1)?;

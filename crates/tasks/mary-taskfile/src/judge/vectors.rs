@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Estimate, Item, Judgement, Measure, Observed, Reply, Response, Sample, Target, UnscoredReason,
+    Estimate, Item, Judgement, Measure, Observed, PooledVectors, Reply, Sample, Target,
 };
 use mary_generators::best;
 use mary_stats::correlation::{pearson, spearman};
 use serde_json::json;
 
-use super::{Verdict, fault, not_finite};
+use super::{Verdict, fault, not_applicable, not_finite};
 
 /// The cosine of two texts, kept beside the number it is compared with; the last layer is the score.
 pub(super) fn correlation(item: &Item, answers: &[Reply]) -> Verdict {
@@ -28,9 +28,7 @@ pub(super) fn correlation(item: &Item, answers: &[Reply]) -> Verdict {
         }
     }
     let Some(last) = last else {
-        return Ok(Judgement::unscored(UnscoredReason::NotApplicable(
-            "a text has no vector".into(),
-        )));
+        return Ok(not_applicable("a text has no vector"));
     };
     values.insert("cosine".into(), last);
     let mut judgement = Judgement::scored(last);
@@ -52,9 +50,7 @@ pub(super) fn triple(answers: &[Reply]) -> Verdict {
         }
     }
     let Some(&(_, score, margin)) = verdicts.last() else {
-        return Ok(Judgement::unscored(UnscoredReason::NotApplicable(
-            "a text has no vector".into(),
-        )));
+        return Ok(not_applicable("a text has no vector"));
     };
     let mut judgement = Judgement::scored(score).measured("margin", margin);
     if verdicts.len() > 1 {
@@ -88,28 +84,19 @@ pub(crate) fn correlations(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Mea
         if layer && !several {
             continue;
         }
-        let called = |kind: &str| {
-            if layer {
-                format!("{kind}_{name}")
-            } else {
-                kind.to_owned()
-            }
+        let called = |kind: &str| match layer {
+            true => format!("{kind}_{name}"),
+            false => kind.to_owned(),
         };
         let found = [("spearman", spearman(&x, &y)), ("pearson", pearson(&x, &y))];
         for (kind, found) in found {
             let wanted = !layer || kind == "spearman";
             // Fewer than four items, or one value for all, have no correlation.
             if let Some(found) = found.ok().filter(|_| wanted) {
-                measures.push(Measure {
-                    name: called(kind),
-                    estimate: Estimate {
-                        value: found.r.value,
-                        low: found.r.low,
-                        high: found.r.high,
-                        n: x.len(),
-                        method: found.r.method.to_string(),
-                    },
-                });
+                let r = &found.r;
+                let estimate = Estimate::new(r.value, (r.low, r.high), x.len(), r.method);
+                let name = called(kind);
+                measures.push(Measure { name, estimate });
             }
         }
     }
@@ -120,33 +107,24 @@ pub(crate) fn correlations(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Mea
 type ByLayer = Vec<(usize, Vec<Vec<f64>>)>;
 
 fn layers(answers: &[Reply]) -> Result<ByLayer, Box<Judgement>> {
-    let observed: Vec<&Observed> = answers
-        .iter()
-        .map(|reply| match &reply.answer {
-            Response::Observed(observed) => Ok(observed),
-            _ => Err(fault("expected hidden states")),
-        })
-        .collect::<Result<_, _>>()?;
+    let observed = answers.iter().map(|reply| reply.answer.as_observed());
+    let observed: Option<Vec<&Observed>> = observed.collect();
+    let observed = observed.ok_or_else(|| fault("expected hidden states"))?;
     let pools: Vec<_> = observed.iter().filter_map(|o| o.pools.first()).collect();
     let known = pools.iter().find(|p| p.tokens > 0);
     let numbers = known.map_or_else(Vec::new, |p| p.layers.iter().map(|l| l.layer).collect());
     let mut found = Vec::new();
     for number in numbers {
-        let vectors: Vec<Vec<f64>> = pools
-            .iter()
-            .map(|pool| {
-                let layer = pool
-                    .layers
-                    .iter()
-                    .find(|l| l.layer == number && pool.tokens > 0);
-                let vector = layer.map(|l| l.vector.0.as_slice()).unwrap_or_default();
-                vector.iter().map(|x| f64::from(*x)).collect()
-            })
-            .collect();
+        let vector = |pool: &&PooledVectors| {
+            let mut layers = pool.layers.iter().filter(|_| pool.tokens > 0);
+            let layer = layers.find(|l| l.layer == number);
+            let values = layer.into_iter().flat_map(|l| &l.vector.0);
+            values.map(|x| f64::from(*x)).collect()
+        };
+        let vectors: Vec<Vec<f64>> = pools.iter().map(vector).collect();
         if vectors.iter().flatten().any(|x| !x.is_finite()) {
-            return Err(not_finite(
-                "a vector holds a value that is not a finite number",
-            ));
+            let message = "a vector holds a value that is not a finite number";
+            return Err(not_finite(message));
         }
         found.push((number, vectors));
     }

@@ -30,14 +30,10 @@ impl Asking<'_> {
         match &made.asked {
             Question::Answer(context) => {
                 let generation = &self.config.generation;
+                let positive = |text: &String| text.trim().parse().ok().filter(|n| *n > 0);
                 let max_tokens = match self.settings.params.get("max_tokens") {
                     None => generation.max_tokens,
-                    Some(text) => text
-                        .trim()
-                        .parse()
-                        .ok()
-                        .filter(|n| *n > 0)
-                        .ok_or("`max_tokens` is a number from 1")?,
+                    Some(text) => positive(text).ok_or("`max_tokens` is a number from 1")?,
                 };
                 Ok(vec![Ask::subject(Request::Generate(Generate {
                     prompt: self.prompt(made, context)?,
@@ -87,9 +83,9 @@ impl Asking<'_> {
         let continuations: Vec<String> =
             pairs.iter().map(|(_, c)| format!("{spaces}{c}")).collect();
         if let Some(empty) = continuations.iter().position(String::is_empty) {
+            let number = empty + 1;
             return Err(format!(
-                "the scored text {} is empty, so that it has no probability",
-                empty + 1
+                "the scored text {number} is empty, so that it has no probability"
             ));
         }
         // Whether greedy decoding would say it is asked of one continuation only.
@@ -113,14 +109,10 @@ impl Asking<'_> {
         if self.several_inputs {
             return Err("a task whose options stand in the question is not asked as a chat".into());
         }
-        if made
-            .messages
-            .last()
-            .is_some_and(|m| m.role == Role::Assistant)
-        {
-            return Err(
-                "`gen_prefix` begins the model's answer, which is not done in a chat".into(),
-            );
+        let last = made.messages.last();
+        if last.is_some_and(|m| m.role == Role::Assistant) {
+            let why = "`gen_prefix` begins the model's answer, which is not done in a chat";
+            return Err(why.into());
         }
         let mut prompt = Prompt {
             form: PromptForm::Chat,
@@ -169,20 +161,18 @@ impl Asking<'_> {
 
     /// The right options; none where the target names none of them.
     fn gold(&self, made: &Made, options: &[String]) -> Vec<usize> {
-        let named = if self.several_inputs {
-            &made.question
-        } else {
-            &made.target
+        let named = match self.several_inputs {
+            true => &made.question,
+            false => &made.target,
         };
         let one = |value: &Json| -> Option<usize> {
-            match value {
-                Json::Number(n) => usize::try_from(n.as_i64()?)
-                    .ok()
-                    .filter(|n| *n < options.len()),
-                Json::Bool(b) => Some(usize::from(*b)).filter(|n| *n < options.len()),
+            let place = match value {
+                Json::Number(n) => usize::try_from(n.as_i64()?).ok(),
+                Json::Bool(b) => Some(usize::from(*b)),
                 Json::String(text) => options.iter().position(|o| o == text),
                 _ => None,
-            }
+            };
+            place.filter(|n| *n < options.len())
         };
         match named {
             Json::Array(several) => several.iter().filter_map(one).collect(),
@@ -239,11 +229,9 @@ fn words(text: &str) -> usize {
 /// As the harness does: before a context stands what the tokenizer puts there, before a text without one a
 /// begin-of-sequence token, or end-of-sequence where there is no other.
 fn score(prefix: Prompt, continuations: Vec<String>, rank: bool) -> Ask {
-    let said = prefix.turns.iter().flat_map(|turn| &turn.parts);
-    let nothing = prefix.system.is_none()
-        && said
-            .into_iter()
-            .all(|part| matches!(part, Part::Text(text) if text.is_empty()));
+    let mut said = prefix.turns.iter().flat_map(|turn| &turn.parts);
+    let silent = said.all(|part| matches!(part, Part::Text(text) if text.is_empty()));
+    let nothing = prefix.system.is_none() && silent;
     Ask::subject(Request::Score(Score {
         prefix,
         continuations,

@@ -177,10 +177,7 @@ impl Reading<'_> {
     fn no_python(&self) -> Result<(), HarnessError> {
         for entry in self.merged.entries() {
             // What is only measured against training data, or only written down, is not looked at.
-            if matches!(
-                entry.name.as_str(),
-                "metadata" | "doc_to_decontamination_query"
-            ) {
+            if ["metadata", "doc_to_decontamination_query"].contains(&&*entry.name) {
                 continue;
             }
             if entry.name == "class" {
@@ -257,10 +254,10 @@ impl Reading<'_> {
         match &entry.node.data {
             Data::Text(text) => Ok(Some(text.clone())),
             Data::Int(n) => Ok(Some(n.to_string())),
-            _ => Err(self.merged.wrong(
-                name,
-                format!("`{name}` is text, and this is {}", entry.node.kind()),
-            )),
+            _ => {
+                let message = format!("`{name}` is text, and this is {}", entry.node.kind());
+                Err(self.merged.wrong(name, message))
+            }
         }
     }
 
@@ -270,13 +267,13 @@ impl Reading<'_> {
             Some("multiple_choice") => Ok(OutputType::MultipleChoice),
             Some("loglikelihood") => Ok(OutputType::Loglikelihood),
             Some("loglikelihood_rolling") => Ok(OutputType::Rolling),
-            Some(other) => Err(self.merged.wrong(
-                "output_type",
-                format!(
+            Some(other) => {
+                let message = format!(
                     "`{other}` is no output type; expected multiple_choice, loglikelihood, \
                      loglikelihood_rolling or generate_until"
-                ),
-            )),
+                );
+                Err(self.merged.wrong("output_type", message))
+            }
         }
     }
 
@@ -288,23 +285,18 @@ impl Reading<'_> {
             Data::List(members) => Field::List(members.iter().map(Node::json).collect()),
             Data::Map(entries) => Field::List(entries.iter().map(|(_, v)| v.json()).collect()),
             _ => {
-                return Err(HarnessError::wrong(
-                    file,
-                    node.line,
-                    format!(
-                        "`{name}` is a column, a template, a number or a list, and this is {}",
-                        node.kind()
-                    ),
-                ));
+                let kind = node.kind();
+                let message = format!(
+                    "`{name}` is a column, a template, a number or a list, and this is {kind}"
+                );
+                return Err(HarnessError::wrong(file, node.line, message));
             }
         })
     }
 
     fn named_field(&self, name: &str) -> Result<Option<Field>, HarnessError> {
-        let entry = self.merged.get(name);
-        entry
-            .map(|e| self.field(name, &e.node, &e.file))
-            .transpose()
+        let field = |e: &Entry| self.field(name, &e.node, &e.file);
+        self.merged.get(name).map(field).transpose()
     }
 
     fn shown(&self, output: OutputType) -> Result<RowTemplate, HarnessError> {
@@ -322,17 +314,15 @@ impl Reading<'_> {
         if choice.is_none() && output == OutputType::MultipleChoice {
             return Err(missing("doc_to_choice"));
         }
+        let target = self.named_field("doc_to_target")?;
+        let fewshot_delimiter = self.text("fewshot_delimiter")?;
         Ok(RowTemplate {
             text,
-            target: self
-                .named_field("doc_to_target")?
-                .ok_or_else(|| missing("doc_to_target"))?,
+            target: target.ok_or_else(|| missing("doc_to_target"))?,
             choice,
             gen_prefix: self.text("gen_prefix")?,
             target_delimiter: self.text("target_delimiter")?.unwrap_or_else(|| " ".into()),
-            fewshot_delimiter: self
-                .text("fewshot_delimiter")?
-                .unwrap_or_else(|| "\n\n".into()),
+            fewshot_delimiter: fewshot_delimiter.unwrap_or_else(|| "\n\n".into()),
         })
     }
 
@@ -360,13 +350,13 @@ impl Reading<'_> {
             return Err(self.merged.wrong("fewshot_config", message));
         };
         for (key, node) in keys {
+            let wrong = |line, message| HarnessError::wrong(&entry.file, line, message);
             let text = || match &node.data {
                 Data::Text(text) => Ok(text.clone()),
-                _ => Err(HarnessError::wrong(
-                    &entry.file,
-                    node.line,
-                    format!("`{}` is text, and this is {}", key.name, node.kind()),
-                )),
+                _ => {
+                    let message = format!("`{}` is text, and this is {}", key.name, node.kind());
+                    Err(wrong(node.line, message))
+                }
             };
             if node.data == Data::Null {
                 continue;
@@ -388,16 +378,16 @@ impl Reading<'_> {
                 "split" => shots.split = Some(text()?),
                 "samples" => {
                     let Data::List(rows) = &node.data else {
-                        let message = "`samples` is a list of rows";
-                        return Err(HarnessError::wrong(&entry.file, node.line, message));
+                        return Err(wrong(node.line, "`samples` is a list of rows".into()));
                     };
                     let rows = rows.iter().map(|row| match row.json() {
                         Json::Object(columns) => Ok(columns.into_iter().collect()),
-                        _ => Err(HarnessError::wrong(
-                            &entry.file,
-                            row.line,
-                            format!("a row of `samples` is a map, and this is {}", row.kind()),
-                        )),
+                        _ => {
+                            let kind = row.kind();
+                            let message =
+                                format!("a row of `samples` is a map, and this is {kind}");
+                            Err(wrong(row.line, message))
+                        }
                     });
                     shots.samples = Some(rows.collect::<Result<_, _>>()?);
                 }
@@ -432,11 +422,8 @@ impl Reading<'_> {
             return Ok(made);
         };
         let wrong = |node: &Node, expected: &str| {
-            HarnessError::wrong(
-                &entry.file,
-                node.line,
-                format!("expected {expected}, found {}", node.kind()),
-            )
+            let message = format!("expected {expected}, found {}", node.kind());
+            HarnessError::wrong(&entry.file, node.line, message)
         };
         let number = |node: &Node| match &node.data {
             Data::Int(n) => Ok(*n as f64),
@@ -449,10 +436,8 @@ impl Reading<'_> {
                 Data::Null => &[],
                 _ => node.members(),
             };
-            let texts = members
-                .iter()
-                .map(|m| m.text().map(str::to_owned).ok_or_else(|| wrong(m, "text")));
-            made.until = texts.collect::<Result<_, _>>()?;
+            let text = |m: &Node| m.text().map(str::to_owned).ok_or_else(|| wrong(m, "text"));
+            made.until = members.iter().map(text).collect::<Result<_, _>>()?;
             // A stop that is empty would stop before the first word.
             made.until.retain(|stop| !stop.is_empty());
         }

@@ -130,13 +130,9 @@ impl Maker {
             Field::List(values) => Ok(Json::Array(values.clone())),
             Field::Text(source) => {
                 let rendered = self.column(source, doc).is_none();
+                let list = |text: &str| text.starts_with('[') && text.ends_with(']');
                 match self.value("doc_to_target", source, doc)? {
-                    Json::String(text)
-                        if rendered
-                            && text.len() >= 2
-                            && text.starts_with('[')
-                            && text.ends_with(']') =>
-                    {
+                    Json::String(text) if rendered && list(&text) => {
                         Ok(literal(&text).unwrap_or(Json::String(text)))
                     }
                     value => Ok(value),
@@ -202,13 +198,11 @@ impl Maker {
         let prefix = self.prefix(shown.gen_prefix.as_ref(), doc)?;
         let prefix = prefix.filter(|p| !p.is_empty());
         let asked = if self.several_inputs {
-            let inputs = choices
-                .as_deref()
-                .ok_or("several inputs need `doc_to_choice`")?;
+            let inputs = choices.as_deref();
+            let inputs = inputs.ok_or("several inputs need `doc_to_choice`")?;
             if config.output != OutputType::MultipleChoice {
-                return Err(
-                    "`doc_to_text` gives a number, which only multiple_choice understands".into(),
-                );
+                let why = "`doc_to_text` gives a number, which only multiple_choice understands";
+                return Err(why.into());
             }
             let continuation = format!("{}{}", shown.target_delimiter, str_of_json(&target));
             let before = plain(&messages);
@@ -263,13 +257,11 @@ impl Maker {
                 let choices = choices.unwrap_or_default();
                 let delimiter = &self.config.shown.target_delimiter;
                 let each = |context: &str| -> Vec<(String, String)> {
-                    let options = choices.iter();
-                    options
-                        .map(|c| (context.to_owned(), format!("{delimiter}{c}")))
-                        .collect()
+                    let pair = |c: &String| (context.to_owned(), format!("{delimiter}{c}"));
+                    choices.iter().map(pair).collect()
                 };
-                let mutual = self.config.metrics.iter();
-                let mutual = mutual.filter(|m| m.name() == "acc_mutual_info").count() > 0;
+                let mut metrics = self.config.metrics.iter();
+                let mutual = metrics.any(|m| m.name() == "acc_mutual_info");
                 Question::Pairs {
                     pairs: each(&context),
                     unconditional: if mutual { each("") } else { Vec::new() },
@@ -341,21 +333,13 @@ impl Maker {
 
 /// A member of a list in Python's way of counting.
 fn at(list: &[String], n: i64) -> Option<String> {
-    let n = if n < 0 {
-        n + i64::try_from(list.len()).ok()?
-    } else {
-        n
-    };
-    list.get(usize::try_from(n).ok()?).cloned()
+    let from = if n < 0 { list.len() as i64 } else { 0 };
+    list.get(usize::try_from(from + n).ok()?).cloned()
 }
 
 fn plain(messages: &[Message]) -> String {
-    let mut text = String::new();
-    for message in messages {
-        text.push_str(&message.content);
-        text.push_str(&message.delimiter);
-    }
-    text
+    let pieces = messages.iter().flat_map(|m| [&*m.content, &*m.delimiter]);
+    pieces.collect()
 }
 
 fn no_space_between(before: &str, after: &str) -> bool {
@@ -383,11 +367,8 @@ fn turn(
     match (answer, prefix) {
         (Some(answer), prefix) => {
             let prefix = prefix.unwrap_or_default();
-            let between = if !prefix.is_empty() && no_space_between(prefix, answer) {
-                " "
-            } else {
-                ""
-            };
+            let parted = !prefix.is_empty() && no_space_between(prefix, answer);
+            let between = if parted { " " } else { "" };
             messages.push(Message {
                 role: Role::Assistant,
                 content: format!("{prefix}{between}{answer}"),

@@ -111,17 +111,13 @@ fn kinds(table: &Table) -> Result<BTreeMap<String, ColumnType>, TaskError> {
             });
         }
     }
-    Ok(kinds
-        .into_iter()
-        .map(|(name, (kind, gaps))| {
-            let kind = match kind {
-                Some(ColumnType::Int) if gaps => ColumnType::Float,
-                Some(ColumnType::Bool) if gaps => ColumnType::Text,
-                kind => kind.unwrap_or(ColumnType::Text),
-            };
-            (name, kind)
-        })
-        .collect())
+    let settled = |(kind, gaps)| match kind {
+        Some(ColumnType::Int) if gaps => ColumnType::Float,
+        Some(ColumnType::Bool) if gaps => ColumnType::Text,
+        kind => kind.unwrap_or(ColumnType::Text),
+    };
+    let kinds = kinds.into_iter().map(|(name, seen)| (name, settled(seen)));
+    Ok(kinds.collect())
 }
 
 fn typed(kind: Option<ColumnType>, value: &Json) -> Json {
@@ -175,17 +171,13 @@ type SplitFiles = (PathBuf, Vec<PathBuf>, Format);
 
 fn missing(config: &Config, split: &str) -> HarnessError {
     let dataset = config.dataset.clone().unwrap_or_default();
-    let within = match &config.dataset_name {
-        Some(name) => format!("{dataset}/{name}"),
-        None => dataset.clone(),
-    };
-    let named = match &config.dataset_name {
-        Some(name) => format!("{dataset} ({name}), split {split}"),
-        None => format!("{dataset}, split {split}"),
+    let (within, named) = match &config.dataset_name {
+        Some(name) => (format!("{dataset}/{name}"), format!("{dataset} ({name})")),
+        None => (dataset.clone(), dataset),
     };
     HarnessError::NoData {
         path: config.path.clone(),
-        dataset: named,
+        dataset: format!("{named}, split {split}"),
         hint: format!(
             "put its rows into DIR/{within}/{split}.jsonl (or .json, .csv, .parquet, or Parquet files as the \
              hub has them) and give `--data-dir DIR`, or name files in the task file: \
@@ -199,22 +191,17 @@ fn named(
     split: &str,
     places: &Places,
 ) -> Result<Option<SplitFiles>, HarnessError> {
-    let entry = config
-        .data_files
-        .iter()
-        .find(|(name, _)| name.as_deref() == Some(split))
-        .or_else(|| config.data_files.iter().find(|(name, _)| name.is_none()));
-    let Some((_, names)) = entry else {
-        return Ok(None);
+    let of = |split: Option<&str>| {
+        let mut all = config.data_files.iter();
+        all.find(|(name, _)| name.as_deref() == split)
     };
-    let mut files = Vec::new();
-    for name in names {
-        let Some(path) = local(config, name, places) else {
-            return Ok(None);
-        };
-        files.push(path);
-    }
-    let Some(first) = files.first().cloned() else {
+    let names = of(Some(split)).or_else(|| of(None)).map(|(_, names)| names);
+    let found = names
+        .into_iter()
+        .flatten()
+        .map(|name| local(config, name, places));
+    let files: Option<Vec<PathBuf>> = found.collect();
+    let Some((first, files)) = files.and_then(|f| Some((f.first()?.clone(), f))) else {
         return Ok(None);
     };
     let format = match config.dataset.as_deref() {

@@ -90,10 +90,6 @@ impl Refusal {
             Self::Key { key, .. } => format!("`{key}`"),
         }
     }
-
-    pub fn is_python(&self) -> bool {
-        matches!(self, Self::Python { .. })
-    }
 }
 
 impl HarnessError {

@@ -72,11 +72,8 @@ pub fn read(node: &Node) -> Result<Pipeline, Fault> {
 }
 
 fn step(node: &Node) -> Result<Step, Fault> {
-    let function = node
-        .get("function")
-        .and_then(Node::text)
-        .unwrap_or_default();
-    Ok(match function {
+    let function = node.get("function").and_then(Node::text);
+    Ok(match function.unwrap_or_default() {
         "take_first" | "majority_vote" => Step::Nothing,
         "take_first_k" if matches!(node.get("k").map(|n| &n.data), Some(Data::Int(1))) => {
             Step::Nothing
@@ -87,26 +84,22 @@ fn step(node: &Node) -> Result<Step, Fault> {
         "regex" => Step::Pick(Arc::new(pick(node)?)),
         "multi_choice_regex" => {
             let patterns = patterns_to_ignore(node).map_err(|(line, why)| (line, Ok(why)))?;
-            Step::Option(
-                Arc::new(pick(node)?),
-                Ignored {
-                    case: node.is_on("ignore_case"),
-                    punctuation: node.is_on("ignore_punctuation"),
-                    patterns: Arc::new(patterns),
-                },
-            )
+            let ignored = Ignored {
+                case: node.is_on("ignore_case"),
+                punctuation: node.is_on("ignore_punctuation"),
+                patterns: Arc::new(patterns),
+            };
+            Step::Option(Arc::new(pick(node)?), ignored)
         }
         "map" => {
-            let pairs = match node.get("mapping_dict").map(|n| &n.data) {
-                Some(Data::Map(entries)) => entries
-                    .iter()
-                    .filter(|(key, _)| key.is_text)
-                    .map(|(key, value)| (key.name.clone(), value.json()))
-                    .collect(),
-                _ => Vec::new(),
+            let entries: &[_] = match node.get("mapping_dict").map(|n| &n.data) {
+                Some(Data::Map(entries)) => entries,
+                _ => &[],
             };
+            let texts = entries.iter().filter(|(key, _)| key.is_text);
+            let pairs = texts.map(|(key, value)| (key.name.clone(), value.json()));
             let default = node.get("default_value").map_or(Json::Null, Node::json);
-            Step::Map(Arc::new(pairs), default)
+            Step::Map(Arc::new(pairs.collect()), default)
         }
         other => return Err((node.line, Ok(Refusal::Filter(other.to_owned())))),
     })
@@ -187,11 +180,9 @@ impl Pipeline {
             Step::Option(..) => "multi_choice_regex",
             Step::Map(..) => "map",
         });
-        let names: Vec<&str> = names.collect();
-        if names.is_empty() {
-            "take_first".into()
-        } else {
-            names.join(", ")
+        match names.collect::<Vec<_>>().as_slice() {
+            [] => "take_first".into(),
+            names => names.join(", "),
         }
     }
 }
@@ -199,13 +190,8 @@ impl Pipeline {
 impl Pick {
     /// The chosen match, in Python's way of counting.
     fn chosen<'a, 't>(&self, all: &'a [Match<'t>]) -> Option<&'a Match<'t>> {
-        let n = i64::try_from(all.len()).ok()?;
-        let at = if self.select < 0 {
-            n + self.select
-        } else {
-            self.select
-        };
-        all.get(usize::try_from(at).ok()?)
+        let from = if self.select < 0 { all.len() as i64 } else { 0 };
+        all.get(usize::try_from(from + self.select).ok()?)
     }
 
     fn read(&self, text: &str) -> String {

@@ -30,10 +30,7 @@ pub fn read(path: &Path) -> Result<Vec<Result<Config, HarnessError>>, HarnessErr
     let merged = Merged::read(path)?;
     match Shape::from_keys(&merged) {
         Shape::Group => {
-            let mut members = Members {
-                index: Index::default(),
-                found: Vec::new(),
-            };
+            let mut members = Members::default();
             members.group(&merged, &[], 0)?;
             Ok(members.found)
         }
@@ -46,6 +43,7 @@ pub fn read(path: &Path) -> Result<Vec<Result<Config, HarnessError>>, HarnessErr
     }
 }
 
+#[derive(Default)]
 struct Members {
     index: Index,
     found: Vec<Result<Config, HarnessError>>,
@@ -61,13 +59,9 @@ impl Members {
         let Some(list) = merged.get("task") else {
             return Ok(());
         };
-        let given: Vec<Entry> = merged
-            .entries()
-            .iter()
-            .filter(|e| !OWN.contains(&e.name.as_str()))
-            .chain(above)
-            .cloned()
-            .collect();
+        let handed_on = |e: &&Entry| !OWN.contains(&e.name.as_str());
+        let given = merged.entries().iter().filter(handed_on).chain(above);
+        let given: Vec<Entry> = given.cloned().collect();
         self.members(&list.node, &list.file, &given, depth)
     }
 
@@ -79,11 +73,8 @@ impl Members {
         depth: usize,
     ) -> Result<(), HarnessError> {
         if depth > DEEPEST {
-            return Err(HarnessError::wrong(
-                file,
-                list.line,
-                "the group holds itself",
-            ));
+            let message = "the group holds itself";
+            return Err(HarnessError::wrong(file, list.line, message));
         }
         for member in list.members() {
             if self.found.len() >= MOST {
@@ -96,14 +87,12 @@ impl Members {
                     let mut given = given.to_vec();
                     let own = keys.iter().filter(|(k, _)| k.name != "group");
                     let is_group = member.get("group").is_some();
-                    given.extend(
-                        own.filter(|(k, _)| !(is_group && OWN.contains(&k.name.as_str())))
-                            .map(|(key, node)| Entry {
-                                name: key.name.clone(),
-                                node: node.clone(),
-                                file: Arc::clone(file),
-                            }),
-                    );
+                    let own = own.filter(|(k, _)| !(is_group && OWN.contains(&k.name.as_str())));
+                    given.extend(own.map(|(key, node)| Entry {
+                        name: key.name.clone(),
+                        node: node.clone(),
+                        file: Arc::clone(file),
+                    }));
                     self.inline(member, file, &given, depth)?;
                 }
                 _ => {
@@ -178,10 +167,8 @@ impl Members {
 /// The folder that names are looked for in: the package's `tasks`, or the file's own.
 fn root_of(file: &Path) -> PathBuf {
     let own = folder_of(file);
-    let above = file.ancestors().skip(1);
-    let tasks = above
-        .filter(|a| a.file_name().is_some_and(|n| n == "tasks"))
-        .last();
+    let is_tasks = |a: &&Path| a.file_name().is_some_and(|n| n == "tasks");
+    let tasks = file.ancestors().skip(1).filter(is_tasks).last();
     tasks.unwrap_or(own).to_owned()
 }
 
@@ -241,10 +228,8 @@ impl Names {
         paths.sort();
         for path in paths {
             if path.is_dir() {
-                let hidden = path
-                    .file_name()
-                    .is_some_and(|n| n == "__pycache__" || n == ".ipynb_checkpoints");
-                if !hidden {
+                let name = path.file_name();
+                if !name.is_some_and(|n| n == "__pycache__" || n == ".ipynb_checkpoints") {
                     self.read(&path)?;
                 }
             } else if path.extension().is_some_and(|e| e == "yaml") {
@@ -259,11 +244,7 @@ impl Names {
         let Ok(merged) = Merged::read(path) else {
             return;
         };
-        let text = |key: &str| {
-            merged
-                .get(key)
-                .and_then(|e| e.node.text().map(str::to_owned))
-        };
+        let text = |key: &str| Some(merged.get(key)?.node.text()?.to_owned());
         let name = match Shape::from_keys(&merged) {
             Shape::Group => text("group"),
             Shape::Task | Shape::Class => text("task"),
@@ -295,13 +276,10 @@ pub fn reason(error: &HarnessError) -> String {
 }
 
 pub fn needs_python(error: &HarnessError) -> bool {
-    matches!(
-        error,
-        HarnessError::Refused {
-            refusal: Refusal::Python { .. },
-            ..
-        }
-    )
+    let HarnessError::Refused { refusal, .. } = error else {
+        return false;
+    };
+    matches!(refusal, Refusal::Python { .. })
 }
 
 #[cfg(test)]

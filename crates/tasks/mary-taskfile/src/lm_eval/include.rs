@@ -111,11 +111,8 @@ fn read(
     let node = yaml::read(&text).map_err(|f| HarnessError::wrong(path, f.line, f.message))?;
     let Data::Map(keys) = node.data else {
         let found = node.kind();
-        return Err(HarnessError::wrong(
-            path,
-            node.line,
-            format!("expected keys and values of a task, found {found}"),
-        ));
+        let message = format!("expected keys and values of a task, found {found}");
+        return Err(HarnessError::wrong(path, node.line, message));
     };
     let file: Arc<Path> = path.into();
     if let Some((_, include)) = keys.iter().find(|(k, _)| k.name == "include") {

@@ -6,7 +6,7 @@ use mary_contract::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::judge::{Verdict, fault, not_finite, right};
+use crate::judge::{Verdict, fault, not_applicable, not_finite, right};
 use crate::lm_eval::config::{Config, OutputType};
 use crate::lm_eval::metrics::Metric;
 use crate::lm_eval::translation::{BleuCounts, ChrfCounts};
@@ -44,13 +44,8 @@ fn sums(answers: &[Reply]) -> Result<Vec<f64>, Box<Judgement>> {
 
 /// numpy's `argmax`: the first of the largest.
 fn argmax(values: &[f64]) -> usize {
-    let mut best = 0;
-    for (at, value) in values.iter().enumerate() {
-        if values.get(best).is_none_or(|b| value > b) {
-            best = at;
-        }
-    }
-    best
+    let better = |best: usize, at: usize| if values[at] > values[best] { at } else { best };
+    (0..values.len()).fold(0, better)
 }
 
 fn choice(config: &Config, item: &Item, answers: &[Reply]) -> Verdict {
@@ -58,15 +53,12 @@ fn choice(config: &Config, item: &Item, answers: &[Reply]) -> Verdict {
         Target::Choice {
             options, correct, ..
         } => (options.iter().map(String::as_str).collect(), vec![*correct]),
-        Target::Data(data) => (
-            texts(data.get("options")),
-            data.get("gold")
-                .and_then(Json::as_array)
-                .into_iter()
-                .flatten()
-                .filter_map(|n| usize::try_from(n.as_u64()?).ok())
-                .collect(),
-        ),
+        Target::Data(data) => {
+            let gold = data.get("gold").and_then(Json::as_array);
+            let places = gold.into_iter().flatten().filter_map(Json::as_u64);
+            let places = places.filter_map(|n| usize::try_from(n).ok());
+            (texts(data.get("options")), places.collect())
+        }
         _ => return Err(fault("expected options as target")),
     };
     let mut logprobs = sums(answers)?;
@@ -114,9 +106,9 @@ fn continuation(config: &Config, answers: &[Reply]) -> Verdict {
     let greedy = greedy(score);
     let mut judgement = match greedy.filter(|_| wanted) {
         Some(greedy) => Judgement::scored(right(greedy)).measured("acc", right(greedy)),
-        None if wanted => Judgement::unscored(UnscoredReason::NotApplicable(
-            "the model does not tell whether a token was its first choice".into(),
-        )),
+        None if wanted => {
+            not_applicable("the model does not tell whether a token was its first choice")
+        }
         None => Judgement::scored(sum),
     };
     judgement.notes = json!({ "logprob": sum });

@@ -108,10 +108,7 @@ fn ratio(metric: &Metric, over: &[f64], under: &[f64], of: impl Fn(f64) -> f64) 
         return None;
     }
     measure(metric.name(), over.len(), |drawn| {
-        let sum = |values: &[f64]| -> f64 {
-            let drawn = drawn.iter().filter_map(|i| values.get(*i));
-            drawn.sum()
-        };
+        let sum = |values: &[f64]| drawn.iter().filter_map(|i| values.get(*i)).sum::<f64>();
         of(sum(over) / sum(under))
     })
 }
@@ -127,26 +124,12 @@ fn measure(name: &str, n: usize, of: impl Fn(&[usize]) -> f64) -> Option<Measure
         ..Bootstrap::default()
     };
     let estimate = match percentile(&Units::singles(n), of, &settings) {
-        Ok(found) => Estimate {
-            value: found.value,
-            low: found.low,
-            high: found.high,
-            n,
-            method: found.method.to_owned(),
-        },
+        Ok(found) => Estimate::new(found.value, (found.low, found.high), n, found.method),
         // One item, or the same value whatever is drawn, tells nothing about others.
-        Err(_) => Estimate {
-            value,
-            low: value,
-            high: value,
-            n,
-            method: "no interval".into(),
-        },
+        Err(_) => Estimate::new(value, (value, value), n, "no interval"),
     };
-    Some(Measure {
-        name: name.to_owned(),
-        estimate,
-    })
+    let name = name.to_owned();
+    Some(Measure { name, estimate })
 }
 
 /// F1 of label 1, as scikit-learn's `f1_score` of two labels.
@@ -177,11 +160,8 @@ fn matthews(pairs: &[(i64, i64)]) -> f64 {
         chosen += said * said;
     }
     let under = ((n * n - chosen) * (n * n - golds)).sqrt();
-    if under == 0.0 {
-        0.0
-    } else {
-        (correct * n - cross) / under
-    }
+    let over = correct * n - cross;
+    if under == 0.0 { 0.0 } else { over / under }
 }
 
 #[cfg(test)]

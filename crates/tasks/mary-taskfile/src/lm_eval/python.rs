@@ -96,11 +96,8 @@ pub fn float(x: f64) -> String {
 
 /// `repr` of a string.
 pub fn quoted(text: &str) -> String {
-    let quote = if text.contains('\'') && !text.contains('"') {
-        '"'
-    } else {
-        '\''
-    };
+    let single = !text.contains('\'') || text.contains('"');
+    let quote = if single { '\'' } else { '"' };
     let mut out = String::with_capacity(text.len() + 2);
     out.push(quote);
     for c in text.chars() {
@@ -180,13 +177,9 @@ impl Literal<'_> {
 
     fn take(&mut self, c: char) -> bool {
         self.space();
-        match self.rest.strip_prefix(c) {
-            Some(rest) => {
-                self.rest = rest;
-                true
-            }
-            None => false,
-        }
+        let after = self.rest.strip_prefix(c);
+        self.rest = after.unwrap_or(self.rest);
+        after.is_some()
     }
 
     fn value(&mut self) -> Result<Json, String> {
@@ -211,25 +204,28 @@ impl Literal<'_> {
             }
             Some('{') => self.braces(),
             Some('\'' | '"') => self.strings(),
-            Some('r' | 'R' | 'b' | 'B' | 'u' | 'U' | 'f' | 'F')
-                if self
-                    .rest
-                    .chars()
-                    .nth(1)
-                    .is_some_and(|c| c == '\'' || c == '"') =>
-            {
-                match self.rest.chars().next() {
-                    Some('u' | 'U') => {
-                        self.rest = self.rest.get(1..).unwrap_or_default();
-                        self.strings()
-                    }
-                    _ => Err(format!("`{}` is no plain string", start_of(self.rest))),
-                }
+            Some('u' | 'U') if self.prefixed() => {
+                self.rest = self.rest.get(1..).unwrap_or_default();
+                self.strings()
+            }
+            Some('r' | 'R' | 'b' | 'B' | 'f' | 'F') if self.prefixed() => {
+                Err(format!("`{}` is no plain string", start_of(self.rest)))
             }
             Some(_) => self.word(),
         };
         self.depth -= 1;
         value
+    }
+
+    /// Whether a quotation mark follows the first letter.
+    fn prefixed(&self) -> bool {
+        self.rest
+            .get(1..)
+            .is_some_and(|rest| rest.starts_with(['\'', '"']))
+    }
+
+    fn expected(&self, close: char) -> String {
+        format!("expected `,` or `{close}`, found `{}`", start_of(self.rest))
     }
 
     /// Members up to a closing bracket, and whether there was a comma.
@@ -246,10 +242,7 @@ impl Literal<'_> {
             } else if self.take(close) {
                 return Ok((members, comma));
             } else {
-                return Err(format!(
-                    "expected `,` or `{close}`, found `{}`",
-                    start_of(self.rest)
-                ));
+                return Err(self.expected(close));
             }
         }
     }
@@ -273,13 +266,11 @@ impl Literal<'_> {
                 if self.take('}') {
                     break;
                 }
-                return Err(format!(
-                    "expected `,` or `}}`, found `{}`",
-                    start_of(self.rest)
-                ));
+                return Err(self.expected('}'));
             }
         }
-        Ok(if set.is_empty() {
+        let plain = set.is_empty();
+        Ok(if plain {
             Json::Object(object)
         } else {
             Json::Array(set)
@@ -329,10 +320,8 @@ impl Literal<'_> {
     }
 
     fn word(&mut self) -> Result<Json, String> {
-        let end = self
-            .rest
-            .find(|c: char| !(c.is_alphanumeric() || "+-._".contains(c)))
-            .unwrap_or(self.rest.len());
+        let other = |c: char| !(c.is_alphanumeric() || "+-._".contains(c));
+        let end = self.rest.find(other).unwrap_or(self.rest.len());
         let word = self.rest.get(..end).unwrap_or_default();
         let value = match word {
             "None" => Json::Null,
@@ -391,11 +380,8 @@ fn escaped<'a>(text: &'a str, out: &mut String) -> Result<&'a str, String> {
         Some('u') => return hex(4, out),
         Some('U') => return hex(8, out),
         Some('0'..='7') => {
-            let n = text
-                .bytes()
-                .take(3)
-                .take_while(|b| (b'0'..=b'7').contains(b))
-                .count();
+            let octal = |b: &u8| (b'0'..=b'7').contains(b);
+            let n = text.bytes().take(3).take_while(octal).count();
             let code = text.get(..n).and_then(|d| u32::from_str_radix(d, 8).ok());
             out.push(code.and_then(char::from_u32).ok_or("no such character")?);
             return Ok(text.get(n..).unwrap_or_default());

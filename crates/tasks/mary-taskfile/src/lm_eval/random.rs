@@ -60,13 +60,11 @@ impl Random {
     }
 
     fn word(&self, i: usize) -> u32 {
-        self.state.get(i).copied().unwrap_or(0)
+        self.state[i]
     }
 
     fn set(&mut self, i: usize, value: u32) {
-        if let Some(word) = self.state.get_mut(i) {
-            *word = value;
-        }
+        self.state[i] = value;
     }
 
     fn next(&mut self) -> u32 {

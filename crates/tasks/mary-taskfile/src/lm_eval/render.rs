@@ -75,15 +75,10 @@ fn int(value: Value, default: Option<i64>) -> i64 {
 }
 
 fn replace(text: String, pattern: &str, with: &str) -> Result<String, Error> {
-    let pattern = Pattern::new(pattern)
-        .map_err(|why| Error::new(ErrorKind::InvalidOperation, format!("regex_replace: {why}")))?;
+    let refused = |why: String| Error::new(ErrorKind::InvalidOperation, why);
+    let pattern = Pattern::new(pattern).map_err(|why| refused(format!("regex_replace: {why}")))?;
     let replaced = pattern.replace(&text, with);
-    replaced.ok_or_else(|| {
-        Error::new(
-            ErrorKind::InvalidOperation,
-            "regex_replace makes too long a text",
-        )
-    })
+    replaced.ok_or_else(|| refused("regex_replace makes too long a text".into()))
 }
 
 #[cfg(test)]

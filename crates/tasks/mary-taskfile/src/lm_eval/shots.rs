@@ -39,21 +39,13 @@ impl Pool {
             (Sampler::Random, false) => self.random.sample(there, count).ok_or_else(few)?,
             (Sampler::Random, true) => {
                 let drawn = self.random.sample(there, count + 1).ok_or_else(few)?;
-                let mut others: Vec<usize> = drawn
-                    .into_iter()
-                    .filter(|n| self.docs.get(*n) != Some(doc))
-                    .take(count)
-                    .collect();
+                let other = |n: &usize| self.docs.get(*n) != Some(doc);
+                let mut others: Vec<usize> = drawn.into_iter().filter(other).take(count).collect();
                 if others.len() < count {
                     // The row stands in the pool more than once.
-                    let pool: Vec<usize> = (0..there)
-                        .filter(|n| self.docs.get(*n) != Some(doc))
-                        .collect();
+                    let pool: Vec<usize> = (0..there).filter(other).collect();
                     let again = self.random.sample(pool.len(), count).ok_or_else(few)?;
-                    others = again
-                        .into_iter()
-                        .filter_map(|n| pool.get(n).copied())
-                        .collect();
+                    others = again.into_iter().map(|n| pool[n]).collect();
                 }
                 others
             }
@@ -61,9 +53,7 @@ impl Pool {
         if chosen.len() < count {
             return Err(few());
         }
-        Ok(chosen
-            .into_iter()
-            .filter_map(|n| self.docs.get(n))
-            .collect())
+        let docs = chosen.into_iter().filter_map(|n| self.docs.get(n));
+        Ok(docs.collect())
     }
 }

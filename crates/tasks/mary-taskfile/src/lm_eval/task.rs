@@ -64,9 +64,9 @@ pub fn templates(config: &Config) -> Result<Templates, HarnessError> {
     ];
     let prefixes = prefixes.into_iter().filter_map(|(key, t)| Some((key, t?)));
     for (key, text) in texts.chain(prefixes) {
-        templates.add(text, text, 1).map_err(|(message, line)| {
+        templates.add(text, text, 1).map_err(|(why, line)| {
             broken(format!(
-                "the template `{key}` is broken in its line {line}: {message}"
+                "the template `{key}` is broken in its line {line}: {why}"
             ))
         })?;
     }
@@ -127,11 +127,8 @@ fn content(config: &Config, rows: &SplitRows, shots: Option<&SplitRows>) -> Stri
 fn card(config: &Config, content: String) -> TaskCard {
     let safe = file_safe(&config.task);
     let title = config.alias.clone().unwrap_or_else(|| config.task.clone());
-    let about = format!(
-        "{} of lm-evaluation-harness ({})",
-        config.task,
-        config.output.name()
-    );
+    let (task, output) = (&config.task, config.output.name());
+    let about = format!("{task} of lm-evaluation-harness ({output})");
     let mut card = TaskCard::new(format!("lm-eval/{safe}"), title, about);
     card.chance = match (config.output, &config.shown.choice) {
         (OutputType::MultipleChoice, Some(Field::List(options))) if !options.is_empty() => {
@@ -145,12 +142,8 @@ fn card(config: &Config, content: String) -> TaskCard {
 }
 
 fn params(config: &Config) -> Vec<Param> {
-    let mut params = vec![Param::new(
-        "fewshot_seed",
-        SEED,
-        "a number",
-        "Seed that shots are drawn by, as in the harness.",
-    )];
+    let about = "Seed that shots are drawn by, as in the harness.";
+    let mut params = vec![Param::new("fewshot_seed", SEED, "a number", about)];
     if config.output == OutputType::GenerateUntil {
         params.push(Param {
             default: config.generation.max_tokens.to_string().into(),
@@ -188,33 +181,26 @@ impl MadeRows {
     fn new(inner: Arc<Inner>, settings: &TaskSettings) -> Result<Self, TaskError> {
         let config = &inner.config;
         let count = shots_wanted(config, settings)?;
-        let seed = settings
-            .params
-            .get("fewshot_seed")
-            .map_or(SEED, String::as_str);
+        let seed = settings.params.get("fewshot_seed");
+        let seed = seed.map_or(SEED, String::as_str);
         let seed: u64 = seed.trim().parse().map_err(|_| {
-            TaskError::Setting(format!(
-                "`fewshot_seed` cannot be `{seed}`; expected a number"
-            ))
+            let message = format!("`fewshot_seed` cannot be `{seed}`; expected a number");
+            TaskError::Setting(message)
         })?;
-        let pool = if count == 0 {
-            None
-        } else {
-            let docs = match (&inner.shots, &config.shots.samples) {
-                (Err(why), _) => {
-                    return Err(TaskError::Setting(format!(
-                        "{count} shots are wanted, and where they are from is not there: {why}"
-                    )));
-                }
-                (Ok(None), samples) => samples
-                    .iter()
-                    .flatten()
-                    .map(|row| row.clone().into_iter().collect())
-                    .collect(),
-                (Ok(Some(source)), _) => pool(source)?,
-            };
-            Some(Pool::new(config, docs, count, seed))
+        let docs = match (&inner.shots, &config.shots.samples) {
+            _ if count == 0 => Vec::new(),
+            (Err(why), _) => {
+                return Err(TaskError::Setting(format!(
+                    "{count} shots are wanted, and where they are from is not there: {why}"
+                )));
+            }
+            (Ok(None), samples) => {
+                let rows = samples.iter().flatten().cloned();
+                rows.map(|row| row.into_iter().collect()).collect()
+            }
+            (Ok(Some(source)), _) => pool(source)?,
         };
+        let pool = (count > 0).then(|| Pool::new(config, docs, count, seed));
         Ok(Self {
             docs: inner.rows.docs()?,
             inner,
@@ -298,10 +284,9 @@ impl Task for HarnessTask {
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
-        let rows = self.made(settings)?;
+        let mut rows = self.made(settings)?;
         let settings = settings.clone();
         let inner = Arc::clone(&self.inner);
-        let mut rows = rows;
         let items = std::iter::from_fn(move || {
             let found = rows.next()?;
             Some(found.and_then(|(number, made, doc)| {
@@ -312,13 +297,12 @@ impl Task for HarnessTask {
                     several_targets: maker.is_some_and(|m| m.several_targets),
                     several_inputs: maker.is_some_and(|m| m.several_inputs),
                 };
-                asking
-                    .item(number, &made, &doc)
-                    .map_err(|why| TaskError::Record {
-                        file: inner.rows.table.name(),
-                        line: number + 1,
-                        message: why,
-                    })
+                let item = asking.item(number, &made, &doc);
+                item.map_err(|message| TaskError::Record {
+                    file: inner.rows.table.name(),
+                    line: number + 1,
+                    message,
+                })
             }))
         });
         Ok(Box::new(items))
@@ -363,16 +347,14 @@ impl Task for HarnessTask {
         say("data", format!("{file}, blake3 {}", table.hash));
         say("rules", "lm-evaluation-harness'".into());
         let shares = config.metrics.iter().find(|m| m.is_share());
-        say(
-            "score",
-            match (config.output, shares) {
-                (OutputType::MultipleChoice, None) => "acc".into(),
-                (_, Some(metric)) => metric.name().into(),
-                (OutputType::Rolling, None) => "bits per byte of the item".into(),
-                (OutputType::GenerateUntil, None) => "chrF of the item".into(),
-                (OutputType::Loglikelihood, None) => "log-probability of the item".into(),
-            },
-        );
+        let score = match (config.output, shares) {
+            (OutputType::MultipleChoice, None) => "acc",
+            (_, Some(metric)) => metric.name(),
+            (OutputType::Rolling, None) => "bits per byte of the item",
+            (OutputType::GenerateUntil, None) => "chrF of the item",
+            (OutputType::Loglikelihood, None) => "log-probability of the item",
+        };
+        say("score", score.into());
         if !config.left_out.is_empty() {
             say("not computed", config.left_out.join(", "));
         }
@@ -381,19 +363,15 @@ impl Task for HarnessTask {
                 say("ties", "the first of those that tie is taken".into());
             }
             OutputType::GenerateUntil => {
-                let generation = &config.generation;
-                say(
-                    "answer",
-                    format!(
-                        "generated, temperature {}, at most {} tokens",
-                        generation.temperature, generation.max_tokens
-                    ),
-                );
-                let each = config.filters.iter();
-                let each: Vec<String> = each
-                    .map(|f| format!("{} ({})", f.name, f.words()))
-                    .collect();
-                say("filters", each.join("; "));
+                let (temperature, most) =
+                    (config.generation.temperature, config.generation.max_tokens);
+                let how = format!("generated, temperature {temperature}, at most {most} tokens");
+                say("answer", how);
+                let each = config
+                    .filters
+                    .iter()
+                    .map(|f| format!("{} ({})", f.name, f.words()));
+                say("filters", each.collect::<Vec<_>>().join("; "));
                 say("unread answers", "wrong, as in the harness".into());
             }
             OutputType::Rolling => {
@@ -404,10 +382,8 @@ impl Task for HarnessTask {
         let shots = settings.shots.unwrap_or(config.shots.count);
         if shots > 0 {
             let seed = settings.param(&self.card, "fewshot_seed");
-            say(
-                "shots",
-                format!("{shots}, as the harness draws them with seed {seed}"),
-            );
+            let how = format!("{shots}, as the harness draws them with seed {seed}");
+            say("shots", how);
         }
         said
     }
