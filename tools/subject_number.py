@@ -34,6 +34,7 @@ def pairs(out, number):
 
 
 COLOURS = {"subject": "#0b6e99", "link": "#7a7a7a", "distractor": "#b4690e"}
+NAMES = {"link": "words between", "distractor": "distractor (last token)"}
 W, H, LEFT, TOP = 330, 230, 52, 46
 
 
@@ -76,8 +77,8 @@ def picture(folders, out):
     rows = -(-len(found) // columns)
     drawn = [line for at, one in enumerate(found) for line in panel(one, at % columns, at // columns)]
     for at, (place, colour) in enumerate(COLOURS.items()):
-        drawn.append(f'<rect x="{LEFT + at * 110}" y="{rows * H + 6}" width="12" height="12" fill="{colour}"/>'
-                     f'<text x="{LEFT + at * 110 + 18}" y="{rows * H + 16}">{place}</text>')
+        drawn.append(f'<rect x="{LEFT + at * 150}" y="{rows * H + 6}" width="12" height="12" fill="{colour}"/>'
+                     f'<text x="{LEFT + at * 150 + 18}" y="{rows * H + 16}">{NAMES.get(place, place)}</text>')
     drawn.append(f'<text x="{LEFT}" y="{rows * H + 38}">share of the difference restored, by layer of the stream; bands: '
                  "95 % over pairs;</text>")
     drawn.append(f'<text x="{LEFT}" y="{rows * H + 54}">dots: marked, above every control; dotted: the strongest control of '
