@@ -139,49 +139,33 @@ impl Asking {
     }
 
     pub fn conventions(&self, language: Language) -> BTreeMap<String, String> {
-        let said: &[(&str, &str)] = match self.mode {
-            Mode::Score => &[
-                ("template", prompt::SCORED_TEMPLATE),
-                (
-                    "answer",
-                    &format!(
-                        "the most probable of {:?}, sum of token log-probabilities",
-                        self.continuations(language)
-                    ),
-                ),
-                ("ties", "shared: 1/k when the right letter is among k best"),
-            ],
-            Mode::Generate => &[
-                (
-                    "template",
-                    match self.template {
-                        Template::Published => prompt::template_convention(language),
-                        Template::TuningChat => "Yang et al. 2025, Appendix D.1, chat shape",
-                        Template::TuningLetter => {
-                            "Yang et al. 2025, Appendix D.1, instruction shape"
-                        }
-                    },
-                ),
-                (
-                    "answer",
-                    &format!(
-                        "JSON with answer and rationale, temperature 0, at most {} tokens",
-                        self.max_tokens
-                    ),
-                ),
-                (
-                    "parser",
-                    "robust: the letter, or the option written out; `exact` is the paper's: the \
-                     answer field is the letter and nothing else, under the right index",
-                ),
-                (
-                    "unparsed",
-                    "left out of the score; wrong in `accuracy` and in `exact`",
-                ),
-            ],
+        let (letters, most) = (self.continuations(language), self.max_tokens);
+        let mut said = BTreeMap::new();
+        let mut say = |name: &str, text: String| said.insert(name.to_owned(), text);
+        let template = match (self.mode, self.template) {
+            (Mode::Score, _) => prompt::SCORED_TEMPLATE,
+            (_, Template::Published) => prompt::template_convention(language),
+            (_, Template::TuningChat) => "Yang et al. 2025, Appendix D.1, chat shape",
+            (_, Template::TuningLetter) => "Yang et al. 2025, Appendix D.1, instruction shape",
         };
-        let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
-        said.iter().map(owned).collect()
+        say("template", template.into());
+        let answer = match self.mode {
+            Mode::Score => {
+                let ties = "shared: 1/k when the right letter is among k best";
+                say("ties", ties.into());
+                format!("the most probable of {letters:?}, sum of token log-probabilities")
+            }
+            Mode::Generate => {
+                let parser = "robust: the letter, or the option written out; `exact` is the paper's: the \
+                              answer field is the letter and nothing else, under the right index";
+                say("parser", parser.into());
+                let unparsed = "left out of the score; wrong in `accuracy` and in `exact`";
+                say("unparsed", unparsed.into());
+                format!("JSON with answer and rationale, temperature 0, at most {most} tokens")
+            }
+        };
+        say("answer", answer);
+        said
     }
 }
 

@@ -240,30 +240,16 @@ fn announced(text: &str, options: &[String]) -> Option<usize> {
         "答案为",
     ];
     let lower = text.to_lowercase();
-    let mut found = None;
-    for phrase in PHRASES {
-        for (at, _) in lower.match_indices(phrase) {
-            // Lower-casing may change lengths in rare scripts: then the place is not to be trusted.
-            let Some(rest) = text.get(at + phrase.len()..) else {
-                continue;
-            };
-            let line = rest
-                .lines()
-                .find(|l| !l.trim().is_empty())
-                .unwrap_or_default();
-            let until = line
-                .split(['.', '。', ',', '，'])
-                .next()
-                .unwrap_or_default();
-            let choice = named(until, options).or_else(|| named(line, options));
-            match (choice, found) {
-                (Some(new), Some(old)) if new != old => return None,
-                (Some(new), _) => found = Some(new),
-                (None, _) => {}
-            }
-        }
-    }
-    found
+    let places = PHRASES
+        .iter()
+        .flat_map(|phrase| lower.match_indices(phrase));
+    only(places.filter_map(|(at, phrase)| {
+        // Lower-casing may change lengths in rare scripts: then the place is not to be trusted.
+        let mut lines = text.get(at + phrase.len()..)?.lines();
+        let line = lines.find(|l| !l.trim().is_empty())?;
+        let until = line.split(['.', '。', ',', '，']).next()?;
+        named(until, options).or_else(|| named(line, options))
+    }))
 }
 
 #[cfg(test)]

@@ -131,12 +131,11 @@ fn failed(records: &BTreeMap<String, Record>, id: &str) -> Option<Table> {
         .filter(|r| r.asked.len() == models.len() && r.right.is_empty())
         .collect();
     let rows = all.iter().take(SHOWN).map(|r| {
-        vec![
-            r.kind.clone(),
-            r.text.clone(),
-            r.answer.clone(),
-            r.asked.len().to_string(),
-        ]
+        let texts = [&r.kind, &r.text, &r.answer].map(String::clone);
+        texts
+            .into_iter()
+            .chain([r.asked.len().to_string()])
+            .collect()
     });
     let table = DECLARED
         .table(id)

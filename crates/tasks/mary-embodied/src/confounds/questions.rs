@@ -51,12 +51,7 @@ fn is_han(c: char) -> bool {
 /// word; words that are not listed are left out, as in the paper (whose Table 13 this gives to a
 /// hundredth).
 pub fn material(question: &str, options: &[String], norms: &Norms) -> Material {
-    let mut text = question.to_owned();
-    for option in options {
-        text.push(' ');
-        text.push_str(option);
-    }
-    let text = text.to_lowercase();
+    let text = format!("{question} {}", options.join(" ")).to_lowercase();
     let letters = text.chars().filter(|c| c.is_alphanumeric()).count();
     // An English question may name a Chinese character.
     let length = if 2 * text.chars().filter(|c| is_han(*c)).count() > letters {

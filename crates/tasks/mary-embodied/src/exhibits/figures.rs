@@ -68,10 +68,8 @@ pub(super) fn by_subtask(answers: &[Answers]) -> Option<Figure> {
         .iter()
         .any(|a| a.setup.source == MaterialSource::Published);
     let of_paper = |wanted: bool| -> Vec<Point> {
-        let rows = published()
-            .table_14
-            .iter()
-            .filter(|r| (r.released == "people") == wanted);
+        let table_14 = published().table_14.iter();
+        let rows = table_14.filter(|r| (r.released == "people") == wanted);
         let cells = rows.flat_map(|row| published().columns.iter().zip(&row.accuracy));
         let subtasks = cells.filter(|(column, _)| Subtask::ALL.iter().any(|s| s.code() == *column));
         subtasks.map(|(column, y)| Point::new(column, *y)).collect()

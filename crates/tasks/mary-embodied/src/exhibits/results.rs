@@ -155,23 +155,14 @@ fn qa_columns(
     columns
 }
 
-fn breakdown<'a>(
-    row: &'a SummaryRow,
-    tag: &str,
-) -> impl Iterator<Item = (&'a String, &'a Estimate)> {
-    let found = row.breakdowns.iter().filter(move |b| b.tag == tag);
-    found
-        .flat_map(|b| &b.values)
-        .collect::<Vec<_>>()
-        .into_iter()
+fn breakdown(row: &SummaryRow, tag: &str) -> Columns {
+    let found = row.breakdowns.iter().filter(|b| b.tag == tag);
+    found.flat_map(|b| b.values.clone()).collect()
 }
 
 fn breakdown_columns(row: &SummaryRow, tag: &str) -> Columns {
-    let mut columns: Columns = ["modality", tag]
-        .iter()
-        .flat_map(|tag| breakdown(row, tag))
-        .map(|(value, estimate)| (value.clone(), estimate.clone()))
-        .collect();
+    let mut columns = breakdown(row, "modality");
+    columns.extend(breakdown(row, tag));
     columns.extend(row.score.clone().map(|score| ("all".to_owned(), score)));
     columns
 }
@@ -186,18 +177,13 @@ pub(super) fn places(runs: &[RunSummary]) -> Vec<Places> {
             let layer = m.name.strip_prefix("layer_")?.parse().ok()?;
             Some((layer, m.estimate.clone()))
         });
-        let form = |tag: &str| {
-            let values = breakdown(row, tag).map(|(v, e)| (v.clone(), e.clone()));
-            (tag.to_owned(), values.collect::<BTreeMap<_, _>>())
-        };
+        let form = |tag: &str| (tag.to_owned(), breakdown(row, tag));
         Some(Places {
             model: row.model.clone(),
             setup,
             left_out: row.unscored.get("not_applicable").copied().unwrap_or(0),
             layers: layers.collect(),
-            attributes: breakdown(row, "attribute")
-                .map(|(value, estimate)| (value.clone(), estimate.clone()))
-                .collect(),
+            attributes: breakdown(row, "attribute"),
             forms: ["looks_closer", "shares_stem"].map(form).into(),
             columns,
         })

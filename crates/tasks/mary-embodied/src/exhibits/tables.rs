@@ -132,10 +132,8 @@ pub(super) fn table_12(answers: &[Answers]) -> Option<Table> {
         }
     }
     let printed = beside(sources(answers), &published().table_12_chinese).flat_map(|zh| {
-        let en = published()
-            .table_14
-            .iter()
-            .find(|row| row.model == zh.model);
+        let mut table_14 = published().table_14.iter();
+        let en = table_14.find(|row| row.model == zh.model);
         let both = en.map(|en| (en, "en")).into_iter().chain([(zh, "zh")]);
         both.map(|(row, language)| {
             let mut cells = published_cells(row, 12, 0);
@@ -175,26 +173,20 @@ pub(super) fn form_table(places: &[Places]) -> Option<Table> {
     let values = ["antonym", "synonym", "neither", "both"];
     let mut rows = Vec::new();
     for p in places {
-        for (tag, title, of_neither, of_both) in [
-            (
-                "looks_closer",
-                "looks more like the",
-                "looks more like neither",
-                "looks like both",
-            ),
+        for (tag, like, like_both) in [
+            ("looks_closer", "looks more like", "looks like"),
             (
                 "shares_stem",
-                "shares its stem with the",
-                "shares its stem with neither",
-                "shares its stem with both",
+                "shares its stem with",
+                "shares its stem with",
             ),
         ] {
             let by = p.forms.get(tag)?;
             for value in values {
                 let words = match value {
-                    "neither" => of_neither.to_owned(),
-                    "both" => of_both.to_owned(),
-                    one => format!("{title} {one}"),
+                    "neither" => format!("{like} neither"),
+                    "both" => format!("{like_both} both"),
+                    one => format!("{like} the {one}"),
                 };
                 if let Some(e) = by.get(value) {
                     let several = places.iter().filter(|o| o.model == p.model).count() > 1;

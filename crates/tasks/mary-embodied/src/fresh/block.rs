@@ -112,11 +112,8 @@ pub fn items(
             "{task}: n={n}; expected a multiple of {OPTIONS}, since four questions share their options"
         )));
     }
-    let asked_kinds: Vec<&'static FreshKind> = kinds
-        .iter()
-        .copied()
-        .filter(|k| level == Level::Any || k.grows.is_some())
-        .collect();
+    let has_rungs = |k: &&FreshKind| level == Level::Any || k.grows.is_some();
+    let asked_kinds: Vec<&'static FreshKind> = kinds.iter().copied().filter(has_rungs).collect();
     if asked_kinds.is_empty() {
         return Err(TaskError::Setting(format!(
             "{task}: no kind of question asked for has rungs\nhint: level=any, or colours=names"
@@ -129,28 +126,20 @@ pub fn items(
     };
     let mut asked: HashSet<String> = HashSet::new();
     let mut items = Vec::with_capacity(n);
-    let turns = asked_kinds
-        .into_iter()
-        .cycle()
-        .take(n / OPTIONS)
-        .enumerate();
-    for (number, kind) in turns {
-        let block = (0..ATTEMPTS)
-            .find_map(|_| {
-                (kind.draw)(&mut rng, level).filter(|b| {
-                    let new: HashSet<&str> =
-                        b.questions.iter().map(|q| q.words.en.as_str()).collect();
-                    new.len() == OPTIONS && new.iter().all(|w| !asked.contains(*w))
-                })
-            })
-            .ok_or_else(|| {
-                TaskError::Generator(format!(
-                    "{task}: no further four questions of the kind `{}` after {} items; ask for fewer \
-                     with --set n=…",
-                    kind.name,
-                    items.len()
-                ))
-            })?;
+    let turns = asked_kinds.into_iter().cycle().take(n / OPTIONS);
+    for (number, kind) in turns.enumerate() {
+        let is_new = |b: &Block| {
+            let new: HashSet<&str> = b.questions.iter().map(|q| q.words.en.as_str()).collect();
+            new.len() == OPTIONS && new.iter().all(|w| !asked.contains(*w))
+        };
+        let mut drawn = (0..ATTEMPTS).filter_map(|_| (kind.draw)(&mut rng, level));
+        let block = drawn.find(is_new).ok_or_else(|| {
+            let (kind, made) = (kind.name, items.len());
+            TaskError::Generator(format!(
+                "{task}: no further four questions of the kind `{kind}` after {made} items; ask for fewer \
+                 with --set n=…"
+            ))
+        })?;
         asked.extend(block.questions.iter().map(|q| q.words.en.clone()));
         items.extend(placed(&mut rng, kind.name, number, block));
     }
@@ -163,10 +152,7 @@ pub fn items(
 fn placed(rng: &mut Stream, kind: &'static str, number: usize, block: Block) -> Vec<FreshItem> {
     let mut places: Vec<usize> = (0..OPTIONS).collect();
     shuffle(rng, &mut places);
-    let seen = block
-        .seen_options
-        .clone()
-        .unwrap_or_else(|| block.options.clone());
+    let seen = block.seen_options.as_ref().unwrap_or(&block.options);
     let mut items = Vec::with_capacity(OPTIONS);
     for ((right, posed), correct) in block.questions.into_iter().enumerate().zip(places) {
         let mut order: Vec<usize> = (0..OPTIONS).filter(|o| *o != right).collect();
@@ -179,7 +165,7 @@ fn placed(rng: &mut Stream, kind: &'static str, number: usize, block: Block) -> 
             kind,
             posed,
             options: shown(&block.options),
-            seen_options: shown(&seen),
+            seen_options: shown(seen),
             correct,
             block: number,
         });

@@ -118,9 +118,8 @@ impl FreshTask {
             Colours::Both => (true, true),
         };
         let by_name = self.kinds.iter().filter(|_| names);
-        by_name
-            .chain(self.in_life.iter().filter(|_| life))
-            .collect()
+        let in_life = by_name.chain(self.in_life.iter().filter(|_| life));
+        in_life.collect()
     }
 
     pub fn kinds(&self) -> impl Iterator<Item = &'static FreshKind> {
@@ -155,14 +154,10 @@ fn shown(setup: &FreshSettings, fresh: &FreshItem) -> (String, Vec<String>) {
     match setup.show {
         Show::Text => (said(&fresh.posed.words), all(&fresh.options)),
         Show::Picture => (said(&fresh.posed.seen), all(&fresh.seen_options)),
-        Show::Both => (
-            format!(
-                "{}\n{}",
-                said(&fresh.posed.words),
-                said(&fresh.posed.caption)
-            ),
-            all(&fresh.options),
-        ),
+        Show::Both => {
+            let (words, caption) = (said(&fresh.posed.words), said(&fresh.posed.caption));
+            (format!("{words}\n{caption}"), all(&fresh.options))
+        }
     }
 }
 
@@ -251,21 +246,15 @@ impl Task for FreshTask {
         said.insert("shown".into(), shown.into());
         said.insert("language".into(), setup.language.code().into());
         if setup.level != Level::Any {
-            let grows: Vec<String> = self
-                .asked(setup.colours)
-                .iter()
-                .filter_map(|k| Some(format!("{} ({})", k.name, k.grows?)))
-                .collect();
-            said.insert(
-                "level".into(),
-                format!("rung {} of 4: {}", setup.level.name(), grows.join("; ")),
-            );
+            let kinds = self.asked(setup.colours).into_iter();
+            let grows = kinds.filter_map(|k| Some(format!("{} ({})", k.name, k.grows?)));
+            let grows = grows.collect::<Vec<_>>().join("; ");
+            let rung = setup.level.name();
+            said.insert("level".into(), format!("rung {rung} of 4: {grows}"));
         }
         said.insert("margin".into(), self.margins.into());
-        said.insert(
-            "source".into(),
-            format!("fresh, seed {}, {} items", setup.seed, setup.n),
-        );
+        let source = format!("fresh, seed {}, {} items", setup.seed, setup.n);
+        said.insert("source".into(), source);
         said
     }
 }

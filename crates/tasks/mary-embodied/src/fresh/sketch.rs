@@ -130,13 +130,8 @@ impl Sketch {
 
     pub fn png(&self) -> Result<Image, TaskError> {
         let mut fine = vec![[255u8; 3]; WIDTH * FINE * self.height * FINE];
-        for fill in &self.fills {
-            fill_in(
-                &fill.form.contours(),
-                fill.paint,
-                &mut fine,
-                self.height * FINE,
-            );
+        for Fill { form, paint } in &self.fills {
+            fill_in(&form.contours(), *paint, &mut fine, self.height * FINE);
         }
         let picture = Picture::from_fn(WIDTH as u32, self.height as u32, |x, y| {
             average(&fine, x as usize, y as usize)

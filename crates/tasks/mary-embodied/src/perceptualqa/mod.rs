@@ -157,14 +157,9 @@ impl Task for PerceptualQa {
         };
         say("orders", orders);
         if setup.part != Part::All {
-            say(
-                "split",
-                format!(
-                    "{:?} part of the 80/20 split of seed {}",
-                    setup.part, setup.seed
-                )
-                .to_lowercase(),
-            );
+            let (part, seed) = (setup.part, setup.seed);
+            let split = format!("{part:?} part of the 80/20 split of seed {seed}");
+            say("split", split.to_lowercase());
         }
         said
     }

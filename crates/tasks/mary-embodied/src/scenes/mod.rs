@@ -210,23 +210,18 @@ impl Task for Scenes {
                 say("ties", ties.into());
             }
             true => {
-                say(
-                    "answer",
-                    format!("written at temperature 0, at most {LONGEST} tokens"),
-                );
-                say(
-                    "parser",
-                    "the one of the four answers that is named first".into(),
-                );
+                let answer = format!("written at temperature 0, at most {LONGEST} tokens");
+                say("answer", answer);
+                let parser = "the one of the four answers that is named first";
+                say("parser", parser.into());
                 say("unparsed", "left out of the score".into());
             }
         }
+        let (seed, n) = (setup.seed, setup.n);
+        let layouts = "layouts that no lesson of `mary grow --eyes` shows";
         say(
             "source",
-            format!(
-                "generated, seed {}, {} items; layouts that no lesson of `mary grow --eyes` shows",
-                setup.seed, setup.n
-            ),
+            format!("generated, seed {seed}, {n} items; {layouts}"),
         );
         said
     }

@@ -5,8 +5,8 @@ use mary_generators::Stream;
 
 use super::things::share_a_word;
 use super::{
-    CSS, Coloured, HUED, INSIDE, LIKE, Lab, MIXED, SECTORS, UNLIKE, beside_options, cielab, frame,
-    middle, names_of, oklab, patch_options,
+    CSS, Coloured, HUED, INSIDE, LIKE, Lab, MIXED, SECTORS, UNLIKE, beside_options, cielab,
+    least_but, middle, names_of, oklab, patch, patch_options,
 };
 use crate::fresh::block::{Block, OPTIONS, Posed, gathered, listed};
 use crate::fresh::said::{Level, phrase};
@@ -56,13 +56,10 @@ fn mixes_to(
     if own.0 > LIKE.0 || own.1 > LIKE.1 {
         return None;
     }
-    let clear = (0..OPTIONS)
-        .filter(|j| *j != place)
-        .map(|j| {
-            let other = far(options[j]);
-            ((other.0 - own.0) / UNLIKE.0).min((other.1 - own.1) / UNLIKE.1)
-        })
-        .fold(f64::INFINITY, f64::min);
+    let clear = least_but(place, |j| {
+        let other = far(options[j]);
+        ((other.0 - own.0) / UNLIKE.0).min((other.1 - own.1) / UNLIKE.1)
+    });
     // Words last: comparing them costs more than all the figures.
     let known = |c: &&Coloured| CSS.share_a_word(c, one) || CSS.share_a_word(c, two);
     (clear >= 1.0 && !options.iter().any(known)).then_some(clear)
@@ -92,16 +89,13 @@ pub fn sector(rng: &mut Stream, level: Level) -> Option<Block> {
     let draw = |rng: &mut Stream| {
         let three = [CSS.any(rng), CSS.any(rng), CSS.any(rng)];
         let named_pure = |c: &&Coloured| PURE.iter().any(|(p, _)| share_a_word(&c.name.en, p));
-        let twice = three[0].name == three[1].name
-            || three[0].name == three[2].name
-            || three[1].name == three[2].name;
+        let [a, b, c] = three.map(|c| &c.name);
+        let twice = a == b || a == c || b == c;
         if twice || three.iter().any(named_pure) {
             return None;
         }
-        let (ok, cie) = (
-            middle(three.map(|c| c.look().0)),
-            middle(three.map(|c| c.look().1)),
-        );
+        let ok = middle(three.map(|c| c.look().0));
+        let cie = middle(three.map(|c| c.look().1));
         if ok.chroma() < HUED.0 || cie.chroma() < HUED.1 {
             return None;
         }
@@ -112,10 +106,7 @@ pub fn sector(rng: &mut Stream, level: Level) -> Option<Block> {
         }
         let mut sketch = Sketch::new(184);
         for (number, colour) in three.iter().enumerate() {
-            let left = 16.0 + 164.0 * number as f64;
-            let (from, to) = ([left, 12.0], [left + 152.0, 172.0]);
-            sketch.rect(from, to, colour.rgb);
-            frame(&mut sketch, from, to);
+            patch(&mut sketch, 16.0 + 164.0 * number as f64, 152.0, colour.rgb);
         }
         let names = listed(&names_of(&three));
         let posed = Posed::new("sector", sketch, |said| said.fill("names", &names));

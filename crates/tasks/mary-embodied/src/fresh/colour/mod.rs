@@ -62,19 +62,19 @@ pub const MARGINS: &str = "CSS named colours, sRGB; an answer must hold in OKLab
     farther; things as they look in life: by the same margins for every one of the three typical colours \
     a thing has";
 
+/// The least value of the other three places.
+fn least_but(place: usize, value: impl Fn(usize) -> f64) -> f64 {
+    let others = (0..OPTIONS).filter(|j| *j != place);
+    others.map(value).fold(f64::INFINITY, f64::min)
+}
+
 /// The places with the least and the most of four, and how clearly: the smallest of their gaps to the
 /// others.
 fn ends(gap: impl Fn(usize, usize) -> f64) -> Option<(usize, usize, f64)> {
-    let clear = |i: usize, more: bool| {
-        (0..OPTIONS)
-            .filter(|j| *j != i)
-            .map(|j| if more { gap(j, i) } else { gap(i, j) })
-            .fold(f64::INFINITY, f64::min)
-    };
+    let clear = |i: usize, more: bool| least_but(i, |j| if more { gap(j, i) } else { gap(i, j) });
     let find = |more: bool| {
-        (0..OPTIONS)
-            .map(|i| (i, clear(i, more)))
-            .find(|(_, clear)| *clear > 0.0)
+        let mut all = (0..OPTIONS).map(|i| (i, clear(i, more)));
+        all.find(|(_, clear)| *clear > 0.0)
     };
     let ((least, one), (most, two)) = (find(false)?, find(true)?);
     Some((least, most, one.min(two)))
@@ -101,10 +101,14 @@ fn frame(sketch: &mut Sketch, from: [f64; 2], to: [f64; 2]) {
 
 fn two_patches(sketch: &mut Sketch, one: [u8; 3], two: [u8; 3]) {
     for (left, paint) in [(64.0, one), (268.0, two)] {
-        let (from, to) = ([left, 12.0], [left + 180.0, 172.0]);
-        sketch.rect(from, to, paint);
-        frame(sketch, from, to);
+        patch(sketch, left, 180.0, paint);
     }
+}
+
+fn patch(sketch: &mut Sketch, left: f64, wide: f64, paint: [u8; 3]) {
+    let (from, to) = ([left, 12.0], [left + wide, 172.0]);
+    sketch.rect(from, to, paint);
+    frame(sketch, from, to);
 }
 
 fn patch_options() -> Vec<Said> {
@@ -149,11 +153,9 @@ fn extreme(palette: &Palette, rng: &mut Stream, level: Level) -> Option<Block> {
         asks[place] = Some(phrase(&format!("colour.{which}")));
     }
     let asks: Vec<Said> = asks.into_iter().collect::<Option<_>>()?;
-    let questions = asks
-        .iter()
-        .map(|ask| about_four(palette, &colours, ask))
-        .collect();
-    Some(Block::new(names_of(&colours), questions).seen_as(patch_options()))
+    let questions = asks.iter().map(|ask| about_four(palette, &colours, ask));
+    let block = Block::new(names_of(&colours), questions.collect());
+    Some(block.seen_as(patch_options()))
 }
 
 fn order(palette: &Palette, rng: &mut Stream, level: Level) -> Option<Block> {
@@ -164,10 +166,8 @@ fn order(palette: &Palette, rng: &mut Stream, level: Level) -> Option<Block> {
         (Attribute::Chroma, "colour.by-chroma")
     };
     colours.sort_by(|a, b| attribute.least(a).total_cmp(&attribute.least(b)));
-    let clear = colours
-        .windows(2)
-        .map(|w| attribute.gap(w[0], w[1]))
-        .fold(f64::INFINITY, f64::min);
+    let gaps = colours.windows(2).map(|w| attribute.gap(w[0], w[1]));
+    let clear = gaps.fold(f64::INFINITY, f64::min);
     if !level.clearness(ROW).contains(&clear) {
         return None;
     }
@@ -177,10 +177,8 @@ fn order(palette: &Palette, rng: &mut Stream, level: Level) -> Option<Block> {
     let ordinals = ["first", "second", "third", "last"];
     let questions = places.map(|place| {
         let ordinal = phrase(&format!("colour.{}", ordinals[place]));
-        let ask = phrase("colour.order")
-            .fill("way", &phrase(way))
-            .fill("ordinal", &ordinal);
-        about_four(palette, &shown, &ask)
+        let ask = phrase("colour.order").fill("way", &phrase(way));
+        about_four(palette, &shown, &ask.fill("ordinal", &ordinal))
     });
     let questions = questions.into();
     Some(Block::new(names_of(&shown), questions).seen_as(patch_options()))
@@ -225,12 +223,9 @@ fn beside_options(given: &[[u8; 3]], options: &[[u8; 3]]) -> Sketch {
     let mut sketch = Sketch::new(392);
     match given {
         [one, two] => two_patches(&mut sketch, *one, *two),
-        _ => {
-            for paint in given {
-                sketch.rect([166.0, 12.0], [346.0, 172.0], *paint);
-                frame(&mut sketch, [166.0, 12.0], [346.0, 172.0]);
-            }
-        }
+        _ => given
+            .iter()
+            .for_each(|paint| patch(&mut sketch, 166.0, 180.0, *paint)),
     }
     patches(&mut sketch, 192.0, options);
     sketch
@@ -250,12 +245,7 @@ fn hue(palette: &Palette, rng: &mut Stream, level: Level) -> Option<Block> {
     let mut questions = Vec::with_capacity(OPTIONS);
     let mut clear = f64::INFINITY;
     for (place, option) in colours.iter().enumerate() {
-        let wrong = |given: &Coloured| {
-            (0..OPTIONS)
-                .filter(|j| *j != place)
-                .map(|j| given.hue_gaps(colours[j]).0)
-                .fold(f64::INFINITY, f64::min)
-        };
+        let wrong = |given: &Coloured| least_but(place, |j| given.hue_gaps(colours[j]).0);
         let clearness = |given: &Coloured| hue_clearness(given.hue_gaps(option).1, wrong(given));
         let fits = |given: &&Coloured| {
             given.hued()

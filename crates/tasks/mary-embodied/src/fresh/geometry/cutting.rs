@@ -1,5 +1,7 @@
 //! Straight cuts: a round cake into pieces, a polygon in two.
 
+use std::f64::consts::FRAC_PI_4;
+
 use mary_generators::{Stream, below, shuffle};
 
 use crate::fresh::block::{Block, Posed, counted, listed};
@@ -29,12 +31,7 @@ fn cross(one: Cut, two: Cut) -> bool {
 }
 
 fn meeting(one: Cut, two: Cut) -> Option<Spot> {
-    let (p, q, r, s) = (
-        hour_spot(one.0),
-        hour_spot(one.1),
-        hour_spot(two.0),
-        hour_spot(two.1),
-    );
+    let [p, q, r, s] = [one.0, one.1, two.0, two.1].map(hour_spot);
     let (d, e) = ([q[0] - p[0], q[1] - p[1]], [s[0] - r[0], s[1] - r[1]]);
     let across = d[0] * e[1] - d[1] * e[0];
     if across.abs() < 1e-9 {
@@ -97,17 +94,15 @@ fn cake(cuts: &[Cut]) -> Sketch {
     let radius = 230.0;
     sketch.disc([middle, middle], radius + 3.0, BLACK);
     sketch.disc([middle, middle], radius, PAPER);
+    let at = |hour: usize, r: f64| {
+        let [x, y] = hour_spot(hour);
+        [middle + x * r, middle - y * r]
+    };
     for hour in 1..=12 {
-        let spot = hour_spot(hour);
-        let at = |r: f64| [middle + spot[0] * r, middle - spot[1] * r];
-        sketch.line(at(radius - 10.0), at(radius + 12.0), 3.0, BLACK);
+        sketch.line(at(hour, radius - 10.0), at(hour, radius + 12.0), 3.0, BLACK);
     }
     for (a, b) in cuts {
-        let at = |hour: usize| {
-            let spot = hour_spot(hour);
-            [middle + spot[0] * radius, middle - spot[1] * radius]
-        };
-        sketch.line(at(*a), at(*b), 3.0, RED);
+        sketch.line(at(*a, radius), at(*b, radius), 3.0, RED);
     }
     sketch
 }
@@ -165,12 +160,9 @@ impl Cutting {
         };
         let clipped: Vec<usize> = order.split_off(corners - off.min(corners - 3));
         let halves = 2 * corners;
-        let end = |half: usize| {
-            if half.is_multiple_of(2) {
-                End::Corner(half / 2)
-            } else {
-                End::Middle(half / 2)
-            }
+        let end = |half: usize| match half % 2 {
+            0 => End::Corner(half / 2),
+            _ => End::Middle(half / 2),
         };
         let (from, to) = (end(below(rng, halves)), end(below(rng, halves)));
         let gap = (to.half() + halves - from.half()) % halves;
@@ -234,18 +226,10 @@ impl Cutting {
     fn sketch(&self) -> Sketch {
         let mut sketch = Sketch::new(512);
         let middle = WIDTH as f64 / 2.0;
-        let turn = if self.corners == 4 {
-            -std::f64::consts::FRAC_PI_4
-        } else {
-            0.0
-        };
+        let square = self.corners == 4;
+        let turn = if square { -FRAC_PI_4 } else { 0.0 };
         let corners = regular([middle; 2], 200.0, self.corners, turn);
-        let corner = |c: usize| {
-            corners
-                .get(c % self.corners)
-                .copied()
-                .unwrap_or([middle; 2])
-        };
+        let corner = |c: usize| corners[c % self.corners];
         let part = |a: Spot, b: Spot, t: f64| [a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t];
         let mut outline = Vec::new();
         for c in 0..self.corners {

@@ -53,10 +53,9 @@ impl Folded {
     /// One more fold, the smaller part over the larger, if there is room for one.
     fn fold(&mut self, rng: &mut Stream) {
         let columns = coin(rng);
-        let extent = if columns {
-            &mut self.columns
-        } else {
-            &mut self.rows
+        let extent = match columns {
+            true => &mut self.columns,
+            false => &mut self.rows,
         };
         let long = extent.to - extent.from;
         if long < 2 {
@@ -64,12 +63,14 @@ impl Folded {
         }
         let part = 1 + below(rng, long / 2);
         let low_moves = coin(rng);
+        let line = if low_moves {
+            extent.from + part
+        } else {
+            extent.to - part
+        };
         let fold = Fold {
             columns,
-            line: match low_moves {
-                true => extent.from + part,
-                false => extent.to - part,
-            },
+            line,
             low_moves,
         };
         fold.apply(extent);
@@ -82,12 +83,11 @@ impl Folded {
         for fold in self.folds.iter().rev().filter(|f| f.columns == columns) {
             let extent = self.before(fold, columns);
             // What lies `d` squares beyond the line came from `d` squares before it.
-            let mirrored: Vec<usize> = layers
+            let mirrored = layers
                 .iter()
-                .filter_map(|&at| (2 * fold.line).checked_sub(at + 1))
-                .filter(|at| (extent.from..extent.to).contains(at))
-                .collect();
-            layers.extend(mirrored);
+                .filter_map(|&at| (2 * fold.line).checked_sub(at + 1));
+            let inside = |at: &usize| (extent.from..extent.to).contains(at);
+            layers.extend(mirrored.filter(inside).collect::<Vec<_>>());
         }
         layers.sort_unstable();
         layers
@@ -108,10 +108,8 @@ impl Folded {
     fn holes(&self) -> Vec<(usize, usize)> {
         let rows = self.layers(false, self.hole.1);
         let columns = self.layers(true, self.hole.0);
-        columns
-            .iter()
-            .flat_map(|&c| rows.iter().map(move |&r| (c, r)))
-            .collect()
+        let of = |&c: &usize| rows.iter().map(move |&r| (c, r));
+        columns.iter().flat_map(of).collect()
     }
 
     fn words(&self) -> Said {
@@ -163,16 +161,9 @@ impl Folded {
             match self.folds.get(panel) {
                 Some(fold) => {
                     fold.mark(&mut sketch, &at, (columns, rows));
-                    let extent = if fold.columns {
-                        &mut columns
-                    } else {
-                        &mut rows
-                    };
-                    let flap = fold.apply(extent);
-                    let covered = if fold.columns {
-                        (flap, rows)
-                    } else {
-                        (columns, flap)
+                    let covered = match fold.columns {
+                        true => (fold.apply(&mut columns), rows),
+                        false => (columns, fold.apply(&mut rows)),
                     };
                     // Flaps that moved along are hidden by the new one or carried over with it.
                     flaps.retain_mut(|f| clip(f, (columns, rows)));
@@ -204,11 +195,8 @@ fn sheet(
     (c, r): (Extent, Extent),
     paint: [u8; 3],
 ) {
-    sketch.rect(
-        at(c.from as f64, r.from as f64),
-        at(c.to as f64, r.to as f64),
-        paint,
-    );
+    let [left, right, top, bottom] = [c.from, c.to, r.from, r.to].map(|x| x as f64);
+    sketch.rect(at(left, top), at(right, bottom), paint);
 }
 
 impl Fold {
@@ -221,29 +209,18 @@ impl Fold {
             (false, false) => "fold.lower",
         };
         let (one, two) = (self.line, self.line + 1);
-        phrase(moving)
-            .fill("then", &then)
-            .with("one", one)
-            .with("two", two)
+        let said = phrase(moving).fill("then", &then);
+        said.with("one", one).with("two", two)
     }
 
     /// What is still covered afterwards, and where the moved part now lies.
     fn apply(&self, extent: &mut Extent) -> Extent {
-        if self.low_moves {
-            let long = self.line - extent.from;
-            extent.from = self.line;
-            Extent {
-                from: self.line,
-                to: self.line + long,
-            }
-        } else {
-            let long = extent.to - self.line;
-            extent.to = self.line;
-            Extent {
-                from: self.line - long,
-                to: self.line,
-            }
-        }
+        let line = self.line;
+        let (from, to) = match self.low_moves {
+            true => (line, 2 * line - std::mem::replace(&mut extent.from, line)),
+            false => (2 * line - std::mem::replace(&mut extent.to, line), line),
+        };
+        Extent { from, to }
     }
 
     fn mark(
@@ -254,17 +231,13 @@ impl Fold {
     ) {
         let line = self.line as f64;
         let reach = if self.low_moves { -0.6 } else { 0.6 };
-        if self.columns {
-            let (top, bottom) = (rows.from as f64, rows.to as f64);
-            sketch.dashes(at(line, top), at(line, bottom), 3.0, BLACK);
-            let middle = (top + bottom) / 2.0;
-            sketch.arrow(at(line + reach, middle), at(line - reach, middle), 3.5, RED);
-        } else {
-            let (left, right) = (columns.from as f64, columns.to as f64);
-            sketch.dashes(at(left, line), at(right, line), 3.0, BLACK);
-            let middle = (left + right) / 2.0;
-            sketch.arrow(at(middle, line + reach), at(middle, line - reach), 3.5, RED);
-        }
+        let along = if self.columns { rows } else { columns };
+        // Across the line, then along it.
+        let at = |x: f64, y: f64| if self.columns { at(x, y) } else { at(y, x) };
+        let (from, to) = (along.from as f64, along.to as f64);
+        sketch.dashes(at(line, from), at(line, to), 3.0, BLACK);
+        let middle = (from + to) / 2.0;
+        sketch.arrow(at(line + reach, middle), at(line - reach, middle), 3.5, RED);
     }
 }
 
@@ -282,9 +255,8 @@ fn extent(level: Level) -> ((usize, usize), (usize, usize)) {
 }
 
 pub(super) fn square(column: usize, row: usize) -> Said {
-    phrase("fold.square")
-        .with("column", column)
-        .with("row", row)
+    let said = phrase("fold.square").with("column", column);
+    said.with("row", row)
 }
 
 pub fn count(rng: &mut Stream, level: Level) -> Option<Block> {
@@ -316,13 +288,11 @@ pub fn place(rng: &mut Stream, level: Level) -> Option<Block> {
     let mut options = Vec::with_capacity(OPTIONS);
     for (number, own) in holes.iter().enumerate() {
         let punched = sheets.get(number)?.hole;
-        let only_here = |square: &&(usize, usize)| {
-            **square != punched
-                && holes
-                    .iter()
-                    .enumerate()
-                    .all(|(other, theirs)| other == number || !theirs.contains(square))
+        let elsewhere = |square: &(usize, usize)| {
+            let mut others = holes.iter().enumerate().filter(|(n, _)| *n != number);
+            others.any(|(_, theirs)| theirs.contains(square))
         };
+        let only_here = |square: &&(usize, usize)| **square != punched && !elsewhere(square);
         let fitting: Vec<&(usize, usize)> = own.iter().filter(only_here).collect();
         let (column, row) = fitting.get(below(rng, fitting.len()))?;
         options.push(square(column + 1, row + 1));

@@ -80,37 +80,27 @@ impl Shape {
 
     fn words(self) -> Said {
         let (name, a, b) = self.sized();
-        phrase(&format!("shapes.{name}-sized"))
-            .with("a", a)
-            .with("b", b)
+        let said = phrase(&format!("shapes.{name}-sized"));
+        said.with("a", a).with("b", b)
     }
 
     /// Its corners around the origin, in centimetres.
     fn corners(self) -> Vec<Spot> {
         let boxed = |w: f64, h: f64| {
-            vec![
-                [-w / 2.0, -h / 2.0],
-                [w / 2.0, -h / 2.0],
-                [w / 2.0, h / 2.0],
-                [-w / 2.0, h / 2.0],
-            ]
+            let (x, y) = (w / 2.0, h / 2.0);
+            vec![[-x, -y], [x, -y], [x, y], [-x, y]]
         };
         match self {
             Self::Square(a) => boxed(a, a),
             Self::Rectangle(a, b) => boxed(b, a),
             Self::Circle(d) => regular([0.0; 2], d / 2.0, 96, 0.0),
-            Self::RightTriangle(a, b) => vec![
-                [-b / 2.0, a / 2.0],
-                [b / 2.0, a / 2.0],
-                [-b / 2.0, -a / 2.0],
-            ],
+            Self::RightTriangle(a, b) => {
+                let (x, y) = (b / 2.0, a / 2.0);
+                vec![[-x, y], [x, y], [-x, -y]]
+            }
             Self::EquilateralTriangle(a) => {
-                let high = a * 3f64.sqrt() / 2.0;
-                vec![
-                    [0.0, -high / 2.0],
-                    [a / 2.0, high / 2.0],
-                    [-a / 2.0, high / 2.0],
-                ]
+                let (x, y) = (a / 2.0, a * 3f64.sqrt() / 2.0 / 2.0);
+                vec![[0.0, -y], [x, y], [-x, y]]
             }
             Self::Hexagon(a) => regular([0.0; 2], a, 6, 0.0),
         }
@@ -122,22 +112,14 @@ const LETTERS: [char; OPTIONS] = ['P', 'Q', 'R', 'S'];
 fn sketch(shapes: &[Shape]) -> Sketch {
     let mut sketch = Sketch::new(512);
     let half = WIDTH as f64 / 2.0;
-    let reach = shapes
-        .iter()
-        .flat_map(|s| s.corners())
-        .flat_map(|p| [p[0].abs(), p[1].abs()])
-        .fold(1.0, f64::max);
+    let corners = shapes.iter().flat_map(|s| s.corners()).flatten();
+    let reach = corners.map(f64::abs).fold(1.0, f64::max);
     let scale = 112.0 / reach;
     for (place, (shape, letter)) in shapes.iter().zip(LETTERS).enumerate() {
-        let centre = [
-            half * (0.5 + (place % 2) as f64),
-            half * (0.5 + (place / 2) as f64) + 6.0,
-        ];
-        let points: Vec<Spot> = shape
-            .corners()
-            .iter()
-            .map(|p| [centre[0] + p[0] * scale, centre[1] + p[1] * scale])
-            .collect();
+        let (column, row) = ((place % 2) as f64, (place / 2) as f64);
+        let centre = [half * (0.5 + column), half * (0.5 + row) + 6.0];
+        let point = |p: &Spot| [centre[0] + p[0] * scale, centre[1] + p[1] * scale];
+        let points: Vec<Spot> = shape.corners().iter().map(point).collect();
         sketch.polygon(&points, PAPER);
         sketch.ring(&points, 2.5, BLACK);
         let corner = [centre[0] - half / 2.0 + 16.0, centre[1] - half / 2.0 + 14.0];
@@ -161,11 +143,8 @@ fn ends(values: &[f64]) -> Option<(usize, usize, f64)> {
 pub fn compare(rng: &mut Stream, _level: Level) -> Option<Block> {
     let mut kinds: Vec<usize> = (0..6).collect();
     shuffle(rng, &mut kinds);
-    let shapes: Vec<Shape> = kinds
-        .iter()
-        .take(OPTIONS)
-        .map(|k| Shape::draw(rng, *k))
-        .collect();
+    kinds.truncate(OPTIONS);
+    let shapes: Vec<Shape> = kinds.iter().map(|k| Shape::draw(rng, *k)).collect();
     let areas: Vec<f64> = shapes.iter().map(|s| s.area()).collect();
     let outlines: Vec<f64> = shapes.iter().map(|s| s.outline()).collect();
     let (small, large, areas_apart) = ends(&areas)?;

@@ -25,28 +25,14 @@ fn opposite(face: usize) -> usize {
 impl Cube {
     /// Rolled over one edge onto the next square.
     fn rolled(self, step: (i32, i32)) -> Self {
-        match step {
-            (1, 0) => Self {
-                below: self.east,
-                north: self.north,
-                east: opposite(self.below),
-            },
-            (-1, 0) => Self {
-                below: opposite(self.east),
-                north: self.north,
-                east: self.below,
-            },
-            (0, -1) => Self {
-                below: self.north,
-                north: opposite(self.below),
-                east: self.east,
-            },
-            _ => Self {
-                below: opposite(self.north),
-                north: self.below,
-                east: self.east,
-            },
-        }
+        let Self { below, north, east } = self;
+        let (below, north, east) = match step {
+            (1, 0) => (east, north, opposite(below)),
+            (-1, 0) => (opposite(east), north, below),
+            (0, -1) => (north, opposite(below), east),
+            _ => (opposite(north), below, east),
+        };
+        Self { below, north, east }
     }
 }
 
@@ -78,11 +64,9 @@ fn draw_net(rng: &mut Stream) -> Option<Vec<(Square, usize)>> {
     // Two squares side by side that were not rolled over their shared edge must meet there all the
     // same: else the paper would have to be cut between them.
     let joined = net.iter().all(|((x, y), cube)| {
-        net.iter().all(|(other, c)| {
-            STEPS
-                .iter()
-                .filter(|s| (x + s.0, y + s.1) == *other)
-                .all(|s| cube.rolled(*s).below == c.below)
+        STEPS.iter().all(|s| {
+            let beside = net.iter().find(|(other, _)| *other == (x + s.0, y + s.1));
+            beside.is_none_or(|(_, c)| cube.rolled(*s).below == c.below)
         })
     });
     (net.len() == 6 && joined).then(|| net.iter().map(|(s, c)| (*s, c.below)).collect())
@@ -101,28 +85,22 @@ impl Numbered {
     fn new(net: &[(Square, usize)], numbers: &[usize]) -> Option<Self> {
         let left = net.iter().map(|((x, _), _)| *x).min()?;
         let top = net.iter().map(|((_, y), _)| *y).min()?;
-        let squares: Option<Vec<(Square, usize)>> = net
-            .iter()
-            .map(|((x, y), face)| Some(((x - left, y - top), *numbers.get(*face)?)))
-            .collect();
-        let squares = squares?;
-        let wide = squares.iter().map(|((x, _), _)| x + 1).max()?;
-        let high = squares.iter().map(|((_, y), _)| y + 1).max()?;
+        let square = |((x, y), face): &(Square, usize)| ((x - left, y - top), numbers[*face]);
+        let squares: Vec<(Square, usize)> = net.iter().map(square).collect();
         Some(Self {
+            wide: squares.iter().map(|((x, _), _)| x + 1).max()?,
+            high: squares.iter().map(|((_, y), _)| y + 1).max()?,
             squares,
-            wide,
-            high,
         })
     }
 
     fn words(&self) -> String {
+        let cell = |at: Square| {
+            let here = self.squares.iter().find(|(s, _)| *s == at);
+            here.map_or(".".to_owned(), |(_, n)| n.to_string())
+        };
         let line = |y: i32| {
-            let cells: Vec<String> = (0..self.wide)
-                .map(|x| {
-                    let here = self.squares.iter().find(|(s, _)| *s == (x, y));
-                    here.map_or(".".to_owned(), |(_, n)| n.to_string())
-                })
-                .collect();
+            let cells: Vec<String> = (0..self.wide).map(|x| cell((x, y))).collect();
             cells.join(" ")
         };
         let lines: Vec<String> = (0..self.high).map(line).collect();
@@ -156,14 +134,10 @@ pub fn net(rng: &mut Stream, _level: Level) -> Option<Block> {
     let mut questions = Vec::with_capacity(OPTIONS);
     for answer in offered {
         let given = *asked.get(below(rng, asked.len()))?;
-        let mut others: Vec<usize> = numbers
-            .iter()
-            .copied()
-            .filter(|n| n != answer && *n != given)
-            .collect();
-        shuffle(rng, &mut others);
+        let mut on_faces = numbers.clone();
+        on_faces.retain(|n| n != answer && *n != given);
+        shuffle(rng, &mut on_faces);
         let pair = 2 * below(rng, 3);
-        let mut on_faces = others;
         on_faces.insert(pair, *answer);
         on_faces.insert(pair + 1, given);
         let net = (0..40).find_map(|_| draw_net(rng))?;
@@ -190,13 +164,11 @@ enum View {
 impl View {
     fn count(self, towers: &Towers) -> usize {
         match self {
-            Self::Front => (0..3)
-                .map(|column| towers.iter().map(|row| row[column]).max().unwrap_or(0))
-                .sum(),
-            Self::Side => towers
-                .iter()
-                .map(|row| row.iter().copied().max().unwrap_or(0))
-                .sum(),
+            Self::Front => {
+                let column = |c: usize| towers.iter().map(|row| row[c]).max().unwrap_or(0);
+                (0..3).map(column).sum()
+            }
+            Self::Side => towers.iter().flat_map(|row| row.iter().max()).sum(),
             Self::Covered => towers.iter().flatten().map(|h| h.saturating_sub(1)).sum(),
         }
     }
@@ -231,11 +203,9 @@ pub fn pile(rng: &mut Stream, level: Level) -> Option<Block> {
     counted(rng, 60, |rng| {
         let towers = draw_towers(rng, level);
         let view = [View::Front, View::Side, View::Covered][below(rng, 3)];
-        let rows: Vec<String> = towers
-            .iter()
+        let rows = towers
             .map(|row| row.map(|h| h.to_string()).join(" "))
-            .collect();
-        let rows = rows.join("\n");
+            .join("\n");
         let ask = view.ask();
         let posed = Posed::new("pile", plan(&towers), |said| {
             said.with("rows", &rows).fill("ask", &ask)
