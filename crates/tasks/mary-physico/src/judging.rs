@@ -87,17 +87,12 @@ fn by_scores(options: &[String], correct: usize, scored: &Scored) -> Judgement {
     let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();
     let means: Option<Vec<f64>> = scored.continuations.iter().map(|c| c.mean()).collect();
     let Some((said, score)) = best(&sums, correct) else {
-        return Judgement::failed(
-            ErrorKind::NotFinite,
-            "an option's log-probability is not a number",
-        );
+        let message = "an option's log-probability is not a number";
+        return Judgement::failed(ErrorKind::NotFinite, message);
     };
     // A model that knows nothing finds the option with the fewest tokens the most probable.
-    let lengths: Vec<f64> = scored
-        .continuations
-        .iter()
-        .map(|c| -(c.logprobs.len() as f64))
-        .collect();
+    let continuations = scored.continuations.iter();
+    let lengths: Vec<f64> = continuations.map(|c| -(c.logprobs.len() as f64)).collect();
     let floor = best(&lengths, correct).map_or(0.0, |(_, share)| share);
     let mut judgement = Judgement::scored(score)
         .measured("accuracy", score)

@@ -97,11 +97,8 @@ fn definitions(setup: PhysicoSettings, _: &dyn DataSource) -> Result<Items, Task
 
 /// All that is said of a concept: its definitions, and what each of its aspects shows, masked.
 fn long(concept: &Concept) -> String {
-    let shown: Vec<String> = concept
-        .aspects
-        .iter()
-        .map(|a| format!("- {}", a.rule))
-        .collect();
+    let aspects = concept.aspects.iter();
+    let shown: Vec<String> = aspects.map(|a| format!("- {}", a.rule)).collect();
     let shown = masked(concept, &shown.join("\n")).text;
     let said = concept.definitions.join(" ");
     format!("{said}\nWhere [PHENOMENON] is at work, for example, this can be seen:\n{shown}")

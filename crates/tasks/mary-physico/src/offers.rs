@@ -77,11 +77,9 @@ pub(crate) fn tuning_set(
         // ARC is somebody's release whatever is said.
         (TuningKind::Core | TuningKind::Arc, Some("published")) => true,
         (TuningKind::Matrix, Some("published")) => {
-            return Err(FamilyError::Usage(
-                "the authors released no synthetic matrices\nhint: leave --set source=published out: \
-                 fresh ones follow Appendix E"
-                    .into(),
-            ));
+            let message = "the authors released no synthetic matrices\nhint: leave --set source=published out: \
+                 fresh ones follow Appendix E";
+            return Err(FamilyError::Usage(message.into()));
         }
         (_, Some(other)) => {
             return Err(FamilyError::Usage(format!(
@@ -90,11 +88,9 @@ pub(crate) fn tuning_set(
         }
     };
     if released && wanted.n.is_some() {
-        return Err(FamilyError::Usage(
-            "a released set has as many items as it has\nhint: leave -n out; `mary tune --examples N` learns \
-             from a part"
-                .into(),
-        ));
+        let message = "a released set has as many items as it has\nhint: leave -n out; `mary tune --examples N` learns \
+             from a part";
+        return Err(FamilyError::Usage(message.into()));
     }
     let n = wanted.n.unwrap_or(match kind {
         TuningKind::Matrix => MATRIX_PAIRS,

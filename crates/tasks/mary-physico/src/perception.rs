@@ -137,11 +137,8 @@ fn count(rng: &mut Stream, seen: &PairObjects, index: usize) -> Option<Drawn> {
     let wrong = (lowest..lowest + 4)
         .filter(|n| *n != objects.len())
         .map(|n| n.to_string());
-    Some((
-        format!("How many objects are there in the {side} grid?"),
-        objects.len().to_string(),
-        wrong.collect(),
-    ))
+    let question = format!("How many objects are there in the {side} grid?");
+    Some((question, objects.len().to_string(), wrong.collect()))
 }
 
 fn colour_name(colour: u8) -> Option<&'static str> {
@@ -179,11 +176,8 @@ fn colour(rng: &mut Stream, seen: &PairObjects) -> Option<Drawn> {
         .filter_map(colour_name)
         .map(str::to_owned)
         .collect();
-    Some((
-        "Which color has the object with the most cells in the input grid?".into(),
-        right.into(),
-        wrong,
-    ))
+    let question = "Which color has the object with the most cells in the input grid?";
+    Some((question.into(), right.into(), wrong))
 }
 
 /// An object that its colour names: the only one of its colour in the input.

@@ -189,11 +189,8 @@ fn photo_instance(
         }
     };
     shuffle(&mut rng, &mut instance.options);
-    instance.correct = instance
-        .options
-        .iter()
-        .position(|o| *o == shown.concept)
-        .unwrap_or(0);
+    let mut options = instance.options.iter();
+    instance.correct = options.position(|o| *o == shown.concept).unwrap_or(0);
     instance.id = format!("photo-{:03}", index + 1);
     instance.block = None;
     Ok(instance)
@@ -201,10 +198,8 @@ fn photo_instance(
 
 fn items(setup: PhysicoSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
     if setup.file.is_empty() {
-        return Err(TaskError::Setting(
-            "physico/photo needs your photographs: add --set manifest=FILE with lines `image,label` or JSON lines"
-                .into(),
-        ));
+        let message = "physico/photo needs your photographs: add --set manifest=FILE with lines `image,label` or JSON lines";
+        return Err(TaskError::Setting(message.into()));
     }
     let shown = manifest(Path::new(&setup.file))?;
     let pool = planned_instances(&PhysicoSettings {

@@ -65,12 +65,8 @@ impl Task for Relabel {
         let mut tasks = upstream::arc_tasks(data)?;
         shuffle(&mut stream(setup.seed, "physico/relabel"), &mut tasks);
         let items = tasks.into_iter().filter_map(|(name, task)| {
-            let pairs: Vec<_> = task
-                .train
-                .into_iter()
-                .chain(task.test)
-                .take(PAIRS)
-                .collect();
+            let train = task.train.into_iter();
+            let pairs: Vec<_> = train.chain(task.test).take(PAIRS).collect();
             (pairs.len() == PAIRS).then_some((name, pairs))
         });
         Ok(Box::new(items.take(setup.n).map(move |(name, pairs)| {

@@ -95,11 +95,8 @@ fn asked(instance: Instance) -> Example {
 fn arc(data: &dyn DataSource, largest: usize) -> Result<Vec<Example>, TaskError> {
     let mut examples = Vec::new();
     for (_, task) in upstream::arc_tasks(data)? {
-        let mut grids = task
-            .train
-            .iter()
-            .chain(&task.test)
-            .flat_map(|p| [&p.input, &p.output]);
+        let train = task.train.iter();
+        let mut grids = train.chain(&task.test).flat_map(|p| [&p.input, &p.output]);
         if grids.any(|g| g.rows().max(g.cols()) > largest) {
             continue;
         }

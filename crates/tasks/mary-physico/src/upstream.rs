@@ -221,14 +221,12 @@ fn supplement_file(path: &Path) -> Result<Instance, TaskError> {
     let file: Supplement = serde_json::from_str(&text).map_err(|e| damaged(path, e.to_string()))?;
     let (pairs, rest) = file.question.as_chunks::<2>();
     if pairs.len() < PAIRS || !rest.is_empty() || file.choices.len() != 4 {
-        return Err(damaged(
-            path,
-            format!(
-                "expected three pairs of matrices and four choices, found {} matrices and {} choices",
-                file.question.len(),
-                file.choices.len()
-            ),
-        ));
+        let message = format!(
+            "expected three pairs of matrices and four choices, found {} matrices and {} choices",
+            file.question.len(),
+            file.choices.len()
+        );
+        return Err(damaged(path, message));
     }
     let label = Value::String(file.gt);
     let correct = correct(&label, &file.choices)
@@ -286,12 +284,8 @@ fn with_options(
     }
     let mut found = Vec::new();
     for (id, label, task) in tasks {
-        let pairs: Vec<Pair> = task
-            .train
-            .into_iter()
-            .chain(task.test)
-            .take(PAIRS)
-            .collect();
+        let train = task.train.into_iter();
+        let pairs: Vec<Pair> = train.chain(task.test).take(PAIRS).collect();
         if pairs.len() < PAIRS {
             continue;
         }

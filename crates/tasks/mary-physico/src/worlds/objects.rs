@@ -204,11 +204,8 @@ fn changes(input: &[Object], output: &[Object]) -> Vec<Change> {
 
 fn form(object: &Object) -> Vec<Place> {
     let [top, left, ..] = object.bounds;
-    object
-        .cells
-        .iter()
-        .map(|p| (p.0 - top, p.1 - left))
-        .collect()
+    let cells = object.cells.iter();
+    cells.map(|p| (p.0 - top, p.1 - left)).collect()
 }
 
 fn distance(a: &Object, b: &Object) -> i32 {

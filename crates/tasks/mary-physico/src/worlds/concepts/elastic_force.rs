@@ -85,14 +85,9 @@ fn thrown_up(look: &Look) -> bool {
         let (sag, flat) = look.one_part(sheet)?;
         let one = look.one_move(ball)?;
         let [top, l, _, r] = sag.bounds;
-        let fits = one.by.1 == 0
-            && one.by.0 < 0
-            && flat.tall() == 1
-            && flat.bounds == [top, l, top, r]
-            && sag.tall() >= 3
-            && [(top, l), (top, r)].iter().all(|p| sag.has(*p))
-            && one.from.bounds[2] > top
-            && one.to.bounds[2] < top;
-        Some(fits)
+        given(one.by.1 == 0 && one.by.0 < 0 && flat.tall() == 1)?;
+        given(flat.bounds == [top, l, top, r] && sag.tall() >= 3)?;
+        given([(top, l), (top, r)].iter().all(|p| sag.has(*p)) && one.from.bounds[2] > top)?;
+        Some(one.to.bounds[2] < top)
     })
 }

@@ -113,11 +113,8 @@ fn swelled(look: &Look) -> bool {
             let out = outside(grid, skin);
             grid.places_of(gas).iter().all(|&(r, c)| out.at(r, c) == 0)
         };
-        let fits = by.iter().all(|d| *d > 0 && Some(d) == by.first())
-            && large.bounds[0] < small.bounds[0]
-            && inside(&look.input)
-            && inside(&look.output);
-        Some(fits)
+        given(by.iter().all(|d| *d > 0 && Some(d) == by.first()))?;
+        Some(large.bounds[0] < small.bounds[0] && inside(&look.input) && inside(&look.output))
     })
 }
 

@@ -138,17 +138,13 @@ fn all_split(look: &Look) -> bool {
             let gap = |a: usize| (n.bounds[a] - w.bounds[a + 2]).max(w.bounds[a] - n.bounds[a + 2]);
             gap(0) <= 2 && gap(1) <= 2
         };
-        let fits = look.kept(core, 8)
-            && look.had(neutron) == 1
-            && look.has(neutron) > whole.len()
-            && whole.len() >= 2
-            && halves.len() == 2 * whole.len()
-            && whole.iter().all(|p| p.is_box() && p.alike(first))
-            && every(&halves, |p| p.is_box() && 2 * p.len() == first.len())
-            && every(&look.after_of(neutron), |n| {
-                whole.iter().any(|w| near(n, w))
-            });
-        Some(fits)
+        given(look.kept(core, 8) && look.had(neutron) == 1 && look.has(neutron) > whole.len())?;
+        given(whole.len() >= 2 && halves.len() == 2 * whole.len())?;
+        given(whole.iter().all(|p| p.is_box() && p.alike(first)))?;
+        given(every(&halves, |p| p.is_box() && 2 * p.len() == first.len()))?;
+        Some(every(&look.after_of(neutron), |n| {
+            whole.iter().any(|w| near(n, w))
+        }))
     })
 }
 
@@ -159,16 +155,9 @@ fn halves_and_more(look: &Look) -> bool {
         let ([whole], [a, b]) = (exactly(&was)?, exactly(&is)?);
         let before = those(look.before_of(neutron), |p| look.restless(p));
         let after = those(look.after_of(neutron), |p| look.restless(p));
-        let fits = look.kept(nucleus, 8)
-            && whole.is_box()
-            && a.is_box()
-            && b.is_box()
-            && a.len() == b.len()
-            && 2 * a.len() == whole.len()
-            && before.len() == 1
-            && after.len() >= 4
-            && before.iter().chain(&after).all(|c| c.len() == 1);
-        Some(fits)
+        given(look.kept(nucleus, 8) && whole.is_box() && a.is_box() && b.is_box())?;
+        given(a.len() == b.len() && 2 * a.len() == whole.len() && before.len() == 1)?;
+        Some(after.len() >= 4 && before.iter().chain(&after).all(|c| c.len() == 1))
     })
 }
 
@@ -185,13 +174,11 @@ fn doubling(look: &Look) -> bool {
         let particles = look.output.places_of(particle);
         let forks = those(look.after_of(path), |p| look.restless(p));
         // Every fork hangs on one particle and ends in two.
-        let fits = counts.len() >= 2
-            && counts.iter().enumerate().all(|(i, n)| *n == 2 << i)
-            && gaps.iter().all(|g| Some(g) == gaps.first())
-            && forks.len() + 1 == 1 << counts.len()
-            && every(&forks, |f| {
-                those(&particles, |&&p| f.touches(&[p])).len() == 3
-            });
-        Some(fits)
+        given(counts.len() >= 2 && counts.iter().enumerate().all(|(i, n)| *n == 2 << i))?;
+        given(gaps.iter().all(|g| Some(g) == gaps.first()))?;
+        given(forks.len() + 1 == 1 << counts.len())?;
+        Some(every(&forks, |f| {
+            those(&particles, |&&p| f.touches(&[p])).len() == 3
+        }))
     })
 }

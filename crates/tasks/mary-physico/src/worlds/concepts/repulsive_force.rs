@@ -69,16 +69,11 @@ fn threads_spread(look: &Look) -> bool {
         let (was, is) = (look.input.places_of(thread), look.output.places_of(thread));
         let top = was.first().map_or(0, |p| p.0);
         let hooks = |cells: &[Place]| in_row(cells, top);
-        let fits = l.by.0 == 0
-            && r.by.0 == 0
-            && l.by.1 < 0
-            && r.by.1 == -l.by.1
-            && l.from.bounds[0] == r.from.bounds[0]
-            && l.from.alike(r.from)
-            && hooks(&was) == hooks(&is)
-            && hooks(&was).len() == 2
-            && look.has_parts(thread, 2, 2)
-            && every(&[l, r], |m| m.from.touches(&was) && m.to.touches(&is));
-        Some(fits)
+        given(l.by.0 == 0 && r.by.0 == 0 && l.by.1 < 0 && r.by.1 == -l.by.1)?;
+        given(l.from.bounds[0] == r.from.bounds[0] && l.from.alike(r.from))?;
+        given(hooks(&was) == hooks(&is) && hooks(&was).len() == 2 && look.has_parts(thread, 2, 2))?;
+        Some(every(&[l, r], |m| {
+            m.from.touches(&was) && m.to.touches(&is)
+        }))
     })
 }

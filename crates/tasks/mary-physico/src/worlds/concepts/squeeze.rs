@@ -109,11 +109,8 @@ fn pressed_out(look: &Look) -> bool {
                     (t[i + 2] - t[i]) - (f[i + 2] - f[i])
                 };
                 let skin = look.touched.iter().find(|c| **c != jaw && **c != paste);
-                let fits = look.kept(paste, 6)
-                    && from.is_box()
-                    && longer(axis) >= 2
-                    && skin.is_some_and(|&c| look.has_parts(c, 1, 1));
-                Some(fits)
+                given(look.kept(paste, 6) && from.is_box() && longer(axis) >= 2)?;
+                Some(skin.is_some_and(|&c| look.has_parts(c, 1, 1)))
             },
         ))
     })

@@ -61,10 +61,8 @@ impl Part {
     pub(crate) fn alike(&self, other: &Self) -> bool {
         self.len() == other.len() && {
             let by = self.step_to(other);
-            self.cells
-                .iter()
-                .zip(&other.cells)
-                .all(|(a, b)| (a.0 + by.0, a.1 + by.1) == *b)
+            let mut cells = self.cells.iter().zip(&other.cells);
+            cells.all(|(a, b)| (a.0 + by.0, a.1 + by.1) == *b)
         }
     }
 
