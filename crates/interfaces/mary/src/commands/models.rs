@@ -294,6 +294,7 @@ mod tests {
             generate: true,
             score: true,
             observe: true,
+            intervene: true,
             images: true,
             chat: true,
             plain: true,
