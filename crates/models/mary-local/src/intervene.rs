@@ -258,12 +258,14 @@ fn pass(
 }
 
 /// Log-probabilities in the order wanted, with what else was seen where whole distributions are looked at.
+type Predictions = (Vec<f32>, Vec<TokenStatistics>, Option<Distributions>);
+
 fn predictions(
     model: &LocalModel,
     session: &mut crate::Session<'_>,
     mut wanted: Vec<(usize, u32, usize)>,
     details: &[mary_contract::Details],
-) -> Result<(Vec<f32>, Vec<TokenStatistics>, Option<Distributions>), ModelError> {
+) -> Result<Predictions, ModelError> {
     wanted.sort_unstable();
     let mut chunk = Chunk::default();
     let mut heads: BTreeMap<usize, u32> = BTreeMap::new();
