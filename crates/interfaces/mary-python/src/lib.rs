@@ -85,6 +85,7 @@ fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add(c"model_card", models::card)?;
     add(c"score", scoring::score)?;
     add(c"observe", models::observe)?;
+    add(c"intervene", models::intervene)?;
     add(c"generate", models::generate)?;
     add(c"run", running::run)?;
     add(c"sweep", running::sweep)?;

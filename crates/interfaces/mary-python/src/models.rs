@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use mary::library::open as open_as_named;
 use mary_contract::{
-    ErrorKind, Finish, Generate, Layers, Model, ModelError, ModelSettings, Observe, Pool, Prompt,
-    PromptForm, Sampling,
+    Details, ErrorKind, Finish, Generate, Intervene, Layers, Model, ModelError, ModelSettings,
+    Observe, Pool, Prompt, PromptForm, Sampling, Score,
 };
 use pyo3::prelude::*;
 
@@ -108,6 +108,44 @@ pub(crate) fn observe(args: Args<'_, '_>) -> Given {
     let address = all.as_ptr() as usize;
     let keeper = Handle::put(py, all, VECTORS)?;
     give(py, (address, shape, layers, keeper))
+}
+
+/// What a model predicts with values changed inside it: lists of changes and answers as the contract writes them.
+pub(crate) fn intervene(args: Args<'_, '_>) -> Given {
+    type Asked<'py> = (
+        Bound<'py, PyAny>,
+        (String, Vec<String>, String),
+        Vec<String>,
+        String,
+    );
+    let (handle, (text, continuations, start), changes, states): Asked<'_> = args.extract()?;
+    let py = args.py();
+    let model = Arc::clone(&opened(&handle)?.model);
+    let answers = watched(py, move |stop| {
+        let score = Score {
+            prefix: Prompt::plain(text),
+            continuations,
+            start: start.parse().map_err(|e| anyhow::anyhow!("{e}"))?,
+            details: Details::default(),
+        };
+        let request = |changes: &String| -> anyhow::Result<Intervene> {
+            Ok(Intervene {
+                score: score.clone(),
+                changes: serde_json::from_str(changes)?,
+                states: serde_json::from_str(&states)?,
+            })
+        };
+        let requests = changes.iter().map(request).collect::<Result<_, _>>()?;
+        let intervener = model
+            .intervener()
+            .ok_or_else(|| cannot(model.as_ref(), "lets nothing be changed inside"))?;
+        let mut queue = ListQueue::new(requests, stop);
+        intervener.intervene(&mut queue);
+        let answers = queue.finish()?;
+        let told = answers.iter().map(serde_json::to_string);
+        Ok(told.collect::<Result<Vec<String>, _>>()?)
+    })?;
+    give(py, answers)
 }
 
 /// Answers to prompts: text and why it ended.

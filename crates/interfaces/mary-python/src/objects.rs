@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mary::library::Arrange;
-use mary_contract::{Tokens, Intervener, 
-    ErrorKind, Generator, Model, ModelCard, ModelError, ModelRef, ModelSettings, Observer,
-    Provider, Reply, Request, RequestKind, Scorer, Service, Start,
+use mary_contract::{
+    ErrorKind, Generator, Intervener, Model, ModelCard, ModelError, ModelRef, ModelSettings,
+    Observer, Provider, Reply, Request, RequestKind, Scorer, Service, Start, Tokens,
 };
 use mary_pymodel::{
     Answering, Answers, Together, card_of, most_together, read_answer, read_answers,

@@ -20,7 +20,7 @@ from ._errors import (
     UsageError,
 )
 from ._mary import version as _version
-from ._model import Model
+from ._model import Model, change
 from ._run import Run, Sweep, open_run, run, sweep, tasks
 from ._table import Figure, Report, Table
 from ._task import Task, task
@@ -44,6 +44,7 @@ __all__ = [
     "Table",
     "Task",
     "UsageError",
+    "change",
     "function",
     "open_run",
     "run",

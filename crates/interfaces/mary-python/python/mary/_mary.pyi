@@ -13,6 +13,9 @@ def score(model: object, contexts: list[str], texts: list[str], by: str, start: 
 def observe(
     model: object, texts: list[str], pools: list[str], layers: str, /
 ) -> tuple[int, tuple[int, int, int], list[int], object]: ...
+def intervene(
+    model: object, asked: tuple[str, list[str], str], changes: list[str], states: str, /
+) -> list[str]: ...
 def generate(
     model: object, prompts: list[str], samplings: list[str], chat: bool, /
 ) -> list[tuple[str, str]]: ...

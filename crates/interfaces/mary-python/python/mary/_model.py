@@ -111,6 +111,36 @@ class Model:
             return numpy.empty(shape, dtype=numpy.float32)
         return numpy.asarray(_Memory(keeper, address, shape, "<f4"))
 
+    def intervene(
+        self,
+        text: str,
+        continuations: Sequence[str],
+        changes: Iterable[Mapping[str, Any] | Sequence[Mapping[str, Any]]] = (),
+        *,
+        states: Iterable[tuple[Mapping[str, Any], Mapping[str, Any] | str]] = (),
+        start: str = "auto",
+    ) -> list[dict[str, Any]]:
+        """Log-probabilities of continuations while values inside the model are changed: one answer for the text as it is,
+        then one for each of `changes` (a `mary.change(…)`, or several that are made at once).
+
+        An answer has `logprobs`, one sum for each continuation, and `states`: for each pair of a site and a place, as in
+        a change, an array (tokens, width) of the values after the changes. All changes are computed together, each from the
+        changed layer and token on.
+        """
+        import base64
+
+        import numpy
+
+        watched = json.dumps([[site, place] for site, place in states])
+        made = [[], *([one] if isinstance(one, Mapping) else list(one) for one in changes)]
+        asked = (text, list(continuations), start)
+        rows = lambda vectors: numpy.stack([numpy.frombuffer(base64.b64decode(v), "<f4") for v in vectors])
+        answers = []
+        for said in map(json.loads, _mary.intervene(self._handle, asked, list(map(json.dumps, made)), watched)):
+            sums = [sum(c["logprobs"]) for c in said["scores"]["continuations"]]
+            answers.append({"logprobs": sums, "states": [rows(v) for v in said.get("states", [])]})
+        return answers
+
     def generate(
         self,
         prompt: str | Iterable[str],
@@ -148,6 +178,40 @@ class Model:
             groups = [said[at : at + draws] for at in range(0, len(said), draws)]
             return groups[0] if isinstance(prompt, str) else groups
         return said[0] if isinstance(prompt, str) else said
+
+
+def change(
+    site: str,
+    layer: int,
+    *,
+    head: int | None = None,
+    at: int | str = "last",
+    source: str | None = None,
+    source_at: int | str | None = None,
+    vector: Any = None,
+    factor: float | None = None,
+    remove: bool = False,
+) -> dict[str, Any]:
+    """A change for `Model.intervene`.
+
+    `site` is `stream` (after so many blocks), `attention`, `feed_forward` or `head` (which takes `head`); `at` a token's number,
+    `last` or `all`. The value becomes that of the text `source` (in `source_at`, the same place by default), or `vector`; with
+    `factor` the vector is added so many times, with `remove` its direction is projected out. Without any of these it becomes zero.
+    """
+    import base64
+
+    import numpy
+
+    place = lambda at: {"token": at} if isinstance(at, int) else at
+    operation: Any = "zero"
+    if source is not None:
+        operation = {"from": {"text": source, "place": place(at if source_at is None else source_at)}}
+    elif vector is not None:
+        packed = base64.b64encode(numpy.asarray(vector, "<f4").tobytes()).decode()
+        added = {"set": packed} if factor is None else {"add": [packed, factor]}
+        operation = {"remove": packed} if remove else added
+    where = {site: layer if head is None else [layer, head]}
+    return {"site": where, "place": place(at), "operation": operation}
 
 
 def _bytes(text: str, span: tuple[int, int]) -> dict[str, int]:

@@ -99,3 +99,28 @@ def test_errors_say_what_to_do():
         mary.Model("builtin/nano").score(["a"], by="letter")
     with pytest.raises(mary.UsageError, match="2 texts and 1 contexts"):
         mary.Model("builtin/nano").score(["a", "b"], context=["c"])
+
+
+def test_values_inside_are_changed():
+    model = mary.Model("builtin/nano")
+    clean, corrupted = "The girls near the dog", "The girl near the dog"
+    own = [mary.change("stream", layer, at=1, source=corrupted) for layer in range(3)]
+    theirs = [mary.change("stream", layer, at="all", source=clean) for layer in range(3)]
+    zero = mary.change("head", 2, head=3, at="last")
+    both = [mary.change("attention", 1), mary.change("feed_forward", 1)]
+    answers = model.intervene(corrupted, [" are", " is"], [*own, *theirs, zero, both])
+    plain = answers[0]["logprobs"]
+    source = model.intervene(clean, [" are", " is"])[0]["logprobs"]
+    assert plain[0] < plain[1] and source[0] > source[1]
+    for answer in answers[1:4]:
+        assert answer["logprobs"] == plain
+    for answer in answers[4:7]:
+        assert answer["logprobs"] == pytest.approx(source, abs=1e-5)
+    assert answers[7]["logprobs"] != plain and answers[8]["logprobs"] != plain
+    seen = [({"stream": 2}, "last")]
+    (state,) = model.intervene(corrupted, [" is"], states=seen)[0]["states"]
+    vector = numpy.ones(state.shape[1])
+    added = model.intervene(corrupted, [" is"], [mary.change("stream", 2, vector=vector, factor=0.5)], states=seen)
+    assert added[1]["states"][0] == pytest.approx(state + 0.5, abs=1e-5)
+    with pytest.raises(mary.MaryError, match="there is no token 99"):
+        model.intervene(corrupted, [" is"], [mary.change("stream", 0, at=99)])

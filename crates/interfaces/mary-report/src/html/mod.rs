@@ -225,19 +225,31 @@ impl Page<'_> {
             format!("<li><a href=\"#family-{id}\">{title}</a>{below}</li>")
         };
         out.extend(first.iter().map(listed));
-        out += "<li><a href=\"#overview\">Overview</a></li>";
+        // Without runs there is nothing to see in the parts that every report has; the script looks for them all the same.
+        let bare = self.runs.is_empty();
+        let (hide, shown) = if bare {
+            ("<div hidden>", "</div>")
+        } else {
+            ("", "")
+        };
+        if !bare {
+            out += "<li><a href=\"#overview\">Overview</a></li>";
+        }
         out.extend(sections.iter().map(listed));
-        out += "<li><a href=\"#samples\">Samples</a></li><li><a href=\"#made\">How this was made</a></li></ol></nav><main id=\"main\" tabindex=\"-1\">";
+        if !bare {
+            out += "<li><a href=\"#samples\">Samples</a></li><li><a href=\"#made\">How this was made</a></li>";
+        }
+        out += "</ol></nav><main id=\"main\" tabindex=\"-1\">";
         for (id, title, contents) in &first {
             out += &self.chapter(id, title, *contents);
         }
-        out += &self.overview();
+        out += &format!("{hide}{}{shown}", self.overview());
         for (id, title, contents) in &sections {
             out += &self.chapter(id, title, *contents);
         }
-        out += &self.browser(selected, kept);
         out += &format!(
-            "<section id=\"made\" aria-labelledby=\"made-h\"><h2 id=\"made-h\">How this was made</h2>{}</section>",
+            "{hide}{}<section id=\"made\" aria-labelledby=\"made-h\"><h2 id=\"made-h\">How this was made</h2>{}</section>{shown}",
+            self.browser(selected, kept),
             provenance::section(self.runs)
         );
         out += "</main></div><footer class=\"foot\"><p>Made by Mary. This file holds everything it shows and asks nothing of the network.</p></footer>";
@@ -249,20 +261,26 @@ impl Page<'_> {
         let tasks: usize = families.iter().map(|(_, t)| t.len()).sum();
         let rows = self.runs.iter().flat_map(|r| &r.rows);
         let planned: usize = rows.map(|r| r.samples).sum();
+        let lead = match self.runs {
+            [] => String::new(),
+            _ => format!(
+                "<p class=\"lead\">{} on {}, {} samples.</p>",
+                plural(self.subjects.len(), "model"),
+                plural(tasks, "task"),
+                count(planned.max(selected.seen)),
+            ),
+        };
         let mut out = format!(
-            "<header class=\"head\"><p class=\"kicker\">Mary, a laboratory for understanding</p><h1>{}</h1><p class=\"lead\">{} on {}, {} samples.</p>\
+            "<header class=\"head\"><p class=\"kicker\">Mary, a laboratory for understanding</p><h1>{}</h1>{lead}\
              <button type=\"button\" id=\"theme\" hidden></button>",
             html(title),
-            plural(self.subjects.len(), "model"),
-            plural(tasks, "task"),
-            count(planned.max(selected.seen)),
         );
         for text in headline::headline(self.runs, self.subjects) {
             out += &format!("<p class=\"headline\">{}</p>", html(&text));
         }
         for run in self.runs.iter().filter(|r| !r.complete) {
             out += &format!(
-                "<p class=\"notice\" role=\"note\">Run <code>{}</code> is not complete; its numbers rest on the samples there are.</p>",
+                "<p class=\"notice\" role=\"note\">Run <code>{}</code> is not complete; results are partial.</p>",
                 html(&run.manifest.id)
             );
         }
