@@ -134,7 +134,10 @@ class Model:
         watched = json.dumps([[site, place] for site, place in states])
         made = [[], *([one] if isinstance(one, Mapping) else list(one) for one in changes)]
         asked = (text, list(continuations), start)
-        rows = lambda vectors: numpy.stack([numpy.frombuffer(base64.b64decode(v), "<f4") for v in vectors])
+
+        def rows(vectors: list[str]) -> Any:
+            return numpy.stack([numpy.frombuffer(base64.b64decode(v), "<f4") for v in vectors])
+
         answers = []
         for said in map(json.loads, _mary.intervene(self._handle, asked, list(map(json.dumps, made)), watched)):
             sums = [sum(c["logprobs"]) for c in said["scores"]["continuations"]]
@@ -202,7 +205,9 @@ def change(
 
     import numpy
 
-    place = lambda at: {"token": at} if isinstance(at, int) else at
+    def place(at: int | str) -> dict[str, int] | str:
+        return {"token": at} if isinstance(at, int) else at
+
     operation: Any = "zero"
     if source is not None:
         operation = {"from": {"text": source, "place": place(at if source_at is None else source_at)}}

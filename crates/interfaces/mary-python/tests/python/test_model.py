@@ -103,7 +103,7 @@ def test_errors_say_what_to_do():
 
 def test_values_inside_are_changed():
     model = mary.Model("builtin/nano")
-    clean, corrupted = "The girls near the dog", "The girl near the dog"
+    clean, corrupted = "The boys near the dog", "The boy near the dog"
     own = [mary.change("stream", layer, at=1, source=corrupted) for layer in range(3)]
     theirs = [mary.change("stream", layer, at="all", source=clean) for layer in range(3)]
     zero = mary.change("head", 2, head=3, at="last")
