@@ -6,7 +6,7 @@
 Needs torch, transformers, transformer_lens and nnsight. HF_FOLDER is a LLaMA-shaped model in 32 bits. Peers run their
 usual way (TransformerLens' own function, nnsight's trace, one patch a pass) and at their best (all positions of a layer in one
 batch; TransformerLens also begins at the changed layer), without loading; `mary patch` runs as a whole process, with
-`--no-controls`. Times are for one pair; the ratio is peer over mary. Effects of the first pairs are compared.
+`--no-controls`. Times are for one pair; the ratio is peer over mary. What the peers find in the first pair is compared among them.
 """
 
 import argparse
@@ -134,16 +134,19 @@ def main():
     token = lambda word: tokenizer.encode(" " + word, add_special_tokens=False)[0]
     peers = {**sight(hf, tokenizer), **lens(load(), tokenizer, options.folder)}
     print(f"{len(made)} pairs of {encode(made[0][0]).shape[1]} tokens, load {os.getloadavg()[0]:.1f}")
+    first = None
     for name, run in peers.items():
         count = options.peer_pairs if "batched" in name else max(1, options.peer_pairs // 5)
-        run(*map(encode, made[0][:2]), *map(token, made[0][2:]))
+        found = run(*map(encode, made[0][:2]), *map(token, made[0][2:]))
+        first = found if first is None else first
+        apart = (found.reshape(first.shape) - first).abs().max()
         before = ours()
         begun = time.monotonic()
         for clean, corrupted, good, bad in made[:count]:
             run(encode(clean), encode(corrupted), token(good), token(bad))
         theirs = (time.monotonic() - begun) / count
         mean = (before + ours()) / 2
-        print(f"{name:26} {theirs:7.2f} s a pair, mary {mean:6.3f} s a pair, ratio {theirs / mean:6.1f}", flush=True)
+        print(f"{name:26} {theirs:7.2f} s a pair, mary {mean:6.3f} s a pair, ratio {theirs / mean:6.1f}, {apart:.0e} from the first", flush=True)
 
 
 if __name__ == "__main__":

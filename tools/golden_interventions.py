@@ -6,7 +6,8 @@
 
 Needs torch, transformers and nnsight. The tiny models are those of tools/golden_local.py. For every family: each site
 (stream, attention, feed-forward, single heads), each layer, three tokens, replaced by zero and by what the other text
-has in the same place; the log-probabilities of two words after the text.
+has in the same place; the log-probabilities of two words after the text. And the logit lens: what the head makes of
+every layer's last token.
 """
 
 import argparse
@@ -24,15 +25,16 @@ CRATE = Path(__file__).resolve().parent.parent / "crates" / "models" / "mary-loc
 TINY = ("the old cat that sleeps near the river", "the red dog that runs over the stone", ["is", "sings"])
 REAL = ("The keys to the old wooden cabinet", "The key to the old wooden cabinet", ["are", "is"])
 
-# Where each family keeps its blocks, what a block's attention and feed-forward layers add, and what mixes the heads.
+# Where each family keeps its blocks, what a block's attention and feed-forward layers add, what mixes the heads, and
+# the norm before the head.
 FAMILIES = {
-    "llama": ("model.layers", "self_attn", "mlp", "self_attn.o_proj"),
-    "qwen2": ("model.layers", "self_attn", "mlp", "self_attn.o_proj"),
-    "gemma2": ("model.layers", "post_attention_layernorm", "post_feedforward_layernorm", "self_attn.o_proj"),
-    "gpt2": ("transformer.h", "attn", "mlp", "attn.c_proj"),
-    "gpt_neox": ("gpt_neox.layers", "attention", "mlp", "attention.dense"),
-    "opt": ("model.decoder.layers", "self_attn", "fc2", "self_attn.out_proj"),
-    "mixtral": ("model.layers", "self_attn", "mlp", "self_attn.o_proj"),
+    "llama": ("model.layers", "self_attn", "mlp", "self_attn.o_proj", "model.norm"),
+    "qwen2": ("model.layers", "self_attn", "mlp", "self_attn.o_proj", "model.norm"),
+    "gemma2": ("model.layers", "post_attention_layernorm", "post_feedforward_layernorm", "self_attn.o_proj", "model.norm"),
+    "gpt2": ("transformer.h", "attn", "mlp", "attn.c_proj", "transformer.ln_f"),
+    "gpt_neox": ("gpt_neox.layers", "attention", "mlp", "attention.dense", "gpt_neox.final_layer_norm"),
+    "opt": ("model.decoder.layers", "self_attn", "fc2", "self_attn.out_proj", "model.decoder.final_layer_norm"),
+    "mixtral": ("model.layers", "self_attn", "mlp", "self_attn.o_proj", "model.norm"),
 }
 
 
@@ -50,7 +52,7 @@ class Sites:
     """The value of a site inside a trace."""
 
     def __init__(self, model, family):
-        self.model, (self.layers, self.attention, self.mlp, self.mix) = model, family
+        self.model, (self.layers, self.attention, self.mlp, self.mix, self.norm) = model, family
 
     def value(self, site, layer):
         blocks = part(self.model, self.layers)
@@ -103,6 +105,18 @@ def make(hf, tokenizer, family, heads, words, layers=None):
             chances = torch.log_softmax(logits.double(), -1)
             found.append(dict(site=site, layer=layer, head=head, token=token, operation=operation,
                               logprobs=[round(float(chances[w[0]]), 7) for w in words]))
+    for layer in range(config.num_hidden_layers + 1):
+        if layers and layer not in layers:
+            continue
+        with model.trace(ids[TEXT]):
+            kept = flat(sites.value("stream", layer))[last].clone().save()
+        with model.trace(ids[TEXT]):
+            value = flat(part(model, sites.norm).input)
+            value[last] = kept
+            logits = model.output.logits[0, -1].clone().save()
+        chances = torch.log_softmax(logits.double(), -1)
+        found.append(dict(site="stream", layer=layer, head=None, token=last, operation="lens",
+                          logprobs=[round(float(chances[w[0]]), 7) for w in words]))
     return dict(text=TEXT, other=OTHER, continuations=[" " + w for w in WORDS], cases=found)
 
 

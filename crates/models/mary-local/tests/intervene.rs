@@ -398,6 +398,11 @@ pub fn compare(open: impl Fn(&str) -> Option<LocalModel>) -> Vec<(String, usize,
                 _ => Site::Head(layer, number(&case["head"])),
             };
             let place = Place::Token(number(&case["token"]));
+            if case["operation"] == "lens" {
+                let own = from(&word(&golden["text"]), place, Some(site));
+                let last = Site::Stream(model.architecture().layers);
+                return changed(&of, last, place, own);
+            }
             let operation = match case["operation"].as_str().unwrap() {
                 "zero" => Operation::Zero,
                 _ => from(&word(&golden["other"]), place, None),
