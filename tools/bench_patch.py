@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Activation patching beside TransformerLens and nnsight: the same pairs, every layer, every position, by turns.
 
-    python tools/bench_patch.py MARY HF_FOLDER [--pairs 100] [--peer-pairs 10] [--threads 2]
+    python tools/bench_patch.py MARY HF_FOLDER [--pairs 100] [--peer-pairs 10] [--threads 2] [--only NAME]
 
 Needs torch, transformers, transformer_lens and nnsight. HF_FOLDER is a LLaMA-shaped model in 32 bits. Peers run their
 usual way (TransformerLens' own function, nnsight's trace, one patch a pass) and at their best (all positions of a layer in one
@@ -110,6 +110,7 @@ def main():
     parser.add_argument("--pairs", type=int, default=100)
     parser.add_argument("--peer-pairs", type=int, default=10)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--only", help="peers whose name holds this")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.set_grad_enabled(False)
@@ -136,6 +137,8 @@ def main():
     print(f"{len(made)} pairs of {encode(made[0][0]).shape[1]} tokens, load {os.getloadavg()[0]:.1f}")
     first = None
     for name, run in peers.items():
+        if options.only and options.only not in name:
+            continue
         count = options.peer_pairs if "batched" in name else max(1, options.peer_pairs // 5)
         found = run(*map(encode, made[0][:2]), *map(token, made[0][2:]))
         first = found if first is None else first
