@@ -13,7 +13,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 HEAD = """# Figures
 
 Made by `tools/bench_page.py` from the files in `docs/figures`, each written by one benchmark with `--json`; how each is
-measured is in [BENCHMARKS.md](BENCHMARKS.md), [cuda.md](cuda.md) and [tuning.md](tuning.md). A ratio above one says that
+measured is in [BENCHMARKS.md](BENCHMARKS.md), [GPUs](history/cuda.md) and [tuning](history/tuning.md). A ratio above one says that
 ours is faster (or takes less). A star behind a commit: the sources were changed since.
 """
 

@@ -69,7 +69,7 @@ pack() { # NAME PROGRAM
   mkdir -p "$folder/completions" "$folder/docs"
   cp "$2" "$folder/mary"
   cp README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$out/DEPENDENCIES.tsv" "$out/LICENCES.txt" "$folder/"
-  cp -r docs/*.md docs/examples "$folder/docs/"
+  cp -r docs/*.md docs/examples docs/history docs/pictures docs/questions docs/reference docs/tutorials "$folder/docs/"
   for shell in bash zsh fish powershell elvish; do
     "$folder/mary" completions "$shell" > "$folder/completions/mary.$shell"
   done

@@ -77,7 +77,7 @@ fn careless(rng: &mut Stream, steps: usize) -> bool {
     !slipped || rng.random::<f64>() < 0.25
 }
 
-/// The figures of docs/embodied-fresh.md: told steps from rung to rung, and what a careless reader scores.
+/// The figures of docs/history/embodied.md: told steps from rung to rung, and what a careless reader scores.
 #[test]
 fn there_is_more_to_keep_in_mind_from_rung_to_rung() {
     let mut rng = stream(1, "careless");
@@ -105,7 +105,7 @@ fn there_is_more_to_keep_in_mind_from_rung_to_rung() {
 }
 
 /// An eye that sees every colour with an error of its own: answers get worse from rung to rung. Printed
-/// for docs/embodied-fresh.md.
+/// for docs/history/embodied.md.
 #[test]
 fn a_blurred_eye_falls_from_rung_to_rung() {
     let mut rng = stream(2, "blurred");
