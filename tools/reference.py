@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Makes docs/reference/commands.md and docs/reference/tasks.md from the program, so that they cannot drift.
+
+    python3 tools/reference.py target/debug/mary            # writes the two pages
+    python3 tools/reference.py target/debug/mary --check    # fails where the pages are not what the program says
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+PAGES = Path(__file__).resolve().parent.parent / "docs" / "reference"
+MADE = "*Made by `tools/reference.py` from the program's own {}.*\n"
+
+
+def ask(program, *words):
+    # Neither somebody's mary.toml nor their environment may show in the defaults.
+    quiet = {name: value for name, value in os.environ.items() if not name.startswith("MARY_")}
+    done = subprocess.run([program, *words], capture_output=True, text=True, cwd="/", env=quiet, check=True)
+    return done.stdout
+
+
+def command_page(program):
+    lines = ["# Commands", "", MADE.format("help"), "`mary COMMAND --help` prints the long form.", ""]
+    top = ask(program, "-h")
+    places = top[top.index("\nPlaces:"):]
+    lines += ["These options belong to every command:", "", "```text", places.strip(), "```", ""]
+
+    def add(words, depth):
+        text = ask(program, *words, "-h").split("\nPlaces:")[0]
+        lines.extend([f"{'#' * depth} mary {' '.join(words)}", "", "```text", text.strip(), "```", ""])
+        below = text.partition("\nCommands:\n")[2].split("\n\n")[0]
+        for name in re.findall(r"^  ([a-z][a-z-]*)", below, re.M):
+            if name != "help":
+                add([*words, name], min(depth + 1, 4))
+
+    for name in re.findall(r"^  ([a-z][a-z-]*)", top.partition("\nCommands:\n")[2].split("\n\n")[0], re.M):
+        if name != "help":
+            add([name], 2)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def cell(text):
+    return str(text).replace("|", "\\|").replace("\n", " ")
+
+
+def task_page(program):
+    lines = ["# Tasks", "", MADE.format("list of tasks"),
+             "`mary tasks show TASK` also prints a sample item. Settings are given with `--set NAME=VALUE`; those marked *judging* change how",
+             "answers are scored, not what is asked, and `mary rescore` can change them without the model.", ""]
+    seen, cited, family = {}, set(), None
+    for task in json.loads(ask(program, "tasks", "--json")):
+        if task["family"] != family:
+            family = task["family"]
+            lines += [f"## {family}", ""]
+        lines += [f"### {task['id']}", "", f"**{task['title']}** (version {task['version']}). {task['about']}", ""]
+        facts = []
+        if task.get("chance") is not None:
+            facts.append(f"chance {100 * task['chance']:.1f} %" if task["chance"] else "chance 0")
+        if human := task.get("human"):
+            facts.append(f"people {100 * human['value']:.1f} % ({human['source']})")
+        if facts:
+            lines += [f"Reference values: {'; '.join(facts)}.", ""]
+        if task.get("dataset"):
+            lines += [f"Published items: dataset `{task['dataset']}` (`mary data pull {task['dataset']}`).", ""]
+        params = json.dumps(task["params"], sort_keys=True)
+        if task["params"] and params in seen:
+            lines += [f"Settings: those of `{seen[params]}`.", ""]
+        elif task["params"]:
+            seen[params] = task["id"]
+            lines += ["| setting | values | default | what |", "|---|---|---|---|"]
+            for p in task["params"]:
+                mark = " *(judging)*" if p["changes"] == "judging" else ""
+                default = f"`{cell(p['default'])}`" if p["default"] else ""
+                lines.append(f"| `{p['name']}` | {cell(p['values'])} | {default} | {cell(p['about'])}{mark} |")
+            lines.append("")
+        source = task["citation"]
+        if source["text"] not in cited:
+            cited.add(source["text"])
+            lines += [f"Source: {source['text']} {source.get('url') or ''}".strip(), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main():
+    program = str(Path(sys.argv[1]).resolve())
+    stale = []
+    for name, text in [("commands.md", command_page(program)), ("tasks.md", task_page(program))]:
+        page = PAGES / name
+        if "--check" not in sys.argv:
+            page.write_text(text)
+        elif not page.exists() or page.read_text() != text:
+            stale.append(f"docs/reference/{name}")
+    if stale:
+        sys.exit(f"{' and '.join(stale)}: not what the program says; run tools/reference.py {sys.argv[1]}")
+
+
+if __name__ == "__main__":
+    main()
