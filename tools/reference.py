@@ -80,7 +80,7 @@ def task_page(program):
         source = task["citation"]
         if source["text"] not in cited:
             cited.add(source["text"])
-            lines += [f"Source: {source['text']} {source.get('url') or ''}".strip(), ""]
+            lines += [f"Source: {source['text']} {source.get('link') or ''}".strip(), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 

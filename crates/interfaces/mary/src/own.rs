@@ -46,8 +46,8 @@ pub fn only_files(names: &[String]) -> Result<(), UsageError> {
     match names.iter().find(|n| !is_task_file(n)) {
         None => Ok(()),
         Some(other) => Err(UsageError::new(format!(
-            "`{other}` is no task file; the run itself says which tasks it has\n\
-             hint: -t is for a task of one's own whose file was moved"
+            "`{other}` is not a task file; the run already names its tasks\n\
+             hint: -t is for your own task whose file was moved"
         ))),
     }
 }

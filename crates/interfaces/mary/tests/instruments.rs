@@ -251,7 +251,7 @@ fn a_long_file_is_wrong_on_its_last_line_and_nothing_is_begun() {
     assert_eq!(got.code, 4);
     assert!(
         got.err
-            .contains("long.csv:50002: the id `i7` stands in line 9 already"),
+            .contains("long.csv:50002: duplicate id `i7` (first on line 9)"),
         "{}",
         got.err
     );

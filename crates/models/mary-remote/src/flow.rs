@@ -135,7 +135,7 @@ impl Flow {
         }
         Err(
             ModelError::new(ErrorKind::Interrupted, "stopped before this was asked")
-                .hint("`mary resume` goes on from here"),
+                .hint("`mary resume` continues from here"),
         )
     }
 
@@ -168,7 +168,7 @@ impl Flow {
         *told = now.checked_add(wait);
         drop(told);
         notice(&format!(
-            "{} asks to wait {}; waiting (Ctrl-C stops, `mary resume` goes on)",
+            "{} asks to wait {}; waiting (Ctrl-C stops, `mary resume` continues)",
             self.settings.title,
             in_words(wait)
         ));

@@ -117,7 +117,7 @@ fn exhausted(state: &State, dollars: f64) -> ModelError {
             state.balance.spent
         ),
     )
-    .hint("everything answered so far is kept; give the same command with a larger --budget to go on")
+    .hint("everything answered so far is kept; repeat the command with a larger --budget to continue")
 }
 
 /// Money set aside for one request. Dropping it gives the money back, unless the request is at the

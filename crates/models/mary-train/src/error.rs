@@ -26,7 +26,7 @@ pub enum TrainError {
     Tokenizer(String),
     #[error("{0}")]
     Gpu(#[from] mary_contract::ModelError),
-    #[error("stopped after step {step} of {of}; the same command goes on from there")]
+    #[error("stopped after step {step} of {of}; the same command continues from there")]
     Stopped { step: u64, of: u64 },
     #[error("the loss is {loss} at step {step}; lower the learning rate or raise the warm-up")]
     Diverged { step: u64, loss: f64 },

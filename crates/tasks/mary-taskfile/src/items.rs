@@ -119,12 +119,12 @@ impl ItemStream {
                     format!(" of {}", earlier.file)
                 };
                 return Err(row.wrong(format!(
-                    "the id `{id}` stands in line {}{place} already; ids are unique",
+                    "duplicate id `{id}` (first on line {}{place})",
                     earlier.line
                 )));
             }
         }
-        Err(row.wrong(format!("the id `{id}` is there already; ids are unique")))
+        Err(row.wrong(format!("duplicate id `{id}`")))
     }
 }
 

@@ -65,7 +65,7 @@ fn of_file(path: &str, data: &Path) -> Result<Image, String> {
     let about = std::fs::metadata(&file).map_err(said)?;
     if !about.is_file() || about.len() > LARGEST {
         return Err(format!(
-            "the picture {} is no file of at most {} MiB",
+            "the picture {} is not a file of at most {} MiB",
             file.display(),
             LARGEST >> 20
         ));

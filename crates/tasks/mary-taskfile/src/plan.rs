@@ -300,7 +300,7 @@ impl Reading<'_> {
         let (family, task) = (slug(family), slug(task));
         if family.is_empty() || task.is_empty() {
             let message = format!(
-                "`{given}` is no name; expected `task` or `family/task` in letters and digits"
+                "`{given}` is not a name; expected `task` or `family/task` in letters and digits"
             );
             return Err(self.wrong(at, message));
         }

@@ -44,7 +44,7 @@ pub fn skeleton(kind: Skeleton, data: &str) -> (String, &'static str) {
     // A name with a quote or a backslash must stay one string.
     let data = data.replace('\\', "\\\\").replace('"', "\\\"");
     let file = format!(
-        "# A task of one's own. docs/own-tasks.md explains every line.\n\
+        "# A task of your own. docs/own-tasks.md explains every line.\n\
          #   mary tasks check FILE    shows three items and looks for shortcuts\n\
          #   mary run -m MODEL -t FILE\n\n\
          title = \"What it is called in tables\"\n\

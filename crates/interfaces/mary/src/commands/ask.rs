@@ -80,7 +80,7 @@ fn warmth(text: &str) -> Result<f64, String> {
 
 impl Command for AskArgs {
     const NAME: &str = "ask";
-    const ABOUT: &str = "Ask models a question of your own, and see the answer as it is written";
+    const ABOUT: &str = "Ask models a question of your own and watch the answer being written";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         let text = text(self)?;

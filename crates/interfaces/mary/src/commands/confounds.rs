@@ -22,7 +22,7 @@ pub struct ConfoundsArgs {
 impl Command for ConfoundsArgs {
     const NAME: &str = "confounds";
     const ABOUT: &str =
-        "Whether length, frequency or age of words explains the errors of stored runs";
+        "Test whether length, frequency or age of words explains the errors of stored runs";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         let paths = rundir::find_all(place, &self.runs)?;

@@ -145,7 +145,7 @@ fn see(args: &GrowArgs) -> anyhow::Result<Status> {
 fn conclude(report: &GrowReport, steps: u64) -> Status {
     let (state, status) = match report.finished {
         true => ("done", Status::Done),
-        false => ("not done; the same command goes on", Status::Stopped),
+        false => ("not done; the same command continues", Status::Stopped),
     };
     super::tell(&format!(
         "step {} of {steps}, {state} ({:.0} tokens/s)",

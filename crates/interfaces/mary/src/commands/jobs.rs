@@ -21,7 +21,7 @@ pub struct JobsArgs {
 
 impl Command for JobsArgs {
     const NAME: &str = "jobs";
-    const ABOUT: &str = "Shards of a run: how far each is, what it waits for, rates and failures";
+    const ABOUT: &str = "Show the shards of a run: progress, rates, failures";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         let folder = find(place, self.run.as_deref())?;

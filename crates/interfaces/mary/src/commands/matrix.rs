@@ -47,7 +47,7 @@ pub struct MatrixArgs {
 impl Command for MatrixArgs {
     const NAME: &str = "matrix";
     const ABOUT: &str =
-        "What tuning on one task did to the others: a family's table of training by test task";
+        "Tune on each task of a family and test on all: a table of training by test task";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         match (&self.tune, &self.out) {

@@ -94,7 +94,7 @@ pub struct ObserveArgs {
     /// the cosines [default: cosines of pairs on standard output]
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub out: Option<PathBuf>,
-    /// Say what would be asked and what it would cost, and ask nothing
+    /// Estimate requests and cost; send nothing
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
 }
@@ -102,7 +102,7 @@ pub struct ObserveArgs {
 impl Command for ObserveArgs {
     const NAME: &str = "observe";
     const ABOUT: &str =
-        "What models think while they read your own texts: vectors of any layer, similarities";
+        "Extract hidden-state vectors of your own texts, from any layer; similarities";
     const WORDS_WITH_DEFAULTS: bool = true;
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {

@@ -81,7 +81,7 @@ pub struct ReadingArgs {
 impl Command for ReadingArgs {
     const NAME: &str = "reading";
     const ABOUT: &str =
-        "What surprisal says of reading times: gains over a baseline on held-out sentences";
+        "Predict reading times from surprisal: gain over a baseline on held-out sentences";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         let known = match self.frequency {

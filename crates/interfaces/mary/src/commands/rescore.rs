@@ -20,7 +20,7 @@ use crate::settings::Place;
 pub struct RescoreArgs {
     /// Run folder, or the beginning of a run's name [default: the newest]
     pub run: Option<String>,
-    /// Task file of a run on a task of one's own, where it is not where it was (repeatable)
+    /// Where the run's own task file is now, if it was moved (repeatable)
     #[arg(
         short,
         long,

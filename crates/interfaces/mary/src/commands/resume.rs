@@ -16,7 +16,7 @@ use crate::stored::Stored;
 pub struct ResumeArgs {
     /// Run folder, or the beginning of a run's name [default: the newest]
     pub run: Option<String>,
-    /// Task file of a run on a task of one's own, where it is not where it was (repeatable)
+    /// Where the run's own task file is now, if it was moved (repeatable)
     #[arg(
         short,
         long,

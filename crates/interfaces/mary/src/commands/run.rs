@@ -125,7 +125,7 @@ pub struct RunArgs {
         help_heading = "Output"
     )]
     pub shard: Option<ShardChoice>,
-    /// Say what would be asked and what it would cost, and ask nothing
+    /// Estimate requests and cost; send nothing
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
     /// Neither use nor fill the cache of answers

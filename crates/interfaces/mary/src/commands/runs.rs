@@ -60,7 +60,7 @@ pub enum RunsAction {
 
 impl Command for RunsArgs {
     const NAME: &str = "runs";
-    const ABOUT: &str = "List the runs there are; show, rename or remove one";
+    const ABOUT: &str = "List runs; show, rename or remove one";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         match &self.action {
@@ -329,7 +329,7 @@ fn rename(place: &Place, run: &str, name: &str) -> anyhow::Result<Status> {
     drop(held);
     super::tell(&format!("run:    {}", to.display()));
     super::tell(&format!(
-        "hint: `mary resume {name}` goes on with it; the command it was begun with makes a new one"
+        "hint: `mary resume {name}` continues it; the command that began it makes a new one"
     ));
     Ok(Status::Done)
 }

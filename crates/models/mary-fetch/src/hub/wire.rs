@@ -283,7 +283,7 @@ impl<'a> Tries<'a> {
         let wait = asked.unwrap_or(doubled.min(patience.longest));
         if wait >= NOTABLE {
             mary_platform::notice(&format!(
-                "{}: the hub is busy; trying again in {} (Ctrl-C stops, the same command goes on)",
+                "{}: the hub is busy; trying again in {} (Ctrl-C stops, the same command continues)",
                 self.id,
                 in_words(wait)
             ));

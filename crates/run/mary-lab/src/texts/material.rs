@@ -66,7 +66,7 @@ impl Named {
         })?;
         if let Some(line) = before {
             let message = format!(
-                "the id `{id}` stands in line {line} already; ids are unique\n\
+                "duplicate id `{id}` (first on line {line})\n\
                  hint: --id names another column"
             );
             return Err(self.material.wrong(row.line, message));

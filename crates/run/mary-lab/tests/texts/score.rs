@@ -126,7 +126,7 @@ fn what_is_wrong_is_told_with_file_and_line() {
             "b.csv",
             b"id,text\n1,one\n2,two\n1,three\n",
             plain(),
-            "b.csv:4: the id `1` stands in line 2 already",
+            "b.csv:4: duplicate id `1` (first on line 2)",
         ),
         (
             "c.txt",

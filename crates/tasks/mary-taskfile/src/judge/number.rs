@@ -21,7 +21,7 @@ pub(super) fn judge(plan: &Plan, wanted: &AskSettings, item: &Item, said: &Gener
         return Err(fault("expected a number as target"));
     };
     let Some(target) = parse(target) else {
-        return Err(fault("the target is no number"));
+        return Err(fault("the target is not a number"));
     };
     let found = all(&said.text);
     let found = match plan.take() {

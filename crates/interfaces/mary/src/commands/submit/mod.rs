@@ -143,7 +143,7 @@ pub struct SubmitArgs {
 impl Command for SubmitArgs {
     const NAME: &str = "submit";
     const ABOUT: &str =
-        "Divide a run or sweep into shards and hand them to Slurm, HyperQueue or Kubernetes";
+        "Divide a run or sweep into shards and submit them to Slurm, HyperQueue or Kubernetes";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         if let Some(text) = &self.simulate {
