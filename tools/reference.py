@@ -3,6 +3,8 @@
 
     python3 tools/reference.py target/debug/mary            # writes the two pages
     python3 tools/reference.py target/debug/mary --check    # fails where the pages are not what the program says
+
+The check also reads every `mary …` line in the code blocks of the book: its command and options must exist.
 """
 
 import json
@@ -41,6 +43,53 @@ def command_page(program):
         if name != "help":
             add([name], 2)
     return "\n".join(lines).rstrip() + "\n"
+
+
+def code_lines(text):
+    """Lines of indented and fenced code, a trailing backslash joining two."""
+    lines, fenced = [], False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("```"):
+            fenced = not fenced
+        elif fenced or line.startswith("    "):
+            line = line.strip().removeprefix("$ ")
+            if lines and lines[-1][1].endswith("\\"):
+                lines[-1] = (lines[-1][0], lines[-1][1][:-1] + line)
+            else:
+                lines.append((number, line))
+    return lines
+
+
+def known_options(page):
+    """Options of every command, by the help on the page of commands."""
+    everywhere = set(re.findall(r"--[a-z][a-z-]*", page.split("\n## ")[0])) | {"--help", "--version"}
+    sections = re.findall(r"^#{2,4} mary ([^\n]*)\n\n```text\n(.*?)```", page, re.M | re.S)
+    return {tuple(name.split()): everywhere | set(re.findall(r"--[a-z][a-z-]*", text)) for name, text in sections}
+
+
+def wrong_commands(page):
+    known = known_options(page)
+    for file in sorted(PAGES.parent.rglob("*.md")):
+        if file.parent.name in ("history", "reference"):
+            continue
+        for number, line in code_lines(file.read_text()):
+            # `mary submit … -- run …` holds a second command.
+            for part in re.split(r" -- | \| |; |&& ", re.sub(r"  +#.*|'[^']*'|\"[^\"]*\"", " ", line)):
+                words = part.removeprefix("nice ").split()
+                if words and words[0] == "mary":
+                    words = words[1:]
+                elif not (" -- " in line and words and (words[0],) in known):
+                    continue
+                while words[:1] and words[0].startswith("--"):
+                    words = words[2:]
+                name = tuple(words[:2]) if tuple(words[:2]) in known else tuple(words[:1])
+                at = f"docs/{file.relative_to(PAGES.parent)}:{number}"
+                if name and name not in known and re.fullmatch("[a-z-]+", name[0]):
+                    yield f"{at}: there is no command `mary {name[0]}`"
+                for word in words:
+                    option = word.split("=")[0].replace("_", "-")
+                    if name in known and re.fullmatch("--[a-z-]+", option) and option not in known[name]:
+                        yield f"{at}: `mary {' '.join(name)}` has no option {option}"
 
 
 def cell(text):
@@ -86,13 +135,16 @@ def task_page(program):
 
 def main():
     program = str(Path(sys.argv[1]).resolve())
-    stale = []
-    for name, text in [("commands.md", command_page(program)), ("tasks.md", task_page(program))]:
+    stale, commands = [], command_page(program)
+    for name, text in [("commands.md", commands), ("tasks.md", task_page(program))]:
         page = PAGES / name
         if "--check" not in sys.argv:
             page.write_text(text)
         elif not page.exists() or page.read_text() != text:
             stale.append(f"docs/reference/{name}")
+    print(*(wrong := list(wrong_commands(commands))), sep="\n", end="\n" if wrong else "")
+    if wrong and "--check" in sys.argv:
+        sys.exit("commands in the book that the program does not have")
     if stale:
         sys.exit(f"{' and '.join(stale)}: not what the program says; run tools/reference.py {sys.argv[1]}")
 
