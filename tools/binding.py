@@ -3,7 +3,7 @@
 the GPU, so that a thousand steps take seconds. It asks the three questions that need binding (colour, shape, place) about
 held-out layouts of two to four shapes, 512 each.
 
-    python3 tools/binding.py recipes OUT     # the recipes and sizes of docs/vision.md, side by side on one GPU
+    python3 tools/binding.py recipes OUT     # the recipes and sizes of docs/history/vision.md, side by side on one GPU
     python3 tools/binding.py '{"name": "mine", "tokpos": 0.02, "out": "OUT"}'
 
 Words are tokens of their own here, and a grid is a picture that teaches nothing; the program's own trainer has the

@@ -38,7 +38,7 @@ pub struct Rates {
 }
 
 impl Default for Rates {
-    /// The first three are lines through `docs/cuda.md`: BLiMP on one H200 takes 2.4 s in the task and 5.5 s
+    /// The first three are lines through `docs/history/cuda.md`: BLiMP on one H200 takes 2.4 s in the task and 5.5 s
     /// as a process at 70M, 4.9 s and 12.3 s at 1.4B. The rest is assumed and can be set.
     fn default() -> Self {
         Self {

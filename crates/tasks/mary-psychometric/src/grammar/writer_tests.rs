@@ -119,7 +119,7 @@ fn the_small_world_gives_pairs_of_all_phenomena_that_training_never_showed() {
 
 #[test]
 fn a_sample_to_be_read() {
-    // Two of each paradigm, as they stand in docs/psychometric.md's sample.
+    // Two of each paradigm, as they stand in docs/history/psychometric.md's sample.
     let pairs = fresh_pairs(0, 40).unwrap();
     let mut shown: BTreeMap<(Phenomenon, &str), usize> = BTreeMap::new();
     let mut text = String::new();

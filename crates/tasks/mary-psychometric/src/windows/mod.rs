@@ -3,7 +3,7 @@
 //! Method: a ramp on the logarithm of tokens (a flat start, a rise, a flat end) is fitted by least
 //! squares over all onsets and ends; a window is claimed only when the best ramp beats no growth in a
 //! permutation test, corrected for the number of curves; the interval of the onset holds every onset the data do not reject, calibrated by
-//! a bootstrap of the residuals (`mary_stats::segmented`, docs/statistics.md). Step 0 has no place on
+//! a bootstrap of the residuals (`mary_stats::segmented`, docs/reference/methods.md). Step 0 has no place on
 //! a log axis and is left out, as is every checkpoint that is in doubt.
 
 mod ages;

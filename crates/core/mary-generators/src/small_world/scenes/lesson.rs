@@ -4,7 +4,7 @@
 //! behind the word that says where to look, and a picture of four shapes has eight such words; a question has
 //! one, twenty words behind its subject. What is learned first in lists, choosing one of a picture's rows by
 //! what the last word says, questions need too: with lists they are answered after half as many pictures
-//! (docs/vision.md has the figures).
+//! (docs/history/vision.md has the figures).
 
 use super::{COLOURS, Content, PLACES, Question, QuestionKind, SHAPES, Scene, Thing};
 use crate::small_world::dice::Dice;
