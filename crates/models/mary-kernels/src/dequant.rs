@@ -6,6 +6,7 @@
 //! `golden/codebooks` compare every kind with the reference implementation of the Python package `gguf`.
 
 mod codebook;
+mod hub;
 
 use half::{bf16, f16};
 use rayon::prelude::*;
@@ -79,6 +80,11 @@ pub fn unpack_blocks(dtype: TensorType, bytes: &[u8], out: &mut [f32]) {
         TensorType::Mxfp4 => blocks::<17, 32>(bytes, out, codebook::mxfp4),
         TensorType::Tq1 => blocks::<54, 256>(bytes, out, codebook::tq1_0),
         TensorType::Tq2 => blocks::<66, 256>(bytes, out, codebook::tq2_0),
+        TensorType::F8E4m3 => plain(bytes, out, |b: [u8; 1]| hub::e4m3(b[0])),
+        TensorType::Int4 => blocks::<21, 32>(bytes, out, hub::int4),
+        TensorType::Int8 => blocks::<37, 32>(bytes, out, hub::int8),
+        TensorType::Nf4 => blocks::<20, 32>(bytes, out, hub::nf4),
+        TensorType::Fp8 => blocks::<36, 32>(bytes, out, hub::fp8),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// How the numbers of a tensor are stored. The quantised kinds are ggml's block formats.
+/// How the numbers of a tensor are stored. The quantised kinds are ggml's block formats, and four more for what
+/// the hub's own formats hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TensorType {
     F32,
@@ -38,11 +39,21 @@ pub enum TensorType {
     Mxfp4,
     Tq1,
     Tq2,
+    /// Safetensors' FP8; its scale is another tensor.
+    F8E4m3,
+    /// Thirty-two digits of four bits, their scale in 32 bits and their zero point (GPTQ, AWQ, compressed-tensors).
+    Int4,
+    /// The same of eight bits.
+    Int8,
+    /// Thirty-two places in the table of bitsandbytes' NF4, and their scale in 32 bits.
+    Nf4,
+    /// Thirty-two numbers of FP8 and their scale in 32 bits.
+    Fp8,
 }
 
 /// Each type with the name people know it by, its number among ggml's types, the numbers in one block and the bytes
 /// of one; in the order of the enum.
-const TYPES: [(TensorType, &str, Option<u32>, usize, usize); 33] = [
+const TYPES: [(TensorType, &str, Option<u32>, usize, usize); 38] = [
     (TensorType::F32, "F32", Some(0), 1, 4),
     (TensorType::F16, "F16", Some(1), 1, 2),
     (TensorType::BF16, "BF16", Some(30), 1, 2),
@@ -76,6 +87,11 @@ const TYPES: [(TensorType, &str, Option<u32>, usize, usize); 33] = [
     (TensorType::Mxfp4, "MXFP4", Some(39), 32, 17),
     (TensorType::Tq1, "TQ1_0", Some(34), 256, 54),
     (TensorType::Tq2, "TQ2_0", Some(35), 256, 66),
+    (TensorType::F8E4m3, "F8_E4M3", None, 1, 1),
+    (TensorType::Int4, "INT4", None, 32, 21),
+    (TensorType::Int8, "INT8", None, 32, 37),
+    (TensorType::Nf4, "NF4", None, 32, 20),
+    (TensorType::Fp8, "FP8", None, 32, 36),
 ];
 
 impl TensorType {
@@ -89,7 +105,7 @@ impl TensorType {
         TYPES[self as usize].4
     }
 
-    /// Whether the numbers are stored in ggml's blocks.
+    /// Whether the numbers are stored in blocks.
     pub fn is_quantised(self) -> bool {
         self.block_len() > 1
     }

@@ -84,6 +84,7 @@ pub(crate) fn describe(
         card.remarks.push(said);
     }
     card.remarks.extend(options.chosen_16());
+    card.remarks.extend(checkpoint.remark().map(str::to_owned));
     let template = checkpoint.template();
     let dated = template.is_some_and(|t| t.source().contains("strftime_now"));
     if dated && std::env::var_os("SOURCE_DATE_EPOCH").is_none() {

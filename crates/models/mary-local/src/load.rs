@@ -291,6 +291,7 @@ impl<'a, B: Backend> Loader<'a, B> {
         );
         if self.settings.untrained.is_some()
             || !self.settings.as_stored
+            || !self.checkpoint.as_stored(name)
             || !plain
             || !fits
             || !unrounded

@@ -11,6 +11,7 @@ mod alike;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod gguf;
+mod hub_formats;
 mod intervene;
 mod joint;
 mod mmproj;

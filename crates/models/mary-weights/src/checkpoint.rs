@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::folder::{Sidecars, Weights};
 use crate::gguf::{Additions, Gguf, parts, projector::Projector, rewrite};
 use crate::mapped::{Mapped, RawBytes};
+use crate::packed::{self, Packed};
 use crate::stored::Stored;
 use crate::{ChatTemplate, TensorInfo, Tokenizer, bounds, fault, remembered, tokenizer};
 
@@ -27,6 +28,8 @@ pub struct EmbeddedFiles<'a> {
 pub struct Checkpoint {
     files: Vec<Mapped>,
     tensors: BTreeMap<String, Stored>,
+    /// Matrices that are made of several tensors.
+    packed: Packed,
     config: Value,
     tokenizer: Tokenizer,
     template: Option<ChatTemplate>,
@@ -104,12 +107,14 @@ impl Checkpoint {
         Self::assemble(&sidecars, config, Weights::compiled(files.safetensors)?)
     }
 
-    fn assemble(files: &Sidecars, config: Value, weights: Weights) -> Result<Self, ModelError> {
+    fn assemble(files: &Sidecars, config: Value, mut weights: Weights) -> Result<Self, ModelError> {
+        let packed = packed::translate(&config, &files.folder, &mut weights)?;
         let tokenizer = tokenizer::files::load(files, &config)?;
         let template = ChatTemplate::of_folder(files, &tokenizer)?;
         Self {
             files: weights.files,
             tensors: weights.tensors,
+            packed,
             config,
             tokenizer,
             template,
@@ -152,6 +157,7 @@ impl Checkpoint {
         Self {
             files,
             tensors,
+            packed: Packed::default(),
             config,
             tokenizer,
             template,
@@ -228,7 +234,32 @@ impl Checkpoint {
     /// The numbers of a tensor, row-major, converted or dequantised.
     pub fn read_f32(&self, name: &str) -> Result<Vec<f32>, ModelError> {
         let (tensor, bytes) = self.find(name)?;
-        Ok(tensor.read_f32(bytes))
+        match self.made(name)? {
+            Some(made) => Ok(mary_kernels::dequant::numbers(tensor.info.dtype, &made)),
+            None => Ok(tensor.read_f32(bytes)),
+        }
+    }
+
+    /// The blocks of a matrix in one of the hub's own formats.
+    fn made(&self, name: &str) -> Result<Option<Vec<u8>>, ModelError> {
+        let Some(recipe) = self.packed.recipes.get(name) else {
+            return Ok(None);
+        };
+        let made = recipe.follow(&|stored| packed::bytes_of(&self.files, stored));
+        made.map(Some).map_err(|why| {
+            let file = self.file_of(name).unwrap_or(Path::new(""));
+            fault::bad(file, format!("tensor `{name}` cannot be read: {why}"))
+        })
+    }
+
+    /// Whether the file holds a tensor as it is read; matrices of the hub's own formats are made of several.
+    pub fn as_stored(&self, name: &str) -> bool {
+        !self.packed.recipes.contains_key(name)
+    }
+
+    /// What the reader of a folder in one of the hub's own formats should know of its weights.
+    pub fn remark(&self) -> Option<&str> {
+        self.packed.remark.as_deref()
     }
 
     /// The bytes of a tensor as stored, little-endian (ggml blocks for quantised types), in the
@@ -236,6 +267,9 @@ impl Checkpoint {
     /// layers in GGUF files) cannot be given this way and is an error: use [`Self::read_f32`].
     pub fn read_raw(&self, name: &str) -> Result<Cow<'_, [u8]>, ModelError> {
         let (tensor, bytes) = self.find(name)?;
+        if let Some(made) = self.made(name)? {
+            return Ok(Cow::Owned(made));
+        }
         tensor.read_raw(bytes).ok_or_else(|| {
             ModelError::new(
                 ErrorKind::BadRequest,

@@ -16,6 +16,7 @@ mod gguf;
 pub mod hub;
 mod locate;
 mod mapped;
+mod packed;
 mod remembered;
 pub mod series;
 mod start;

@@ -24,7 +24,7 @@ pub(crate) fn tensors(file: &Mapped, index: usize) -> Result<Vec<(String, Stored
                     info.dtype
                 ),
             )
-            .hint("use a checkpoint in f32, f16 or bf16, or a GGUF file")
+            .hint("use a checkpoint in f32, f16, bf16 or a quantised format that docs/local-models.md names, or a GGUF file")
         })?;
         let (from, to) = info.data_offsets;
         found.push((
@@ -55,6 +55,7 @@ fn tensor_type(dtype: Dtype) -> Option<TensorType> {
         Dtype::I16 => TensorType::I16,
         Dtype::I32 => TensorType::I32,
         Dtype::I64 => TensorType::I64,
+        Dtype::F8_E4M3 => TensorType::F8E4m3,
         _ => return None,
     })
 }

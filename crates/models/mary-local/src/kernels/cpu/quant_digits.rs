@@ -53,6 +53,9 @@ pub fn planes(kind: TensorType) -> Option<usize> {
         | TensorType::Q5_0
         | TensorType::Q5_1
         | TensorType::Q8_0
+        | TensorType::Int4
+        | TensorType::Int8
+        | TensorType::Fp8
         | TensorType::Q4K
         | TensorType::Q5K => Some(1),
         TensorType::Q6K => Some(2),
@@ -118,6 +121,9 @@ unsafe fn unpack(kind: TensorType, at: *const u8, groups: usize, output: usize, 
             TensorType::Q5_0 => blocks::<22, 2, 5>(at, groups, output, to),
             TensorType::Q5_1 => blocks::<24, 4, 5>(at, groups, output, to),
             TensorType::Q8_0 => blocks::<34, 2, 8>(at, groups, output, to),
+            TensorType::Int4 => blocks::<21, 5, 4>(at, groups, output, to),
+            TensorType::Int8 => blocks::<37, 5, 8>(at, groups, output, to),
+            TensorType::Fp8 => blocks::<36, 4, 8>(at, groups, output, to),
             TensorType::Q4K => pairs::<false>(at, output, to),
             TensorType::Q5K => pairs::<true>(at, output, to),
             _ => six_bits(at, output, to),
@@ -190,7 +196,7 @@ fn fifth(bits: u32) -> __m256i {
 }
 
 /// Kinds whose blocks hold 32 numbers: `HEAD` bytes of scales, the fifth bits where there are some, and
-/// digits of `BITS` bits.
+/// digits of `BITS` bits. Five bytes are a scale of 32 bits and a zero point, four before eight bits FP8's scale.
 ///
 /// # Safety
 /// `groups` blocks of `BYTES` bytes can be read.
@@ -211,7 +217,8 @@ unsafe fn blocks<const BYTES: usize, const HEAD: usize, const BITS: u32>(
             let block = at.wrapping_add(group * BYTES);
             if BITS == 8 {
                 let raw = get(block.wrapping_add(HEAD));
-                put_numbers(eight_bits(raw), group, output, to);
+                let numbers = if HEAD == 4 { fp8(raw) } else { eight_bits(raw) };
+                put_numbers(numbers, group, output, to);
                 continue;
             }
             let raw = get(block.wrapping_add(BYTES - 16));
@@ -237,13 +244,25 @@ unsafe fn blocks<const BYTES: usize, const HEAD: usize, const BITS: u32>(
     let mask = ((1u32 << groups) - 1) as u8;
     let nothing = _mm256_setzero_si256();
     // SAFETY: the mask lets only whole blocks be read, each longer than the four bytes taken of it.
-    let heads = unsafe { _mm256_mmask_i32gather_epi32::<1>(nothing, mask, places, at.cast()) };
+    let gather = |at: *const u8| unsafe {
+        _mm256_mmask_i32gather_epi32::<1>(nothing, mask, places, at.cast())
+    };
+    let heads = gather(at);
     let widened = |x: __m256i| _mm256_cvtph_ps(_mm256_cvtepi32_epi16(x));
-    let factors = widened(heads);
+    let factors = match HEAD == 5 || (HEAD, BITS) == (4, 8) {
+        true => _mm256_castsi256_ps(heads),
+        false => widened(heads),
+    };
     // Where a block has an offset of its own it is that of the smallest digit; else the middle has none.
     let (offsets, middle) = match (HEAD, BITS) {
+        (5, _) => {
+            // The byte behind the scale is the highest of the four that begin one later.
+            let zeros = _mm256_cvtepi32_ps(_mm256_srai_epi32::<24>(gather(at.wrapping_add(1))));
+            let offsets = _mm256_fnmadd_ps(factors, zeros, _mm256_setzero_ps());
+            (offsets, if BITS == 4 { 8.0 } else { 0.0 })
+        }
         (4, 4) => (widened(_mm256_srli_epi32::<16>(heads)), 8.0),
-        (4, _) => (widened(_mm256_srli_epi32::<16>(heads)), 16.0),
+        (4, 5) => (widened(_mm256_srli_epi32::<16>(heads)), 16.0),
         _ => (_mm256_setzero_ps(), 0.0),
     };
     let head = _mm512_insertf32x8::<1>(_mm512_castps256_ps512(factors), offsets);
@@ -256,6 +275,25 @@ fn eight_bits(raw: __m256i) -> __m512i {
     let upper = _mm512_sllv_epi16(_mm512_broadcast_i64x4(raw), quarters(8, 8, 0, 0));
     let (x, y) = floats(_mm512_srai_epi16::<8>(upper));
     shortened(x, y)
+}
+
+/// Numbers of FP8, which a bfloat16 number holds: their bits in its places, and the exponent put right.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+fn fp8(raw: __m256i) -> __m512i {
+    let upper = _mm512_sllv_epi16(_mm512_broadcast_i64x4(raw), quarters(8, 8, 0, 0));
+    let size = _mm512_and_si512(_mm512_srli_epi16::<4>(upper), _mm512_set1_epi16(0x07F0));
+    let sign = _mm512_and_si512(upper, _mm512_set1_epi16(i16::MIN));
+    let bits = _mm512_or_si512(size, sign);
+    let exponent = _mm512_set1_ps(f32::from_bits((127 + 120) << 23));
+    let float = |x: __m256i| {
+        let wide = _mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(x));
+        _mm512_mul_ps(_mm512_castsi512_ps(wide), exponent)
+    };
+    shortened(
+        float(_mm512_castsi512_si256(bits)),
+        float(_mm512_extracti64x4_epi64::<1>(bits)),
+    )
 }
 
 #[inline]

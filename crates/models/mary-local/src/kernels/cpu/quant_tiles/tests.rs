@@ -4,7 +4,7 @@ use mary_weights::TensorType;
 
 use super::*;
 
-const KINDS: [TensorType; 8] = [
+const KINDS: [TensorType; 11] = [
     TensorType::Q4_0,
     TensorType::Q4_1,
     TensorType::Q5_0,
@@ -13,6 +13,9 @@ const KINDS: [TensorType; 8] = [
     TensorType::Q4K,
     TensorType::Q5K,
     TensorType::Q6K,
+    TensorType::Int4,
+    TensorType::Int8,
+    TensorType::Fp8,
 ];
 
 /// Weights of any digits, with scales between 0.25 and 0.5 so that no random exponent dominates.
@@ -24,12 +27,14 @@ fn weights(kind: TensorType, outputs: usize, inputs: usize) -> Blocks {
     let at: &[usize] = match kind {
         TensorType::Q6K => &[208],
         TensorType::Q4_0 | TensorType::Q5_0 | TensorType::Q8_0 => &[0],
+        TensorType::Int4 | TensorType::Int8 | TensorType::Fp8 => &[],
         _ => &[0, 2],
     };
     for block in data.chunks_mut(kind.block_bytes()) {
         for &at in at {
             block[at + 1] = 0x34;
         }
+        crate::kernels::cpu::quant::tests::tame(kind, block);
     }
     Blocks::new(kind, outputs, inputs, data).unwrap()
 }
