@@ -55,6 +55,7 @@ library! {
     }
 }
 
+const NON_BLOCKING: u32 = 1;
 const MAX_SHARED_MEMORY_OPTIN: i32 = 97;
 const MULTIPROCESSORS: i32 = 16;
 const CAPABILITY_MAJOR: i32 = 75;
@@ -142,7 +143,6 @@ impl Device {
             fail((api.retain)(&mut context, device), "taking the GPU")?;
             fail((api.set_current)(context), "taking the GPU")?;
             let mut stream = std::ptr::null_mut();
-            const NON_BLOCKING: u32 = 1;
             fail((api.stream)(&mut stream, NON_BLOCKING), "making a stream")?;
             Ok(Arc::new(Self {
                 parts,
@@ -178,6 +178,16 @@ impl Device {
         // SAFETY: the context lives as long as the device.
         let code = unsafe { (self.api.set_current)(self.context.0) };
         self.check(code, "taking the GPU")
+    }
+
+    /// A stream beside the device's own; the caller gives it back.
+    pub(crate) fn another_stream(&self) -> Result<Raw, ModelError> {
+        self.enter()?;
+        let mut stream = std::ptr::null_mut();
+        // SAFETY: a place to write to.
+        let code = unsafe { (self.api.stream)(&mut stream, NON_BLOCKING) };
+        self.check(code, "making a stream")?;
+        Ok(Raw(stream))
     }
 
     /// Bytes that can still be taken.

@@ -100,10 +100,15 @@ impl Pinned {
     }
 
     pub(crate) fn mark(&self) -> Result<(), ModelError> {
+        self.mark_on(self.device.stream)
+    }
+
+    /// The same after what one stream has been asked for.
+    pub(crate) fn mark_on(&self, stream: Raw) -> Result<(), ModelError> {
         let device = &self.device;
         device.enter()?;
-        // SAFETY: both live as long as this.
-        let code = unsafe { (device.api.event_record)(self.event.0, device.stream.0) };
+        // SAFETY: the event lives as long as this, the stream as long as the device or what sends on it.
+        let code = unsafe { (device.api.event_record)(self.event.0, stream.0) };
         device.check(code, "marking an event")
     }
 

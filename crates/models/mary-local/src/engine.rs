@@ -10,7 +10,9 @@ use mary_contract::ModelError;
 use crate::config::Architecture;
 use crate::errors::{internal, lock};
 use crate::kernels::{Backend, Draw, Look, Looked, WantedToken};
-use crate::transformer::{Batch, Script, Seen, Transformer, Watch, Workspace};
+use crate::transformer::{
+    Batch, Script, Seen, Transformer, Traveller, Travellers, Watch, Workspace,
+};
 use crate::vision::PictureRows;
 
 pub(crate) use prefixes::{Prefixes, alike};
@@ -28,12 +30,20 @@ pub(crate) trait Engine: Send + Sync {
     fn free_memory(&self) -> Option<u64>;
     /// Batches whose answers may be on their way while another is computed.
     fn ahead(&self) -> usize;
+    /// Whether there is no room for all weights, so that batches should go through the blocks together.
+    fn fetches(&self) -> bool;
 }
 
 pub type Session<'a> = Box<dyn Steps + 'a>;
 
 pub trait Steps: Send {
     fn forward(&mut self, batch: &Batch, watch: Option<Watch<'_>>) -> Result<(), ModelError>;
+    /// Brings batches to the first block, with a cache of so many rows for them alone.
+    fn depart(&mut self, batches: Vec<Traveller>, cache_rows: usize) -> Result<(), ModelError>;
+    /// Takes all of them through one block; blocks come in their order.
+    fn through(&mut self, block: usize) -> Result<(), ModelError>;
+    /// After the last block: makes this batch the one that is asked about.
+    fn arrive(&mut self, batch: usize) -> Result<(), ModelError>;
     /// A pass in which values are changed. It has a cache of its own; what is asked of rows afterwards is asked as usual.
     fn follow(&mut self, script: &Script) -> Result<Seen, ModelError>;
     /// Starts on log-probabilities after some rows of the last batch; `wanted` counts rows by their place in
@@ -101,6 +111,7 @@ impl<B: Backend> Engine for Placed<B> {
                 count: rows,
             }),
             asked: VecDeque::new(),
+            travellers: None,
         };
         self.transformer.backend.check()?;
         Ok(Box::new(steps))
@@ -121,6 +132,10 @@ impl<B: Backend> Engine for Placed<B> {
     fn ahead(&self) -> usize {
         self.transformer.backend.ahead()
     }
+
+    fn fetches(&self) -> bool {
+        self.transformer.fetch.is_some()
+    }
 }
 
 struct Run<'a, B: Backend> {
@@ -129,6 +144,7 @@ struct Run<'a, B: Backend> {
     /// Taken out when the session ends.
     rows: Option<Rows<B>>,
     asked: VecDeque<B::Pending>,
+    travellers: Option<Travellers<B>>,
 }
 
 impl<B: Backend> Run<'_, B> {
@@ -143,6 +159,29 @@ impl<B: Backend> Steps for Run<'_, B> {
         let transformer = &self.home.transformer;
         let rows = self.rows.as_mut().ok_or_else(ended)?;
         transformer.forward(batch, &mut rows.cache, &mut self.work, watch)
+    }
+
+    fn depart(&mut self, batches: Vec<Traveller>, cache_rows: usize) -> Result<(), ModelError> {
+        let departed = self
+            .home
+            .transformer
+            .depart(batches, cache_rows, &mut self.work);
+        self.travellers = Some(departed?);
+        Ok(())
+    }
+
+    fn through(&mut self, block: usize) -> Result<(), ModelError> {
+        let travellers = self.travellers.as_mut().ok_or_else(ended)?;
+        self.home
+            .transformer
+            .through(block, travellers, &mut self.work)
+    }
+
+    fn arrive(&mut self, batch: usize) -> Result<(), ModelError> {
+        let travellers = self.travellers.as_mut().ok_or_else(ended)?;
+        self.home
+            .transformer
+            .arrive(batch, travellers, &mut self.work)
     }
 
     fn follow(&mut self, script: &Script) -> Result<Seen, ModelError> {

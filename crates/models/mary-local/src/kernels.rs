@@ -19,7 +19,7 @@ pub use shapes::{
 
 /// Calls may return before their work is done, as long as later calls see it done. A call that
 /// fails makes itself known through [`Backend::check`]; those after it do nothing.
-pub trait Backend: Send + Sync {
+pub trait Backend: Send + Sync + 'static {
     /// Rows of numbers on the device; grows when needed, never shrinks.
     type Tensor: Default + Send;
     type Linear: Send + Sync;
@@ -60,6 +60,8 @@ pub trait Backend: Send + Sync {
     }
     /// Everything is loaded: what served only that may be given back.
     fn loaded(&self) {}
+    /// Waits until what [`Backend::prepare`] brought may be used.
+    fn settle(&self) {}
     fn vector(&self, x: Vec<f32>) -> Self::Vector;
     fn table(&self, data: Vec<f32>, width: usize) -> Self::Table;
     /// Asked only of a device that [takes](Backend::takes_stored) such weights.

@@ -36,6 +36,8 @@ pub(crate) struct LoadSettings {
     pub untrained: Option<u64>,
     /// The device takes plain weights as they are stored; [`load`] asks it.
     pub as_stored: bool,
+    /// Blocks that stay on the device, where there is no room for all.
+    pub held: Option<usize>,
 }
 
 /// Reads tensors of one checkpoint under one architecture's names, and brings them onto a device.
@@ -57,7 +59,7 @@ impl<'a, B: Backend> Deref for Loader<'a, B> {
 
 pub(crate) fn load<B: Backend>(
     backend: B,
-    checkpoint: &Checkpoint,
+    checkpoint: &Arc<Checkpoint>,
     architecture: &Architecture,
     settings: LoadSettings,
 ) -> Result<Transformer<B>, ModelError> {
@@ -67,7 +69,26 @@ pub(crate) fn load<B: Backend>(
     };
     let loader = Loader::new(backend, checkpoint, architecture, settings)?;
     loader.check()?;
-    loader.transformer()
+    let mut transformer = loader.transformer()?;
+    if transformer.blocks.len() < architecture.layers {
+        let (checkpoint, architecture) = (Arc::clone(checkpoint), architecture.clone());
+        let backend = Arc::clone(&transformer.backend);
+        transformer.fetch = Some(Arc::new(move |layer| {
+            let loader = Loader {
+                tensors: Tensors::find(&checkpoint, &architecture)?,
+                backend: Arc::clone(&backend),
+                settings,
+                embedding: OnceCell::new(),
+            };
+            let block = loader.block(layer)?;
+            backend.settle();
+            backend.check()?;
+            // The pages of blocks that were read before this one are not wanted in memory any more.
+            checkpoint.let_go();
+            Ok(block)
+        }));
+    }
+    Ok(transformer)
 }
 
 impl<'a, B: Backend> Loader<'a, B> {
@@ -124,7 +145,8 @@ impl<'a, B: Backend> Loader<'a, B> {
             }
             None => None,
         };
-        let blocks = (0..a.layers).map(|layer| self.block(layer));
+        let held = self.settings.held.unwrap_or(a.layers).min(a.layers);
+        let blocks = (0..held).map(|layer| self.block(layer));
         let blocks = blocks.collect::<Result<_, _>>()?;
         let encoder = !a.language_head && !a.causal;
         let (head, transform) = match masked_head(self.checkpoint).filter(|_| encoder) {
@@ -142,6 +164,7 @@ impl<'a, B: Backend> Loader<'a, B> {
             embed_norm,
             project,
             blocks,
+            fetch: None,
             final_norm,
             head,
             transform,

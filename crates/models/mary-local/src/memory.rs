@@ -1,7 +1,6 @@
 //! How much memory a model will take, and whether the machine has it, before anything is loaded.
 
 use mary_contract::{ErrorKind, ModelError};
-use mary_platform::available_memory;
 use mary_weights::{Checkpoint, TensorInfo, TensorType};
 
 use crate::kernels::cpu::matmul::Multiplier;
@@ -13,27 +12,75 @@ use crate::precision::Precision;
 pub struct Estimate {
     /// At least.
     pub weights: u64,
+    /// Those of them that belong to blocks, which need not all be in memory at once.
+    pub blocks: u64,
     /// More, when quantised weights also stay unpacked.
     pub unpacked: u64,
 }
 
 pub fn estimate(checkpoint: &Checkpoint, precision: Precision, how: Multiplier) -> Estimate {
+    sum(checkpoint, |name, info, numbers| {
+        let (mut weights, unpacked) = per_tensor(info, numbers, precision, how);
+        // The embedding is also kept for looking tokens up; in blocks, one copy serves both.
+        let blocks = Blocks::supports(info.dtype) && precision == Precision::Single;
+        if !blocks && (name.contains("embed") || name.contains("wte")) {
+            weights += numbers * 4;
+        }
+        (weights, unpacked)
+    })
+}
+
+/// The same on a GPU, which unpacks quantised weights: two bytes a number, or three times two where all 32 bits count.
+pub fn estimate_gpu(checkpoint: &Checkpoint, precision: Precision) -> Estimate {
+    sum(checkpoint, |_, info, numbers| {
+        let short = precision != Precision::Single || info.dtype == TensorType::BF16;
+        (numbers * if short { 2 } else { 6 }, 0)
+    })
+}
+
+fn sum(
+    checkpoint: &Checkpoint,
+    per_tensor: impl Fn(&str, &TensorInfo, u64) -> (u64, u64),
+) -> Estimate {
     let mut sum = Estimate::default();
     for name in checkpoint.tensor_names() {
         let info = checkpoint.info(name);
         let Some((info, numbers)) = info.and_then(|i| Some((i, i.numbers()?))) else {
             continue;
         };
-        let (weights, unpacked) = per_tensor(info, numbers as u64, precision, how);
+        let (weights, unpacked) = per_tensor(name, info, numbers as u64);
         sum.weights += weights;
         sum.unpacked += unpacked;
-        // The embedding is also kept for looking tokens up; in blocks, one copy serves both.
-        let blocks = Blocks::supports(info.dtype) && precision == Precision::Single;
-        if !blocks && (name.contains("embed") || name.contains("wte")) {
-            sum.weights += numbers as u64 * 4;
+        // Tensors of blocks have the block's number in their names.
+        if name.split('.').any(|part| part.parse::<u32>().is_ok()) {
+            sum.blocks += weights;
         }
     }
     sum
+}
+
+/// How many of a model's blocks stay in memory where all have no room, and how much is left for texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    pub held: usize,
+    /// Bytes for the residual streams of a window's texts.
+    pub streams: u64,
+}
+
+/// Bytes below which a window of texts would be too small to be worth a pass over the weights.
+const FEWEST_BYTES: u64 = 64 << 20;
+
+/// `None` where not even the vocabulary and two blocks fit. One block computes while the next is fetched; what is left
+/// goes to texts and to blocks that stay, a half each.
+pub fn layout(of: &Estimate, layers: usize, room: u64) -> Option<Layout> {
+    let block = of.blocks.div_ceil(layers.max(1) as u64).max(1);
+    let fixed = of.weights - of.blocks + 2 * block;
+    let left = room.checked_sub(fixed).filter(|&b| b >= FEWEST_BYTES)?;
+    let held = (left / 2 / block).min(layers.saturating_sub(1) as u64);
+    Some(Layout {
+        held: held as usize,
+        streams: (left - held * block) / 2,
+    })
 }
 
 fn per_tensor(
@@ -55,11 +102,6 @@ fn per_tensor(
     (numbers * plain, 0)
 }
 
-/// Refuses what does not fit into the memory of this machine.
-pub fn check(what: &str, needed: u64) -> Result<(), ModelError> {
-    compare(what, needed, available_memory())
-}
-
 /// Refuses what does not fit into what is free, on a GPU for example.
 pub fn compare(what: &str, needed: u64, free: Option<u64>) -> Result<(), ModelError> {
     match free {
@@ -74,7 +116,7 @@ pub fn compare(what: &str, needed: u64, free: Option<u64>) -> Result<(), ModelEr
     }
 }
 
-fn readable(bytes: u64) -> String {
+pub fn readable(bytes: u64) -> String {
     match bytes {
         0..1_000_000_000 => format!("{} MB", bytes / 1_000_000),
         _ => format!("{:.1} GB", bytes as f64 / 1e9),
@@ -83,6 +125,8 @@ fn readable(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use mary_platform::available_memory;
+
     use super::*;
 
     #[test]
@@ -90,12 +134,28 @@ mod tests {
         if available_memory().is_none() {
             return;
         }
-        let error = check("the model", 1 << 60).unwrap_err();
+        let error = compare("the model", 1 << 60, available_memory()).unwrap_err();
         assert_eq!(error.kind, ErrorKind::OutOfMemory);
         assert!(
             error.message.contains("needs about 1152921504.6 GB"),
             "{error}"
         );
-        assert!(check("a byte", 1).is_ok());
+        assert!(compare("a byte", 1, available_memory()).is_ok());
+    }
+
+    #[test]
+    fn what_has_no_room_is_held_in_part_and_too_little_room_is_refused() {
+        let model = Estimate {
+            weights: 14 << 30,
+            blocks: 13 << 30,
+            unpacked: 0,
+        };
+        let layout = layout(&model, 26, 4 << 30).unwrap();
+        // One GiB outside the blocks, two blocks of half a GiB, and two GiB for blocks and texts.
+        assert_eq!(layout.held, 2);
+        assert_eq!(layout.streams, 1 << 29);
+        assert_eq!(super::layout(&model, 26, (2 << 30) + 100), None);
+        let all = super::layout(&model, 26, 100 << 30).unwrap();
+        assert_eq!(all.held, 25, "otherwise nothing would be fetched");
     }
 }

@@ -15,6 +15,7 @@ use crate::errors::{bad_request, internal, not_finite};
 use crate::kernels::Backend;
 use crate::kernels::cpu::Cpu;
 use crate::load::{LoadSettings, load};
+use crate::memory::{Estimate, Layout};
 use crate::options::{Masking, Options};
 use crate::vision::{self, Album, Joint, PictureRows, VisionConfig, VisionEncoder};
 use crate::{memory, text};
@@ -24,7 +25,7 @@ const FEWEST_ROWS: usize = 32;
 
 pub struct LocalModel {
     pub(crate) card: ModelCard,
-    checkpoint: Checkpoint,
+    checkpoint: Arc<Checkpoint>,
     placed: Placement,
     options: Options,
     pool: rayon::ThreadPool,
@@ -40,6 +41,8 @@ struct Placement {
     encoder: Option<VisionEncoder>,
     /// What its two towers meet in, where it has two.
     joint: Option<Joint>,
+    /// Bytes for the streams of a window, where the model goes block by block.
+    streams: Option<u64>,
 }
 
 impl LocalModel {
@@ -48,6 +51,7 @@ impl LocalModel {
         checkpoint: Checkpoint,
         settings: &ModelSettings,
     ) -> Result<Self, ModelError> {
+        let checkpoint = Arc::new(checkpoint);
         let options = Options::read_for(settings, &checkpoint)?;
         let architecture = Architecture::resolve(checkpoint.config())?;
         let mut card = describe(model, &checkpoint, &architecture, &options);
@@ -120,7 +124,10 @@ impl LocalModel {
         if let Some(rows) = self.options.rows {
             return rows.min(most);
         }
-        let room = self.placed.engine.free_memory().unwrap_or(8 << 30) / 4;
+        let mut room = self.placed.engine.free_memory().unwrap_or(8 << 30) / 4;
+        if let Some(streams) = self.placed.streams {
+            room = room.min(streams / 2);
+        }
         let fitting = room / self.bytes_per_row().max(1) as u64;
         let best = self.placed.engine.best_rows() as u64;
         (best.min(fitting).max(FEWEST_ROWS as u64) as usize).min(most)
@@ -139,6 +146,17 @@ impl LocalModel {
             ));
         }
         true
+    }
+
+    /// Whether weights have no room, so that many texts should go through each block together.
+    pub(crate) fn fetches(&self) -> bool {
+        self.placed.engine.fetches()
+    }
+
+    /// Tokens whose residual streams have room together, where the model goes block by block.
+    pub(crate) fn window_tokens(&self) -> Option<u64> {
+        let row = self.architecture().hidden as u64 * 4;
+        self.placed.streams.map(|bytes| bytes / 2 / row.max(1))
     }
 
     /// Batches whose answers may be on their way while another is computed.
@@ -215,7 +233,7 @@ fn steering(options: &Options, a: &Architecture) -> Result<ControlVector, ModelE
 /// Loads the weights to where they are wanted, and writes on the card where that is.
 fn place(
     card: &mut ModelCard,
-    checkpoint: &Checkpoint,
+    checkpoint: &Arc<Checkpoint>,
     architecture: &Architecture,
     options: &Options,
     steering: ControlVector,
@@ -241,26 +259,67 @@ fn place(
         let name = format!("cuda:{number}, {}", cuda.describe());
         card.conventions.insert("device".to_owned(), name);
         let again = || Cuda::new(choices);
-        return bring((cuda, again), checkpoint, architecture, how, steering);
+        let estimate = memory::estimate_gpu(checkpoint, choices.precision);
+        // A tenth is left to the texts.
+        let room = cuda.free_memory().map(|free| free - free / 10);
+        let layout = fit((card, options.held), &estimate, architecture, room)?;
+        how.held = layout.map(|l| l.held);
+        let mut placed = bring((cuda, again), checkpoint, architecture, how, steering)?;
+        placed.streams = layout.map(|l| l.streams);
+        return Ok(placed);
     }
     let estimate = memory::estimate(checkpoint, options.precision, options.multiplier);
-    memory::check(&format!("loading {}", card.model), estimate.weights)?;
+    let available = mary_platform::available_memory();
+    let room = match (available, options.memory) {
+        (Some(free), Some(limit)) => Some(free.min(limit)),
+        (free, limit) => free.or(limit),
+    };
+    let layout = fit((card, options.held), &estimate, architecture, room)?;
+    how.held = layout.map(|l| l.held);
     // Prompts are read faster from unpacked weights, which take several times the file: for small
     // models only.
     how.keep_unpacked = estimate.unpacked < KEPT_UNPACKED
-        && mary_platform::available_memory()
-            .is_none_or(|free| estimate.weights + estimate.unpacked < free / 3);
+        && room.is_none_or(|free| estimate.weights + estimate.unpacked < free / 3);
     let cpu = Cpu::new(options.multiplier);
     let name = format!("cpu, {}", cpu.describe());
     card.conventions.insert("device".to_owned(), name);
     let another = || Ok(Cpu::new(options.multiplier));
-    bring((cpu, another), checkpoint, architecture, how, steering)
+    let mut placed = bring((cpu, another), checkpoint, architecture, how, steering)?;
+    placed.streams = layout.map(|l| l.streams);
+    Ok(placed)
+}
+
+/// How a model is laid out where its weights do not all fit; `None` where they do.
+fn fit(
+    (card, held): (&ModelCard, Option<usize>),
+    estimate: &Estimate,
+    architecture: &Architecture,
+    room: Option<u64>,
+) -> Result<Option<Layout>, ModelError> {
+    if let Some(held) = held.filter(|&held| held < architecture.layers) {
+        let streams = room.unwrap_or(8 << 30) / 4;
+        return Ok(Some(Layout { held, streams }));
+    }
+    let Some(room) = room.filter(|&room| estimate.weights > room) else {
+        return Ok(None);
+    };
+    let name = &card.model;
+    let Some(layout) = memory::layout(estimate, architecture.layers, room) else {
+        return memory::compare(&format!("loading {name}"), estimate.weights, Some(room))
+            .map(|()| None);
+    };
+    let (needed, room) = (memory::readable(estimate.weights), memory::readable(room));
+    mary_platform::notice(&format!(
+        "{name}: {needed} of weights, room for {room}; {} of {} blocks are held, the others fetched for every window of texts",
+        layout.held, architecture.layers
+    ));
+    Ok(Some(layout))
 }
 
 /// Brings a model onto a device; what reads pictures gets the same device `again` for itself.
 fn bring<B: Backend + 'static>(
     (backend, again): (B, impl Fn() -> Result<B, ModelError>),
-    checkpoint: &Checkpoint,
+    checkpoint: &Arc<Checkpoint>,
     architecture: &Architecture,
     how: LoadSettings,
     steering: ControlVector,
@@ -283,6 +342,7 @@ where
         engine: Box::new(Placed::new(transformer)),
         encoder,
         joint,
+        streams: None,
     })
 }
 

@@ -81,8 +81,10 @@ pub struct Options {
     pub exact_rows: bool,
     /// A GPU multiplies with this program's own kernels only.
     pub own_kernels: bool,
-    /// Bytes that may be taken on a GPU, where the user limits it.
+    /// Bytes that may be taken on the GPU, or on the processor for weights and texts, where the user limits it.
     pub memory: Option<u64>,
+    /// Blocks that are held in memory, where the user says; the others are fetched.
+    pub held: Option<usize>,
     /// The user left the choice between 16-bit types to the program.
     pub safe_16: bool,
     /// Every matrix is shuffled by this seed: the model as it is without what it learned.
@@ -93,7 +95,7 @@ pub struct Options {
     pub outgrown: Option<String>,
 }
 
-const KNOWN: &str = "known: trie=on|off, selfcheck=on|off, matmul=auto|vectors|own, rounding=rows|weights, masked=within-word|original, tokenizer=FOLDER|owner/repository, mmproj=FILE, rows=N, memory=MEGABYTES, untrained=SEED, steer=FILE, steer=FACTOR*FILE";
+const KNOWN: &str = "known: trie=on|off, selfcheck=on|off, matmul=auto|vectors|own, rounding=rows|weights, masked=within-word|original, tokenizer=FOLDER|owner/repository, mmproj=FILE, rows=N, memory=MEGABYTES, held=BLOCKS, untrained=SEED, steer=FILE, steer=FACTOR*FILE";
 
 impl Options {
     /// Reads and checks the settings for a checkpoint, from whose weights `--dtype 16` is chosen.
@@ -130,6 +132,7 @@ impl Options {
             exact_rows: false,
             own_kernels: false,
             memory: None,
+            held: None,
             safe_16: settings.dtype.as_deref() == Some(SAFE_16),
             untrained: None,
             steer: None,
@@ -151,6 +154,7 @@ impl Options {
                 ("memory", _) if number.is_some() => {
                     options.memory = number.map(|n| n.saturating_mul(1_000_000));
                 }
+                ("held", _) if value.parse::<u32>().is_ok() => options.held = value.parse().ok(),
                 ("untrained", _) if value.parse::<u64>().is_ok() => {
                     options.untrained = value.parse().ok();
                 }

@@ -20,7 +20,8 @@ use crate::kernels::TokenStatistics;
 use crate::model::{LocalModel, replied};
 use crate::text::{Reader, windows};
 use crate::top;
-use crate::trie::{Chunks, Sequence, Trie};
+use crate::transformer::Traveller;
+use crate::trie::{Chunk, Chunks, Sequence, Trie};
 use crate::vision::Album;
 
 use pipeline::Answer;
@@ -130,22 +131,20 @@ fn run_with(
     receive: Receive<'_>,
 ) -> Result<ControlFlow<()>, ModelError> {
     let chunks = Chunks::new(trie, rows);
-    let mut session = model.session(chunks.cache_rows())?;
+    let together = model.fetches();
+    let mut session = model.session(if together { 0 } else { chunks.cache_rows() })?;
     if !album.is_empty() {
         session.show(Arc::clone(album.shown()));
+    }
+    if together {
+        return run_together(model, session, chunks, looking, receive);
     }
     // Chunks whose scores are on their way: the next one is planned meanwhile.
     let mut under_way = VecDeque::new();
     for chunk in chunks {
         let looked_at = model.install(|| {
             session.forward(&chunk.batch, None)?;
-            let looked_at = match looking {
-                Some(look) => Some(look.at(&mut session, &chunk)?),
-                None => {
-                    session.ask(&chunk.head_rows, &chunk.wanted)?;
-                    None
-                }
-            };
+            let looked_at = ask(&mut session, &chunk, looking)?;
             session.move_rows(&chunk.moves)?;
             Ok(looked_at)
         })?;
@@ -165,6 +164,56 @@ fn run_with(
     }
     // A tree without anything to compute still has its answers.
     Ok(receive(&[], &[], &[], trie.len()))
+}
+
+/// Asks for a chunk's log-probabilities, or looks at the whole distributions at once.
+fn ask(
+    session: &mut Session<'_>,
+    chunk: &Chunk,
+    looking: Option<&Distributions>,
+) -> Result<Option<(Vec<f32>, Vec<TokenStatistics>)>, ModelError> {
+    match looking {
+        Some(look) => look.at(session, chunk).map(Some),
+        None => session.ask(&chunk.head_rows, &chunk.wanted).map(|()| None),
+    }
+}
+
+/// The same for a model whose weights do not all fit: the whole tree goes through one block after the other.
+fn run_together(
+    model: &LocalModel,
+    mut session: Session<'_>,
+    chunks: Chunks<'_>,
+    looking: Option<&Distributions>,
+    receive: Receive<'_>,
+) -> Result<ControlFlow<()>, ModelError> {
+    let (cache_rows, nodes) = (chunks.cache_rows(), chunks.nodes());
+    let mut chunks: Vec<Chunk> = chunks.collect();
+    let travellers = chunks.iter_mut().map(|chunk| Traveller {
+        batch: std::mem::take(&mut chunk.batch),
+        moves: std::mem::take(&mut chunk.moves),
+    });
+    let travellers = travellers.collect();
+    model.install(|| session.depart(travellers, cache_rows))?;
+    for block in 0..model.architecture().layers {
+        // Nothing is done yet, but whoever receives may have stopped.
+        if receive(&[], &[], &[], 0).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        model.install(|| session.through(block))?;
+    }
+    for (number, chunk) in chunks.iter().enumerate() {
+        let (values, seen) = model.install(|| {
+            session.arrive(number)?;
+            match ask(&mut session, chunk, looking)? {
+                Some(looked_at) => Ok(looked_at),
+                None => Ok((session.collect()?, vec![])),
+            }
+        })?;
+        if receive(&chunk.nodes, &values, &seen, chunk.done).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(receive(&[], &[], &[], nodes))
 }
 
 /// Hands over chunks, the oldest first, until so many are left.

@@ -2,7 +2,10 @@
 
 mod between;
 mod changed;
+mod layered;
 mod parts;
+
+use std::borrow::Cow;
 
 use mary_contract::ModelError;
 
@@ -13,6 +16,9 @@ use crate::kernels::{AttentionCall, AttentionSettings, Backend, Heads, NormOf, S
 use crate::vision::{FIRST_SHOWN, PictureRows};
 use changed::Following;
 pub use changed::{Cells, NewValue, Part, Script, Seen, Spot};
+use layered::Coming;
+pub use layered::Traveller;
+pub(crate) use layered::{Fetch, Travellers};
 pub use parts::Watch;
 pub(crate) use parts::{
     BlockOf, DenseOf, ExpertsOf, MlpOf, QkNormsOf, TableOf, TransformOf, Transformer, Workspace,
@@ -59,34 +65,39 @@ impl<B: Backend> Transformer<B> {
         work: &mut Workspace<B::Tensor>,
         watch: Option<Watch<'_>>,
     ) -> Result<(), ModelError> {
-        let rows = batch.len();
+        let (batch, pictures) = self.words(batch, work)?;
+        let usual = &self.backend.plan(&batch, &self.heads());
+        self.embed(usual, batch.len(), &pictures, work);
+        let plans = Plans { usual, whole: None };
+        self.blocks(&batch, plans, cache, work, watch)
+    }
+
+    /// The batch with words alone, and the rows that show pictures: those are looked up elsewhere, and the device's
+    /// own table is not asked for them.
+    fn words<'b>(
+        &self,
+        batch: &'b Batch,
+        work: &mut Workspace<B::Tensor>,
+    ) -> Result<(Cow<'b, Batch>, Vec<usize>), ModelError> {
         self.check_tokens(batch, work)?;
-        let pictures: Vec<usize> = (0..rows)
+        let pictures: Vec<usize> = (0..batch.len())
             .filter(|&row| batch.tokens[row] >= FIRST_SHOWN)
             .collect();
-        let words;
-        let batch = match pictures.is_empty() {
-            true => batch,
-            false => {
-                // A picture's rows are looked up elsewhere; the device's own table is not asked for them.
-                let word = |token: &u32| if *token < FIRST_SHOWN { *token } else { 0 };
-                let reach = match &work.shown {
-                    Some(shown) if self.both_ways => self.reach(batch, shown)?,
-                    _ => vec![],
-                };
-                words = Batch {
-                    tokens: batch.tokens.iter().map(word).collect(),
-                    reach,
-                    ..batch.clone()
-                };
-                work.shown_rows(&batch.tokens, &pictures);
-                &words
-            }
+        if pictures.is_empty() {
+            return Ok((Cow::Borrowed(batch), pictures));
+        }
+        let word = |token: &u32| if *token < FIRST_SHOWN { *token } else { 0 };
+        let reach = match &work.shown {
+            Some(shown) if self.both_ways => self.reach(batch, shown)?,
+            _ => vec![],
         };
-        let usual = &self.backend.plan(batch, &self.heads());
-        self.embed(usual, rows, &pictures, work);
-        let plans = Plans { usual, whole: None };
-        self.blocks(batch, plans, cache, work, watch)
+        work.shown_rows(&batch.tokens, &pictures);
+        let words = Batch {
+            tokens: batch.tokens.iter().map(word).collect(),
+            reach,
+            ..batch.clone()
+        };
+        Ok((Cow::Owned(words), pictures))
     }
 
     fn reach(&self, batch: &Batch, shown: &PictureRows) -> Result<Vec<(usize, usize)>, ModelError> {
@@ -140,36 +151,24 @@ impl<B: Backend> Transformer<B> {
         if let Some(watch) = &mut watch {
             watch.see(&*self.backend, 0, &work.x, (rows, a.hidden));
         }
-        let rotate = |rope| match &self.axes {
-            Some(axes) if !batch.turns.is_empty() => {
-                let along = self.backend.rotary_along(rope, &batch.turns, axes);
-                let message = "this device does not turn by places in a picture yet";
-                along.ok_or_else(|| bad_request(message).hint(ON_CPU))
-            }
-            _ => Ok(self.backend.rotary(rope, &batch.positions)),
-        };
-        let rotary: Vec<B::Rotary> = a.ropes.iter().map(rotate).collect::<Result<_, _>>()?;
-        let pass = |layer: usize| Pass::<'_, '_, B> {
-            rows,
-            plan: plans.for_layer(layer),
-            layer,
-            store: if self.tower { 0 } else { layer },
-            rotary: &rotary,
-            reach: &batch.reach,
-            following: None,
-        };
+        let rotary = self.rotary(batch)?;
+        let pass = |layer: usize| self.pass(layer, batch, &plans, &rotary);
         let fused =
             self.fusable() && self.steering.is_empty() && self.goes_between(work.extent(rows));
         if fused {
             self.between(None, Some(&pass(0)), cache, work);
         }
-        for (layer, block) in self.blocks.iter().enumerate() {
+        let mut coming = Coming::default();
+        for layer in 0..a.layers {
             if fused {
                 self.attend(&pass(layer), cache, work);
                 let next = (layer + 1 < a.layers).then(|| pass(layer + 1));
                 self.between(Some(&pass(layer)), next.as_ref(), cache, work);
             } else {
-                self.block(block, &pass(layer), cache, work);
+                let fetched = coming.take(self, layer)?;
+                if let Some(block) = fetched.as_ref().or(self.blocks.get(layer)) {
+                    self.block(block, &pass(layer), cache, work);
+                }
                 self.steer(layer, rows, work);
             }
             if let Some(watch) = &mut watch
@@ -184,6 +183,37 @@ impl<B: Backend> Transformer<B> {
             watch.see(&*self.backend, a.layers, &work.last, shape);
         }
         self.backend.check()
+    }
+
+    /// What the batch's rows turn by, for each of the model's ropes.
+    fn rotary(&self, batch: &Batch) -> Result<Vec<B::Rotary>, ModelError> {
+        let rotate = |rope| match &self.axes {
+            Some(axes) if !batch.turns.is_empty() => {
+                let along = self.backend.rotary_along(rope, &batch.turns, axes);
+                let message = "this device does not turn by places in a picture yet";
+                along.ok_or_else(|| bad_request(message).hint(ON_CPU))
+            }
+            _ => Ok(self.backend.rotary(rope, &batch.positions)),
+        };
+        self.architecture.ropes.iter().map(rotate).collect()
+    }
+
+    fn pass<'a, 'p>(
+        &self,
+        layer: usize,
+        batch: &'a Batch,
+        plans: &Plans<'a, 'p, B>,
+        rotary: &'a [B::Rotary],
+    ) -> Pass<'a, 'p, B> {
+        Pass {
+            rows: batch.len(),
+            plan: plans.for_layer(layer),
+            layer,
+            store: if self.tower { 0 } else { layer },
+            rotary,
+            reach: &batch.reach,
+            following: None,
+        }
     }
 
     /// From the residual stream to the last hidden states.

@@ -183,6 +183,11 @@ impl<'a> Chunks<'a> {
         self.trie.depth() + (self.rows + self.trie.longest).min(self.trie.len())
     }
 
+    /// Nodes of the tree, computed or not.
+    pub fn nodes(&self) -> usize {
+        self.trie.len()
+    }
+
     fn skip(&mut self) {
         while self.next < self.trie.len() && !self.trie.computed[self.next] {
             self.next += 1;

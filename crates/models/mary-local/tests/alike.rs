@@ -10,6 +10,7 @@ use mary_testkit::Lacking;
 use mary_testkit::lacking::test_model;
 use mary_weights::Checkpoint;
 
+use crate::parity::FAMILIES;
 use crate::serving::{TestQueue, open_on, requests, score, serve};
 
 fn bits(all: &[Scored]) -> Vec<Vec<u32>> {
@@ -87,12 +88,15 @@ fn a_score_is_that_of_the_text_alone_to_the_last_bit() {
         // Tiles and vectors differ, as two processors do: each is held to itself.
         for multiplier in ["auto", "vectors"] {
             let mut models = vec![];
-            let ways: [Way<'_>; 5] = [
+            let ways: [Way<'_>; 7] = [
                 (1, None, &[]),
                 (2, None, &[]),
                 (2, Some(3), &[]),
                 (1, None, &[("trie", "off")]),
                 (2, None, &[("rows", "5")]),
+                // Blocks that are fetched, all or but one, with the tree in one batch or in many.
+                (2, None, &[("held", "0")]),
+                (1, None, &[("held", "1"), ("rows", "5")]),
             ];
             for (threads, batch, args) in ways {
                 let mut args = args.to_vec();
@@ -220,5 +224,46 @@ fn an_answer_is_that_of_the_prompt_alone() {
         let alone = write(1);
         assert_eq!(alone, write(14));
         assert_eq!(alone, write(5));
+    }
+}
+
+/// A model whose blocks have no room answers as one that holds them, whatever is asked of it.
+#[test]
+fn blocks_that_are_fetched_give_the_same_bits_in_every_family() {
+    for name in FAMILIES {
+        let ask = |held: &[(&str, &str)]| {
+            let model = open_on(2, name, None, held);
+            let mut seen: Vec<String> = vec![];
+            if model.card().capabilities.score {
+                seen.push(format!("{:x?}", bits(&serve(&model, requests()))));
+            }
+            if let Some(observer) = model.observer() {
+                let mut queue = TestQueue::new(vec![Observe {
+                    picture: None,
+                    text: "the young dog runs over the stone".to_owned(),
+                    pools: vec![Pool::Mean],
+                    layers: Layers::All,
+                    with_scores: false,
+                }]);
+                observer.observe(&mut queue);
+                seen.push(format!("{:?}", queue.answers()));
+            }
+            if let Some(generator) = model.generator() {
+                let mut queue = TestQueue::new(vec![Generate {
+                    prompt: Prompt::plain("the old cat"),
+                    sampling: Sampling::greedy(4),
+                }]);
+                generator.generate(&mut queue);
+                seen.push(format!(
+                    "{:?}",
+                    queue.answers().pop().unwrap().map(|a| a.text)
+                ));
+            }
+            seen
+        };
+        let whole = ask(&[]);
+        assert!(!whole.is_empty());
+        assert_eq!(whole, ask(&[("held", "0"), ("rows", "7")]), "{name}");
+        assert_eq!(whole, ask(&[("held", "1")]), "{name}");
     }
 }

@@ -281,6 +281,11 @@ impl Checkpoint {
         })
     }
 
+    /// Gives back the memory of all that was read; it is read from the files again where it is wanted again.
+    pub fn let_go(&self) {
+        self.files.iter().for_each(Mapped::let_go);
+    }
+
     /// The same to keep: a tensor that is stored as it is needed stays in the mapped file.
     pub fn share_raw(&self, name: &str) -> Result<RawBytes, ModelError> {
         let raw = self.read_raw(name)?;

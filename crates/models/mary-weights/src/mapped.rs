@@ -94,6 +94,16 @@ impl Mapped {
         }
     }
 
+    /// Gives the pages back; who reads them again gets them from the file.
+    pub fn let_go(&self) {
+        #[cfg(unix)]
+        if let Bytes::Mapped(map) = &self.bytes {
+            // SAFETY: nobody ever writes to the mapping, so that a page that is read again has the same bytes. If it
+            // fails, the pages stay, and nothing else is lost.
+            let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+        }
+    }
+
     /// A part of the file, which stays mapped as long as somebody has it.
     pub fn share(&self, range: Range<usize>) -> RawBytes {
         RawBytes {

@@ -17,6 +17,7 @@ mod products;
 mod tests;
 
 use std::ffi::c_void;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use mary_contract::ModelError;
@@ -43,6 +44,8 @@ pub struct Cuda {
     lender: Arc<Lender>,
     /// Weights on their way, while they load.
     uploader: Uploader,
+    /// Whatever is brought now is fetched while other blocks compute.
+    loaded: AtomicBool,
     fault: Mutex<Option<ModelError>>,
     scratch: Mutex<Scratch>,
     ropes: Mutex<Vec<(Vec<u32>, Arc<Angles>)>>,
@@ -193,6 +196,7 @@ impl Cuda {
             device,
             lender: Arc::default(),
             uploader: Uploader::default(),
+            loaded: AtomicBool::new(false),
             fault: Mutex::default(),
             scratch: Mutex::default(),
             ropes: Mutex::default(),

@@ -60,6 +60,7 @@ impl<B: Backend> Loader<'_, B> {
                 alibi: None,
                 axes: config.axes.clone(),
                 both_ways: false,
+                fetch: None,
                 tower: true,
                 steering: Default::default(),
             },

@@ -20,6 +20,8 @@ const WINDOW_REQUESTS: usize = 8_192;
 const WINDOW_BYTES: usize = 4 << 20;
 /// The same where clients take turns, on the processor and on a GPU: who comes next waits for what was taken before.
 const SERVED_BYTES: [usize; 2] = [64 << 10, 1 << 20];
+/// Bytes of text for a token, rather too few than too many.
+const BYTES_PER_TOKEN: u64 = 3;
 const WINDOWS: usize = 2;
 /// How soon a stop is heard while nothing arrives.
 const LISTEN: Duration = Duration::from_millis(100);
@@ -122,6 +124,11 @@ fn pull(model: &LocalModel, queue: &mut dyn WorkQueue<Score, Scored>) -> Vec<Job
     let room = match queue.joins() {
         true => SERVED_BYTES[usize::from(model.ahead() > 0)],
         false => WINDOW_BYTES,
+    };
+    // Where streams wait between blocks, no more are taken than have room.
+    let room = match model.window_tokens() {
+        Some(tokens) => room.min((tokens * BYTES_PER_TOKEN) as usize),
+        None => room,
     };
     let mut bytes = 0;
     let mut jobs = vec![];

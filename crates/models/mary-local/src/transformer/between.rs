@@ -32,7 +32,8 @@ impl<B: Backend> Transformer<B> {
         let a = &self.architecture;
         let ordered = matches!(a.block, Block::Sequential | Block::Parallel { .. });
         let norms = matches!(a.attention.qk_norm, QkNorm::None | QkNorm::Shared);
-        ordered && norms && a.attention.clip.is_none() && !self.blocks.is_empty()
+        let held = self.fetch.is_none() && !self.blocks.is_empty();
+        ordered && norms && a.attention.clip.is_none() && held
     }
 
     /// Whether the device takes so many rows from one attention to the next in one go.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use mary_contract::ModelError;
 
-use super::{Batch, Pass, Transformer, Workspace};
+use super::{Batch, Coming, Pass, Transformer, Workspace};
 use crate::kernels::Backend;
 
 /// What of a layer is looked at or changed.
@@ -198,6 +198,7 @@ impl<B: Backend> Transformer<B> {
         let joining: usize = script.joins.iter().map(Vec::len).sum();
         let mut batch = script.first_rows(all.len() - joining);
         self.embed(&b.plan(&batch, &self.heads()), batch.len(), &[], work);
+        let mut coming = Coming::default();
         for layer in 0..=a.layers {
             if let Some(joins) = script.joins.get(layer).filter(|j| !j.is_empty()) {
                 let rows: Vec<usize> = (0..batch.len()).chain(joins.iter().copied()).collect();
@@ -207,7 +208,11 @@ impl<B: Backend> Transformer<B> {
             }
             let shape = (batch.len(), a.hidden);
             following.apply(&**b, (layer, Part::Stream), &mut work.x, shape);
-            if let Some(block) = self.blocks.get(layer) {
+            let fetched = match layer < a.layers {
+                true => coming.take(self, layer)?,
+                false => None,
+            };
+            if let Some(block) = fetched.as_ref().or(self.blocks.get(layer)) {
                 let pass = Pass {
                     rows: batch.len(),
                     plan: &b.plan(&batch, &self.heads()),

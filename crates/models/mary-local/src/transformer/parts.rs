@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mary_weights::ControlVector;
 
+use super::Fetch;
 use crate::config::{Activation, Architecture};
 use crate::kernels::{Alibi, Backend, Extent, Groups, NormOf};
 use crate::vision::PictureRows;
@@ -63,7 +64,10 @@ pub(crate) struct Transformer<B: Backend> {
     pub positions: Option<TableOf<B>>,
     pub embed_norm: Option<NormOf<B::Vector>>,
     pub project: Option<(B::Linear, B::Linear)>,
+    /// Those that are held: all, unless there is no room for them.
     pub blocks: Vec<BlockOf<B>>,
+    /// Where the others come from.
+    pub fetch: Option<Fetch<B>>,
     pub final_norm: Option<NormOf<B::Vector>>,
     pub head: Option<B::Linear>,
     /// What stands before the head of a masked language model.

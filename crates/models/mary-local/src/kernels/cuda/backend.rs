@@ -1,5 +1,7 @@
 //! The GPU as a device of the transformer: every call of [`Backend`].
 
+use std::sync::atomic::Ordering;
+
 use mary_contract::ModelError;
 use mary_cuda::{Lent, NumberType, args};
 
@@ -61,6 +63,11 @@ impl Backend for Cuda {
 
     fn loaded(&self) {
         self.uploader.release();
+        self.loaded.store(true, Ordering::Relaxed);
+    }
+
+    fn settle(&self) {
+        self.keep(self.uploader.settle());
     }
 
     fn prepare(&self, parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Linear {
@@ -76,8 +83,10 @@ impl Backend for Cuda {
     }
 
     fn vector(&self, x: Vec<f32>) -> Vector {
+        let memory = self.keep(self.device.alloc(x.len() * 4));
+        self.put(bytemuck::cast_slice(&x), place_of(&memory));
         Vector {
-            memory: self.sent(&x),
+            memory,
             len: x.len(),
         }
     }

@@ -1,6 +1,8 @@
 //! Weights on their way to the GPU. Numbers that are stored as products take them are sent as they lie in
 //! the mapped file; others are sent as float32 and rounded or split there.
 
+use std::sync::atomic::Ordering;
+
 use mary_cuda::{NumberType, args};
 use mary_weights::TensorType;
 use rayon::prelude::*;
@@ -67,11 +69,7 @@ impl Cuda {
         for (matrix, _) in parts {
             let numbers = matrix.numbers();
             match matrix {
-                Matrix::Ready(stored) if one => {
-                    if !self.broken() {
-                        self.keep(self.uploader.send(&self.device, &stored.bytes, to));
-                    }
-                }
+                Matrix::Ready(stored) if one => self.put(&stored.bytes, to),
                 // Beside a part that needs three, this one is split like it.
                 Matrix::Ready(stored) => {
                     let data = mary_weights::numbers(stored.kind, &stored.bytes);
@@ -89,6 +87,17 @@ impl Cuda {
             bias: None,
             short_bias: None,
         }
+    }
+
+    /// Sends bytes as they are; once the model is loaded, beside what is computed.
+    pub(super) fn put(&self, bytes: &[u8], to: u64) {
+        if self.broken() {
+            return;
+        }
+        self.keep(match self.loaded.load(Ordering::Relaxed) {
+            true => self.uploader.send_aside(&self.device, bytes, to),
+            false => self.uploader.send(&self.device, bytes, to),
+        });
     }
 
     /// Brings float32s onto the GPU in the type that products take, in one part or three.
