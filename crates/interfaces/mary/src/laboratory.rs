@@ -36,6 +36,7 @@ fn with(place: &Place, providers: Vec<Box<dyn Provider>>, words: Vec<String>) ->
         .providers(providers)
         .data(place.local_data())
         .answers(place.answers())
+        .surveys(place.surveys())
         .command(words)
 }
 

@@ -59,6 +59,10 @@ impl Place {
         self.cache.join("answers.sqlite")
     }
 
+    pub fn surveys(&self) -> PathBuf {
+        self.cache.join("surveys")
+    }
+
     pub fn datasets(&self) -> PathBuf {
         self.cache.join("datasets")
     }

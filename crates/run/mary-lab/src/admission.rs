@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::engine::admit::{self, Judge};
-use crate::engine::select::{Survey, survey};
+use crate::engine::select::Survey;
 use mary_contract::{
     JudgeChoice, Limit, ModelCard, ModelRef, RegistryError, RunManifest, Start, Task, TaskSettings,
     moment,
@@ -132,7 +132,7 @@ impl Laboratory {
         self.check_starts(spec, &cards, &found)?;
         let mut assignments = Vec::new();
         for (choice, (task, settings)) in spec.tasks.iter().zip(found) {
-            let survey = survey(task, &settings, self.source(), choice.limit)?;
+            let survey = self.survey(task, &settings, choice.limit)?;
             let short = |card| admit::too_short_a_context(card, survey.shortest_prompt);
             if let Some((why, _)) = cards.iter().filter_map(short).find(|(_, sure)| *sure) {
                 return Err(RunError::Specification(format!(

@@ -14,6 +14,7 @@ pub struct Laboratory {
     data: Box<dyn DataSource + Send>,
     runs: PathBuf,
     answers: Option<PathBuf>,
+    surveys: Option<PathBuf>,
     command: Vec<String>,
 }
 
@@ -26,6 +27,7 @@ impl Laboratory {
             data: Box::new(NoData),
             runs: runs.into(),
             answers: None,
+            surveys: None,
             command: Vec::new(),
         }
     }
@@ -55,6 +57,14 @@ impl Laboratory {
     #[must_use]
     pub fn answers(mut self, path: impl Into<PathBuf>) -> Self {
         self.answers = Some(path.into());
+        self
+    }
+
+    /// With a folder that keeps how many items tasks have. It knows a change of the program by its file, so that it is
+    /// for programs, not for libraries that one of them loads.
+    #[must_use]
+    pub fn surveys(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.surveys = Some(folder.into());
         self
     }
 
@@ -112,6 +122,10 @@ impl Laboratory {
     pub(crate) fn account(&self) -> Option<&dyn Account> {
         let mut services = self.all_providers().filter_map(Provider::service);
         services.next().map(Service::account)
+    }
+
+    pub(crate) fn kept_surveys(&self) -> Option<&Path> {
+        self.surveys.as_deref()
     }
 
     pub(crate) fn answers_file(&self) -> Option<&Path> {

@@ -90,6 +90,7 @@ mod shard;
 mod sharding;
 mod spec;
 mod spending;
+mod surveys;
 mod summary;
 mod task_files;
 pub mod texts;

@@ -1,22 +1,18 @@
 //! The manifest of a prepared run, and the name of its folder.
 
-use mary_contract::{ExecutionSettings, JudgeChoice, ModelCard, RunManifest, TaskRun};
+use mary_contract::{
+    ExecutionSettings, JudgeChoice, Limit, ModelCard, RunManifest, Task, TaskRun, TaskSettings,
+};
 
-use crate::{PreparedRun, RunError};
+use crate::{Laboratory, PreparedRun, RunError};
 
 /// Everything decided, in the form a run folder keeps.
 pub(crate) fn of(prepared: &PreparedRun<'_>) -> Result<RunManifest, RunError> {
     let (lab, spec) = (prepared.lab, &prepared.spec);
     let mut tasks = Vec::new();
     for assignment in &prepared.assignments {
-        let card = assignment.task.card();
-        // A task reads its dataset under some settings only; what is not there is not hashed.
-        let dataset = card.dataset.as_ref();
-        tasks.push(TaskRun {
-            limit: assignment.limit,
-            dataset_hash: dataset.and_then(|d| lab.source().hash(d).ok()),
-            ..TaskRun::of(&assignment.task, assignment.settings.clone())
-        });
+        let settings = assignment.settings.clone();
+        tasks.push(task_run(lab, assignment.task, settings, assignment.limit));
     }
     let labelled = |card: &ModelCard| ModelCard {
         label: spec.execution.labels.get(&card.model.to_string()).cloned(),
@@ -49,6 +45,22 @@ pub(crate) fn of(prepared: &PreparedRun<'_>) -> Result<RunManifest, RunError> {
     let short = digest.get(..10).unwrap_or(&digest);
     manifest.id = format!("{}-{short}", title(prepared));
     Ok(manifest)
+}
+
+/// What a manifest says of one task.
+pub(crate) fn task_run(
+    lab: &Laboratory,
+    task: &dyn Task,
+    settings: TaskSettings,
+    limit: Option<Limit>,
+) -> TaskRun {
+    // A task reads its dataset under some settings only; what is not there is not hashed.
+    let dataset = task.card().dataset.as_ref();
+    TaskRun {
+        limit,
+        dataset_hash: dataset.and_then(|d| lab.source().hash(d).ok()),
+        ..TaskRun::of(&task, settings)
+    }
 }
 
 /// The readable part of a run's name: the first model, by its label where it has one, and families.

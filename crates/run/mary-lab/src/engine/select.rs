@@ -6,11 +6,12 @@ use mary_contract::{
     DataSource, Item, Limit, Request, StoreError, Task, TaskSettings, prompt_tokens,
 };
 use mary_platform::DigestMap;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::{EngineError, plan};
 
 /// What a first pass over a task's items found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survey {
     /// Indices of the chosen items in the task's order; `None` means all.
     pub chosen: Option<HashSet<usize>>,
@@ -25,7 +26,7 @@ pub struct Survey {
 }
 
 /// How many tokens a prompt has, as far as that can be told without the model's tokenizer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PromptSize {
     /// About so many ([`mary_contract::prompt_tokens`]).
     pub about: usize,
