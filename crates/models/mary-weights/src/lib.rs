@@ -27,6 +27,7 @@ mod tokenizer;
 mod vectors;
 
 pub use checkpoint::{Checkpoint, EmbeddedFiles};
+pub use folder::read_tensors;
 pub use gguf::{Additions, ControlVector, control_vector_file, read_control_vector};
 pub use locate::{locate, locate_tokenizer};
 pub use mapped::RawBytes;

@@ -159,6 +159,25 @@ enum Format {
     Torch,
 }
 
+/// All tensors of one torch or safetensors file as 32-bit numbers, whatever they are for.
+pub fn read_tensors(path: &Path) -> Result<BTreeMap<String, Vec<f32>>, ModelError> {
+    let file = Mapped::open(path)?;
+    let format = match file.starts_with(b"PK") {
+        true => Format::Torch,
+        false => Format::Safetensors,
+    };
+    let Weights { files, tensors } = Weights::map(vec![file], format)?;
+    let numbers = |(name, of): (String, Stored)| {
+        let bytes = files
+            .first()
+            .and_then(|file| file.get(of.start..of.start.checked_add(of.len)?));
+        let outside = || fault::bad(path, format!("tensor `{name}` lies outside the file"));
+        let numbers = of.read_f32(bytes.ok_or_else(outside)?);
+        Ok((name, numbers))
+    };
+    tensors.into_iter().map(numbers).collect()
+}
+
 impl Weights {
     /// Finds and maps the weight files of a folder, in the order transformers looks for them.
     pub fn open(folder: &Path) -> Result<Self, ModelError> {
