@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Makes the golden files of interventions: values changed inside tiny models, by nnsight.
+"""Makes the golden files of interventions: values changed inside tiny models, by nnsight and by TransformerLens.
 
     python tools/golden_interventions.py            -> crates/models/mary-local/tests/golden_interventions/
+    python tools/golden_interventions.py --lens      by TransformerLens, with the attention patterns
+    python tools/golden_interventions.py --tuned     a tuned lens of one tiny model -> crates/run/mary-lab/tests/tuned_lens/
     python tools/golden_interventions.py --real DIR  SmolLM2 alone, a Hugging Face folder in 32 bits
 
-Needs torch, transformers and nnsight. The tiny models are those of tools/golden_local.py. For every family: each site
+Needs torch, transformers and nnsight, or transformer_lens, or tuned-lens. The tiny models are those of tools/golden_local.py. For every family: each site
 (stream, attention, feed-forward, single heads), each layer, three tokens, replaced by zero and by what the other text
 has in the same place; the log-probabilities of two words after the text. And the logit lens: what the head makes of
 every layer's last token.
@@ -16,7 +18,6 @@ from pathlib import Path
 
 import torch
 import transformers as tf
-from nnsight import LanguageModel
 
 torch.set_num_threads(1)
 torch.set_grad_enabled(False)
@@ -81,6 +82,8 @@ def flat(x):
 
 
 def make(hf, tokenizer, family, heads, words, layers=None):
+    from nnsight import LanguageModel
+
     TEXT, OTHER, WORDS = words
     model = LanguageModel(hf, tokenizer=tokenizer)
     sites = Sites(model, family)
@@ -120,6 +123,89 @@ def make(hf, tokenizer, family, heads, words, layers=None):
     return dict(text=TEXT, other=OTHER, continuations=[" " + w for w in WORDS], cases=found)
 
 
+def make_lens(hf, tokenizer, folder, heads, words):
+    """The same cases by hooks of TransformerLens, and what every head attends to."""
+    from transformer_lens.model_bridge import TransformerBridge
+
+    TEXT, OTHER, WORDS = words
+    layers = hf.config.num_hidden_layers
+    ids = {text: torch.tensor([tokenizer.encode(text, add_special_tokens=False)]) for text in [TEXT, OTHER]}
+    # What is wrapped gives no attention back.
+    patterns = hf(ids[TEXT], output_attentions=True).attentions
+    patterns = [[[[round(float(x), 7) for x in row[: at + 1]] for at, row in enumerate(head)] for head in layer[0]]
+                for layer in patterns]
+    model = TransformerBridge.boot_transformers(str(folder), hf_model=hf, tokenizer=tokenizer)
+    words = [tokenizer.encode(" " + word, add_special_tokens=False)[0] for word in WORDS]
+    last = ids[TEXT].shape[1] - 1
+
+    def hook(site, layer):
+        if site == "stream":
+            return f"blocks.{layer}.hook_resid_pre" if layer < layers else f"blocks.{layers - 1}.hook_resid_post"
+        return f"blocks.{layer}." + {"attention": "hook_attn_out", "feed-forward": "hook_mlp_out", "head": "attn.hook_z"}[site]
+
+    def chances(hooks):
+        logits = model.run_with_hooks(ids[TEXT], fwd_hooks=hooks)[0, -1]
+        return [round(float(x), 7) for x in torch.log_softmax(logits.double(), -1)[words]]
+
+    found, (_, other), (_, own) = [], model.run_with_cache(ids[OTHER]), model.run_with_cache(ids[TEXT])
+    for site, layer, head, token in cases(layers, heads, [1, last - 2, last]):
+        name = hook(site, layer)
+        for operation in ["zero", "from"]:
+            def change(value, hook):
+                value, theirs = value.clone(), other[name]
+                at = (0, token) if head is None else (0, token, head)
+                value[at] = 0.0 if operation == "zero" else theirs[at]
+                return value
+            found.append(dict(site=site, layer=layer, head=head, token=token, operation=operation,
+                              logprobs=chances([(name, change)])))
+    for layer in range(layers + 1):
+        def change(value, hook):
+            value = value.clone()
+            value[0, last] = own[f"blocks.{layer}.hook_resid_pre" if layer < layers else hook.name][0, last]
+            return value
+        found.append(dict(site="stream", layer=layer, head=None, token=last, operation="lens",
+                          logprobs=chances([(f"blocks.{layers - 1}.hook_resid_post", change)])))
+    return dict(text=TEXT, other=OTHER, continuations=[" " + w for w in WORDS], cases=found, patterns=patterns)
+
+
+def tuned(folder, steps=200):
+    """A tuned lens as its package saves it, trained for a moment, and what it predicts after every layer."""
+    from tuned_lens.nn.lenses import TunedLens
+
+    out = CRATE.parent.parent.parent / "run" / "mary-lab" / "tests" / "tuned_lens"
+    hf = tf.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    tokenizer = tf.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
+    hf.config._name_or_path = "tiny"
+    hf.name_or_path = "tiny"
+    lens = TunedLens.from_model(hf)
+    torch.manual_seed(1)
+    adam = torch.optim.Adam(lens.layer_translators.parameters(), lr=1e-2)
+    with torch.enable_grad():
+        for _ in range(steps):
+            ids = torch.randint(0, hf.config.vocab_size, (4, 16))
+            with torch.no_grad():
+                seen = hf(ids, output_hidden_states=True)
+            goal = torch.log_softmax(seen.logits, -1)
+            loss = 0.0
+            for layer in range(len(lens)):
+                ours = torch.log_softmax(lens(seen.hidden_states[layer], layer), -1)
+                loss = loss + torch.nn.functional.kl_div(ours, goal, log_target=True, reduction="batchmean")
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+    lens.save(out)
+    TEXT, _, WORDS = TINY
+    ids = torch.tensor([tokenizer.encode(TEXT, add_special_tokens=False)])
+    words = [tokenizer.encode(" " + word, add_special_tokens=False)[0] for word in WORDS]
+    seen, rows = hf(ids, output_hidden_states=True), []
+    for layer in range(len(lens)):
+        logits = lens(seen.hidden_states[layer][0, -1], layer).double()
+        rows.append([round(float(x), 7) for x in torch.log_softmax(logits, -1)[words]])
+    rows.append([round(float(x), 7) for x in torch.log_softmax(seen.logits[0, -1].double(), -1)[words]])
+    (out / "golden.json").write_text(json.dumps(dict(text=TEXT, words=WORDS, layers=rows)) + "\n")
+    print(out, rows)
+
+
 def write(name, made):
     folder = CRATE / "golden_interventions"
     folder.mkdir(exist_ok=True)
@@ -130,6 +216,8 @@ def write(name, made):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--real", type=Path)
+    parser.add_argument("--lens", action="store_true")
+    parser.add_argument("--tuned", action="store_true")
     options = parser.parse_args()
     load = lambda folder: tf.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
     if options.real:
@@ -137,10 +225,15 @@ def main():
         made = make(load(options.real), tokenizer, FAMILIES["llama"], [0, 4], REAL, layers=[0, 7, 15, 29, 30])
         write("real-smollm2-135m.gguf", made)
         return
+    if options.tuned:
+        return tuned(CRATE / "golden" / "gpt2")
     for name, family in FAMILIES.items():
         folder = CRATE / "golden" / name
         tokenizer = tf.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
-        write(name, make(load(folder), tokenizer, family, [0, 3], TINY))
+        if options.lens:
+            write(f"transformer_lens-{name}", make_lens(load(folder), tokenizer, folder, [0, 3], TINY))
+        else:
+            write(name, make(load(folder), tokenizer, family, [0, 3], TINY))
 
 
 if __name__ == "__main__":

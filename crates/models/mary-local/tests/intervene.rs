@@ -1,5 +1,6 @@
 //! Values changed inside a model: what changes nothing changes no bit, what changes everything gives the other text,
-//! single changes give what nnsight gives (`tools/golden_interventions.py`), and what cannot be done is refused.
+//! single changes give what nnsight and TransformerLens give (`tools/golden_interventions.py`), and what cannot be done is
+//! refused.
 
 use std::path::Path;
 
@@ -365,7 +366,7 @@ fn an_untrained_twin_has_the_same_numbers_in_another_order() {
     assert_ne!(one, trained);
 }
 
-/// How many log-probabilities of changed models were compared with nnsight's, and the largest difference in nats.
+/// How many log-probabilities of changed models were compared with a peer's, and the largest difference in nats.
 /// `open` gives no model where one is lacking.
 pub fn compare(open: impl Fn(&str) -> Option<LocalModel>) -> Vec<(String, usize, f64)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden_interventions");
@@ -374,7 +375,8 @@ pub fn compare(open: impl Fn(&str) -> Option<LocalModel>) -> Vec<(String, usize,
         let path = entry.unwrap().path();
         let golden: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        let Some(model) = open(&name) else { continue };
+        let model = name.strip_prefix("transformer_lens-").unwrap_or(&name);
+        let Some(model) = open(model) else { continue };
         let word = |of: &Value| of.as_str().unwrap().to_owned();
         let number = |of: &Value| of.as_u64().unwrap() as usize;
         let of = Score {
@@ -424,7 +426,7 @@ pub fn compare(open: impl Fn(&str) -> Option<LocalModel>) -> Vec<(String, usize,
 }
 
 #[test]
-fn changed_models_predict_what_nnsight_predicts() {
+fn changed_models_predict_what_nnsight_and_transformer_lens_predict() {
     let all = compare(|name| match name.strip_prefix("real-") {
         None => Some(open(name, None, &[])),
         Some(name) => real::model(name, Lacking::Models),
@@ -439,5 +441,5 @@ fn changed_models_predict_what_nnsight_predicts() {
         };
         assert!(*worst < most, "{name}: {worst}");
     }
-    assert!(all.iter().map(|(_, seen, _)| seen).sum::<usize>() > 500);
+    assert!(all.iter().map(|(_, seen, _)| seen).sum::<usize>() > 1200);
 }
