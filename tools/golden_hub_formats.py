@@ -301,7 +301,7 @@ def main():
         "awq": lambda: (qwen2(), *awq(args.awq)),
         "ct_int4": lambda: (llama(), *compressed("pack-quantized", symmetric=True, **group)),
         "ct_int4_zeros": lambda: (qwen3(), *compressed("pack-quantized", symmetric=False, **group)),
-        "ct_int8": lambda: (llama(), *compressed("int-quantized", **dict(channel, type="int"))),
+        "ct_int8": lambda: (llama(), *compressed("int-quantized", torch.float16, **dict(channel, type="int"))),
         "ct_fp8": lambda: (qwen3(), *compressed("float-quantized", **channel)),
         "ct_fp8_block": lambda: (llama(), *compressed("float-quantized", **dict(
             channel, strategy="block", block_structure=[32, 32]))),

@@ -20,7 +20,7 @@ pub const FOLDERS: [(&str, &str); 18] = [
     ("awq", "INT4"),
     ("ct_int4", "INT4"),
     ("ct_int4_zeros", "INT4"),
-    ("ct_int8", "INT8"),
+    ("ct_int8", "Q8_0"),
     ("ct_fp8", "FP8"),
     ("ct_fp8_block", "FP8"),
     ("ct_mxfp4", "MXFP4"),

@@ -171,6 +171,31 @@ fn damaged_gguf_files() {
 }
 
 #[test]
+fn damaged_folders_in_the_hubs_own_formats() {
+    for name in [
+        "gptq_order",
+        "awq",
+        "ct_int4_zeros",
+        "fp8_block",
+        "bnb_nf4_double",
+        "mxfp4",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let golden = crate::packed::hub(name);
+        for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+            std::fs::copy(golden.join(file), folder.path().join(file)).unwrap();
+        }
+        watched(|| {
+            for (file, front) in [("model.safetensors", 3000), ("config.json", 2000)] {
+                let target = folder.path().join(file);
+                damaged_copies(&golden.join(file), &target, front, 60, folder.path());
+                std::fs::copy(golden.join(file), &target).unwrap();
+            }
+        });
+    }
+}
+
+#[test]
 fn damaged_safetensors_files_and_indexes() {
     let folder = folder_of(&[("llama", &["config.json", "tokenizer.json"])]);
     let target = folder.path().join("model.safetensors");

@@ -10,5 +10,6 @@
 mod golden_files;
 mod goldens;
 mod hostile;
+mod packed;
 mod real_models;
 mod refusals;

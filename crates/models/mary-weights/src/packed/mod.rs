@@ -35,10 +35,8 @@ enum Method {
         size: Option<usize>,
     },
     Awq,
-    Compressed {
-        block: Option<(usize, usize)>,
-    },
-    Fp8 {
+    /// FP8 and compressed-tensors; rows and columns that share a scale, where rectangles do.
+    Bytes {
         block: Option<(usize, usize)>,
     },
     BitsAndBytes,
@@ -77,38 +75,28 @@ pub(crate) fn translate(
             )
         });
     }
-    match weights
-        .tensors
-        .iter()
-        .find(|(name, stored)| bare(name, &packed, stored))
-    {
-        None => Ok(packed),
-        Some((name, stored)) => {
-            let file = &weights.files[stored.file].path;
-            let message = format!(
-                "tensor `{name}` is stored as {}, and what its numbers are multiples of is not there, or not named in \
-                 config.json's quantization_config",
-                stored.info.dtype
-            );
-            Err(fault::bad(file, message).hint(format!("supported are {SUPPORTED}; {ELSE}")))
-        }
-    }
+    let mut digits = weights.tensors.iter();
+    let Some((name, stored)) = digits.find(|(name, stored)| bare(name, &packed, stored)) else {
+        return Ok(packed);
+    };
+    let message = format!(
+        "tensor `{name}` is stored as {}, and what its numbers are multiples of is not there, or not named in \
+         config.json's quantization_config",
+        stored.info.dtype
+    );
+    let hint = format!("supported are {SUPPORTED}; {ELSE}");
+    Err(fault::bad(&weights.files[stored.file].path, message).hint(hint))
 }
 
 /// Whether somebody would take the digits of a quantised matrix for its numbers.
 fn bare(name: &str, packed: &Packed, stored: &Stored) -> bool {
-    let digits = [
-        TensorType::I8,
-        TensorType::U8,
-        TensorType::I16,
-        TensorType::I32,
-        TensorType::I64,
-    ];
-    let weight = ["weight", "qweight", "weight_packed"]
-        .iter()
-        .any(|end| name.rsplit('.').next() == Some(end));
-    let whole = digits.contains(&stored.info.dtype) && stored.info.shape.len() > 1 && weight;
-    !packed.recipes.contains_key(name) && (whole || stored.info.dtype == TensorType::F8E4m3)
+    use TensorType::{BF16, F8E4m3, F16, F32, F64};
+    let own = name.rsplit('.').next().unwrap_or_default();
+    let weight = ["weight", "qweight", "weight_packed"].contains(&own);
+    let whole = weight
+        && stored.info.shape.len() > 1
+        && ![F32, F16, BF16, F64].contains(&stored.info.dtype);
+    !packed.recipes.contains_key(name) && (whole || stored.info.dtype == F8E4m3)
 }
 
 fn find(method: &Method, weights: &mut Weights) -> Result<Packed, ModelError> {
@@ -119,30 +107,22 @@ fn find(method: &Method, weights: &mut Weights) -> Result<Packed, ModelError> {
     };
     let mut recipes = BTreeMap::new();
     for (name, stored) in &weights.tensors {
-        let found = formats::find(method, name, &mut parts);
-        let found =
-            found.map(|found| found.and_then(|(name, recipe)| Ok((name, parts.kept(recipe)?))));
-        let (own, recipe) = match found {
-            None => continue,
-            Some(Ok(found)) => found,
-            Some(Err(why)) => {
-                let file = &weights.files[stored.file].path;
-                return Err(fault::bad(
-                    file,
-                    format!("the matrix of `{name}` cannot be read: {why}"),
-                ));
-            }
+        let Some((own, made)) = formats::find(method, name, &mut parts) else {
+            continue;
         };
-        recipes.insert(own, recipe);
+        let kept = made.and_then(|recipe| parts.kept(recipe)).map_err(|why| {
+            let message = format!("the matrix of `{name}` cannot be read: {why}");
+            fault::bad(&weights.files[stored.file].path, message)
+        })?;
+        recipes.insert(own, kept);
     }
     let used = parts.used;
     weights.tensors.retain(|name, _| !used.contains(name));
     for (name, recipe) in &recipes {
-        let place = recipe.digits.1.clone();
         let stored = Stored {
             info: recipe.info.clone(),
             layout: Layout::Plain,
-            ..place
+            ..recipe.digits.1
         };
         weights.tensors.insert(name.clone(), stored);
     }
@@ -171,9 +151,32 @@ impl<'a> Parts<'a> {
         Some(found)
     }
 
-    fn need(&mut self, name: &str) -> Result<Stored, String> {
-        self.take(name)
-            .ok_or_else(|| format!("there is no tensor `{name}`"))
+    /// A tensor that must be there, in one of these types.
+    fn need(&mut self, name: &str, types: &[TensorType]) -> Result<Stored, String> {
+        match self.take(name) {
+            None => Err(format!("there is no tensor `{name}`")),
+            Some(found) if types.contains(&found.info.dtype) => Ok(found),
+            Some(found) => Err(format!("`{name}` must not be {}", found.info.dtype)),
+        }
+    }
+
+    /// Whether a tensor that is there has this shape.
+    fn same(&self, name: &str, wanted: &[usize]) -> Result<(), String> {
+        match self.look(name).map(|stored| stored.info.shape.as_slice()) {
+            Some(found) if found != wanted => {
+                Err(format!("`{name}` has shape {found:?}, not {wanted:?}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The groups of the inputs, where they are named.
+    fn order(&mut self, name: &str, inputs: usize) -> Result<Option<Stored>, String> {
+        if self.look(name).is_none() {
+            return Ok(None);
+        }
+        self.same(name, &[inputs])?;
+        self.need(name, &[TensorType::I32]).map(Some)
     }
 
     fn bytes(&self, stored: &Stored) -> Result<Cow<'a, [u8]>, String> {
@@ -183,13 +186,9 @@ impl<'a> Parts<'a> {
     /// The numbers of a small tensor of whole ones.
     fn numbers(&self, stored: &Stored) -> Result<Vec<usize>, String> {
         let bytes = self.bytes(stored)?;
-        if bytes.len() > 64 {
-            return Err(format!(
-                "a tensor of a few numbers has {} bytes",
-                bytes.len()
-            ));
-        }
-        let numbers = mary_kernels::dequant::numbers(stored.info.dtype, &bytes);
+        // As many as are needed are enough to see that there are too many.
+        let few = &bytes[..bytes.len().min(64)];
+        let numbers = mary_kernels::dequant::numbers(stored.info.dtype, few);
         // Shapes are below 2^24, so that they are whole as floats, too.
         let whole = |n: f32| (0.0..16_777_216.0).contains(&n).then_some(n as usize);
         let all: Option<Vec<usize>> = numbers.into_iter().map(whole).collect();
@@ -198,14 +197,17 @@ impl<'a> Parts<'a> {
 
     /// A recipe whose blocks hold its matrix: of those that cannot, one for plain numbers.
     fn kept(&self, mut recipe: Recipe) -> Result<Recipe, String> {
-        let (_, inputs) = recipe.shape();
-        let bytes = |stored: &Stored| self.bytes(stored);
-        if recipe.in_order(&bytes)? {
+        if recipe.in_order(&|stored| self.bytes(stored))? {
             recipe.groups = None;
         }
-        let whole = inputs.is_multiple_of(32) && recipe.shared().is_multiple_of(32);
-        if !whole || recipe.groups.is_some() {
-            recipe.info.dtype = TensorType::F32;
+        let (columns, inputs) = (recipe.place.columns, recipe.rows.1);
+        let last = recipe.info.shape.last().copied().unwrap_or(0);
+        let shared = if columns < inputs { columns } else { 32 };
+        let whole = [last, inputs, shared].iter().all(|n| n.is_multiple_of(32));
+        match (whole && recipe.groups.is_none(), recipe.info.dtype) {
+            (true, _) => {}
+            (_, TensorType::Mxfp4) => return Err("its rows are no whole blocks".into()),
+            _ => recipe.info.dtype = TensorType::F32,
         }
         Ok(recipe)
     }
@@ -216,10 +218,8 @@ pub(crate) fn bytes_of<'a>(files: &'a [Mapped], stored: &Stored) -> Result<Cow<'
     let end = stored.start.checked_add(stored.len);
     let bytes = files.get(stored.file).zip(end);
     let bytes = bytes.and_then(|(file, end)| file.get(stored.start..end));
-    let bytes = bytes.ok_or("a part of it lies outside its file")?;
-    stored
-        .read_raw(bytes)
-        .ok_or_else(|| "a part of it is stored in an order that is not read".into())
+    let read = bytes.and_then(|bytes| stored.read_raw(bytes));
+    read.ok_or_else(|| "a part of it lies outside its file".into())
 }
 
 /// Which format `quantization_config` names; `Err` says what is not supported.
@@ -230,20 +230,18 @@ fn method(settings: &Value) -> Result<Method, String> {
             "its quantization_config names {what}; supported are {SUPPORTED}"
         ))
     };
-    let yes = |key: &str| settings[key].as_bool() == Some(true);
-    let (four, eight) = (yes("load_in_4bit"), yes("load_in_8bit"));
-    let name = match text("quant_method").or_else(|| text("quant_type")) {
-        Some(name) => name.to_lowercase(),
-        // bitsandbytes' first configurations do not name it.
-        None if four || eight => "bitsandbytes".to_owned(),
-        None if settings.get("config_groups").is_some() => "compressed-tensors".to_owned(),
+    let has = |key: &str| settings.get(key).is_some();
+    let name = match text("quant_method") {
+        Some(name) => name,
+        // The first configurations of these two do not name them.
+        None if has("load_in_4bit") || has("load_in_8bit") => "bitsandbytes",
+        None if has("config_groups") => "compressed-tensors",
         None => return unsupported("no quant_method".into()),
     };
-    let bits = settings["bits"].as_u64().or(settings["w_bit"].as_u64());
-    match name.as_str() {
+    let bits = settings["bits"].as_u64();
+    match name {
         "gptq" => {
-            let format = text("checkpoint_format").unwrap_or("gptq");
-            let add = match format {
+            let add = match text("checkpoint_format").unwrap_or("gptq") {
                 "gptq" => 1,
                 "gptq_v2" => 0,
                 other => return unsupported(format!("GPTQ in the layout {other}")),
@@ -258,22 +256,19 @@ fn method(settings: &Value) -> Result<Method, String> {
                 _ => unsupported(format!("GPTQ of {} bits", settings["bits"])),
             }
         }
-        "awq" => match (
-            bits,
-            text("version").unwrap_or("gemm").to_lowercase().as_str(),
-        ) {
-            (Some(4), "gemm") => Ok(Method::Awq),
+        "awq" => match (bits, text("version").unwrap_or("gemm")) {
+            (Some(4), "gemm" | "GEMM") => Ok(Method::Awq),
             (Some(4), other) => unsupported(format!("AWQ in the layout {other}")),
             _ => unsupported(format!("AWQ of {} bits", settings["bits"])),
         },
         "compressed-tensors" => compressed(settings).or_else(unsupported),
         "fp8" | "fbgemm_fp8" => match text("fmt").unwrap_or("e4m3") {
-            "e4m3" => Ok(Method::Fp8 {
+            "e4m3" => Ok(Method::Bytes {
                 block: rectangle(&settings["weight_block_size"]),
             }),
             other => unsupported(format!("FP8 of the type {other}")),
         },
-        "modelopt" if text("quant_algo") == Some("FP8") => Ok(Method::Fp8 { block: None }),
+        "modelopt" if text("quant_algo") == Some("FP8") => Ok(Method::Bytes { block: None }),
         "bitsandbytes" => Ok(Method::BitsAndBytes),
         "mxfp4" => Ok(Method::Mxfp4),
         other => unsupported(other.to_owned()),
@@ -288,21 +283,13 @@ fn rectangle(value: &Value) -> Option<(usize, usize)> {
 
 /// compressed-tensors; `Err` is what is not supported.
 fn compressed(settings: &Value) -> Result<Method, String> {
-    let known = [
-        "pack-quantized",
-        "int-quantized",
-        "float-quantized",
-        "naive-quantized",
-        "mxfp4-pack-quantized",
-        "mixed-precision",
-        "dense",
-    ];
+    let known = "pack-quantized int-quantized float-quantized naive-quantized mxfp4-pack-quantized mixed-precision dense";
     let name = |value: &Value| value.as_str().map(str::to_owned);
     let none = serde_json::Map::new();
     let groups = settings["config_groups"].as_object().unwrap_or(&none);
     let formats = groups.values().filter_map(|group| name(&group["format"]));
     for format in formats.chain(name(&settings["format"])) {
-        if !known.contains(&format.as_str()) {
+        if !known.split(' ').any(|known| known == format) {
             return Err(format!("compressed-tensors in the format {format}"));
         }
     }
@@ -310,14 +297,12 @@ fn compressed(settings: &Value) -> Result<Method, String> {
         return Err(format!("compressed-tensors with the sparsity {sparse}"));
     }
     // Rotations are part of the model's arithmetic.
-    if settings["transform_config"]["config_groups"]
-        .as_object()
-        .is_some_and(|g| !g.is_empty())
-    {
+    let turned = settings["transform_config"]["config_groups"].as_object();
+    if turned.is_some_and(|groups| !groups.is_empty()) {
         return Err("compressed-tensors with transforms".into());
     }
     let structure = |group: &Value| rectangle(&group["weights"]["block_structure"]);
-    Ok(Method::Compressed {
+    Ok(Method::Bytes {
         block: groups.values().find_map(structure),
     })
 }
