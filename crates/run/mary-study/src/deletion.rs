@@ -167,7 +167,9 @@ pub(crate) fn know_export(db: &rusqlite::Connection, folder: &Path) -> rusqlite:
 
 /// Takes everybody out of an export who is no longer in the study. Whether it has any of our files.
 pub(crate) fn scrub_export(folder: &Path, known: &BTreeSet<String>) -> io::Result<bool> {
-    let mut tables = vec![folder.join("jspsych.csv")];
+    let mut tables = ["jspsych.csv", "reading.csv"]
+        .map(|name| folder.join(name))
+        .to_vec();
     if let Ok(entries) = fs::read_dir(folder.join("psych-ds/data")) {
         let ours = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();

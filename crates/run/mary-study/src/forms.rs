@@ -293,6 +293,7 @@ pub fn frozen(
             instruction: asked(language).to_owned(),
             examples: Vec::new(),
             parts: shown.iter().map(|cell| Part::Text(said(cell))).collect(),
+            reading: Vec::new(),
             answer: AnswerForm::Choice {
                 options: vec![form.no.clone(), form.yes.clone()],
                 // One and the same place for "wrong" on every page: judges go through many of them.
@@ -360,6 +361,7 @@ fn keyed(number: usize, shown: &[(String, String)], form: &Form) -> KeyedItem {
             vec![Ask::subject(request)],
         ),
         said: vec!["0".into(), "1".into()],
+        critical: None,
     }
 }
 

@@ -58,7 +58,13 @@ pub fn freeze(
             let said = spoken(&*wanted.task, &settings, &item, &shown)?;
             let question = Question::for_task(&shown, wanted.none_fits);
             let task = place;
-            drawn.push((KeyedItem { task, item, said }, question));
+            let key = KeyedItem {
+                task,
+                item,
+                said,
+                critical: None,
+            };
+            drawn.push((key, question));
         }
     }
     let strata: Vec<(usize, &str)> = drawn

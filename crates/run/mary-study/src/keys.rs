@@ -63,6 +63,9 @@ pub struct KeyedItem {
     /// What a model would have to write to choose each option.
     #[serde(default)]
     pub said: Vec<String>,
+    /// Of a sentence that is read word by word: the word in question, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub critical: Option<usize>,
 }
 
 /// What is shown and what is right, in one order.

@@ -19,6 +19,7 @@ pub mod paper;
 pub mod presets;
 mod private;
 pub mod question;
+pub mod reading;
 pub mod results;
 pub mod server;
 pub mod session;

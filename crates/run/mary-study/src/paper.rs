@@ -21,6 +21,11 @@ pub fn print(
     folder: &Path,
 ) -> Result<Vec<PathBuf>, StudyError> {
     let study = &session.study;
+    if study.questions.iter().any(|q| !q.reading.is_empty()) {
+        let why =
+            "paper cannot uncover words one by one\nhint: `mary study serve` does, in a browser";
+        return Err(StudyError::refused(why));
+    }
     let keys = study.keys()?;
     let mut html = format!(
         "<!doctype html>\n<html lang=\"{}\"><meta charset=\"utf-8\"><title>{}</title><style>{}</style>\n",
@@ -173,6 +178,7 @@ fn sheet_question(session: &Session, trial: usize, item: usize, order: &[usize])
             let marks: Vec<String> = (*low..=*high).map(|m| m.to_string()).collect();
             out.push_str(&format!("<p>{}</p>", marks.join(" &nbsp; ")));
         }
+        AnswerForm::Read => {}
         AnswerForm::Text | AnswerForm::Transcription | AnswerForm::Number => {
             out.push_str("<p class=\"line\"></p>");
         }

@@ -110,6 +110,7 @@ mod tests {
                 task: 0,
                 item: item.in_stratum(format!("kind {}", 9 - kind)),
                 said: vec![],
+                critical: None,
             }
         };
         let order = spread(&kinds, 5);

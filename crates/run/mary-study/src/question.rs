@@ -16,6 +16,9 @@ pub struct Question {
     #[serde(default)]
     pub examples: Vec<LabelledExample>,
     pub parts: Vec<Part>,
+    /// What is uncovered word by word before the question, where it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reading: Vec<String>,
     pub answer: AnswerForm,
 }
 
@@ -74,6 +77,8 @@ pub enum AnswerForm {
         low: i64,
         high: i64,
     },
+    /// Nothing: to have read is enough.
+    Read,
 }
 
 /// An answer, in terms of the task's own order of options.
@@ -90,12 +95,14 @@ pub enum Answer {
     /// A number, as it was written.
     Number(String),
     Rating(i64),
+    Read,
     TimeOut,
 }
 
 /// Values of the form's field `answer` that stand for no option.
 pub const NONE_FITS: &str = "none";
 pub const TIME_OUT: &str = "time-out";
+pub(crate) const READ: &str = "read";
 
 impl AnswerForm {
     pub fn for_task(answer: &PeopleAnswer, none_fits: NoneFits) -> Self {
@@ -187,6 +194,7 @@ impl AnswerForm {
                     .contains(&mark)
                     .then_some(Answer::Rating(mark))
             }
+            (Self::Read, [value]) if value == READ => Some(Answer::Read),
             _ => None,
         }
     }
@@ -198,6 +206,7 @@ impl Question {
             instruction: shown.instruction.clone(),
             examples: shown.examples.clone(),
             parts: shown.parts.clone(),
+            reading: Vec::new(),
             answer: AnswerForm::for_task(&shown.answer, none_fits),
         }
     }
@@ -238,6 +247,7 @@ pub fn reply(answer: &Answer, said: &[String], request: &Request) -> Option<Repl
         }
         (Answer::Text(text) | Answer::Number(text), _) => words(text.clone()),
         (Answer::Rating(mark), _) => words(mark.to_string()),
+        (Answer::Read, _) => words(String::new()),
         (Answer::NoneFits | Answer::TimeOut, _) => None,
     }
 }
@@ -316,6 +326,7 @@ mod tests {
                 instruction: String::new(),
                 examples: Vec::new(),
                 parts: Vec::new(),
+                reading: Vec::new(),
                 answer: AnswerForm::Rating { low, high },
             };
             question.unaskable()

@@ -2,11 +2,12 @@
 //! task's own judge and written like any model's answers, so that report, compare and export read it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use mary_contract::{
     Capabilities, Exchange, Finish, Generated, Item, Judgement, Key, ModelCard, ModelRef,
-    ModelSettings, Registry, Reply, Response, RunManifest, RunSummary, Sample, SampleId, Task,
-    TaskCard, TaskRun, UnscoredReason,
+    ModelSettings, Registry, RegistryError, Reply, Response, RunManifest, RunSummary, Sample,
+    SampleId, Task, TaskCard, TaskRun, UnscoredReason,
 };
 use mary_lab::engine::summarise::{Summariser, Verdict, test_against_chance};
 use mary_store::{RunFolder, SCHEMA, run_digest};
@@ -18,6 +19,7 @@ use crate::error::io_at;
 use crate::folder::Study;
 use crate::keys::{KeyedItem, Keys};
 use crate::question::{Answer, AnswerForm, Question, reply};
+use crate::reading;
 use crate::session::{Participation, Session};
 use crate::status::Unfinished;
 use crate::store::{PersonState, StoredAnswer};
@@ -48,14 +50,10 @@ pub fn judge(
         let about = "What people say of what models wrote.";
         TaskCard::new(judging.task.clone(), "Judged by people", about)
     });
-    let tasks: Vec<&dyn Task> = keys
+    let tasks: Vec<Arc<dyn Task>> = keys
         .tasks
         .iter()
-        .map(|run| {
-            registry
-                .judge_of(run)
-                .map(|task| task.as_ref() as &dyn Task)
-        })
+        .map(|run| judge_of(registry, run))
         .collect::<Result<_, _>>()
         .map_err(|e| StudyError::refused(e.to_string()))?;
     let mut results = Results {
@@ -79,7 +77,7 @@ pub fn judge(
             };
             let by = match (&judged_card, tasks.get(key.task), keys.tasks.get(key.task)) {
                 (Some(card), ..) => By::Themselves(card),
-                (None, Some(task), Some(run)) => By::Task(*task, run),
+                (None, Some(task), Some(run)) => By::Task(task.as_ref(), run),
                 _ => continue,
             };
             let sample = sample(study, (key, by), one, answer)?;
@@ -90,6 +88,14 @@ pub fn judge(
         }
     }
     Ok(results)
+}
+
+/// The task that judges: the registry's, or the study's own of sentences that were read.
+fn judge_of(registry: &Registry, run: &TaskRun) -> Result<Arc<dyn Task>, RegistryError> {
+    match reading::judge(run) {
+        Some(task) => Ok(task),
+        None => registry.judge_of(run).cloned(),
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -349,7 +355,7 @@ pub(crate) fn finished<I: Iterator<Item = Sample>>(
     mut own: impl FnMut(&str, &str) -> I,
 ) -> RunSummary {
     let judges = manifest.tasks.iter();
-    let judges = judges.filter_map(|run| registry.judge_of(run).ok().cloned());
+    let judges = judges.filter_map(|run| judge_of(registry, run).ok());
     let tasks: Vec<_> = judges.collect();
     let runs = manifest.tasks.clone();
     summariser.finish(manifest, planned, &tasks, |model, task| {

@@ -63,6 +63,14 @@ impl Language {
             Self::Zh => "zh",
         }
     }
+
+    /// What stands between words.
+    pub fn joint(self) -> &'static str {
+        match self {
+            Self::En => " ",
+            Self::Zh => "",
+        }
+    }
 }
 
 /// What people agree to. Raise `version` whenever the text changes: it is kept with every person, with a

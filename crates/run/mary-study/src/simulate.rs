@@ -16,7 +16,7 @@ use rand::RngExt as _;
 use crate::StudyError;
 use crate::keys::Keys;
 use crate::lists::Design;
-use crate::question::{AnswerForm, NONE_FITS, Question};
+use crate::question::{AnswerForm, NONE_FITS, Question, READ};
 use crate::session::Session;
 use crate::store::{Step, Submission};
 
@@ -56,6 +56,19 @@ pub fn logistic(x: f64) -> f64 {
 impl Simulation {
     fn rt(&self, rng: &mut Stream) -> f64 {
         (self.seconds * 1_000.0 * (0.5 * normal(rng)).exp()).max(1.0)
+    }
+
+    /// Milliseconds for each word: longer for longer words (15 for a letter), people at a pace of their own.
+    pub fn times(&self, place: usize, item: usize, question: &Question) -> Vec<f64> {
+        let pace = 250.0 + 40.0 * normal(&mut stream(self.seed, &format!("pace/{place}")));
+        let mut rng = stream(self.seed, &format!("read/{place}/{item}"));
+        let words = question.reading.iter();
+        words
+            .map(|word| {
+                let plain = pace.max(100.0) + 15.0 * word.chars().count() as f64;
+                plain * (0.2 * normal(&mut rng)).exp()
+            })
+            .collect()
     }
 
     /// What the person of a place puts into the form for an item. `order` is that of the options shown.
@@ -100,6 +113,7 @@ impl Simulation {
                 let chosen = (0..options).filter(|_| below(&mut rng, 2) == 1);
                 chosen.map(|o| o.to_string()).collect()
             }
+            AnswerForm::Read => vec![READ.to_owned()],
             AnswerForm::Number => vec![below(&mut rng, 100).to_string()],
             AnswerForm::Rating { low, high } => {
                 let span = usize::try_from(high - low + 1).unwrap_or(1);
@@ -221,6 +235,7 @@ pub fn by_data(
         }
         taken += 1;
         while let Some(view) = session.store.wait(session.looking(&token, clock))? {
+            let mut times = Vec::new();
             let (values, rt) = match &view.step {
                 Step::Instructions => (vec!["begin".to_owned()], 1_000.0),
                 Step::Check { number, .. } => {
@@ -234,6 +249,7 @@ pub fn by_data(
                     };
                     let place = view.person.place;
                     let order = session.study.order(place, *item);
+                    times = simulation.times(place, *item, question);
                     simulation.answer(place, *item, question, keys, &order)
                 }
                 _ => break,
@@ -248,6 +264,7 @@ pub fn by_data(
                 blurs: Some(0),
                 window: Some((1280, 900)),
                 input: Some("key".into()),
+                times,
             };
             if let Err(refusal) = session
                 .store

@@ -21,6 +21,7 @@ mod judgements;
 mod paper;
 mod platforms;
 mod protocols;
+mod reading;
 mod report;
 mod secrecy;
 #[path = "../examples/crowd/stampede.rs"]

@@ -492,6 +492,10 @@ fn submission(pairs: Pairs) -> Submission {
             "answer" => sent.values.push(value),
             "rt" => sent.rt = time(&value),
             "elapsed" => sent.elapsed = time(&value),
+            "times" => {
+                let all: Option<Vec<f64>> = value.split(' ').map(time).collect();
+                sent.times = all.unwrap_or_default();
+            }
             "blurs" => sent.blurs = count(&value),
             "width" => width = count(&value),
             "height" => height = count(&value),

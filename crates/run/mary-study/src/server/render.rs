@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::words::words;
 use crate::folder::Study;
-use crate::question::{AnswerForm, NONE_FITS};
+use crate::question::{AnswerForm, NONE_FITS, READ};
 use crate::session::View;
 use crate::settings::Check;
 use crate::store::Step;
@@ -144,6 +144,7 @@ pub(super) fn trial(study: &Study, asked: &StepPage<'_>, trial: usize, item: usi
         AnswerForm::Text => "text",
         AnswerForm::Transcription => "transcription",
         AnswerForm::Number => "number",
+        AnswerForm::Read => READ,
         AnswerForm::Rating { low: l, high: h } => {
             (low, high) = (*l, *h);
             options = (low..=high)
@@ -171,7 +172,11 @@ pub(super) fn trial(study: &Study, asked: &StepPage<'_>, trial: usize, item: usi
     }
     let heading = format!(
         "{} {} {} {}",
-        w.question,
+        if question.reading.is_empty() {
+            w.question
+        } else {
+            w.sentence
+        },
         trial + 1,
         w.of,
         study.settings.per_person
@@ -184,6 +189,8 @@ pub(super) fn trial(study: &Study, asked: &StepPage<'_>, trial: usize, item: usi
             instruction => question.instruction.as_str(),
             examples => value(&question.examples),
             parts => value(&parts),
+            reading => value(&question.reading),
+            joint => study.settings.language.joint(),
             options => value(&options),
             kind => kind,
             low => low,

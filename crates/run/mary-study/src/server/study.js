@@ -11,15 +11,49 @@
   let shown = performance.now();
   let blurs = 0, input = 'key', answered = null, sent = false;
   // Whoever answers before the page is drawn is timed from its arrival: never from after the answer.
-  const drawn = () => { if (answered === null && !sent) shown = performance.now(); };
+  const drawn = () => { if (answered === null && !sent && !words.length) shown = performance.now(); };
   requestAnimationFrame(() => requestAnimationFrame(drawn));
   addEventListener('blur', () => { blurs += 1; });
   addEventListener('pointerdown', (e) => { input = e.pointerType === 'mouse' ? 'mouse' : 'touch'; });
   const field = (name) => form.elements.namedItem(name);
   const boxes = [...form.querySelectorAll('input[name=answer]')].filter((b) => b.type === 'radio' || b.type === 'checkbox');
+  // Self-paced reading: from one press to the next, the time of the word that stands uncovered between them.
+  const words = [...form.querySelectorAll('.word')];
+  const times = [];
+  let at = -1, since = 0;
+  const reading = () => at < words.length && words.length > 0;
+  const onward = () => {
+    const now = performance.now();
+    if (at >= 0) {
+      times.push(now - since);
+      words[at].classList.remove('now');
+    }
+    since = now;
+    at += 1;
+    if (reading()) {
+      words[at].classList.add('now');
+      return;
+    }
+    field('times').value = times.map((t) => t.toFixed(1)).join(' ');
+    form.classList.remove('unread');
+    if (form.dataset.kind === 'read') form.requestSubmit();
+    else shown = performance.now();
+  };
+  if (words.length) {
+    form.classList.add('scripted');
+    document.getElementById('window').addEventListener('pointerdown', () => { if (reading()) onward(); });
+  }
   form.addEventListener('input', () => { answered = performance.now(); });
   addEventListener('keydown', (e) => {
-    if (e.ctrlKey || e.metaKey || e.altKey || !boxes.length) return;
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    if (reading()) {
+      if (e.key !== ' ' || e.target instanceof HTMLAnchorElement) return;
+      e.preventDefault();
+      // A key that is held down reads nothing.
+      if (!e.repeat) { input = 'key'; onward(); }
+      return;
+    }
+    if (!boxes.length) return;
     if (e.key === 'Enter') {
       if (e.target instanceof HTMLAnchorElement || e.target instanceof HTMLButtonElement) return;
       input = 'key';
@@ -53,6 +87,7 @@
   const clock = document.getElementById('clock');
   if (seconds > 0) {
     const tick = setInterval(() => {
+      if (reading()) return;
       const left = Math.max(0, seconds - (performance.now() - shown) / 1000);
       clock.textContent = `${Math.ceil(left)} ${clock.dataset.words}`;
       if (left > 0 || sent) return;

@@ -236,11 +236,14 @@ fn one(
             report.finished += usize::from(page.status == 200);
             return Some(());
         };
+        let mut times = Vec::new();
         let (values, rt) = if let Some(trial) = step.strip_prefix("trial-") {
             let trial: usize = trial.parse().ok()?;
             let item = *study.design().list(place).get(trial)?;
             let order = study.order(place, item);
-            simulation.answer(place, item, study.questions.get(item)?, keys, &order)
+            let question = study.questions.get(item)?;
+            times = simulation.times(place, item, question);
+            simulation.answer(place, item, question, keys, &order)
         } else if let Some(check) = step.strip_prefix("check-") {
             let number: usize = check.split('-').next()?.parse().ok()?;
             let right = study.settings.checks.get(number)?.answer - 1;
@@ -249,11 +252,14 @@ fn one(
             (vec!["begin".to_owned()], 1_000.0)
         };
         let rt = format!("{rt:.1}");
+        let times: Vec<String> = times.iter().map(|t| format!("{t:.1}")).collect();
+        let times = times.join(" ");
         let mut fields = vec![
             ("step", step),
             ("key", key),
             ("rt", rt.as_str()),
             ("input", "key"),
+            ("times", times.as_str()),
         ];
         fields.extend(values.iter().map(|v| ("answer", v.as_str())));
         let asked = Instant::now();

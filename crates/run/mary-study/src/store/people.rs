@@ -355,11 +355,13 @@ pub struct StoredAnswer {
     pub views: i64,
     /// When it was saved, in milliseconds since 1970.
     pub saved: i64,
+    /// Milliseconds for each word that was uncovered; empty where there were none, or no script ran.
+    pub times: Vec<f64>,
 }
 
 pub(crate) fn answers_of(db: &Connection, id: i64) -> rusqlite::Result<Vec<StoredAnswer>> {
     let mut select = db.prepare_cached(
-        "SELECT trial, item, answer, shown, rt, elapsed, blurs, width, height, input, views, saved \
+        "SELECT trial, item, answer, shown, rt, elapsed, blurs, width, height, input, views, saved, times \
          FROM answers WHERE person = ?1 ORDER BY trial",
     )?;
     let read = |row: &Row<'_>| {
@@ -389,6 +391,10 @@ pub(crate) fn answers_of(db: &Connection, id: i64) -> rusqlite::Result<Vec<Store
             input: row.get(9)?,
             views: row.get(10)?,
             saved: row.get(11)?,
+            times: match row.get::<_, Option<String>>(12)? {
+                Some(times) => serde_json::from_str(&times).map_err(broken(12))?,
+                None => Vec::new(),
+            },
         })
     };
     select.query_map([id], read)?.collect()

@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-const FORM: i32 = 2;
+const FORM: i32 = 3;
 
 /// Opens the database, made on first use. `synchronous = FULL`: an acknowledged answer survives a power
 /// cut as well. `secure_delete`: who withdraws is overwritten, not just unlinked; [`super::erase`] does the
@@ -25,7 +25,7 @@ pub(super) fn open(path: &Path, places: usize) -> rusqlite::Result<Connection> {
     if form == 0 {
         make(&connection, places)?;
     }
-    if form < FORM {
+    if form < 2 {
         // A study of an earlier version may hold what was deleted before: it is erased once.
         let left = i32::from(form > 0);
         connection.execute_batch(&format!(
@@ -36,8 +36,12 @@ pub(super) fn open(path: &Path, places: usize) -> rusqlite::Result<Connection> {
                sheet INTEGER NOT NULL,
                stale INTEGER NOT NULL DEFAULT {left},
                PRIMARY KEY (path, kind, sheet)
-             ) STRICT;
-             PRAGMA user_version = {FORM};"
+             ) STRICT;"
+        ))?;
+    }
+    if form < FORM {
+        connection.execute_batch(&format!(
+            "ALTER TABLE answers ADD COLUMN times TEXT; PRAGMA user_version = {FORM};"
         ))?;
     }
     connection.execute_batch("COMMIT")?;

@@ -62,6 +62,8 @@ pub struct Submission {
     pub window: Option<(i64, i64)>,
     /// `key`, `mouse` or `touch`.
     pub input: Option<String>,
+    /// Milliseconds for each word, where the page uncovered them one by one.
+    pub times: Vec<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,7 +200,9 @@ pub(crate) fn submit(
             let Some(answer) = answer.filter(|a| timed || *a != Answer::TimeOut) else {
                 return Ok(Err(Refusal::Unreadable));
             };
-            save(db, &who, (trial, item), (&answer, &order), sent, now)?;
+            let words = study.questions.get(item).map_or(0, |q| q.reading.len());
+            let times = (words > 0 && sent.times.len() == words).then_some(&sent.times);
+            save(db, &who, (trial, item), (&answer, &order, times), sent, now)?;
         }
         _ => return Ok(Err(Refusal::Over)),
     }
@@ -252,12 +256,12 @@ fn take_check(
     Ok(true)
 }
 
-/// Keeps an answer with where it belongs, the order of the options and what came with it.
+/// Keeps an answer with where it belongs, the order of the options, times of words and what came with it.
 fn save(
     db: &Connection,
     who: &Person,
     (trial, item): (usize, usize),
-    (answer, order): (&Answer, &[usize]),
+    (answer, order, times): (&Answer, &[usize], Option<&Vec<f64>>),
     sent: &Submission,
     now: i64,
 ) -> rusqlite::Result<()> {
@@ -268,7 +272,8 @@ fn save(
     let views: Option<i64> = value(db, sql, params![who.id, sent.step])?;
     db.prepare_cached(
         "INSERT INTO answers (person, trial, item, answer, shown, rt, elapsed, blurs, width, height, \
-         input, views, saved) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+         input, views, saved, times) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
     )?
     .execute(params![
         who.id,
@@ -283,7 +288,8 @@ fn save(
         sent.window.map(|w| w.1),
         sent.input,
         views.unwrap_or(0),
-        now
+        now,
+        times.map(|t| json(serde_json::to_string(t))).transpose()?
     ])?;
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use clap::Args;
 use mary_lab::TaskOptions;
 use mary_lab::scale::{Scale, item_hash};
@@ -13,7 +14,7 @@ use mary_study::lists::Lists;
 use mary_study::presets::{Preset, preset, presets};
 use mary_study::question::{NoneFits, Question};
 use mary_study::settings::{Check, CheckKind, Consent, Language, Platform, PlatformKind, Rules};
-use mary_study::{AdaptiveTest, Settings, Study, random_token};
+use mary_study::{AdaptiveTest, Settings, Study, random_token, reading};
 
 use super::texts::{Texts, with_number};
 use crate::cli::choices::{Choices, one_of};
@@ -67,13 +68,17 @@ pub struct NewStudyArgs {
         long,
         visible_alias = "task",
         value_delimiter = ',',
-        required_unless_present_any = ["judge", "preset", "adaptive"]
+        required_unless_present_any = ["judge", "preset", "adaptive", "read"]
     )]
     pub tasks: Vec<String>,
     /// The design of a published study: yang-2025 (350 questions about objects in seven sets of 50, two sets
     /// a person, subtasks in one order)
     #[arg(long, value_name = "NAME", value_parser = known_preset, conflicts_with_all = ["tasks", "judge", "items", "per_person", "lists"])]
     pub preset: Option<&'static Preset>,
+    /// Self-paced reading: uncover the sentences of this table (.csv, .tsv) word by word; columns `sentence`,
+    /// `item`, `question`, `options` (parted by |) and `answer`, all others are conditions
+    #[arg(long, value_name = "TABLE", conflicts_with_all = ["tasks", "preset", "judge", "adaptive", "items", "per_person", "lists", "set", "shots", "none_fits"])]
+    pub read: Option<PathBuf>,
     /// Judge what the models of a stored run wrote, instead of answering items; -t then names the task
     #[arg(long, value_name = "RUN", conflicts_with_all = ["shots", "none_fits", "set"])]
     pub judge: Option<String>,
@@ -167,17 +172,21 @@ const MINUTES: u32 = 60;
 pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
     let language = args.language;
     let scale = args.adaptive.as_deref().map(Scale::read).transpose()?;
-    let mut frozen = match (&args.judge, &scale) {
-        (Some(run), _) => super::judging::frozen(place, run, args, language)?,
-        (None, Some(scale)) => of_scale(place, args, scale)?,
-        (None, None) => drawn(place, args)?,
+    let mut per_person = args.per_person.or(args.preset.map(|p| p.per_person));
+    let mut frozen = match (&args.judge, &scale, &args.read) {
+        (Some(run), ..) => super::judging::frozen(place, run, args, language)?,
+        (None, Some(scale), _) => of_scale(place, args, scale)?,
+        (None, None, Some(table)) => {
+            let name = table.display().to_string();
+            let bytes = std::fs::read(table).with_context(|| name.clone())?;
+            let (frozen, each) = reading::frozen(&name, &bytes, language)?;
+            per_person = Some(each);
+            frozen
+        }
+        (None, None, None) => drawn(place, args)?,
     };
     frozen.keys.command = crate::words::words();
-    let per_person = args
-        .per_person
-        .or(args.preset.map(|p| p.per_person))
-        .unwrap_or(PER_PERSON)
-        .min(frozen.questions.len());
+    let per_person = per_person.unwrap_or(PER_PERSON).min(frozen.questions.len());
     let people = args
         .people
         .or(args.preset.map(|p| p.people))
@@ -195,13 +204,18 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
     let instructions = match &frozen.keys.judging {
         Some(judging) if judging.measure == judgements::MEASURE => &texts.judging,
         Some(_) => &texts.judging_points,
+        None if args.read.is_some() => &texts.reading,
         None => &texts.instructions,
     };
     let settings = Settings {
         title: texts.title.clone(),
         people,
         per_person,
-        lists: args.preset.map_or(args.lists, |_| Lists::Fixed),
+        lists: match (args.preset, &args.read) {
+            (Some(_), _) => Lists::Fixed,
+            (None, Some(_)) => Lists::Balanced,
+            (None, None) => args.lists,
+        },
         seed: args.seed,
         minutes: MINUTES,
         consent: Consent {
@@ -231,7 +245,7 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
         AdaptiveTest::new(scale, &study.keys()?, (until.error, most), after)?.write(&study.path)?;
     }
     print(&format!("{}\n", study.path.display()))?;
-    let untold = |q: &&Question| q.instruction.trim().is_empty();
+    let untold = |q: &&Question| q.instruction.trim().is_empty() && q.reading.is_empty();
     let untold = study.questions.iter().filter(untold).count();
     if untold > 0 {
         tell(&format!(

@@ -9,6 +9,8 @@ pub struct Texts {
     pub title: String,
     pub consent: String,
     pub instructions: String,
+    /// For sentences that are read word by word.
+    pub reading: String,
     /// For judges of whole texts.
     pub judging: String,
     /// For judges of single points that a text may make.
@@ -46,7 +48,12 @@ mod tests {
     fn every_language_has_its_texts_and_a_place_for_the_number() {
         for language in [Language::En, Language::Zh] {
             let texts = Texts::in_language(language).unwrap();
-            for text in [&texts.instructions, &texts.judging, &texts.judging_points] {
+            for text in [
+                &texts.instructions,
+                &texts.reading,
+                &texts.judging,
+                &texts.judging_points,
+            ] {
                 assert!(with_number(text, 7).contains(" 7 "), "{text}");
             }
             assert_eq!(texts.answers.len(), 4);

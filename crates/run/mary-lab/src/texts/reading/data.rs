@@ -5,7 +5,7 @@ use std::path::Path;
 
 use mary_contract::TaskError;
 use mary_taskfile::{Material, MaterialRow};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::score::{frequency, length, words};
 use crate::texts::{Frequencies, InstrumentError, material};
@@ -126,6 +126,58 @@ struct Raw {
     line: usize,
 }
 
+/// The rows of one row of the table: itself, or one for each word where `word` is a list, as in a trial of jsPsych's plugin
+/// `self-paced-reading`, and the measure and other columns of numbers are lists as long. None where there is no word, as in
+/// jsPsych's other trials.
+fn unfolded(
+    material: &Material,
+    row: MaterialRow,
+    options: &ReadingOptions,
+) -> Result<Vec<MaterialRow>, TaskError> {
+    let list = |name: &str| match row.columns.get(name)? {
+        Value::Array(cells) => Some(cells.clone()),
+        Value::String(text) if text.starts_with('[') => serde_json::from_str(text).ok(),
+        _ => None,
+    };
+    let Some(words) = list(&options.word) else {
+        let empty = match row.columns.get(&options.word) {
+            Some(Value::Null) => true,
+            Some(cell) => cell.as_str().is_some_and(|text| text.trim().is_empty()),
+            // In jsPsych's JSON another kind of trial has no such column.
+            None => row.columns.contains_key("trial_type"),
+        };
+        return Ok(if empty { Vec::new() } else { vec![row] });
+    };
+    let numbers = options.predictors.iter().chain([&options.measure]);
+    let lists: BTreeMap<&String, Vec<Value>> = numbers
+        .filter_map(|name| Some((name, list(name)?)))
+        .collect();
+    let measured = lists.get(&options.measure).map_or(0, Vec::len);
+    if let Some((name, cells)) = lists.iter().find(|(_, cells)| cells.len() != words.len())
+        && measured > 0
+    {
+        let (many, words) = (cells.len(), words.len());
+        let why = format!("column `{name}` lists {many} numbers for {words} words");
+        return Err(material.wrong(row.line, why));
+    }
+    // Without a script in the browser there are words and no times.
+    let each = words.into_iter().take(measured).enumerate();
+    Ok(each
+        .map(|(at, word)| {
+            let mut one = row.clone();
+            for (name, cells) in &lists {
+                one.columns.insert((*name).clone(), cells[at].clone());
+            }
+            one.columns.insert(options.word.clone(), word);
+            one.columns.insert(PLACE.to_owned(), Value::from(at + 1));
+            one
+        })
+        .collect())
+}
+
+/// The place of a word that stood in a list.
+const PLACE: &str = "\0place";
+
 /// The number in a column; nothing where it is empty or not available, and an error where it is something else.
 fn number(material: &Material, row: &MaterialRow, name: &str) -> Result<Option<f64>, TaskError> {
     let text = material::text(material, row, name)?;
@@ -159,29 +211,35 @@ impl Reading {
         };
         let (mut sentences, mut rows) = (Vec::new(), Vec::new());
         let (mut by_sentence, mut by_person) = (BTreeMap::new(), BTreeMap::new());
-        let mut outside = 0;
+        let (mut outside, mut wordless) = (0, 0);
         for row in material.rows()? {
-            let row = row?;
-            let text = |name: &str| material::text(&material, &row, name);
-            let number = |name: &str| number(&material, &row, name);
-            let sentence = numbered(&mut sentences, &mut by_sentence, text(&options.sentence)?);
-            let person = match &options.person {
-                Some(name) => numbered(&mut found.persons, &mut by_person, text(name)?),
-                None => 0,
-            };
-            let mut measure = number(&options.measure)?;
-            if let (Some((low, high)), Some(value)) = (options.between, measure)
-                && !(low..=high).contains(&value)
-            {
-                outside += 1;
-                measure = None;
-            }
-            rows.push(Raw {
+            let unfolded = unfolded(&material, row?, options)?;
+            wordless += usize::from(unfolded.is_empty());
+            for row in unfolded {
+                let text = |name: &str| material::text(&material, &row, name);
+                let number = |name: &str| number(&material, &row, name);
+                let sentence = numbered(&mut sentences, &mut by_sentence, text(&options.sentence)?);
+                let person = match &options.person {
+                    Some(name) => numbered(&mut found.persons, &mut by_person, text(name)?),
+                    None => 0,
+                };
+                let mut measure = number(&options.measure)?;
+                if let (Some((low, high)), Some(value)) = (options.between, measure)
+                    && !(low..=high).contains(&value)
+                {
+                    outside += 1;
+                    measure = None;
+                }
+                rows.push(Raw {
                 sentence,
                 position: match &options.position {
                     Some(name) => number(name)?.ok_or_else(|| {
                         material.wrong(row.line, format!("column `{name}` is empty"))
                     })?,
+                    None if row.columns.contains_key(PLACE) => number(PLACE)?.unwrap_or_default(),
+                    None if options.person.is_some() => return Err(InstrumentError::Usage(
+                        "rows of several persons need --position: the place of a word in its sentence".into(),
+                    )),
                     None => rows.len() as f64,
                 },
                 word: text(&options.word)?.trim().to_owned(),
@@ -205,11 +263,17 @@ impl Reading {
                 length: options.length.as_deref().map(number).transpose()?.flatten(),
                 line: row.line,
             });
+            }
         }
         if rows.is_empty() {
             return Err(material
                 .wrong(1, "there are no rows; expected at least one")
                 .into());
+        }
+        if wordless > 0 {
+            found.notes.push(format!(
+                "{wordless} rows without words or times are left out"
+            ));
         }
         if outside > 0 {
             let bounds = options.between.unwrap_or_default();
@@ -235,12 +299,6 @@ impl Reading {
         ids: Vec<String>,
         options: &ReadingOptions,
     ) -> Result<(), InstrumentError> {
-        if options.position.is_none() && options.person.is_some() {
-            return Err(InstrumentError::Usage(
-                "rows of several persons need --position: the place of a word in its sentence"
-                    .into(),
-            ));
-        }
         rows.sort_by(|a, b| {
             let place = a.sentence.cmp(&b.sentence);
             place.then(a.position.total_cmp(&b.position))
