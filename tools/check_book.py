@@ -82,6 +82,19 @@ def phrases():
     return [phrase for row in rows[1:] for phrase in re.split(r"; ", row)]
 
 
+def spoken(phrases):
+    """Phrases in what the program says: string literals of its crates, and help texts of commands."""
+    any_of = re.compile(r"\b(" + "|".join(map(re.escape, phrases)) + r")\b", re.I)
+    for file in sorted((ROOT / "crates").glob("*/*/src/**/*.rs")):
+        if "tests" in file.name or "testkit" in str(file):
+            continue
+        help_text = "/commands/" in str(file)
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            said = '"' in line and not line.lstrip().startswith("//") or help_text and line.lstrip().startswith("///")
+            if said and (found := any_of.search(line)):
+                yield f"{file.relative_to(ROOT)}:{number}: “{found[0]}” (CONTRIBUTING.md, Words)"
+
+
 def syllables(word):
     word = re.sub(r"[^a-z]", "", word.lower())
     groups = len(re.findall(r"[aeiouy]+", word))
@@ -121,7 +134,8 @@ def main():
             if (words := len(block.split())) > PARAGRAPH and page.name not in UNFINISHED:
                 wrong.append(f"{name}:{line}: a paragraph of {words} words; {PARAGRAPH} are allowed")
         flat = " ".join(text.lower().split())
-        wrong += [f"{name}: “{phrase}” (CONTRIBUTING.md, Words)" for phrase in phrases() if phrase.lower() in flat]
+        wrong += [f"{name}: “{phrase}” (CONTRIBUTING.md, Words)" for phrase in phrases() if re.search(rf"\b{re.escape(phrase.lower())}\b", flat)]
+    wrong += spoken(phrases())
     total = sum(len(page.read_text().split()) for page in user)
     if total > limit:
         wrong.append(f"user pages have {total:,} words; {limit:,} are allowed")

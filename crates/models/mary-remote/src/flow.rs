@@ -57,7 +57,7 @@ pub fn stop_waiting() {
     STOP_ALL.send_replace(true);
 }
 
-/// A wait of more than this is said at once.
+/// A wait of more than this is reported immediately.
 const NOTABLE: Duration = Duration::from_secs(10);
 /// Looking again now and then lets a newer header shorten a wait.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);

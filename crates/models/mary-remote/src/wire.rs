@@ -307,7 +307,7 @@ const ROUNDING: f64 = 1e-3;
 /// llama.cpp writes the lowest float for a probability that underflowed to zero.
 const LOWEST: f64 = f32::MIN as f64 / 2.0;
 
-/// Turns token log-probabilities into a score, refusing numbers that are none.
+/// Turns token log-probabilities into a score, refusing NaN.
 pub fn finite_score(
     tokens: Vec<String>,
     logprobs: Vec<f64>,

@@ -206,7 +206,7 @@ fn unread(task: &dyn Task, item: &Item) -> StudyError {
     let id = &task.card().id;
     StudyError::refused(format!(
         "{id}: the judge does not read a chosen option of item {} as right or wrong, by its text or by its letter\n\
-         hint: a task of one's own can ask people in another way: `[people] answer = \"text\"`",
+         hint: a task file can ask people in another way: `[people] answer = \"text\"`",
         item.id
     ))
 }

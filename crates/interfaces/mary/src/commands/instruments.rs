@@ -60,7 +60,7 @@ pub fn specified(
     Ok((lab, spec))
 }
 
-/// How frequent words are, where the list is at hand; else it is told how to get it.
+/// How frequent words are, where the list is available; else a message says how to get it.
 pub fn frequencies(place: &Place) -> Option<Arc<mary_lab::texts::Frequencies>> {
     match mary_lab::texts::Frequencies::frequencies(&place.local_data(), "en") {
         Ok(known) => Some(Arc::new(known)),

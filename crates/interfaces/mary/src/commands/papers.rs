@@ -107,7 +107,7 @@ fn of_service(model: &ModelRef, providers: &[Box<dyn Provider>]) -> anyhow::Resu
     Ok([observe, score, None, pictures, tuned])
 }
 
-/// The provider of servers of one's own, which speak OpenAI's language.
+/// The provider of your own servers, which speak OpenAI's language.
 const COMPATIBLE: &str = "compatible";
 
 fn read() -> anyhow::Result<Vec<Named>> {

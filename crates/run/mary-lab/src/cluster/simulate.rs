@@ -274,7 +274,7 @@ impl fmt::Display for Outcome {
         )?;
         writeln!(
             f,
-            "idle for want of work      {:>12.1} %",
+            "idle, without work         {:>12.1} %",
             100.0 * self.idle
         )?;
         write!(

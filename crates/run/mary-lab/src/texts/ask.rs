@@ -10,7 +10,7 @@ use mary_contract::{
 use serde_json::Value;
 
 /// Why a question has no verdict: nothing is wrong with its answer.
-pub const NO_RIGHT_ANSWER: &str = "a question of one's own has no right answer here";
+pub const NO_RIGHT_ANSWER: &str = "your own question has no right answer here";
 
 /// What is asked, and how an answer is drawn.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,7 +39,7 @@ impl AskTask {
 
     /// A task of one item.
     pub fn new(question: Question) -> Self {
-        let about = "A question of one's own; nothing is judged.";
+        let about = "Your own question; nothing is judged.";
         let mut card = TaskCard::new(Self::ID, "question", about);
         let request = Request::Generate(generate(&question));
         let written = serde_json::to_vec(&request).unwrap_or_default();
