@@ -19,6 +19,7 @@ from ._errors import (
     StoppedError,
     UsageError,
 )
+from ._inside import lens, patch, probe, steer
 from ._mary import version as _version
 from ._model import Model, change
 from ._run import Run, Sweep, open_run, run, sweep, tasks
@@ -46,9 +47,13 @@ __all__ = [
     "UsageError",
     "change",
     "function",
+    "lens",
     "open_run",
+    "patch",
+    "probe",
     "run",
     "stats",
+    "steer",
     "sweep",
     "task",
     "tasks",
