@@ -6,6 +6,7 @@
 #   mary-VERSION-x86_64-linux.tar.gz        the program, pages, manual, completions, licences; glibc 2.28 and newer
 #   mary-VERSION-x86_64-linux-cuda.tar.gz   the same with GPU support (driver 550 or newer; no toolkit)
 #   mary_lab-VERSION-…manylinux_2_28….whl   the Python package, with the command `mary`
+#   mary-VERSION-book.tar.gz                the book as pages with search (where mdbook is installed)
 #   Containerfile                           an image around the first tarball
 #   DEPENDENCIES.tsv                        every crate inside with its version and licence
 #   LICENCES.txt                            the texts of these licences
@@ -97,6 +98,16 @@ cp "$out/LICENCES.txt" crates/interfaces/mary-python/
 step "program with GPU support"
 cargo zigbuild --profile "$profile" --locked -p mary --features cuda --target "$triple.$glibc"
 pack "mary-$version-$machine-linux-cuda" "$built/mary"
+
+step "book"
+if command -v mdbook >/dev/null; then
+  mdbook build -d "$out/mary-$version-book"
+  tar -C "$out" --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$stamp" -cf - "mary-$version-book" |
+    gzip -n > "$out/mary-$version-book.tar.gz"
+  rm -rf "$out/mary-$version-book"
+else
+  echo "no mdbook: cargo install mdbook --locked"
+fi
 
 step "container file"
 cat > "$out/Containerfile" <<CONTAINER
