@@ -75,7 +75,7 @@ for suite in ${MARY_TRY_SUITES:-bullseye bookworm}; do
   fresh "$suite"
   enter sh -c 'command -v cc gcc clang ld cargo rustc' && { echo "there is a compiler in it"; exit 1; }
   echo "Debian $suite: $(enter ldd --version | head -n 1), $(enter python3 --version), no compiler; load $(cut -d ' ' -f 1-3 /proc/loadavg)"
-  for tarball in "$out"/*.tar.gz; do
+  for tarball in "$out"/mary-*-linux*.tar.gz; do
     name="$(basename "$tarball" .tar.gz)"
     attempt "$suite" "$name" "$name.tar.gz" \
       "tar xzf $name.tar.gz && cd $name && ./mary --version && ./mary doctor && ./mary run && ls runs/*/report.html"
