@@ -191,7 +191,7 @@ fn the_last_layer_of_a_lens_is_the_output_and_an_empty_tuned_lens_changes_nothin
     let columns = ["good".to_owned(), "bad".to_owned()];
     let texts = LensTexts::open(&path, "text", (&[], &columns), " ").unwrap();
     let seen = look("nano", &subject, &texts, None).unwrap();
-    let asked = choices(&path, " ").unwrap();
+    let asked = choices(&path, " ", None).unwrap();
     // Nothing added is the model as it is.
     let nothing: Directions = [(1, Vector(vec![0.0; width(&subject)]))].into();
     let still = steer("nano", &subject, &asked, &nothing, (&[1.0], 20, 0)).unwrap();
@@ -226,6 +226,44 @@ fn the_last_layer_of_a_lens_is_the_output_and_an_empty_tuned_lens_changes_nothin
         .to_string();
     assert!(error.contains("vectors of 3 numbers"), "{error}");
     assert!(TunedLens::open(&wrong, subject.layers + 1).is_err());
+}
+
+#[test]
+fn a_lens_that_its_package_saved_predicts_what_the_package_predicts() {
+    let (folder, crates) = (
+        tempfile::tempdir().unwrap(),
+        Path::new(env!("CARGO_MANIFEST_DIR")),
+    );
+    let saved = crates.join("tests/tuned_lens");
+    let golden = std::fs::read(saved.join("golden.json")).unwrap();
+    let golden: serde_json::Value = serde_json::from_slice(&golden).unwrap();
+    let tiny = crates.join("../../models/mary-local/tests/golden/gpt2");
+    let tiny = format!("hf/{}", tiny.canonicalize().unwrap().display());
+    let model = mary_local::provider::HF
+        .open(&tiny.parse().unwrap(), &ModelSettings::default())
+        .unwrap();
+    let subject = Subject::new(model.as_ref()).unwrap();
+    let text = golden["text"].as_str().unwrap().to_owned();
+    let path = file(folder.path(), "text.txt", &[text]);
+    let words: Vec<String> = serde_json::from_value(golden["words"].clone()).unwrap();
+    let texts = LensTexts::open(&path, "text", (&words, &[]), " ").unwrap();
+    let layers: Vec<Vec<f64>> = serde_json::from_value(golden["layers"].clone()).unwrap();
+    for path in [saved.join("params.pt"), saved] {
+        let lens = TunedLens::open(&path, subject.layers).unwrap();
+        let seen = look("tiny", &subject, &texts, Some(&lens)).unwrap();
+        assert_eq!(seen.texts.len(), layers.len() * words.len());
+        for glimpse in &seen.texts {
+            let word = words.iter().position(|w| *w == glimpse.word).unwrap();
+            let theirs = layers[glimpse.layer][word];
+            assert!(
+                (glimpse.logprob - theirs).abs() < 1e-4,
+                "{glimpse:?} {theirs}"
+            );
+        }
+        // Without its maps the lens sees something else.
+        let plain = look("tiny", &subject, &texts, None).unwrap();
+        assert!((plain.texts[0].logprob - layers[0][0]).abs() > 0.01);
+    }
 }
 
 fn width(subject: &Subject<'_>) -> usize {
@@ -306,7 +344,7 @@ fn a_direction_of_number_moves_verbs_and_random_ones_do_not() {
     let path = file(folder.path(), "texts.csv", &texts);
     let model = nano(None);
     let subject = Subject::new(model.as_ref()).unwrap();
-    let texts = choices(&path, " ").unwrap();
+    let texts = choices(&path, " ", None).unwrap();
     let directions = learn(&subject, &sides, &[3]).unwrap();
     let found = steer("nano", &subject, &texts, &directions, (&[1.0, -1.0], 20, 0)).unwrap();
     let [more, less] = found.effects.as_slice() else {

@@ -173,7 +173,9 @@ impl Drawing<'_> {
             all.iter().map(row).collect()
         };
         let mut values = all.iter().flat_map(|s| &s.points).map(|p| p.y);
-        let signed = values.any(|v| v < 0.0);
+        // Rows are categories: a range of this axis is one of the colours.
+        let range = self.figure.y.range;
+        let signed = values.any(|v| v < 0.0) || range.is_some_and(|(low, _)| low < 0.0);
         let names = all
             .iter()
             .map(|s| label(&s.name) + if s.published { " (published)" } else { "" });
@@ -189,6 +191,12 @@ impl Drawing<'_> {
             "meta": {"kind": if signed { "diverging" } else { "heat" }},
             "colorbar": {"thickness": 12, "outlinewidth": 0, "len": 0.9},
         });
+        if let Some((low, high)) = range {
+            // Colours that part at zero reach as far on both sides.
+            let most = low.abs().max(high.abs());
+            trace["zmin"] = json!(if signed { -most } else { low });
+            trace["zmax"] = json!(if signed { most } else { high });
+        }
         if columns.len() * all.len() <= 240 && columns.len() <= 16 {
             trace["texttemplate"] = json!("%{text}");
         }

@@ -27,8 +27,9 @@ pub struct LensArgs {
     /// Columns with words of each text, for example good,bad
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub columns: Vec<String>,
-    /// Maps of a tuned lens (.safetensors with N.weight and N.bias for every layer) [default: the logit lens]
-    #[arg(long, value_name = "FILE")]
+    /// Tuned lens: a folder of the package tuned-lens, or its params.pt, or the same as .safetensors [default: the
+    /// logit lens]
+    #[arg(long, value_name = "PATH")]
     pub tuned: Option<PathBuf>,
 }
 

@@ -29,6 +29,9 @@ pub struct SteerArgs {
     /// Layers whose stream is steered, 1 being what the first block leaves [default: the middle one]
     #[arg(long, value_name = "LAYERS", value_delimiter = ',')]
     pub layers: Vec<usize>,
+    /// Column with words of the text whose last token is steered [default: every token]
+    #[arg(long, value_name = "COLUMN")]
+    pub region: Option<String>,
     /// What directions are multiplied by
     #[arg(
         long,
@@ -54,7 +57,8 @@ impl Command for SteerArgs {
         if self.save.is_some() && self.common.models.model.len() > 1 {
             return usage_error("--save writes the directions of one model; name one");
         }
-        let texts = choices(&instruments::input(place, &self.file)?, &self.common.joint)?;
+        let file = instruments::input(place, &self.file)?;
+        let texts = choices(&file, &self.common.joint, self.region.as_deref())?;
         let sides = self.contrast.as_deref().map(contrasts).transpose()?;
         let mut found: Vec<Steered> = Vec::new();
         self.common.each(place, &mut |name, subject, _| {

@@ -15,8 +15,14 @@ use super::steer::Steered;
 const MOST: usize = 8;
 const CHANGE: &str = "change of log p(good) − log p(bad), nats";
 
+/// A value with its interval. Texts that all give the same value leave no doubt, which is something else than
+/// too few of them: the interval then is as good as the value.
 fn estimate(i: &Interval) -> Estimate {
-    Estimate::new(i.value, (i.low, i.high), i.n, i.method)
+    let hair = match i.low == i.high && i.n > 1 {
+        true => i.value.abs().max(1.0) * f64::EPSILON,
+        false => 0.0,
+    };
+    Estimate::new(i.value, (i.low, i.high + hair), i.n, i.method)
 }
 
 fn series(name: &str, points: impl Iterator<Item = (f64, Interval)>) -> Series {
@@ -189,6 +195,8 @@ impl Patched {
 
     fn heat(&self, number: usize, marked: bool) -> Figure {
         let layers = self.cells.iter().map(|c| c.layer).max().unwrap_or(0);
+        let values = || self.cells.iter().map(|c| c.effect.value);
+        let (least, greatest) = (values().fold(0.0, f64::min), values().fold(0.0, f64::max));
         let point = |c: &PatchCell| Point {
             label: c.place.clone(),
             y: if marked && !c.marked {
@@ -212,7 +220,11 @@ impl Patched {
             caption: "A layer of the stream counts blocks done; other values are those of a block."
                 .into(),
             x: axis("place", Scale::Category),
-            y: axis("layer", Scale::Category),
+            y: Axis {
+                // Of the colours, the same with and without what is not marked.
+                range: Some((least, greatest)),
+                ..axis("layer", Scale::Category)
+            },
             ..figure(
                 format!("patch-{number}-{id}"),
                 format!("{}: {}, {what}", self.model, self.unit()),
@@ -348,7 +360,8 @@ fn effect_table(id: String, model: &str, what: &str, effects: &[Effect]) -> Tabl
     };
     let caption = format!(
         "Mean change of log p(good) − log p(bad) when {what}, with 95 % intervals over texts, beside the range of random \
-         directions of the same length. Marked: changed (Holm over rows), and further from zero than every random direction."
+         directions of the same length. Marked: changed, further from zero than every random direction, and further than \
+         one more of them would lie (the larger p-value, Holm over rows)."
     );
     let head = [
         "layer",
@@ -371,7 +384,7 @@ fn effect_table(id: String, model: &str, what: &str, effects: &[Effect]) -> Tabl
 pub fn of_steering(found: &[Steered]) -> Exhibits {
     let mut all = Exhibits::default();
     for (number, one) in (1..).zip(found) {
-        let what = "the direction is added to every token";
+        let what = "the direction is added";
         all.tables.push(effect_table(
             format!("steer-{number}"),
             &one.model,
@@ -487,4 +500,40 @@ fn ranges(numbers: impl Iterator<Item = usize>) -> String {
     };
     let each = numbers.chunk_by(|a, b| a + 1 == *b).map(range);
     each.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_the_same_in_all_pairs_has_an_interval_and_both_maps_have_one_scale() {
+        let exactly = |value: f64| mary_stats::intervals::mean_t(&[value; 12], 0.95).unwrap();
+        let cell = |layer: usize, value: f64| PatchCell {
+            layer,
+            place: "subject".into(),
+            effect: exactly(value),
+            controls: Default::default(),
+            p: 0.0,
+            p_holm: 0.0,
+            marked: layer == 1,
+        };
+        let found = Patched {
+            model: "m".into(),
+            site: PatchSite::Stream,
+            into_clean: false,
+            difference: exactly(2.0),
+            wrong_sign: 0,
+            shares: true,
+            cells: vec![cell(0, -0.25), cell(1, 1.0)],
+            notes: vec![],
+        };
+        let shown = of_patches(&[found]);
+        let effect = &shown.tables[0].rows[0][2];
+        assert_eq!(effect.full(), "100.0 (n 12 · 100.0–100.0)");
+        let [all, marked] = [&shown.figures[0], &shown.figures[1]];
+        assert!(marked.title.ends_with("marked cells alone"));
+        assert_eq!(all.y.range, Some((-0.25, 1.0)));
+        assert_eq!(all.y.range, marked.y.range);
+    }
 }

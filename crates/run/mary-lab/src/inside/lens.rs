@@ -80,14 +80,15 @@ pub struct TunedLens {
 }
 
 impl TunedLens {
-    /// Reads `N.weight` and `N.bias` of every layer as the package `tuned-lens` names them, as 32-bit safetensors.
+    /// Reads the folder that the package `tuned-lens` saves (`params.pt` beside `config.json`), or a torch or
+    /// safetensors file with `N.weight` and `N.bias` of every layer.
     pub fn open(path: &Path, layers: usize) -> Result<Self, InstrumentError> {
+        let path = &match path.is_dir() {
+            true => path.join("params.pt"),
+            false => path.to_owned(),
+        };
         let wrong = |why: String| InstrumentError::Usage(format!("{}: {why}", path.display()));
-        let bytes = mary_platform::read_plain(path, 1 << 36).map_err(|e| wrong(e.to_string()))?;
-        let tensors = tensors(&bytes).ok_or_else(|| {
-            wrong("is no safetensors file of 32-bit numbers\nhint: a lens saved as params.pt is converted with \
-                   safetensors.torch.save_file".into())
-        })?;
+        let tensors = mary_weights::read_tensors(path)?;
         let mut found = Self {
             maps: BTreeMap::new(),
             width: 0,
@@ -102,7 +103,9 @@ impl TunedLens {
                     ))
                 })
             };
-            let (weight, bias) = (named("weight")?, named("bias")?);
+            let weight = named("weight")?;
+            // The package can leave offsets out.
+            let bias = named("bias").unwrap_or_else(|_| vec![0.0; weight.len().isqrt()]);
             if weight.len() != bias.len() * bias.len() || (layer > 0 && bias.len() != found.width) {
                 return Err(wrong(format!(
                     "`{layer}.weight` is not square, or of another width"
@@ -137,30 +140,6 @@ impl TunedLens {
         };
         Ok(Vector(rows.map(row).collect()))
     }
-}
-
-/// The 32-bit tensors of a safetensors file.
-fn tensors(bytes: &[u8]) -> Option<BTreeMap<String, Vec<f32>>> {
-    let (length, rest) = bytes.split_first_chunk::<8>()?;
-    let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-    let header: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_slice(rest.get(..length)?).ok()?;
-    let mut found = BTreeMap::new();
-    for (name, about) in header
-        .into_iter()
-        .filter(|(name, _)| name != "__metadata__")
-    {
-        let offset = |at: usize| usize::try_from(about["data_offsets"].get(at)?.as_u64()?).ok();
-        let data = rest.get(length + offset(0)?..length + offset(1)?)?;
-        if about["dtype"] == "F32" {
-            let (numbers, _) = data.as_chunks::<4>();
-            found.insert(
-                name,
-                numbers.iter().map(|b| f32::from_le_bytes(*b)).collect(),
-            );
-        }
-    }
-    Some(found)
 }
 
 /// What a layer predicts of a word after a text.

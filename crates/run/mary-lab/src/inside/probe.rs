@@ -1,7 +1,6 @@
 //! Linear probes of every layer, with control tasks (Hewitt and Liang 2019), families of texts held out, an untrained model
 //! beside, and the amnesic test (Elazar et al. 2021): does behaviour change when what the probe reads is removed?
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use mary_contract::{Change, Details, Intervene, Operation, Place, Site, Vector};
@@ -14,10 +13,9 @@ use serde::Serialize;
 
 use super::Subject;
 use super::ask::{Lots, request};
-use super::directions::{Choice, Effect, Use, effects};
+use super::directions::{Choice, Effect, Use, effects, end_of_region};
 use super::pairs::joined;
 use super::patch::{failed, p_of};
-use crate::texts::score::regions;
 use crate::texts::{InstrumentError, material};
 
 /// Folds of held-out families, at most.
@@ -72,20 +70,8 @@ impl ProbeTexts {
             if !labels.contains(&label) {
                 labels.push(label.clone());
             }
-            let region = optional(&columns.region)?;
-            let place = match &region {
-                None => Place::Last,
-                Some(words) => {
-                    let found = regions::named(&text, &words.as_str().into());
-                    let found = found.map_err(|why| material.wrong(row.line, why))?;
-                    let end = found.first().map_or(0, |r| r.end);
-                    let length = words.chars().next_back().map_or(1, char::len_utf8);
-                    Place::Span {
-                        start: end - length,
-                        end,
-                    }
-                }
-            };
+            let region = end_of_region(&material, &row, (&text, columns.region.as_deref()))?;
+            let (place, region) = region.map_or((Place::Last, None), |(p, words)| (p, Some(words)));
             let last = || {
                 text.split_whitespace()
                     .next_back()
@@ -98,6 +84,7 @@ impl ProbeTexts {
                     id: row.line.to_string(),
                     text: text.clone(),
                     words: words.map(|word| joined(&text, &word, joint)),
+                    place,
                 });
             }
             texts.push(ProbeText {
@@ -278,18 +265,9 @@ pub fn probe(
             factor: 0.0,
             direction,
         });
-        let places: BTreeMap<&str, Place> = of
-            .choices
-            .iter()
-            .map(|c| c.id.as_str())
-            .zip(of.texts.iter().map(|t| t.place))
-            .collect();
         let remove = |one: &Use<'_>, direction: &Vector, choice: &Choice| Change {
             site: Site::Stream(one.layer),
-            place: places
-                .get(choice.id.as_str())
-                .copied()
-                .unwrap_or(Place::Last),
+            place: choice.place,
             operation: Operation::Remove(direction.clone()),
         };
         let uses: Vec<Use<'_>> = uses.collect();

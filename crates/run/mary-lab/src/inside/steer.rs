@@ -1,4 +1,4 @@
-//! Steering: a direction from contrasts is added to the stream of every token while texts are scored.
+//! Steering: a direction from contrasts is added to the stream of every token, or of one word, while texts are scored.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Subject;
 use super::ask::request;
-use super::directions::{Choice, Effect, Use, effects};
+use super::directions::{Choice, Effect, Use, effects, end_of_region};
 use super::pairs::joined;
 use crate::texts::{InstrumentError, material};
 
@@ -25,16 +25,23 @@ pub struct Steered {
     pub effects: Vec<Effect>,
 }
 
-/// Reads texts with the columns `text`, `good` and `bad`.
-pub fn choices(path: &Path, joint: &str) -> Result<Vec<Choice>, InstrumentError> {
+/// Reads texts with the columns `text`, `good` and `bad`; the last token of the words in the column `region` is
+/// steered, or all.
+pub fn choices(
+    path: &Path,
+    joint: &str,
+    region: Option<&str>,
+) -> Result<Vec<Choice>, InstrumentError> {
     let material = Material::open(path)?;
     let mut texts = Vec::new();
     for row in material.rows()? {
         let row = row?;
         let column = |name: &str| material::words(&material, &row, name);
         let text = column("text")?;
+        let place = end_of_region(&material, &row, (&text, region))?;
         texts.push(Choice {
             id: material::id(&material, &row)?,
+            place: place.map_or(Place::All, |(place, _)| place),
             words: [column("good")?, column("bad")?].map(|word| joined(&text, &word, joint)),
             text,
         });
@@ -111,7 +118,7 @@ pub fn learn(
     Ok(layers.iter().copied().zip(both.map(difference)).collect())
 }
 
-/// Adds each direction with each factor to every token of the texts, beside random directions of the same length.
+/// Adds each direction with each factor to the texts, beside random directions of the same length.
 pub fn steer(
     name: &str,
     subject: &Subject<'_>,
@@ -130,9 +137,9 @@ pub fn steer(
             })
         })
         .collect();
-    let add = |one: &Use<'_>, direction: &Vector, _: &Choice| Change {
+    let add = |one: &Use<'_>, direction: &Vector, text: &Choice| Change {
         site: Site::Stream(one.layer),
-        place: Place::All,
+        place: text.place,
         operation: Operation::Add(direction.clone(), one.factor),
     };
     Ok(Steered {
