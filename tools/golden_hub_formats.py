@@ -222,7 +222,7 @@ def write(name, config, pack, settings, shards=1):
     tok.save(str(folder / "tokenizer.json"), pretty=False)
     model = tf.AutoModelForCausalLM.from_config(config).eval()
     randomise(model)
-    tensors, state = {}, model.state_dict()
+    tensors, rows, state = {}, {}, model.state_dict()
     for key, value in state.items():
         stem = key.removesuffix(".weight")
         if not key.endswith("_proj.weight"):
@@ -233,6 +233,7 @@ def write(name, config, pack, settings, shards=1):
             value, parts = pack(value.clone())
             assert value.shape == state[key].shape
             tensors |= {stem + k: v.contiguous() for k, v in parts.items()}
+            rows[key] = b64(value[5].float().numpy())
         state[key].copy_(value.float())
     if config.tie_word_embeddings:
         tensors.pop("lm_head.weight")
@@ -257,7 +258,7 @@ def write(name, config, pack, settings, shards=1):
             place |= dict.fromkeys(part, file)
         index = {"metadata": {}, "weight_map": place}
         (folder / "model.safetensors.index.json").write_text(json.dumps(index, indent=1) + "\n")
-    (folder / "golden.json").write_text(json.dumps({"ids": ids, "logits": b64(logits.numpy())}) + "\n")
+    (folder / "golden.json").write_text(json.dumps({"ids": ids, "logits": b64(logits.numpy()), "row 5": rows}) + "\n")
     print(f"{name}: {sum(f.stat().st_size for f in folder.iterdir()) // 1000} kB")
 
 
