@@ -71,7 +71,7 @@ fn a_full_shelf_cuts_all_tasks_alike_and_counts_what_it_left_out() {
     assert!((18..90).contains(&stats.samples_kept), "{stats:?}");
     let text = String::from_utf8(page).unwrap();
     assert!(text.contains(&format!(
-        "{} of 1,080 samples are carried here",
+        "{} of 1,080 samples are included here",
         stats.samples_kept
     )));
 }

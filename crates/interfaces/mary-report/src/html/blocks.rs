@@ -9,7 +9,7 @@ use crate::{
 
 /// Said below a table of which the window shows only the left part, until its end is seen.
 pub(super) const GOES_ON: &str =
-    "<p class=\"goes-on\" aria-hidden=\"true\">goes on to the right →</p>";
+    "<p class=\"goes-on\" aria-hidden=\"true\">continues to the right →</p>";
 
 pub(super) fn figure_block(id: &str, title: &str, caption: &str, controls: &str) -> String {
     let (id, title) = (html(id), html(title));

@@ -417,7 +417,7 @@ impl Page<'_> {
             html(title)
         );
         let Some(Contents { exhibits, items }) = contents else {
-            out += "<p class=\"none\">This family has no tables or figures of its own; its scores stand in the overview.</p></section>";
+            out += "<p class=\"none\">This family has no tables or figures of its own; its scores are in the overview.</p></section>";
             return out;
         };
         let figure = |f: &Figure| figure_block(&f.id, &f.title, &plots::caption(f), "");
@@ -466,7 +466,7 @@ impl Page<'_> {
 
     fn browser(&self, selected: &Selected, kept: usize) -> String {
         let mut out = format!(
-            "<section id=\"samples\" aria-labelledby=\"samples-h\"><h2 id=\"samples-h\" tabindex=\"-1\">Samples</h2><p>{} of {} samples are carried here: of every model and task the wrong, unparsed and refused first, drawn by lot. <code>mary view</code> shows all of them.</p>",
+            "<section id=\"samples\" aria-labelledby=\"samples-h\"><h2 id=\"samples-h\" tabindex=\"-1\">Samples</h2><p>{} of {} samples are included here: for every model and task the wrong, unparsed and refused first, sampled at random. <code>mary view</code> shows all of them.</p>",
             count(kept),
             count(selected.seen)
         );

@@ -243,7 +243,7 @@ function show(page) {
   for (const [row] of rows.slice(view.page * PAGE, view.page * PAGE + PAGE)) list.append(entry(row));
   const total = S.counts.reduce((sum, [m, t, c]) => sum + (fits(m, t) ? c.reduce((a, n, i) => a + (!view.classes.size || view.classes.has(i) ? n : 0), 0) : 0), 0);
   const of = view.tag || view.text ? "" : ` of ${total.toLocaleString("en")} in the run`;
-  $("#sample-count").textContent = rows.length ? `${rows.length.toLocaleString("en")} samples${of} match.` : `No sample carried here matches${of}; mary view shows all.`;
+  $("#sample-count").textContent = rows.length ? `${rows.length.toLocaleString("en")} samples${of} match.` : `No sample included here matches${of}; mary view shows all.`;
   $("#page").textContent = `page ${view.page + 1} of ${pages}`;
   $("#prev").disabled = view.page === 0; $("#next").disabled = view.page >= pages - 1;
   const at = $("#f-tag"); at.replaceChildren();

@@ -307,7 +307,7 @@ fn prompt(out: Out, prompt: &Prompt, title: &str, story: Story, pictures: Pictur
         for part in &turn.parts {
             match part {
                 Part::Text(text) if text.is_empty() => {
-                    out.write_str("<p class=\"none\">Nothing stands before.</p>")?;
+                    out.write_str("<p class=\"none\">Nothing comes before.</p>")?;
                 }
                 Part::Text(text) => story.text(out, text)?,
                 Part::Image(image) => shown(out, image, pictures)?,

@@ -77,7 +77,7 @@ fn verdict(out: Out, sample: &Sample) -> fmt::Result {
         let mut roles = sample.exchanges.iter().map(|e| e.ask.role);
         let whose = match roles.any(|role| role == ModelRole::Judge) {
             true => "Notes of the judge",
-            false => "What the verdict rests on",
+            false => "What the verdict is based on",
         };
         write!(
             out,

@@ -189,7 +189,7 @@ impl Sheet {
                         html(id)
                     );
                 } else {
-                    out.push_str("<p class=\"none\">The picture is not carried here; <code>mary view</code> shows it.</p>");
+                    out.push_str("<p class=\"none\">The picture is not included here; <code>mary view</code> shows it.</p>");
                 }
             }
             let (text, left) = clip(face.question.trim(), QUESTION);

@@ -89,7 +89,7 @@ fn scores(run: &RunSummary, labels: &Labels, base: &str) -> String {
 
 fn tasks(facets: &Facets, base: &str) -> String {
     let mut out =
-        String::from("<p>No summary is there yet; it is written when the run ends.</p><ul>");
+        String::from("<p>There is no summary yet; it is written when the run ends.</p><ul>");
     for (task, n) in &facets.tasks {
         out += &format!(
             "<li><a href=\"{base}?task={}\">{}</a> <span class=\"small\">{}</span></li>",
