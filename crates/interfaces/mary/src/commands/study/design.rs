@@ -384,14 +384,14 @@ pub fn power(args: &PowerArgs) -> anyhow::Result<Status> {
     );
     let people = [10u64, 20, 30, 50, 100, 200];
     for n in people {
-        text.push_str(&format!("{:>9}", format!("{n} people")));
+        text.push_str(&format!("{:>12}", format!("{n} people")));
     }
     text.push_str("   people for the wanted width\n");
     for items in [1u64, 2, 3, 5, 10, 25].map(|k| k * args.per_person) {
         text.push_str(&format!("{items:>8}"));
         for n in people {
             let half = plan.half_width(n, items, args.per_person)?;
-            text.push_str(&format!("{:>9}", format!("±{:.1} %", 100.0 * half)));
+            text.push_str(&format!("{:>12}", format!("±{:.1} %", 100.0 * half)));
         }
         let enough = plan.people_for(args.half_width, items, args.per_person)?;
         let enough = enough.map_or("none: the items alone leave more".into(), |n| n.to_string());
