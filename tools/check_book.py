@@ -95,6 +95,14 @@ def spoken(phrases):
                 yield f"{file.relative_to(ROOT)}:{number}: “{found[0]}” (CONTRIBUTING.md, Words)"
 
 
+def lost_pages():
+    """Pages that sources name and that are not there; `docs/gguf.md` is a page of ggml."""
+    for file in [*(ROOT / "crates").glob("*/*/*/**/*.rs"), *(ROOT / "tools").glob("*.py")]:
+        for name in set(re.findall(r"\bdocs/[\w/-]+\.md", file.read_text())) - {"docs/gguf.md"}:
+            if not (ROOT / name).exists():
+                yield f"{file.relative_to(ROOT)}: there is no {name}"
+
+
 def syllables(word):
     word = re.sub(r"[^a-z]", "", word.lower())
     groups = len(re.findall(r"[aeiouy]+", word))
@@ -135,7 +143,7 @@ def main():
                 wrong.append(f"{name}:{line}: a paragraph of {words} words; {PARAGRAPH} are allowed")
         flat = " ".join(text.lower().split())
         wrong += [f"{name}: “{phrase}” (CONTRIBUTING.md, Words)" for phrase in phrases() if re.search(rf"\b{re.escape(phrase.lower())}\b", flat)]
-    wrong += spoken(phrases())
+    wrong += [*spoken(phrases()), *lost_pages()]
     total = sum(len(page.read_text().split()) for page in user)
     if total > limit:
         wrong.append(f"user pages have {total:,} words; {limit:,} are allowed")
