@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use mary_contract::ModelError;
-use mary_weights::Checkpoint;
+use mary_weights::{Checkpoint, TensorType};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde_json::{Value, json};
 
@@ -295,9 +297,36 @@ fn numbers_that_cannot_be_are_found_when_a_matrix_is_read() {
     );
 }
 
-/// Zero points that the first layout of GPTQ cannot say wrap around, as in auto-gptq.
+/// The sixth row of every matrix against what the format's own package unpacks (`tools/golden_hub_formats.py`).
 #[test]
-fn what_is_kept_packed_is_what_it_is_unpacked_to() {
+fn rows_are_those_that_the_formats_own_packages_unpack() {
+    let mut folders = 0;
+    for entry in std::fs::read_dir(hub("")).unwrap() {
+        let folder = entry.unwrap().path();
+        let golden: Value =
+            serde_json::from_slice(&std::fs::read(folder.join("golden.json")).unwrap()).unwrap();
+        let Some(rows) = golden["row 5"].as_object() else {
+            continue; // MXFP4's tensors belong to no model
+        };
+        let checkpoint = Checkpoint::open(&folder).unwrap();
+        assert_eq!(rows.len(), 7, "{}", folder.display());
+        for (name, row) in rows {
+            let bytes = STANDARD.decode(row.as_str().unwrap()).unwrap();
+            let want = mary_weights::numbers(TensorType::F32, &bytes);
+            let got = checkpoint.read_f32(name).unwrap();
+            let got = &got[5 * want.len()..][..want.len()];
+            for (a, b) in got.iter().zip(&want) {
+                let near = (a - b).abs() <= 1e-6 * b.abs();
+                assert!(near, "{} {name}: {a} is not {b}", folder.display());
+            }
+        }
+        folders += 1;
+    }
+    assert_eq!(folders, 18);
+}
+
+#[test]
+fn what_is_kept_packed_has_its_own_name_and_shape() {
     for name in [
         "gptq",
         "gptq_zeros",

@@ -107,20 +107,15 @@ fn columns(method: &Method, stem: &str, parts: &mut Parts<'_>) -> Made {
     let zeros = parts.need(&part("qzeros"), WORDS)?;
     let scales = parts.need(&part("scales"), FLOATS)?;
     let ((rows, columns), (groups, outputs)) = (matrix(&digits)?, matrix(&scales)?);
-    let (bits, symmetric, size) = match *method {
+    // Of AWQ outputs are packed, of GPTQ inputs.
+    let (bits, symmetric, size, packed, inputs) = match *method {
         Method::Gptq {
             bits,
             symmetric,
             size,
             ..
-        } => (bits, symmetric, size),
-        _ => (4, false, None),
-    };
-    let awq = *method == Method::Awq;
-    // Of AWQ outputs are packed, of GPTQ inputs.
-    let (packed, inputs) = match awq {
-        true => (columns * 8, rows),
-        false => (columns, rows * 32 / bits),
+        } => (bits, symmetric, size, columns, rows * 32 / bits),
+        _ => (4, false, None, columns * 8, rows),
     };
     parts.same(&part("scales"), &[groups, packed])?;
     if !(outputs * bits).is_multiple_of(32) || !(rows * 32).is_multiple_of(bits) {
@@ -150,9 +145,7 @@ fn columns(method: &Method, stem: &str, parts: &mut Parts<'_>) -> Made {
         (scales, place),
         zeros,
     );
-    if !awq {
-        made.groups = parts.order(&part("g_idx"), inputs)?;
-    }
+    made.groups = parts.order(&part("g_idx"), inputs)?;
     Ok(made)
 }
 
@@ -226,7 +219,7 @@ fn packed(stem: &str, parts: &mut Parts<'_>) -> Made {
         }
     };
     let kind = blocks_of(bits, matches!(zeros, Zeros::All(_)), &scales);
-    let order = rows_of(bits, 4 * columns);
+    let order = rows_of(bits, 4 * columns, false);
     let mut made = recipe(
         (outputs, inputs),
         kind,
@@ -238,19 +231,11 @@ fn packed(stem: &str, parts: &mut Parts<'_>) -> Made {
     Ok(made)
 }
 
-fn rows_of(bits: usize, row_bytes: usize) -> Order {
+fn rows_of(bits: usize, row_bytes: usize, turned: bool) -> Order {
     Order::Rows {
         bits,
         row_bytes,
-        turned: false,
-    }
-}
-
-fn turned(bits: usize, row_bytes: usize) -> Order {
-    Order::Rows {
-        bits,
-        row_bytes,
-        turned: true,
+        turned,
     }
 }
 
@@ -266,7 +251,7 @@ fn bytes(stem: &str, digits: Stored, block: Option<(usize, usize)>, parts: &mut 
     let scales = parts.need(&named, FLOATS)?;
     let place = place_of(&scales.info.shape, (outputs, inputs), block)?;
     if digits.info.dtype == TensorType::F8E4m3 {
-        let digits = (rows_of(8, inputs), digits);
+        let digits = (rows_of(8, inputs, false), digits);
         let zeros = Zeros::All(0);
         let mut made = recipe(
             (outputs, inputs),
@@ -288,7 +273,7 @@ fn bytes(stem: &str, digits: Stored, block: Option<(usize, usize)>, parts: &mut 
         }
     };
     let kind = blocks_of(8, symmetric, &scales);
-    let digits = (turned(8, inputs), digits);
+    let digits = (rows_of(8, inputs, true), digits);
     Ok(recipe(
         (outputs, inputs),
         kind,
@@ -313,15 +298,13 @@ fn rows_of_bytes(stem: &str, parts: &mut Parts<'_>) -> Made {
             ));
         }
     }
-    let place = place_of(&[outputs], (outputs, inputs), None)?;
-    let digits = (turned(8, inputs), digits);
-    let mut made = recipe(
-        (outputs, inputs),
-        TensorType::Int8,
-        digits,
-        (scales.clone(), place),
-        Zeros::All(128),
+    let scaled = (
+        scales.clone(),
+        place_of(&[outputs], (outputs, inputs), None)?,
     );
+    let digits = (rows_of(8, inputs, true), digits);
+    let zeros = Zeros::All(128);
+    let mut made = recipe((outputs, inputs), TensorType::Int8, digits, scaled, zeros);
     made.scales = Scales::Plain(scales, 1.0 / 127.0);
     Ok(made)
 }
@@ -340,7 +323,7 @@ fn stretches(shape: Vec<usize>, size: usize, digits: Stored, scales: Stored) -> 
     };
     let rows = (numbers / size, size);
     let place = place_of(&[rows.0], rows, None)?;
-    let digits = (rows_of(4, size / 2), digits);
+    let digits = (rows_of(4, size / 2, false), digits);
     let mut made = recipe(
         rows,
         TensorType::Mxfp4,
@@ -397,7 +380,7 @@ fn four_bits(own: &str, state: &str, parts: &mut Parts<'_>) -> Made {
         true => TensorType::Nf4,
         false => TensorType::F32,
     };
-    made.digits.0 = turned(4, made.rows.1 / 2);
+    made.digits.0 = rows_of(4, made.rows.1 / 2, true);
     made.coding = Coding::Table(table);
     Ok(made)
 }

@@ -46,7 +46,7 @@ enum Method {
 /// What a folder in one of the formats comes to.
 #[derive(Debug, Default)]
 pub(crate) struct Packed {
-    pub recipes: BTreeMap<String, Recipe>,
+    pub recipes: Recipes,
     /// What the reader should know: that weights take more memory than the file.
     pub remark: Option<String>,
 }
@@ -63,12 +63,12 @@ pub(crate) fn translate(
     if let Some(settings) = settings {
         let file = folder.join("config.json");
         let method = method(settings).map_err(|why| fault::bad(&file, why).hint(ELSE))?;
-        packed = find(&method, weights)?;
-        let all = packed.recipes.len();
+        packed.recipes = find(&method, weights)?;
         let plain = |r: &&Recipe| r.info.dtype == TensorType::F32;
         let unpacked = packed.recipes.values().filter(plain).count();
         packed.remark = (unpacked > 0).then(|| {
             let name = settings["quant_method"].as_str().unwrap_or_default();
+            let all = packed.recipes.len();
             format!(
                 "{unpacked} of its {all} {name} matrices are unpacked to 32 bits on loading, since there are no blocks \
                  for them (inputs in another order, or groups and rows that are no multiple of 32)"
@@ -99,13 +99,15 @@ fn bare(name: &str, packed: &Packed, stored: &Stored) -> bool {
     !packed.recipes.contains_key(name) && (whole || stored.info.dtype == F8E4m3)
 }
 
-fn find(method: &Method, weights: &mut Weights) -> Result<Packed, ModelError> {
+type Recipes = BTreeMap<String, Recipe>;
+
+fn find(method: &Method, weights: &mut Weights) -> Result<Recipes, ModelError> {
     let mut parts = Parts {
         files: &weights.files,
         tensors: &weights.tensors,
         used: BTreeSet::new(),
     };
-    let mut recipes = BTreeMap::new();
+    let mut recipes = Recipes::new();
     for (name, stored) in &weights.tensors {
         let Some((own, made)) = formats::find(method, name, &mut parts) else {
             continue;
@@ -126,10 +128,7 @@ fn find(method: &Method, weights: &mut Weights) -> Result<Packed, ModelError> {
         };
         weights.tensors.insert(name.clone(), stored);
     }
-    Ok(Packed {
-        recipes,
-        remark: None,
-    })
+    Ok(recipes)
 }
 
 /// The tensors of a folder, of which matrices are made.
