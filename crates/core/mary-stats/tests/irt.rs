@@ -1,10 +1,12 @@
-//! Item response theory beside eRm, girth and catsim (`tools/golden_irt.py`), and by simulation.
+//! Item response theory beside eRm, psychotools, statsmodels, girth, py-irt and catsim (`tools/golden_irt.py`), and by
+//! simulation.
 
 use mary_stats::irt::adaptive::{Selection, Stop, next_items, standing};
 use mary_stats::irt::dif::{EtsClass, likelihood_ratio, mantel_haenszel};
 use mary_stats::irt::fit::{item_fit, parallel_analysis, q3};
 use mary_stats::irt::{
-    Estimator, Item, MarginalSettings, Responses, Slopes, ability, andersen, marginal, rasch,
+    Estimator, Item, Kinds, Marginal, MarginalSettings, Rasch, Responses, Slopes, ability,
+    andersen, marginal, rasch,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -50,15 +52,26 @@ fn centred(x: &[f64]) -> Vec<f64> {
     x.iter().map(|x| x - mean).collect()
 }
 
+/// Difficulties that three programs find, and eRm's errors.
+fn as_by_others(responses: &Responses, set: &Value) -> (Rasch, Vec<f64>) {
+    let found = rasch(responses).unwrap();
+    let difficulties: Vec<f64> = found.difficulties.iter().map(|d| d.unwrap()).collect();
+    for program in ["beta", "psychotools", "statsmodels"] {
+        if !set[program].is_null() {
+            let apart = furthest(&difficulties, &numbers(&set[program]));
+            assert!(apart < 1e-4, "{program}: {apart}");
+        }
+    }
+    let errors: Vec<f64> = found.errors.iter().map(|d| d.unwrap()).collect();
+    assert!(found.exact_errors && furthest(&errors, &numbers(&set["se"])) < 1e-4);
+    (found, difficulties)
+}
+
 #[test]
-fn rasch_difficulties_are_those_of_erm() {
+fn rasch_difficulties_are_those_of_erm_psychotools_and_statsmodels() {
     for set in golden()["rasch"].as_array().unwrap() {
         let responses = responses(&set["answers"]);
-        let found = rasch(&responses).unwrap();
-        let difficulties: Vec<f64> = found.difficulties.iter().map(|d| d.unwrap()).collect();
-        assert!(furthest(&difficulties, &numbers(&set["beta"])) < 1e-4);
-        let errors: Vec<f64> = found.errors.iter().map(|d| d.unwrap()).collect();
-        assert!(found.exact_errors && furthest(&errors, &numbers(&set["se"])) < 1e-4);
+        let (found, difficulties) = as_by_others(&responses, set);
         assert!((found.log_likelihood - numbers(&set["loglik"])[0]).abs() < 2e-2);
         if set["theta"].is_null() {
             continue;
@@ -111,24 +124,55 @@ fn with_margins(right: &[usize], scores: &[usize]) -> Responses {
 }
 
 #[test]
-fn verbal_aggression_is_scaled_as_by_erm() {
+fn verbal_aggression_and_an_examination_are_scaled_as_by_others() {
     let golden = golden();
-    let set = &golden["verbagg"];
     let whole = |value: &Value| {
         numbers(value)
             .iter()
             .map(|x| *x as usize)
             .collect::<Vec<_>>()
     };
-    let found = rasch(&with_margins(&whole(&set["right"]), &whole(&set["scores"]))).unwrap();
-    let difficulties: Vec<f64> = found.difficulties.iter().map(|d| d.unwrap()).collect();
-    assert!(furthest(&difficulties, &numbers(&set["beta"])) < 1e-4);
-    let errors: Vec<f64> = found.errors.iter().map(|d| d.unwrap()).collect();
-    assert!(furthest(&errors, &numbers(&set["se"])) < 1e-4);
+    for set in golden["margins"].as_array().unwrap() {
+        as_by_others(
+            &with_margins(&whole(&set["right"]), &whole(&set["scores"])),
+            set,
+        );
+    }
+}
+
+/// Slopes, intercepts and their errors beside the general likelihood of statsmodels.
+fn as_by_likelihood(found: &Marginal, responses: &Responses, theirs: &Value) {
+    let slopes: Vec<f64> = found.items.iter().map(|item| item.slope).collect();
+    let intercepts: Vec<f64> = found.items.iter().map(|item| item.intercepts[0]).collect();
+    let apart = furthest(&slopes, &numbers(&theirs["slope"]));
+    assert!(apart < 1e-3, "slopes {apart}");
+    let apart = furthest(&intercepts, &numbers(&theirs["intercept"]));
+    assert!(apart < 1e-3, "intercepts {apart}");
+    assert!((found.log_likelihood - theirs["loglik"].as_f64().unwrap()).abs() < 1e-3);
+    let errors = found.errors(responses, None).unwrap();
+    let mut own: Vec<f64> = errors.iter().map(|e| e.slope).collect();
+    own.extend(errors.iter().map(|e| e.intercepts[0]));
+    for (own, theirs) in own.iter().zip(numbers(&theirs["error"])) {
+        assert!((own / theirs - 1.0).abs() < 0.01, "{own} {theirs}");
+    }
 }
 
 #[test]
-fn marginal_fits_are_those_of_girth() {
+fn guessed_answers_are_fitted_as_by_statsmodels() {
+    for set in golden()["guessed"].as_array().unwrap() {
+        let responses = responses(&set["answers"]);
+        let settings = MarginalSettings {
+            prior: None,
+            guessing: vec![set["guessing"].as_f64().unwrap(); responses.items()],
+            ..MarginalSettings::new(Slopes::Own)
+        };
+        let found = marginal(&responses, &settings).unwrap();
+        as_by_likelihood(&found, &responses, &set["statsmodels"]);
+    }
+}
+
+#[test]
+fn marginal_fits_are_those_of_girth_and_statsmodels_and_nearer_than_py_irt() {
     for set in golden()["marginal"].as_array().unwrap() {
         let responses = responses(&set["answers"]);
         let plain = |slopes| MarginalSettings {
@@ -147,6 +191,7 @@ fn marginal_fits_are_those_of_girth() {
         assert!(
             two.log_likelihood > one.log_likelihood && two.parameters == 2 * one.parameters - 2
         );
+        as_by_likelihood(&two, &responses, &set["statsmodels"]);
         // Conditional and marginal likelihood agree on how items are ordered and spaced.
         let conditional = rasch(&responses).unwrap();
         let own: Vec<f64> = conditional
@@ -155,6 +200,19 @@ fn marginal_fits_are_those_of_girth() {
             .map(|d| d.unwrap() / one.items[0].slope)
             .collect();
         assert!(furthest(&centred(&own), &centred(&difficulties(&one.items))) < 2e-2);
+        // py-irt has priors and an approximate posterior: it is further from all others than they are from each other.
+        if set["py-irt"].is_null() {
+            continue;
+        }
+        let logits: Vec<f64> = two.items.iter().map(|item| item.intercepts[0]).collect();
+        let apart = furthest(&logits, &numbers(&set["py-irt"]));
+        let girth: Vec<f64> = numbers(&set["two"][0])
+            .iter()
+            .zip(numbers(&set["two"][1]))
+            .map(|(a, b)| -a * b)
+            .collect();
+        let theirs = furthest(&girth, &numbers(&set["py-irt"]));
+        assert!(apart < theirs + 0.01 && apart < 0.5, "{apart} {theirs}");
     }
 }
 
@@ -313,7 +371,7 @@ fn guessing_is_taken_into_account() {
     let guesses: Vec<(usize, u8)> = (0..20)
         .map(|at| (at, u8::from(random.random::<f64>() < 0.25)))
         .collect();
-    let standing = standing(&found.items, &guesses).unwrap();
+    let standing = standing(&found.items, &guesses, &Kinds::default()).unwrap();
     assert!(standing.ability.value < -0.5, "{standing:?}");
 }
 
@@ -498,7 +556,7 @@ fn a_fifth_of_the_items_gives_the_ability_of_all() {
             current = ability(&world.items, &answers, Estimator::Eap).ok();
         }
         let full = ability(&world.items, row, Estimator::Eap).unwrap();
-        let found = standing(&world.items, &answers).unwrap();
+        let found = standing(&world.items, &answers, &Kinds::default()).unwrap();
         near += usize::from((full.value - found.ability.value).abs() < found.ability.error * 1.2);
         let share = row.iter().map(|a| f64::from(a.1)).sum::<f64>() / 300.0;
         held += usize::from(found.expected_share.contains(share));
@@ -514,9 +572,8 @@ fn content_is_balanced_and_items_are_asked_once() {
         .collect();
     let content: Vec<usize> = (0..40).map(|at| usize::from(at >= 30)).collect();
     let selection = Selection {
-        content,
-        among: 5,
-        seed: 9,
+        share: 0.0,
+        ..Selection::fair(content, 9)
     };
     let asked = next_items(&bank, &[2, 3], 0.0, 18, &selection);
     let mut unique = asked.clone();

@@ -18,6 +18,7 @@ use mary_store::RunFolder;
 use serde::Deserialize;
 
 use crate::cli::PlaceArgs;
+use crate::command::Command as _;
 use crate::commands;
 use crate::exit::{UsageError, usage_error};
 use crate::settings::Place;
@@ -25,6 +26,7 @@ use crate::words::whole_paths;
 use crate::{laboratory, own, specification};
 
 pub use crate::commands::compare::CompareOptions;
+pub use crate::commands::scale::ScaleArgs;
 pub use crate::exit::{ErrorReport, Status, error_report};
 pub use crate::progress::Progress;
 
@@ -158,6 +160,13 @@ pub fn sweep(
         (record, run)
     });
     Ok((state.path().to_owned(), records.collect()))
+}
+
+/// Makes a scale and its page, as `mary scale` does, and returns its folder.
+pub fn scale(places: &Places, mut asked: ScaleArgs) -> anyhow::Result<PathBuf> {
+    let mut place = places.resolve()?;
+    asked.gather(&mut place)?;
+    Ok(asked.make(&place)?.1)
 }
 
 /// The summary of a stored run.

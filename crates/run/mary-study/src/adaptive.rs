@@ -8,8 +8,8 @@ use std::path::Path;
 use mary_contract::Target;
 use mary_lab::scale::{PEOPLE, Scale, item_hash};
 use mary_platform::{read_plain, replace_file};
-use mary_stats::irt::adaptive::{Selection, Stop, next_items};
-use mary_stats::irt::{Ability, Estimator, Item, ability};
+use mary_stats::irt::adaptive::{Selection, Stop, next_items, standing};
+use mary_stats::irt::{Ability, Item, Kinds};
 use serde::{Deserialize, Serialize};
 
 use crate::StudyError;
@@ -18,8 +18,6 @@ use crate::keys::Keys;
 use crate::question::Answer;
 
 const FILE: &str = "adaptive.json";
-/// One of so many most informative items is drawn, so that not everybody gets the same.
-const AMONG: usize = 5;
 /// Nobody is judged by fewer answers.
 const FEWEST: usize = 10;
 
@@ -34,6 +32,9 @@ pub struct AdaptiveTest {
     right: Vec<usize>,
     /// Kind of content of each item.
     content: Vec<usize>,
+    /// Variance of a person's ability between kinds.
+    #[serde(default)]
+    between_kinds: f64,
     seed: u64,
 }
 
@@ -46,7 +47,7 @@ impl AdaptiveTest {
         (after, seed): (usize, u64),
     ) -> Result<Self, StudyError> {
         let bank = scale.bank(PEOPLE);
-        let (mut curves, mut right, mut content) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut known, mut right) = (Vec::new(), Vec::new());
         for key in &keys.items {
             let task = keys.tasks.get(key.task).map_or("", |task| task.id.as_str());
             let hash = item_hash(task, &key.item);
@@ -62,11 +63,10 @@ impl AdaptiveTest {
                     key.item.id
                 )));
             };
-            curves.push(item.item.clone());
+            known.push(*item);
             right.push(correct);
-            content.push(key.task);
         }
-        let most = most.min(curves.len());
+        let most = most.min(known.len());
         Ok(Self {
             scale: scale.hash(),
             stop: Stop {
@@ -74,9 +74,10 @@ impl AdaptiveTest {
                 fewest: FEWEST.max(after).min(most),
                 most,
             },
-            curves,
+            curves: known.iter().map(|item| item.item.clone()).collect(),
             right,
-            content,
+            content: scale.kinds(known).of,
+            between_kinds: scale.between_kinds,
             seed,
         })
     }
@@ -121,7 +122,11 @@ impl AdaptiveTest {
     }
 
     fn ability(&self, scored: &[(usize, u8)]) -> Option<Ability> {
-        ability(&self.curves, scored, Estimator::Eap).ok()
+        let kinds = Kinds {
+            of: self.content.clone(),
+            variance: self.between_kinds,
+        };
+        Some(standing(&self.curves, scored, &kinds).ok()?.ability)
     }
 
     /// The next item of a place after these answers; nothing once enough is known.
@@ -136,11 +141,8 @@ impl AdaptiveTest {
             return None;
         }
         let asked: Vec<usize> = scored.iter().map(|answer| answer.0).collect();
-        let selection = Selection {
-            among: AMONG,
-            content: self.content.clone(),
-            seed: self.seed ^ (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
-        };
+        let seed = self.seed ^ (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let selection = Selection::fair(self.content.clone(), seed);
         let theta = ability.map_or(0.0, |a| a.value);
         next_items(&self.curves, &asked, theta, 1, &selection)
             .first()

@@ -32,6 +32,7 @@ fn make(folder: &Path, people: usize, most: usize) -> Study {
             id: key.item.id.clone(),
             hash: item_hash("htest/rhyme", &key.item),
             text: String::new(),
+            kind: String::new(),
             only: None,
             item: Item::binary(1.8, difficulty, 0.0),
             difficulty,
@@ -64,6 +65,7 @@ fn make(folder: &Path, people: usize, most: usize) -> Study {
         focal: None,
         groups: None,
         reliability: None,
+        between_kinds: 0.0,
     };
     let mut wanted = settings(people, most);
     wanted.rules.attention_failures = 0;

@@ -66,18 +66,7 @@ pub fn ability(
     };
     let guessed = answers.iter().any(|a| items[a.0].guessing > 0.0);
     match estimator {
-        Estimator::Eap => {
-            let weights = posterior(items, answers)?;
-            let mean: f64 = weights.iter().map(|(theta, weight)| theta * weight).sum();
-            let variance: f64 = weights
-                .iter()
-                .map(|(theta, weight)| weight * (theta - mean).powi(2))
-                .sum();
-            Ok(Ability {
-                value: mean,
-                error: variance.sqrt(),
-            })
-        }
+        Estimator::Eap => Ok(mean_of(&posterior(items, answers, &Kinds::default())?)),
         Estimator::Map => {
             let value = root(guessed, |theta| gradient(theta) - theta);
             Ok(found(value, information(value) + 1.0))
@@ -102,19 +91,99 @@ pub fn ability(
     }
 }
 
-/// What the answers leave open under a standard normal prior: abilities and their weights, which sum to one. The grid lies
-/// around the mode: hundreds of answers leave less open than the distance between the nodes of a fixed one.
-pub fn posterior(items: &[Item], answers: &[(usize, u8)]) -> Result<Vec<(f64, f64)>, StatsError> {
+/// Kinds of content (suites, subtasks). Subjects are better at one kind than at another, whatever their ability: answers to
+/// items of one kind go together, and many of them tell less than as many of different kinds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Kinds {
+    /// The kind of each item; empty where nothing is known of it.
+    pub of: Vec<usize>,
+    /// Variance of a subject's ability between kinds, in squared units of the scale.
+    pub variance: f64,
+}
+
+impl Kinds {
+    /// Kinds of items, and the variance that subjects' answers show: by how much the gradients of their likelihoods,
+    /// summed within kinds, scatter beyond what independent answers would. Nothing is claimed of fewer than three kinds.
+    pub fn estimate(of: Vec<usize>, items: &[Item], subjects: &[(&[(usize, u8)], f64)]) -> Self {
+        let (mut beyond, mut squares) = (0.0, 0.0);
+        let mut most = 0;
+        for (answers, theta) in subjects {
+            let sums = by_kind(&of, answers, |&(item, score)| {
+                let item = &items[item];
+                [item.score_function(*theta, score), item.information(*theta)]
+            });
+            most = most.max(sums.len());
+            for [gradient, told] in sums.values() {
+                beyond += gradient * gradient - told;
+                squares += told * told;
+            }
+        }
+        // Items and abilities were fitted to the same answers, which takes a part of the scatter away.
+        let left = |n: usize| n as f64 / (n as f64 - 1.0).max(1.0);
+        let variance = match most < 3 || squares <= 0.0 {
+            true => 0.0,
+            false => (left(subjects.len()) * left(most) * beyond / squares).max(0.0),
+        };
+        Self { of, variance }
+    }
+
+    /// How many times larger the variance of an ability is than independent answers would leave it.
+    fn effect(&self, items: &[Item], answers: &[(usize, u8)], theta: f64) -> f64 {
+        if self.variance == 0.0 {
+            return 1.0;
+        }
+        let told = by_kind(&self.of, answers, |a| [items[a.0].information(theta), 0.0]);
+        let squares: f64 = told.values().map(|told| told[0] * told[0]).sum();
+        let total: f64 = told.values().map(|told| told[0]).sum();
+        1.0 + self.variance * squares / total.max(1e-12)
+    }
+}
+
+fn by_kind(
+    of: &[usize],
+    answers: &[(usize, u8)],
+    of_answer: impl Fn(&(usize, u8)) -> [f64; 2],
+) -> std::collections::BTreeMap<Option<usize>, [f64; 2]> {
+    let mut sums = std::collections::BTreeMap::new();
+    for answer in answers {
+        let sum = sums.entry(of.get(answer.0).copied()).or_insert([0.0; 2]);
+        let own = of_answer(answer);
+        *sum = [sum[0] + own[0], sum[1] + own[1]];
+    }
+    sums
+}
+
+/// Mean and standard deviation of a posterior.
+pub(super) fn mean_of(weights: &[(f64, f64)]) -> Ability {
+    let mean: f64 = weights.iter().map(|(theta, weight)| theta * weight).sum();
+    let squares = weights
+        .iter()
+        .map(|(t, weight)| weight * (t - mean).powi(2));
+    Ability {
+        value: mean,
+        error: squares.sum::<f64>().sqrt(),
+    }
+}
+
+/// What the answers leave open under a standard normal prior: abilities and their weights, which sum to one. Answers that go
+/// together by their kinds count for fewer. The grid lies around the mode: hundreds of answers leave less open than the
+/// distance between the nodes of a fixed one.
+pub fn posterior(
+    items: &[Item],
+    answers: &[(usize, u8)],
+    kinds: &Kinds,
+) -> Result<Vec<(f64, f64)>, StatsError> {
     const REACH: f64 = 7.0;
     let mode = ability(items, answers, Estimator::Map)?;
+    let effect = kinds.effect(items, answers, mode.value);
     let mut grid: Vec<(f64, f64)> = (0..NODES)
         .map(|at| {
             let away = 2.0 * at as f64 / (NODES - 1) as f64 - 1.0;
-            let theta = mode.value + REACH * mode.error * away;
+            let theta = mode.value + REACH * (effect.sqrt() * mode.error).min(1.0) * away;
             let likely = answers
                 .iter()
                 .map(|&(item, score)| items[item].log_p(theta, score));
-            (theta, likely.sum::<f64>() - 0.5 * theta * theta)
+            (theta, likely.sum::<f64>() / effect - 0.5 * theta * theta)
         })
         .collect();
     let most = grid

@@ -5,7 +5,8 @@ use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{Ability, Estimator, Item, ability, posterior};
+use super::ability::mean_of;
+use super::{Ability, Item, Kinds, posterior};
 use crate::{Interval, StatsError};
 
 /// How items are chosen.
@@ -13,6 +14,9 @@ use crate::{Interval, StatsError};
 pub struct Selection {
     /// One of so many most informative items is drawn, so that no item is asked everybody; 1 takes the best.
     pub among: usize,
+    /// One of this share of them, where that is more. The item that looks best is often one whose difficulty came out wrong:
+    /// whoever always takes it measures the errors of the calibration.
+    pub share: f64,
     /// The kind of content of each item (its task, say); empty for no balance. The kind whose share of the items
     /// asked lags most behind its share of the bank comes next.
     pub content: Vec<usize>,
@@ -24,8 +28,21 @@ impl Default for Selection {
     fn default() -> Self {
         Self {
             among: 1,
+            share: 0.0,
             content: Vec::new(),
             seed: 0,
+        }
+    }
+}
+
+impl Selection {
+    /// One of the better half of a kind, and of five at least.
+    pub fn fair(content: Vec<usize>, seed: u64) -> Self {
+        Self {
+            among: 5,
+            share: 0.5,
+            content,
+            seed,
         }
     }
 }
@@ -75,7 +92,8 @@ pub fn next_items(
         let mut open: Vec<usize> = (0..bank.len()).filter(fits).collect();
         // Of equally informative items the first in the bank.
         open.sort_by(|a, b| information[*b].total_cmp(&information[*a]).then(a.cmp(b)));
-        open.truncate(selection.among.max(1));
+        let share = (selection.share * open.len() as f64).ceil() as usize;
+        open.truncate(selection.among.max(share).max(1));
         let seed = selection.seed ^ (asked.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let Some(&item) = open.choose(&mut ChaCha8Rng::seed_from_u64(seed)) else {
             break;
@@ -122,18 +140,22 @@ pub struct Standing {
 
 /// Ability, and what it predicts for the whole bank, from the answers so far. The interval takes in both how uncertain the
 /// ability is and how single answers scatter around their probabilities.
-pub fn standing(bank: &[Item], answers: &[(usize, u8)]) -> Result<Standing, StatsError> {
-    standing_on(bank, answers, |_| true)
+pub fn standing(
+    bank: &[Item],
+    answers: &[(usize, u8)],
+    kinds: &Kinds,
+) -> Result<Standing, StatsError> {
+    standing_on(bank, answers, kinds, |_| true)
 }
 
 /// The same with the share expected on a part of the bank; the ability is that of all answers.
 pub fn standing_on(
     bank: &[Item],
     answers: &[(usize, u8)],
+    kinds: &Kinds,
     part: impl Fn(usize) -> bool,
 ) -> Result<Standing, StatsError> {
-    let found = ability(bank, answers, Estimator::Eap)?;
-    let weights = posterior(bank, answers)?;
+    let weights = posterior(bank, answers, kinds)?;
     let mut open = vec![true; bank.len()];
     answers.iter().for_each(|answer| open[answer.0] = false);
     let within: Vec<usize> = (0..bank.len()).filter(|&at| part(at)).collect();
@@ -153,7 +175,7 @@ pub fn standing_on(
     let reach = crate::distributions::z_of(crate::LEVEL) * spread;
     let bounds = ((value - reach).max(got / total), (value + reach).min(1.0));
     Ok(Standing {
-        ability: found,
+        ability: mean_of(&weights),
         expected_share: Interval::new(value, bounds, answers.len(), "irt-predictive"),
     })
 }

@@ -31,7 +31,7 @@ mod marginal;
 mod rasch;
 pub mod scale;
 
-pub use ability::{Ability, Estimator, ability, posterior};
+pub use ability::{Ability, Estimator, Kinds, ability, posterior};
 pub use item::Item;
 pub use marginal::{ItemErrors, Marginal, MarginalSettings, Prior, Slopes, marginal};
 pub use rasch::{Rasch, andersen, rasch};

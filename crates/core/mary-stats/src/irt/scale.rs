@@ -3,11 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ability::mean_of;
 use super::dif::{EtsClass, ItemDif, separate};
 use super::fit::{Dimensions, ItemFit, item_fit, parallel_analysis};
 use super::{
-    Ability, Estimator, Item, ItemErrors, Marginal, MarginalSettings, Responses, Slopes, ability,
-    marginal,
+    Ability, Estimator, Item, ItemErrors, Kinds, Marginal, MarginalSettings, Responses, Slopes,
+    ability, marginal, posterior,
 };
 use crate::{StatsError, input};
 
@@ -64,6 +65,8 @@ pub struct Subjects<'a> {
     pub focal: &'a [bool],
     /// Share that a guesser has right, by item.
     pub chance: &'a [f64],
+    /// Kind of content, by item; empty where all are of one.
+    pub kinds: &'a [usize],
 }
 
 /// What is wanted.
@@ -125,7 +128,7 @@ pub struct Calibrated {
 /// A subject that has a number.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Standing {
-    /// Ability by the posterior's mean.
+    /// Ability by the posterior's mean; its error takes in that answers to items of one kind go together.
     pub ability: Ability,
     /// Mean squared standardised residual of its answers: 1 on average, above where it finds other items hard.
     pub outfit: f64,
@@ -154,6 +157,8 @@ pub struct Calibration {
     pub reliability: Option<f64>,
     /// How many dimensions the answers have, where that can be told.
     pub dimensions: Option<Dimensions>,
+    /// Variance of a subject's ability between kinds of content.
+    pub between_kinds: f64,
 }
 
 /// Finds the scale. `tell` hears what is being done.
@@ -165,8 +170,13 @@ pub fn calibrate(
     let persons = data.responses.persons();
     input::same_length(WHAT, data.lineages.len(), persons.len())?;
     input::same_length(WHAT, data.chance.len(), data.responses.items())?;
-    if !data.focal.is_empty() {
-        input::same_length(WHAT, data.focal.len(), persons.len())?;
+    for (given, needed) in [
+        (data.kinds.len(), data.responses.items()),
+        (data.focal.len(), persons.len()),
+    ] {
+        if given > 0 {
+            input::same_length(WHAT, given, needed)?;
+        }
     }
     let focal = |person: usize| data.focal.get(person).copied().unwrap_or(false);
     let one_each = representatives(data);
@@ -184,13 +194,11 @@ pub fn calibrate(
         .filter(|groups| groups.common() == Some(false))
         .map(|groups| groups.sizes.1 > groups.sizes.0);
     let inside = |person: &usize| apart.is_none_or(|side| focal(*person) == side);
-    let calibrators: Vec<usize> = match wanted.clustered {
-        true => (0..persons.len())
-            .filter(|&p| !persons[p].is_empty())
-            .collect(),
+    let mut calibrators = match wanted.clustered {
+        true => (0..persons.len()).collect(),
         false => one_each,
     };
-    let calibrators: Vec<usize> = calibrators.into_iter().filter(inside).collect();
+    calibrators.retain(|p| inside(p) && !persons[*p].is_empty());
     let differing: Vec<usize> = match apart {
         Some(_) => Vec::new(),
         None => differing(groups.as_ref()),
@@ -209,12 +217,13 @@ pub fn calibrate(
     let clusters: Vec<usize> = calibrators.iter().map(|&p| data.lineages[p]).collect();
     let errors = fitted.errors(&responses, wanted.clustered.then_some(clusters.as_slice()))?;
     tell("abilities");
+    let kinds = between_kinds(data, &columns, &fitted.items, &responses)?;
     let everybody: Vec<usize> = (0..persons.len()).filter(inside).collect();
     let rows = columns.responses(data, &everybody)?;
     let mut subjects = vec![None; persons.len()];
     for (&person, row) in everybody.iter().zip(rows.persons()) {
         if row.len() >= wanted.fewest_answers.max(1) {
-            subjects[person] = Some(stand(&fitted.items, row, &chance)?);
+            subjects[person] = Some(stand(&fitted.items, row, &chance, &kinds)?);
         }
     }
     let found = |person: &usize| subjects[*person].as_ref();
@@ -253,7 +262,28 @@ pub fn calibrate(
         calibrators,
         groups,
         dimensions,
+        between_kinds: kinds.variance,
     })
+}
+
+/// How far the calibrators' answers to one kind go together.
+fn between_kinds(
+    data: &Subjects<'_>,
+    columns: &Columns,
+    items: &[Item],
+    responses: &Responses,
+) -> Result<Kinds, StatsError> {
+    if data.kinds.is_empty() {
+        return Ok(Kinds::default());
+    }
+    let of = columns.of.iter().map(|column| data.kinds[column.0]);
+    let rows = responses.persons().iter().filter(|row| !row.is_empty());
+    let placed = rows.map(|row| {
+        let own = ability(items, row, Estimator::Eap)?;
+        Ok((row.as_slice(), own.value))
+    });
+    let placed: Vec<_> = placed.collect::<Result<_, StatsError>>()?;
+    Ok(Kinds::estimate(of.collect(), items, &placed))
 }
 
 /// Of each lineage the member with most answers; of equals the last.
@@ -396,14 +426,16 @@ impl Curve {
             Self::ThreePl => "3pl",
         }
     }
-
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::OnePl, Self::OnePlChance, Self::TwoPl, Self::ThreePl];
 }
 
 /// Where answers put a subject on items that are known.
-pub fn stand(items: &[Item], row: &[(usize, u8)], chance: &[f64]) -> Result<Standing, StatsError> {
-    let found = ability(items, row, Estimator::Eap)?;
+pub fn stand(
+    items: &[Item],
+    row: &[(usize, u8)],
+    chance: &[f64],
+    kinds: &Kinds,
+) -> Result<Standing, StatsError> {
+    let found = mean_of(&posterior(items, row, kinds)?);
     let (mut squares, mut got, mut guessed, mut variance) = (0.0, 0.0, 0.0, 0.0);
     for &(item, score) in row {
         let (curve, score) = (&items[item], f64::from(score));

@@ -26,6 +26,7 @@ fn chapters<'a>(
         Box::new(Learning),
         Box::new(Designs),
         Box::new(People { folders }),
+        Box::new(AdaptiveTests { folders }),
         Box::new(TwinsChapter { registry, folders }),
     ];
     all.extend(families(registry, grown));
@@ -118,6 +119,36 @@ impl Chapter for People<'_> {
         }
         samples.retain(|sample| is_people(&sample.id.model));
         Ok((!samples.is_empty()).then(|| mary_study::exhibits::of_people(&samples).into()))
+    }
+}
+
+/// Runs that stopped when they knew enough, on the map of their scale.
+struct AdaptiveTests<'a> {
+    folders: &'a [RunFolder],
+}
+
+impl Chapter for AdaptiveTests<'_> {
+    type Error = anyhow::Error;
+
+    fn id(&self) -> &str {
+        "adaptive"
+    }
+
+    fn title(&self) -> &str {
+        "Adaptive tests"
+    }
+
+    fn build(&self, runs: &[RunSummary]) -> anyhow::Result<Option<Contents>> {
+        let mut all = Exhibits::default();
+        for (folder, summary) in self.folders.iter().zip(runs) {
+            if summary.manifest.execution.adaptive.is_some() {
+                let shown = mary_lab::scale::of_adaptive(folder, summary)?;
+                all.tables.extend(shown.tables);
+                all.figures.extend(shown.figures);
+                all.pictures.extend(shown.pictures);
+            }
+        }
+        Ok((!all.tables.is_empty()).then(|| all.into()))
     }
 }
 

@@ -6,10 +6,10 @@ use clap::Args;
 use mary_contract::Exhibits;
 use mary_lab::scale::{self, Answers, Scale, ScaleOptions};
 use mary_report::html::ReportOptions;
-use mary_report::terminal;
 use mary_stats::irt::scale::{Curve, Wanted};
 use mary_store::RunFolder;
 use mary_study::Session;
+use serde::Deserialize;
 
 use super::chapters::{AnyChapter, MadeChapter, write_with};
 use super::summary;
@@ -20,7 +20,9 @@ use crate::own;
 use crate::rundir;
 use crate::settings::Place;
 
-const CURVES: Choices<Option<Curve>> = &[
+/// By a name of its own: the parser takes an `Option` for an argument that may be missing, and this one has a default.
+type Chosen = Option<Curve>;
+const CURVES: Choices<Chosen> = &[
     (
         "auto",
         None,
@@ -36,10 +38,11 @@ const CURVES: Choices<Option<Curve>> = &[
     ("3pl", Some(Curve::ThreePl), "The same, from chance up"),
 ];
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct ScaleArgs {
     /// Runs, sweeps, folders of studies, and tables (.csv, .tsv) with the columns subject, item and score, perhaps
-    /// group, lineage, text and chance
+    /// group, lineage, kind, text and chance
     #[arg(required = true)]
     pub answers: Vec<String>,
     /// Folder to write [default: scale-N below the output path]
@@ -47,7 +50,7 @@ pub struct ScaleArgs {
     pub out: Option<PathBuf>,
     /// Curve of the items
     #[arg(long, default_value = "auto", value_parser = one_of(CURVES))]
-    pub curve: Option<Curve>,
+    pub curve: Chosen,
     /// Subjects whose names begin so are of this lineage (repeatable); checkpoints, sizes and quantisations of one
     /// model are found by their names
     #[arg(long, value_name = "BEGINNING=LINEAGE")]
@@ -95,6 +98,36 @@ impl Command for ScaleArgs {
     }
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        let (found, folder) = self.make(place)?;
+        if self.json {
+            super::print_json(&found)?;
+        } else {
+            for line in &found.findings {
+                super::print(&format!("{line}\n"))?;
+            }
+            summary::show_table(&scale::subjects(&found))?;
+        }
+        super::tell(&format!(
+            "report: {}",
+            summary::report_path(&folder).display()
+        ));
+        super::tell(&format!("scale:  {}", folder.display()));
+        Ok(Status::Done)
+    }
+}
+
+fn is_table(name: &str) -> bool {
+    let ending = Path::new(name).extension();
+    ending.is_some_and(|e| e.eq_ignore_ascii_case("csv") || e.eq_ignore_ascii_case("tsv"))
+}
+
+fn is_study(name: &str) -> bool {
+    Path::new(name).join("study.toml").exists()
+}
+
+impl ScaleArgs {
+    /// Makes the scale and its page, and says where they are.
+    pub fn make(&self, place: &Place) -> anyhow::Result<(Scale, PathBuf)> {
         let (answers, runs) = self.read(place)?;
         let options = ScaleOptions {
             wanted: Wanted {
@@ -131,33 +164,10 @@ impl Command for ScaleArgs {
         };
         let folder = self.folder(place);
         found.write(&folder)?;
-        let report = summary::report_path(&folder);
-        write_report(place, exhibits, &runs, &report)?;
-        if self.json {
-            super::print_json(&found)?;
-        } else {
-            for line in &found.findings {
-                super::print(&format!("{line}\n"))?;
-            }
-            let table = scale::subjects(&found);
-            super::print_table(&format!("{}\n", terminal::plain(&table, summary::style())))?;
-        }
-        super::tell(&format!("report: {}", report.display()));
-        super::tell(&format!("scale:  {}", folder.display()));
-        Ok(Status::Done)
+        write_report(place, exhibits, &runs, &summary::report_path(&folder))?;
+        Ok((found, folder))
     }
-}
 
-fn is_table(name: &str) -> bool {
-    let ending = Path::new(name).extension();
-    ending.is_some_and(|e| e.eq_ignore_ascii_case("csv") || e.eq_ignore_ascii_case("tsv"))
-}
-
-fn is_study(name: &str) -> bool {
-    Path::new(name).join("study.toml").exists()
-}
-
-impl ScaleArgs {
     /// Everybody's answers, and the runs among where they come from.
     fn read(&self, place: &Place) -> anyhow::Result<(Answers, Vec<PathBuf>)> {
         let (mut answers, mut runs) = (Answers::default(), Vec::new());

@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use mary_contract::{RunSummary, Table};
-use mary_lab::scale::{MODELS, Scale};
 use mary_report::terminal::{self, TableStyle};
+use mary_store::RunFolder;
 
 pub fn show(summary: &RunSummary, json: bool) -> anyhow::Result<()> {
     if json {
@@ -41,34 +41,6 @@ pub fn show_standing(run: &Path, results: &RunSummary) -> anyhow::Result<()> {
     if results.manifest.execution.adaptive.is_none() {
         return Ok(());
     }
-    let bank = Scale::read(run)?.bank(MODELS).len();
-    let mut shown: Vec<&str> = Vec::new();
-    for row in &results.rows {
-        let Some(ability) = row
-            .measure("ability")
-            .filter(|_| !shown.contains(&row.model.as_str()))
-        else {
-            continue;
-        };
-        shown.push(&row.model);
-        let own = results.rows.iter().filter(|other| other.model == row.model);
-        let asked: usize = own.clone().map(|other| other.samples).sum();
-        let dollars: f64 = own.filter_map(|other| other.usage.cost).sum();
-        let saved = match dollars > 0.0 {
-            true => format!(
-                ", ${dollars:.4} spent and about ${:.4} saved",
-                dollars * (bank.saturating_sub(asked)) as f64 / asked.max(1) as f64
-            ),
-            false => String::new(),
-        };
-        super::print(&format!(
-            "{}: ability {:.2} [{:.2}, {:.2}]; {asked} of {bank} items asked ({:.0} %){saved}\n",
-            row.model,
-            ability.value,
-            ability.low,
-            ability.high,
-            100.0 * asked as f64 / bank.max(1) as f64
-        ))?;
-    }
-    Ok(())
+    let shown = mary_lab::scale::of_adaptive(&RunFolder::open(run)?, results)?;
+    shown.tables.iter().try_for_each(show_table)
 }

@@ -20,8 +20,6 @@ use crate::{AdaptiveChoice, Laboratory, RunError, TaskChoice};
 pub(crate) const ADAPTIVE: &str = "adaptive";
 /// Items asked together of a model in this process; a paid one is asked one at a time.
 pub(crate) const LOCAL_TURN: usize = 16;
-/// One of so many most informative items is drawn, so that not everybody gets the same.
-const AMONG: usize = 5;
 /// Nobody is judged by fewer answers.
 const FEWEST: usize = 10;
 const TURNS: &str = "turns.jsonl";
@@ -42,7 +40,7 @@ pub(crate) struct Bank {
     stop: Stop,
     held: Vec<Held>,
     curves: Vec<irt::Item>,
-    content: Vec<usize>,
+    kinds: irt::Kinds,
 }
 
 fn unclear<T>(message: String) -> Result<T, RunError> {
@@ -87,8 +85,7 @@ impl Bank {
             .iter()
             .map(|(at, item)| (item.hash.as_str(), *at))
             .collect();
-        let (mut held, mut curves, mut kinds, mut content) =
-            (Vec::new(), Vec::new(), BTreeMap::new(), Vec::new());
+        let (mut held, mut known) = (Vec::new(), Vec::new());
         for (task, assignment) in assignments.iter().enumerate() {
             let wrap = |source| crate::engine::EngineError::Task {
                 task: assignment.id().to_owned(),
@@ -101,9 +98,7 @@ impl Bank {
             for item in items {
                 let item = item.map_err(wrap)?;
                 if let Some(at) = wanted.remove(item_hash(assignment.id(), &item).as_str()) {
-                    let next = kinds.len();
-                    content.push(*kinds.entry((task, item.stratum.clone())).or_insert(next));
-                    curves.push(scale.items[at].item.clone());
+                    known.push(&scale.items[at]);
                     held.push(Held {
                         task,
                         of: assignment.id().to_owned(),
@@ -120,10 +115,6 @@ impl Bank {
                 counted(held.len() + wanted.len(), "item")
             ));
         }
-        // Strata of a few items each would decide alone what is asked.
-        if kinds.len() * 5 > held.len() {
-            content = held.iter().map(|held| held.task).collect();
-        }
         let most = choice.most.unwrap_or(held.len()).min(held.len());
         let stop = Stop {
             error: choice.error,
@@ -131,11 +122,11 @@ impl Bank {
             most,
         };
         Ok(Self {
+            curves: known.iter().map(|item| item.item.clone()).collect(),
+            kinds: scale.kinds(known),
             scale,
             stop,
             held,
-            curves,
-            content,
         })
     }
 
@@ -184,18 +175,12 @@ impl Bank {
         model: &'a str,
         count: usize,
     ) -> Result<Course<'a>, RunError> {
-        let log = folder.path().join(TURNS);
-        // A file that cannot be read is none: what was answered is in the samples.
-        let text = read_plain_text(&log, 1 << 28).unwrap_or_default();
-        let turns = text
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Turn>(line).ok());
         let mut course = Course {
             bank: self,
             model,
             count,
-            log,
-            turns: turns.collect(),
+            log: folder.path().join(TURNS),
+            turns: turns(folder),
             landed: HashMap::new(),
             tried: Vec::new(),
         };
@@ -206,12 +191,19 @@ impl Bank {
 
 /// One line of the log of turns, written before its items are asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Turn {
-    model: String,
+pub(super) struct Turn {
+    pub(super) model: String,
     /// Places in the scale's bank, with the items' ids for people.
-    items: Vec<(usize, String)>,
+    pub(super) items: Vec<(usize, String)>,
     /// Ability and error by the answers before it.
-    ability: Option<(f64, f64)>,
+    pub(super) ability: Option<(f64, f64)>,
+}
+
+/// The turns of a run. A file that cannot be read is none: what was answered is in the samples.
+pub(super) fn turns(folder: &RunFolder) -> Vec<Turn> {
+    let text = read_plain_text(&folder.path().join(TURNS), 1 << 28).unwrap_or_default();
+    let lines = text.lines().map(serde_json::from_str);
+    lines.filter_map(Result::ok).collect()
 }
 
 /// The test of one model.
@@ -252,7 +244,7 @@ impl Course<'_> {
     }
 
     fn standing(&self) -> Option<Standing> {
-        standing(&self.bank.curves, &self.answers()).ok()
+        standing(&self.bank.curves, &self.answers(), &self.bank.kinds).ok()
     }
 
     fn known_enough(&self) -> bool {
@@ -276,11 +268,8 @@ impl Course<'_> {
         let own = blake3::hash(self.model.as_bytes());
         let mut eight = [0u8; 8];
         eight.copy_from_slice(&own.as_bytes()[..8]);
-        let selection = Selection {
-            among: AMONG,
-            content: self.bank.content.clone(),
-            seed: seed ^ u64::from_le_bytes(eight),
-        };
+        let seed = seed ^ u64::from_le_bytes(eight);
+        let selection = Selection::fair(self.bank.kinds.of.clone(), seed);
         let count = self
             .count
             .min(self.bank.stop.most.saturating_sub(asked.len()));
@@ -369,9 +358,10 @@ pub(crate) fn predict(folder: &RunFolder, summary: &mut RunSummary) -> Result<()
                 .push((at, score));
         }
     }
+    let kinds = scale.kinds(bank.iter().map(|(_, item)| *item));
     for row in &mut summary.rows {
         let given = answers.get(&row.model).map_or(&[][..], Vec::as_slice);
-        let found = standing_on(&curves, given, |at| bank[at].1.task == row.task);
+        let found = standing_on(&curves, given, &kinds, |at| bank[at].1.task == row.task);
         let raw = row.score.take();
         (row.chance, row.chance_test) = (None, None);
         let Ok(found) = found else { continue };

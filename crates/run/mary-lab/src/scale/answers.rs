@@ -41,6 +41,8 @@ pub struct Asked {
     pub hash: String,
     /// What is asked, for people to read.
     pub text: String,
+    /// Kind of content within the task: its stratum, or what a table says.
+    pub kind: String,
     /// Share that a guesser has right.
     pub chance: f64,
 }
@@ -83,6 +85,7 @@ struct Row {
     group: Option<String>,
     lineage: Option<String>,
     text: Option<String>,
+    kind: Option<String>,
     chance: Option<f64>,
 }
 
@@ -147,6 +150,7 @@ impl Answers {
             id: id.item.clone(),
             hash: hash.clone(),
             text: text(&sample.item.target),
+            kind: sample.item.stratum.clone(),
             chance: match &sample.item.target {
                 Target::Choice { options, .. } => 1.0 / options.len().max(1) as f64,
                 Target::Pair { .. } => 0.5,
@@ -155,7 +159,8 @@ impl Answers {
         });
     }
 
-    /// Adds a table: columns `subject`, `item` and `score`, perhaps `group`, `lineage`, `text` and `chance`.
+    /// Adds a table: columns `subject`, `item` and `score`, perhaps `group`, `lineage`, `kind`, `text` and
+    /// `chance`.
     pub fn add_table(&mut self, path: &Path) -> Result<(), RunError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let bytes = mary_platform::read_plain(path, 1 << 30)
@@ -172,8 +177,8 @@ impl Answers {
         {
             let row: Row = row.or_else(|e| {
                 unclear(format!(
-                    "{}: {e}\nhint: the columns subject, item and score are needed; group, lineage, text and chance \
-                     may stand beside them",
+                    "{}: {e}\nhint: the columns subject, item and score are needed; group, lineage, kind, text and \
+                     chance may stand beside them",
                     path.display()
                 ))
             })?;
@@ -200,6 +205,7 @@ impl Answers {
                 id: row.item.clone(),
                 hash: hash.clone(),
                 text: cut(&row.text.unwrap_or_default()),
+                kind: row.kind.unwrap_or_default(),
                 chance,
             });
         }

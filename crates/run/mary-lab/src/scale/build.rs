@@ -2,17 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mary_contract::Estimate;
 use mary_platform::counted;
 use mary_stats::StatsError;
 use mary_stats::irt::scale::{
-    Calibration, FEWEST_SUBJECTS, FOR_FIT, FOR_GROUPS, FOR_SLOPES, Standing, Subjects, Wanted,
-    calibrate,
+    Calibration, FEWEST_SUBJECTS, FOR_FIT, FOR_GROUPS, FOR_SLOPES, Subjects, Wanted, calibrate,
 };
-use mary_stats::irt::{Ability, Item, Responses, adaptive};
+use mary_stats::irt::{Item, Responses};
 
-use super::answers::{Answers, PEOPLE, Subject};
-use super::kept::{SCHEMA, Scale, ScaleItem, ScaleSubject, Unscaled};
+use super::answers::{Answers, Asked, PEOPLE, Subject};
+use super::kept::{SCHEMA, Scale, ScaleItem, ScaleSubject, Unscaled, numbered};
 use crate::RunError;
 
 /// Below so many independent subjects, intervals of abilities hold less often than they say.
@@ -47,55 +45,46 @@ pub fn build(
 ) -> Result<Built, RunError> {
     prepare(&mut answers, options)?;
     let responses = responses(&mut answers)?;
-    let numbered = |name: &dyn Fn(&Subject) -> String| {
-        let mut places = BTreeMap::new();
-        let numbers: Vec<usize> = answers
-            .subjects
-            .iter()
-            .map(|subject| {
-                let next = places.len();
-                *places.entry(name(subject)).or_insert(next)
-            })
-            .collect();
-        numbers
-    };
-    let lineages = numbered(&|subject| subject.lineage.clone());
+    let lineages = numbered(answers.subjects.iter().map(|subject| &subject.lineage));
+    let kinds = kinds(&mut answers.items);
     let names: BTreeSet<&str> = answers.subjects.iter().map(|s| s.group.as_str()).collect();
-    let reference = match names.contains(PEOPLE) {
-        true => Some(PEOPLE.to_owned()),
-        false => names.first().map(|name| (*name).to_owned()),
-    };
-    let focal: Vec<bool> = match names.len() {
-        2 => answers
-            .subjects
-            .iter()
-            .map(|subject| Some(&subject.group) != reference.as_ref())
-            .collect(),
-        _ => Vec::new(),
-    };
-    let group_names = match (names.len(), &reference) {
-        (2, Some(first)) => names
-            .iter()
-            .find(|name| **name != first)
-            .map(|second| (first.clone(), (*second).to_owned())),
+    let pair = match *Vec::from_iter(names.iter().copied()) {
+        [first, PEOPLE] => Some((PEOPLE.to_owned(), first.to_owned())),
+        [first, second] => Some((first.to_owned(), second.to_owned())),
         _ => None,
     };
+    let focal = pair.as_ref().map_or(Vec::new(), |(_, second)| {
+        let subjects = answers.subjects.iter();
+        subjects.map(|s| s.group == *second).collect()
+    });
     let chance: Vec<f64> = answers.items.iter().map(|item| item.chance).collect();
     let data = Subjects {
         responses: &responses,
         lineages: &lineages,
         focal: &focal,
         chance: &chance,
+        kinds: &kinds,
     };
     let calibration =
         calibrate(&data, &options.wanted, tell).map_err(|error| refusal(&error, &lineages))?;
-    let scale = stored(&answers, &calibration, group_names, options, names.len());
+    let scale = stored(&answers, &calibration, pair, options, names.len());
     Ok(Built {
         scale,
         calibration,
         responses,
         focal,
     })
+}
+
+/// Items by task and kind; by task alone where kinds have a handful of items each, which would decide what is asked.
+fn kinds(items: &mut [Asked]) -> Vec<usize> {
+    let number = |items: &[Asked]| numbered(items.iter().map(|i| (i.task.clone(), i.kind.clone())));
+    let found = number(items);
+    if found.iter().max().map_or(0, |most| most + 1) * 5 <= items.len() {
+        return found;
+    }
+    items.iter_mut().for_each(|item| item.kind.clear());
+    number(items)
 }
 
 /// Puts options in force: lineages by name, one group alone.
@@ -110,8 +99,13 @@ fn prepare(answers: &mut Answers, options: &ScaleOptions) -> Result<(), RunError
         }
     }
     if let Some(only) = &options.only {
-        let kept: Vec<bool> = answers.subjects.iter().map(|s| s.group == *only).collect();
-        if !kept.contains(&true) {
+        let mut next = 0;
+        let place = |subject: &Subject| {
+            next += usize::from(subject.group == *only);
+            (subject.group == *only).then(|| next - 1)
+        };
+        let places: Vec<Option<usize>> = answers.subjects.iter().map(place).collect();
+        if next == 0 {
             let groups: BTreeSet<&str> =
                 answers.subjects.iter().map(|s| s.group.as_str()).collect();
             return Err(RunError::Specification(format!(
@@ -119,18 +113,10 @@ fn prepare(answers: &mut Answers, options: &ScaleOptions) -> Result<(), RunError
                 Vec::from_iter(groups).join(", ")
             )));
         }
-        answers.scores.retain(|(who, _), _| kept[*who]);
-        let mut places = kept.iter().scan(0, |next, kept| {
-            *next += usize::from(*kept);
-            Some(*next)
-        });
-        let places: Vec<usize> = places.by_ref().collect();
-        answers.scores = std::mem::take(&mut answers.scores)
-            .into_iter()
-            .map(|((who, what), score)| ((places[who] - 1, what), score))
-            .collect();
-        let mut each = kept.iter();
-        answers.subjects.retain(|_| each.next() == Some(&true));
+        let all = std::mem::take(&mut answers.scores).into_iter();
+        let own = all.filter_map(|((who, what), score)| Some(((places[who]?, what), score)));
+        answers.scores = own.collect();
+        answers.subjects.retain(|s| s.group == *only);
     }
     Ok(())
 }
@@ -208,6 +194,7 @@ fn stored(
             id: asked.id.clone(),
             hash: asked.hash.clone(),
             text: asked.text.clone(),
+            kind: asked.kind.clone(),
             only,
             difficulty: item.curve.difficulty(),
             error: item.errors.difficulty,
@@ -241,6 +228,7 @@ fn stored(
             .as_ref()
             .and_then(|groups| serde_json::to_value(groups).ok()),
         reliability: found.reliability,
+        between_kinds: found.between_kinds,
     };
     for (at, subject) in answers.subjects.iter().enumerate() {
         let bank: Vec<Item> = scale
@@ -248,37 +236,16 @@ fn stored(
             .iter()
             .map(|x| x.1.item.clone())
             .collect();
-        let standing = found.subjects[at].as_ref();
-        scale.subjects.push(ScaleSubject {
-            name: subject.name.clone(),
-            group: subject.group.clone(),
-            lineage: subject.lineage.clone(),
-            answers: standing.map_or(0, |s| s.answers),
-            calibrates: found.calibrators.contains(&at),
-            ability: standing.map(|s| interval(s.ability, s.answers)),
-            expected: standing.map(|s| expected(&bank, s)),
-            above_chance: standing.is_some_and(|s| s.above_chance),
-            outfit: standing.map(|s| s.outfit),
-        });
+        let own = ScaleSubject::new(
+            subject,
+            found.subjects[at].as_ref(),
+            &bank,
+            found.calibrators.contains(&at),
+        );
+        scale.subjects.push(own);
     }
     scale.findings = findings(answers, found, groups, options, group_count, &scale);
     scale
-}
-
-fn interval(ability: Ability, n: usize) -> Estimate {
-    Estimate::new(ability.value, ability.bounds(), n, "posterior")
-}
-
-/// Share expected on the whole bank, by what the ability leaves open.
-fn expected(bank: &[Item], standing: &Standing) -> Estimate {
-    let at = |theta: f64| adaptive::bank_share(bank, theta);
-    let (low, high) = standing.ability.bounds();
-    Estimate::new(
-        at(standing.ability.value),
-        (at(low), at(high)),
-        standing.answers,
-        "posterior",
-    )
 }
 
 /// What the scale is worth, in words; the common scale first.
@@ -345,32 +312,30 @@ fn findings(
             dimensions.dimensions
         ));
     }
+    if found.between_kinds > 0.0 {
+        lines.push(format!(
+            "subjects are better at one kind of items than at another, by {:.2} (standard deviation): errors of abilities \
+             take that in",
+            found.between_kinds.sqrt()
+        ));
+    }
     if let Some((a, b, share)) = twins(answers) {
         lines.push(format!(
             "{a} and {b} agree on {:.0} % of the items and count as two: name them one with --lineage if they are",
             100.0 * share
         ));
     }
-    let few = scale
-        .subjects
-        .iter()
-        .filter(|s| s.ability.is_none())
-        .count();
+    let without = scale.subjects.iter().filter(|s| s.ability.is_none());
+    let few = without.count();
     if few > 0 {
         lines.push(format!(
-            "{} no ability of their own: fewer than {} answers, or off the scale",
-            match few {
-                1 => "1 subject has".to_owned(),
-                n => format!("{n} subjects have"),
-            },
+            "without an ability of their own: {}, with fewer than {} answers or off the scale",
+            counted(few, "subject"),
             options.wanted.fewest_answers
         ));
     }
-    let out: Vec<String> = answers
-        .left_out
-        .iter()
-        .map(|(what, n)| format!("{n} {what}"))
-        .collect();
+    let out = answers.left_out.iter();
+    let out: Vec<String> = out.map(|(what, n)| format!("{n} {what}")).collect();
     if !out.is_empty() {
         lines.push(format!("left out: {}", out.join(", ")));
     }

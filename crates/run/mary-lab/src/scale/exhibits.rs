@@ -1,11 +1,18 @@
 //! What a scale shows: Wright map, curves of items with observed shares, information, items that misfit or differ.
 
-use mary_contract::{Axis, Cell, Exhibits, Figure, NumberColumns, Picture, Point, Series, Table};
+use mary_contract::{
+    Axis, Cell, Exhibits, Figure, NumberColumns, Picture, Point, RunSummary, Series, Table,
+};
+use mary_stats::irt::Ability;
+use mary_store::RunFolder;
 
+use super::adaptive::turns;
+use super::answers::{Answers, MODELS};
 use super::build::Built;
 use super::drawing::{curves, wright_map};
-use super::growth::development;
+use super::growth::{development, place};
 use super::kept::{Scale, ScaleSubject};
+use crate::RunError;
 
 /// Rows of the tables of items, at most.
 const ROWS: usize = 30;
@@ -15,18 +22,88 @@ pub fn of_scale(scale: &Scale) -> Exhibits {
     let mut shown = Exhibits {
         tables: vec![findings(scale), subjects(scale)],
         figures: vec![information(scale)],
-        pictures: vec![Picture {
-            id: "scale-wright-map".into(),
-            caption: "Wright map: subjects on the left, items on the right, one scale. Where a subject stands level \
-                      with an item, it has it right in half the cases (halfway between chance and all). Bars count."
-                .into(),
-            svg: wright_map(scale),
-        }],
+        pictures: vec![map(scale, "scale-wright-map")],
     };
     shown.figures.extend(development(scale));
     shown.tables.extend(differing(scale));
     shown.tables.extend(misfits(scale));
     shown
+}
+
+fn map(scale: &Scale, id: &str) -> Picture {
+    Picture {
+        id: id.into(),
+        caption: "Wright map: subjects on the left, items on the right, one scale. Where a subject stands level \
+                  with an item, it has it right in half the cases (halfway between chance and all). Bars count."
+            .into(),
+        svg: wright_map(scale),
+    }
+}
+
+/// What an adaptive run shows: where its models stand on the scale and how that became known. Nothing before the first
+/// answer.
+pub fn of_adaptive(folder: &RunFolder, summary: &RunSummary) -> Result<Exhibits, RunError> {
+    let scale = Scale::read(folder.path())?;
+    let mut answers = Answers::default();
+    answers.add_run(folder)?;
+    let Ok(placed) = place(&scale, &answers, 1) else {
+        return Ok(Exhibits::default());
+    };
+    let (rows, run) = (&summary.rows, &summary.manifest.id);
+    let mut own = placed.clone();
+    own.subjects
+        .retain(|s| answers.subjects.iter().any(|asked| asked.name == s.name));
+    let all = scale.bank(MODELS).len() * own.subjects.len();
+    let asked: usize = rows.iter().map(|row| row.samples).sum();
+    let spent: f64 = rows.iter().filter_map(|row| row.usage.cost).sum();
+    let mut standing = subjects(&own);
+    standing.id = format!("adaptive-standing-{run}");
+    standing.title = format!(
+        "Abilities by {asked} of {all} answers ({:.0} %)",
+        100.0 * asked as f64 / all as f64
+    );
+    if spent > 0.0 {
+        let saved = spent * all.saturating_sub(asked) as f64 / asked.max(1) as f64;
+        standing.title += &format!(", ${spent:.4} spent and about ${saved:.4} saved");
+    }
+    let turns = turns(folder);
+    let series = summary.manifest.models.iter().map(|card| {
+        let (model, mut before) = (card.model.to_string(), 0);
+        let own = turns.iter().filter(|turn| turn.model == model);
+        let points = own.filter_map(|turn| {
+            let x = before as f64;
+            before += turn.items.len();
+            let (value, error) = turn.ability?;
+            let (low, high) = Ability { value, error }.bounds();
+            Some(Point {
+                x,
+                y: value,
+                low: Some(low),
+                high: Some(high),
+                ..Point::default()
+            })
+        });
+        Series {
+            points: points.collect(),
+            name: card.label.clone().unwrap_or(model),
+            published: false,
+        }
+    });
+    let course = Figure {
+        id: format!("adaptive-course-{run}"),
+        title: "What was known before each turn".into(),
+        caption: "Ability and its 95 % interval by the answers so far. The test ends where the interval is narrow enough."
+            .into(),
+        x: axis("items asked"),
+        y: axis("ability"),
+        series: series.collect(),
+        ..Figure::default()
+    };
+    Ok(Exhibits {
+        tables: vec![standing],
+        figures: vec![course],
+        pictures: vec![map(&placed, &format!("adaptive-map-{run}"))],
+    })
 }
 
 /// The same with curves beside observed shares, which need the answers.
@@ -229,10 +306,6 @@ fn information(scale: &Scale) -> Figure {
             points: points.collect(),
         }
     });
-    let axis = |title: &str| Axis {
-        title: title.into(),
-        ..Axis::default()
-    };
     Figure {
         id: "scale-information".into(),
         title: "Information of the test".into(),
@@ -243,5 +316,12 @@ fn information(scale: &Scale) -> Figure {
         y: axis("information"),
         series: series.collect(),
         ..Figure::default()
+    }
+}
+
+fn axis(title: &str) -> Axis {
+    Axis {
+        title: title.into(),
+        ..Axis::default()
     }
 }

@@ -2,11 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use mary_contract::{
-    Axis, CheckpointName, Estimate, Figure, Point, ReferenceLine, Scale as Spacing, Series,
-};
+use mary_contract::{Axis, CheckpointName, Figure, Point, ReferenceLine, Scale as Spacing, Series};
 use mary_stats::irt::Item;
-use mary_stats::irt::adaptive::bank_share;
 use mary_stats::irt::scale::stand;
 
 use super::answers::{Answers, PEOPLE};
@@ -30,6 +27,7 @@ pub fn place(scale: &Scale, answers: &Answers, fewest: usize) -> Result<Scale, R
             .collect();
         let curves: Vec<Item> = bank.iter().map(|(_, item)| item.item.clone()).collect();
         let chance: Vec<f64> = bank.iter().map(|(_, item)| item.chance).collect();
+        let kinds = scale.kinds(bank.iter().map(|(_, item)| *item));
         let known = row.iter().filter_map(|(what, score)| {
             let at = *places.get(answers.items[*what].hash.as_str())?;
             let whole = score.fract() == 0.0 && (0.0..=f64::from(curves[at].top())).contains(score);
@@ -39,32 +37,11 @@ pub fn place(scale: &Scale, answers: &Answers, fewest: usize) -> Result<Scale, R
         if known.len() < fewest.max(1) {
             continue;
         }
-        let standing =
-            stand(&curves, &known, &chance).map_err(|e| RunError::Specification(e.to_string()))?;
-        let (value, (low, high)) = (standing.ability.value, standing.ability.bounds());
-        let share = |theta: f64| bank_share(&curves, theta);
+        let standing = stand(&curves, &known, &chance, &kinds)
+            .map_err(|e| RunError::Specification(e.to_string()))?;
         placed.subjects.retain(|known| known.name != subject.name);
-        placed.subjects.push(ScaleSubject {
-            name: subject.name.clone(),
-            group: subject.group.clone(),
-            lineage: subject.lineage.clone(),
-            answers: standing.answers,
-            calibrates: false,
-            ability: Some(Estimate::new(
-                value,
-                (low, high),
-                standing.answers,
-                "posterior",
-            )),
-            expected: Some(Estimate::new(
-                share(value),
-                (share(low), share(high)),
-                standing.answers,
-                "posterior",
-            )),
-            above_chance: standing.above_chance,
-            outfit: Some(standing.outfit),
-        });
+        let own = ScaleSubject::new(subject, Some(&standing), &curves, false);
+        placed.subjects.push(own);
         new += 1;
     }
     if new == 0 {
@@ -82,7 +59,6 @@ pub fn place(scale: &Scale, answers: &Answers, fewest: usize) -> Result<Scale, R
 /// Ability over training, one line a model; `None` without checkpoints.
 pub(super) fn development(scale: &Scale) -> Option<Figure> {
     let mut lines = BTreeMap::<&str, Vec<Point>>::new();
-    let mut tokens = true;
     let named = scale.subjects.iter().filter_map(|subject| {
         let (model, revision) = subject.name.rsplit_once('@')?;
         Some((
@@ -92,7 +68,7 @@ pub(super) fn development(scale: &Scale) -> Option<Figure> {
         ))
     });
     let named: Vec<_> = named.collect();
-    tokens &= named
+    let tokens = named
         .iter()
         .all(|(model, at, _)| at.tokens_of(model).is_some());
     for (model, at, ability) in named {

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use mary_contract::{Estimate, TaskRun};
 use mary_platform::{read_plain, replace_file};
-use mary_stats::irt::Item;
-use mary_stats::irt::scale::Curve;
+use mary_stats::irt::adaptive::bank_share;
+use mary_stats::irt::scale::{Curve, Standing};
+use mary_stats::irt::{Item, Kinds};
 use serde::{Deserialize, Serialize};
 
-use super::answers::Source;
+use super::answers::{Source, Subject};
 use crate::RunError;
 
 /// The file that holds a scale, in a folder of its own and in the folders of adaptive runs and studies.
@@ -47,6 +48,9 @@ pub struct Scale {
     pub groups: Option<serde_json::Value>,
     /// Share of the spread of abilities that is not error.
     pub reliability: Option<f64>,
+    /// Variance of a subject's ability between kinds of content, which errors of abilities take in.
+    #[serde(default)]
+    pub between_kinds: f64,
 }
 
 /// An item on the scale.
@@ -60,6 +64,9 @@ pub struct ScaleItem {
     pub hash: String,
     /// What is asked.
     pub text: String,
+    /// Kind of content within the task.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub kind: String,
     /// The group it is for, where it is harder for one of two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<String>,
@@ -110,6 +117,41 @@ pub struct ScaleSubject {
     pub above_chance: bool,
     /// Mean squared standardised residual: above 1 it finds other items hard than the scale says.
     pub outfit: Option<f64>,
+}
+
+impl ScaleSubject {
+    /// Somebody who stands so on these items.
+    pub(super) fn new(
+        subject: &Subject,
+        standing: Option<&Standing>,
+        bank: &[Item],
+        calibrates: bool,
+    ) -> Self {
+        // What is expected on all items follows from what the ability leaves open.
+        let interval = |of: &dyn Fn(f64) -> f64| {
+            let Standing {
+                ability, answers, ..
+            } = standing?;
+            let (low, high) = ability.bounds();
+            Some(Estimate::new(
+                of(ability.value),
+                (of(low), of(high)),
+                *answers,
+                "posterior",
+            ))
+        };
+        Self {
+            name: subject.name.clone(),
+            group: subject.group.clone(),
+            lineage: subject.lineage.clone(),
+            answers: standing.map_or(0, |s| s.answers),
+            calibrates,
+            ability: interval(&|theta| theta),
+            expected: interval(&|theta| bank_share(bank, theta)),
+            above_chance: standing.is_some_and(|s| s.above_chance),
+            outfit: standing.map(|s| s.outfit),
+        }
+    }
 }
 
 impl Scale {
@@ -170,4 +212,24 @@ impl Scale {
             .filter(|(_, item)| item.only.as_deref().is_none_or(|only| only == group))
             .collect()
     }
+    /// Kinds of content of some of its items.
+    pub fn kinds<'a>(&self, items: impl IntoIterator<Item = &'a ScaleItem>) -> Kinds {
+        let names = items
+            .into_iter()
+            .map(|i| (i.task.as_str(), i.kind.as_str()));
+        Kinds {
+            of: numbered(names),
+            variance: self.between_kinds,
+        }
+    }
+}
+
+/// Numbers names in the order in which they come.
+pub(super) fn numbered<K: Ord>(names: impl IntoIterator<Item = K>) -> Vec<usize> {
+    let mut places = std::collections::BTreeMap::new();
+    let number = |name| {
+        let next = places.len();
+        *places.entry(name).or_insert(next)
+    };
+    names.into_iter().map(number).collect()
 }

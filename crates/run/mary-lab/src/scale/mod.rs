@@ -14,7 +14,7 @@ pub(crate) use adaptive::{ADAPTIVE, Bank, LOCAL_TURN, choices, predict};
 pub use answers::{Answers, Asked, MODELS, PEOPLE, Source, Subject, item_hash};
 pub use build::{Built, ScaleOptions, build};
 pub use drawing::wright_map;
-pub use exhibits::{of_built, of_scale, subjects};
+pub use exhibits::{of_adaptive, of_built, of_scale, subjects};
 pub use growth::place;
 pub use kept::{FILE, Scale, ScaleItem, ScaleSubject, Unscaled};
 pub use lineage::lineage;
