@@ -15,7 +15,7 @@ pub(crate) fn scale(args: Args<'_, '_>) -> Given {
     let (places, asked): (String, String) = args.extract()?;
     let py = args.py();
     let made = py.detach(|| library::scale(&told(&places)?, told(&asked)?));
-    give(py, came(py, made)?)
+    give(py, came(py, made)?.display().to_string())
 }
 
 /// What a scale says of itself, its items and its subjects.

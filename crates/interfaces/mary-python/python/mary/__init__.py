@@ -23,6 +23,7 @@ from ._inside import lens, patch, probe, steer
 from ._mary import version as _version
 from ._model import Model, change
 from ._run import Run, Sweep, open_run, run, sweep, tasks
+from ._scale import Scale, open_scale, scale
 from ._table import Figure, Report, Table
 from ._task import Task, task
 from ._wrap import callable_model as function
@@ -40,6 +41,7 @@ __all__ = [
     "RefusedError",
     "Report",
     "Run",
+    "Scale",
     "StoppedError",
     "Sweep",
     "Table",
@@ -49,9 +51,11 @@ __all__ = [
     "function",
     "lens",
     "open_run",
+    "open_scale",
     "patch",
     "probe",
     "run",
+    "scale",
     "stats",
     "steer",
     "sweep",

@@ -101,7 +101,8 @@ def run(
     `models` are names, open :class:`Model` s, or Python objects with `generate`, `score` or `observe`; a
     mapping gives objects names. `tasks` are ids, families, wildcards, task files, or :class:`Task` s; without
     any, the starter selection. `limit` is a count or a share of each task's items. Everything else is an
-    option of `mary run`: shots, judge, device, dtype, threads, budget, no_cache, output_path, cache_dir …
+    option of `mary run`: shots, judge, device, dtype, threads, budget, no_cache, output_path, cache_dir,
+    adaptive (a :class:`Scale`, instead of tasks) with until (`{"se": 0.3, "items": 60}`) …
     """
     names, objects, handles, opened = gather(models)
     asked, words, own = _asked(tasks, {"limit": limit, "seed": seed, "trials": trials, "set": set, **opened, **options})
@@ -117,8 +118,13 @@ def _asked(tasks: Any, options: Mapping[str, Any]) -> tuple[dict[str, Any], list
     listed = _words.listed(tasks)
     named = [task.id if isinstance(task, Task) else _words.name(task, "the task") for task in listed]
     words = [word for name in named for word in ("-t", name)] + _words.words(options)
+    said = {name: value for name, value in options.items() if name != "until"}
+    if options.get("adaptive") is not None:
+        until = options.get("until") or {"se": 0.3}
+        stop = {"error": until.get("se", 0.0), "most": until.get("items")}
+        said["adaptive"] = {"scale": os.path.abspath(options["adaptive"]), **stop}
     own = [(task._described(), task._judged) for task in listed if isinstance(task, Task)]
-    return _words.options(options, tasks=named), words, own
+    return _words.options(said, tasks=named), words, own
 
 
 class Sweep:
