@@ -8,7 +8,8 @@ suppressMessages({library(lme4); library(jsonlite)})
 set.seed(20261117)
 cases <- list()
 fit <- function(name, formula, data, family = "linear", reml = TRUE) {
-  control <- if (family == "linear") lmerControl(optimizer = "bobyqa", optCtrl = list(maxfun = 1e5))
+  # Refitting looks for it outside.
+  control <<- if (family == "linear") lmerControl(optimizer = "bobyqa", optCtrl = list(maxfun = 1e5))
              else glmerControl(optimizer = "bobyqa", tolPwrss = 1e-12, optCtrl = list(maxfun = 1e5))
   model <- suppressMessages(suppressWarnings(
     if (family == "linear") lmer(formula, data, REML = reml, control = control)
@@ -20,6 +21,12 @@ fit <- function(name, formula, data, family = "linear", reml = TRUE) {
     deviations = unname(lapply(VarCorr(model), function(v) unname(attr(v, "stddev")))),
     groups = names(VarCorr(model)), residual = if (family == "linear") sigma(model) else NULL,
     loglik = as.numeric(logLik(model)), singular = isSingular(model))
+  invisible(model)
+}
+# Bootstrap intervals: standard deviations of the groups, the residual's, fixed effects.
+redraw <- function(model) {
+  cases[[length(cases)]]$redrawn <<- unname(suppressMessages(suppressWarnings(
+    confint(model, method = "boot", nsim = 2000, boot.type = "perc", seed = 1))))
 }
 design <- function(persons, items, slope_sd) {
   d <- expand.grid(person = paste0("p", 1:persons), item = paste0("i", 1:items))
@@ -56,5 +63,6 @@ if (length(commandArgs(TRUE)) > 1) {
   fit("words", y ~ condition + (1 | person) + (1 | item), e)
   fit("logistic crossed", right ~ a + (1 | person) + (1 | item), d, "logistic")
   fit("logistic slopes", right ~ a + b + (1 + a | person) + (1 | item), design(40, 20, 15), "logistic")
+  redraw(fit("redrawn", y ~ a * b + (1 | person) + (1 | item), d))
 }
 write(toJSON(cases, digits = 10, auto_unbox = FALSE), commandArgs(TRUE)[1])

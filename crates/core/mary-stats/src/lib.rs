@@ -47,6 +47,7 @@ pub mod power;
 pub mod rank;
 pub mod raters;
 pub mod segmented;
+pub mod sigmoid;
 
 pub use against::p_of_interval;
 pub use error::StatsError;

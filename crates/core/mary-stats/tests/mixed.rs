@@ -1,7 +1,7 @@
 //! Mixed models beside lme4 (`tools/golden_mixed.R`); with `MARY_MIXED` on another file of the same form.
 
 use mary_stats::StatsError;
-use mary_stats::mixed::{Criterion, Formula, Mixed, Table, linear, logistic};
+use mary_stats::mixed::{Criterion, Formula, Mixed, Table, linear, logistic, redrawn};
 use serde_json::Value;
 
 fn numbers(value: &Value) -> Vec<f64> {
@@ -97,6 +97,41 @@ fn fits_are_those_of_lme4() {
             found.converged && found.singular == (case["singular"][0] == true),
             "{name}"
         );
+    }
+}
+
+/// Two bootstraps of 2,000 and 500 draws differ by chance: by less than a seventh of an interval's width.
+#[test]
+fn intervals_of_refitted_draws_are_those_of_lme4() {
+    let cases: Value = serde_json::from_str(include_str!("golden_mixed.json")).unwrap();
+    let cases = cases.as_array().unwrap().iter();
+    let cases: Vec<&Value> = cases.filter(|case| case["redrawn"].is_array()).collect();
+    assert_eq!(cases.len(), 1);
+    for case in cases {
+        let formula = Formula::parse(word(&case["formula"])).unwrap();
+        let design = formula.design(&table(&case["columns"])).unwrap();
+        let fitted = fit(case).unwrap();
+        let found = redrawn(&design, &fitted, Criterion::Reml, 500, 1).unwrap();
+        assert_eq!(found.draws, 500);
+        let groups = case["groups"].as_array().unwrap();
+        let ours: Vec<(f64, f64)> = groups
+            .iter()
+            .map(|name| {
+                let term = fitted.spreads.iter().position(|s| *name == *s.group);
+                found.deviations[term.unwrap()][0]
+            })
+            .chain(found.residual)
+            .chain(found.fixed.iter().copied())
+            .collect();
+        let theirs = case["redrawn"].as_array().unwrap();
+        assert_eq!(ours.len(), theirs.len());
+        for ((low, high), row) in ours.iter().zip(theirs) {
+            let row = numbers(row);
+            let width = row[1] - row[0];
+            let off = (low - row[0]).abs().max((high - row[1]).abs()) / width;
+            assert!(off < 1.0 / 7.0, "[{low}, {high}] and {row:?}: {off}");
+        }
+        assert!(redrawn(&design, &fitted, Criterion::Reml, 50, 1).is_err());
     }
 }
 

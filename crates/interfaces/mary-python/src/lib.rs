@@ -12,6 +12,7 @@ mod objects;
 mod queue;
 mod results;
 mod running;
+mod scales;
 mod scoring;
 mod stats;
 mod task;
@@ -95,7 +96,10 @@ fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add(c"compare", results::compare)?;
     add(c"report", results::report)?;
     add(c"exhibits", results::exhibits)?;
+    add(c"scale", scales::scale)?;
+    add(c"read_scale", scales::read_scale)?;
     add(c"paired", stats::paired)?;
+    add(c"mixed", stats::mixed)?;
     add(c"table_names", columns::names)?;
     add(c"table_rows", columns::rows)?;
     add(c"table_values", columns::values)?;

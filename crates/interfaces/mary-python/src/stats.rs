@@ -1,7 +1,10 @@
 //! The laboratory's statistics on numbers of one's own.
 
 use mary_stats::difference::{ScoreRange, compare};
+use mary_stats::mixed::{self, Criterion, Formula, Table};
+use mary_stats::{LEVEL, StatsError};
 use pyo3::prelude::*;
+use serde_json::json;
 
 use crate::trouble::exception;
 use crate::{Args, Given, came, give};
@@ -20,4 +23,50 @@ pub(crate) fn paired(args: Args<'_, '_>) -> Given {
     let found = found.map_err(|e| exception(py, "usage", &e.to_string(), None, None))?;
     let text = serde_json::to_string(&found).map_err(Into::into);
     give(py, came(py, text)?)
+}
+
+/// A mixed model of columns, as JSON: formula, a smaller one, family, whether by full likelihood, draws and seed of a
+/// bootstrap; columns of numbers, of words, and those with a gap.
+pub(crate) fn mixed(args: Args<'_, '_>) -> Given {
+    type Columns<T> = Vec<(String, Vec<T>)>;
+    let (formula, against, logistic, ml): (String, Option<String>, bool, bool) =
+        args.get_slice(0, 4).extract()?;
+    let (draws, seed): (usize, u64) = args.get_slice(4, 6).extract()?;
+    let (numbers, words, gaps): (Columns<f64>, Columns<String>, Vec<(String, usize)>) =
+        args.get_slice(6, 9).extract()?;
+    let py = args.py();
+    let found = py.detach(move || {
+        let mut table = Table::new();
+        for (name, values) in numbers {
+            table.numbers(&name, values)?;
+        }
+        for (name, values) in words {
+            table.words(&name, values)?;
+        }
+        gaps.iter().for_each(|(name, row)| table.gap(name, *row));
+        let criterion = match ml || against.is_some() {
+            true => Criterion::Ml,
+            false => Criterion::Reml,
+        };
+        let fit = |formula: &str| {
+            let design = Formula::parse(formula)?.design(&table)?;
+            let found = match logistic {
+                true => mixed::logistic(&design),
+                false => mixed::linear(&design, criterion),
+            };
+            found.map(|found| (design, found))
+        };
+        let (design, found) = fit(&formula)?;
+        let test = against.map(|smaller| found.against(&fit(&smaller)?.1)).transpose()?;
+        let redrawn = (draws > 0)
+            .then(|| mixed::redrawn(&design, &found, criterion, draws, seed))
+            .transpose()?;
+        let effects = 0..found.names.len();
+        let wald: Vec<_> = effects.clone().map(|at| found.interval(at, LEVEL)).collect();
+        let p: Vec<Option<f64>> = effects.map(|at| found.p(at)).collect();
+        Ok(json!({"fit": found, "wald": wald, "p": p, "aic": found.aic(), "test": test, "bootstrap": redrawn}))
+    });
+    let found =
+        found.map_err(|e: StatsError| exception(py, "usage", &e.to_string(), None, None))?;
+    give(py, found.to_string())
 }

@@ -394,6 +394,11 @@ fn a_table_is_fitted_and_a_gap_is_not_a_level() {
         shown.contains("1 degree(s) of freedom, p < .001"),
         "{shown}"
     );
+    let shown = done(home.path(), &[&fit[..], &["--bootstrap", "100"]].concat());
+    assert!(
+        shown.contains("intervals from 100 refitted draws"),
+        "{shown}"
+    );
     let gap = mary(home.path(), &["fit", "rt ~ age + (1 | person)", "t.csv"]);
     assert_eq!(gap.code, 2, "{}", gap.err);
     assert!(gap.err.contains("none in row 25 of `age`"), "{}", gap.err);

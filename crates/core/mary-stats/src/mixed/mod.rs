@@ -23,11 +23,13 @@ mod formula;
 mod linear;
 mod logistic;
 mod minimise;
+mod redrawn;
 mod solver;
 
 pub use formula::{Formula, Table};
 pub use linear::{Criterion, linear};
 pub use logistic::logistic;
+pub use redrawn::{Redrawn, redrawn};
 
 use serde::Serialize;
 

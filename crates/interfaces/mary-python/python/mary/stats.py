@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable, Iterable
+from numbers import Real
 from typing import Any, NamedTuple
 
 from . import _mary
@@ -46,4 +48,82 @@ def paired(
     low, high = found["bounds"] or (None, None)
     return Paired(
         found["n"], found["units"], found["first"], found["second"], found["value"], low, high, found["p"], found["method"]
+    )
+
+
+class Effect(NamedTuple):
+    """A fixed effect with its 95 % interval; p is Wald's."""
+
+    estimate: float
+    error: float
+    low: float
+    high: float
+    p: float
+
+
+class Mixed(NamedTuple):
+    """A mixed model: fixed effects by name, standard deviations of random ones by (group, effect)."""
+
+    effects: dict[str, Effect]
+    deviations: dict[tuple[str, str], float]
+    residual: float | None
+    log_likelihood: float
+    aic: float
+    rows: int
+    singular: bool
+    converged: bool
+    test: tuple[float, int, float] | None
+
+
+def mixed(
+    formula: str,
+    table: Any,
+    *,
+    family: str = "linear",
+    ml: bool = False,
+    against: str | None = None,
+    bootstrap: int = 0,
+    seed: int = 0,
+) -> Mixed:
+    """Fits a linear or logistic mixed model, as `mary fit` does, with formulas as lme4 reads them:
+    `"rt ~ surprisal + (1 + surprisal | person) + (1 | item)"`.
+
+    `table` has columns by name: a data frame of pandas or polars, a table of Mary's, or a dictionary. The fit is by
+    restricted likelihood unless `ml` or `against`, a smaller formula that is tested by likelihood ratio (statistic, degrees
+    of freedom, p). Intervals are Wald's, or with `bootstrap=1000` from so many outcomes drawn from the fit and fitted again.
+    """
+    if family not in ("linear", "logistic"):
+        raise ValueError(f"family is {family!r}; expected 'linear' or 'logistic'")
+    wanted = set(re.findall(r"[^\s~+*:|()\-]+", f"{formula} {against or ''}"))
+    numbers: list[tuple[str, list[float]]] = []
+    words: list[tuple[str, list[str]]] = []
+    gaps: list[tuple[str, int]] = []
+    for name in [str(n) for n in getattr(table, "columns", table) if str(n) in wanted]:
+        cells = list(table[name])
+        missing = [row for row, cell in enumerate(cells, 1) if cell is None or cell != cell]
+        if missing:
+            gaps.append((name, missing[0]))
+        elif all(isinstance(cell, Real) for cell in cells):
+            numbers.append((name, [float(cell) for cell in cells]))
+        else:
+            words.append((name, [str(cell) for cell in cells]))
+    found = json.loads(_mary.mixed(formula, against, family == "logistic", ml, bootstrap, seed, numbers, words, gaps))
+    fit, drawn = found["fit"], found["bootstrap"]
+    bounds = drawn["fixed"] if drawn else found["wald"]
+    each = zip(fit["names"], fit["estimates"], fit["errors"], bounds, found["p"], strict=True)
+    deviations = {
+        (spread["group"], effect): deviation
+        for spread in fit["spreads"]
+        for effect, deviation in zip(spread["effects"], spread["deviations"], strict=True)
+    }
+    return Mixed(
+        {name: Effect(estimate, error, *between, p) for name, estimate, error, between, p in each},
+        deviations,
+        fit["residual"],
+        fit["log_likelihood"],
+        found["aic"],
+        fit["rows"],
+        fit["singular"],
+        fit["converged"],
+        tuple(found["test"]) if found["test"] else None,
     )

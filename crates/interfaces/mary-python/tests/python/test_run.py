@@ -145,3 +145,27 @@ def test_tasks_are_listed():
     listed = mary.tasks()
     assert "htest/rhyme" in listed["id"] and len(listed) > 20
     assert "<table" in listed._repr_html_()
+
+
+def test_mixed_models_are_those_of_lme4():
+    golden = pathlib.Path(__file__).parents[4] / "core/mary-stats/tests/golden_mixed.json"
+    for case in json.loads(golden.read_text()):
+        family, restricted = case["family"][0], case["reml"][0]
+        found = mary.stats.mixed(case["formula"][0], case["columns"], family=family, ml=not restricted)
+        ours = list(found.effects.values())
+        assert [e.estimate for e in ours] == pytest.approx(case["estimates"], rel=1e-4, abs=1e-6), case["name"]
+        assert [e.error for e in ours] == pytest.approx(case["errors"], rel=1e-2), case["name"]
+        assert found.log_likelihood == pytest.approx(case["loglik"][0], abs=1e-4 * abs(case["loglik"][0]))
+        assert all(e.low < e.estimate < e.high and 0 <= e.p <= 1 for e in ours)
+    import pandas
+
+    frame = pandas.DataFrame(case["columns"])
+    # A column that the formula does not name may have gaps.
+    frame["unused"] = None
+    tested = mary.stats.mixed(case["formula"][0], frame, family=family, against="right ~ 1 + (1 | person) + (1 | item)")
+    statistic, freedom, p = tested.test
+    assert statistic > 0 and freedom == 1 and 0 <= p <= 1
+    drawn = mary.stats.mixed(case["formula"][0], frame, family=family, bootstrap=200, seed=3).effects["a"]
+    assert drawn.low < drawn.estimate < drawn.high and drawn.low != tested.effects["a"].low
+    with pytest.raises(mary.UsageError, match="none in row 1 of `unused`"):
+        mary.stats.mixed("right ~ unused + (1 | person)", frame, family=family)

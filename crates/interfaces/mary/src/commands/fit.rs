@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use mary_contract::{Cell, NumberColumns, Table};
 use mary_report::terminal;
-use mary_stats::mixed::{self, Criterion, Formula, Mixed};
+use mary_stats::mixed::{self, Criterion, Design, Formula, Mixed, Redrawn};
 use mary_stats::{LEVEL, StatsError};
 
 use super::summary;
@@ -49,6 +49,9 @@ pub struct FitArgs {
     /// A smaller formula to test against, by likelihood ratio
     #[arg(long, value_name = "FORMULA")]
     pub against: Option<String>,
+    /// Intervals from so many outcomes drawn from the fit and fitted again, instead of Wald's
+    #[arg(long, value_name = "DRAWS")]
+    pub bootstrap: Option<usize>,
     /// Print the fit as JSON
     #[arg(long)]
     pub json: bool,
@@ -60,9 +63,15 @@ impl Command for FitArgs {
 
     fn run(&self, _place: &Place) -> anyhow::Result<Status> {
         let table = read(&self.table)?;
-        let found = self.fit(&self.formula, &table)?;
+        let (design, found) = self.fit(&self.formula, &table)?;
+        let redrawn = self
+            .bootstrap
+            .map(|draws| mixed::redrawn(&design, &found, self.criterion(), draws, 0));
+        let redrawn = redrawn
+            .transpose()
+            .or_else(|error| usage_error(error.to_string()))?;
         let smaller = match &self.against {
-            Some(formula) => Some(self.fit(formula, &table)?),
+            Some(formula) => Some(self.fit(formula, &table)?.1),
             None => None,
         };
         let test = smaller.as_ref().map(|smaller| found.against(smaller));
@@ -74,14 +83,17 @@ impl Command for FitArgs {
                 serde_json::json!({"statistic": statistic, "freedom": freedom, "p": p})
             });
             super::print_json(
-                &serde_json::json!({"fit": found, "against": smaller, "test": test}),
+                &serde_json::json!({"fit": found, "against": smaller, "test": test, "bootstrap": redrawn}),
             )?;
             return Ok(Status::Done);
         }
-        for table in [fixed(&found), random(&found)] {
+        for table in [
+            fixed(&found, redrawn.as_ref()),
+            random(&found, redrawn.as_ref()),
+        ] {
             super::print_table(&format!("{}\n", terminal::plain(&table, summary::style())))?;
         }
-        super::print(&self.notes(&found, test))?;
+        super::print(&self.notes(&found, test, redrawn.as_ref()))?;
         Ok(Status::Done)
     }
 }
@@ -94,24 +106,36 @@ impl FitArgs {
         }
     }
 
-    fn fit(&self, formula: &str, table: &mixed::Table) -> anyhow::Result<Mixed> {
+    fn fit(&self, formula: &str, table: &mixed::Table) -> anyhow::Result<(Design, Mixed)> {
         let design = Formula::parse(formula).and_then(|formula| formula.design(table));
-        let found = design.and_then(|design| match self.family {
-            FitFamily::Linear => mixed::linear(&design, self.criterion()),
-            FitFamily::Logistic => mixed::logistic(&design),
+        let found = design.and_then(|design| {
+            let found = match self.family {
+                FitFamily::Linear => mixed::linear(&design, self.criterion()),
+                FitFamily::Logistic => mixed::logistic(&design),
+            };
+            Ok((design, found?))
         });
         found.or_else(|error: StatsError| usage_error(error.to_string()))
     }
 
     /// What the tables do not say.
-    fn notes(&self, found: &Mixed, test: Option<(f64, usize, f64)>) -> String {
+    fn notes(
+        &self,
+        found: &Mixed,
+        test: Option<(f64, usize, f64)>,
+        redrawn: Option<&Redrawn>,
+    ) -> String {
         let likelihood = match (self.family, self.criterion()) {
             (FitFamily::Logistic, _) => "log-likelihood (Laplace)",
             (_, Criterion::Reml) => "restricted log-likelihood",
             (_, Criterion::Ml) => "log-likelihood",
         };
+        let how = match redrawn {
+            Some(redrawn) => format!("intervals from {} refitted draws, p by", redrawn.draws),
+            None => "intervals and p by".into(),
+        };
         let mut lines = vec![format!(
-            "{} rows, {likelihood} {:.3}; intervals and p by normal quantiles (Wald)",
+            "{} rows, {likelihood} {:.3}; {how} normal quantiles (Wald)",
             found.rows, found.log_likelihood
         )];
         if let Some((statistic, freedom, p)) = test {
@@ -182,9 +206,11 @@ pub(super) fn p_text(p: f64) -> String {
     }
 }
 
-fn fixed(found: &Mixed) -> Table {
+fn fixed(found: &Mixed, redrawn: Option<&Redrawn>) -> Table {
     let rows = found.names.iter().enumerate().map(|(at, name)| {
-        let (low, high) = found.interval(at, LEVEL).unwrap_or((f64::NAN, f64::NAN));
+        let wald = || found.interval(at, LEVEL);
+        let own = redrawn.map_or_else(wald, |redrawn| redrawn.fixed.get(at).copied());
+        let (low, high) = own.unwrap_or((f64::NAN, f64::NAN));
         vec![
             name.clone(),
             format!("{:.4}", found.estimates[at]),
@@ -204,9 +230,12 @@ fn fixed(found: &Mixed) -> Table {
     }
 }
 
-fn random(found: &Mixed) -> Table {
+fn random(found: &Mixed, redrawn: Option<&Redrawn>) -> Table {
+    let bounds = |of: Option<&(f64, f64)>| {
+        of.map_or_else(String::new, |(low, high)| format!("[{low:.4}, {high:.4}]"))
+    };
     let mut rows = Vec::new();
-    for spread in &found.spreads {
+    for (term, spread) in found.spreads.iter().enumerate() {
         let mut correlations = spread.correlations.iter();
         for (at, effect) in spread.effects.iter().enumerate() {
             let own: Vec<String> = correlations
@@ -218,6 +247,7 @@ fn random(found: &Mixed) -> Table {
                 format!("{} ({})", spread.group, spread.levels),
                 effect.clone(),
                 format!("{:.4}", spread.deviations[at]),
+                bounds(redrawn.and_then(|r| r.deviations.get(term)?.get(at))),
                 own.join(" "),
             ]);
         }
@@ -227,21 +257,26 @@ fn random(found: &Mixed) -> Table {
             "residual".into(),
             String::new(),
             format!("{residual:.4}"),
+            bounds(redrawn.and_then(|r| r.residual.as_ref())),
             String::new(),
         ]);
     }
+    let mut head = vec![
+        "group (levels)",
+        "effect",
+        "standard deviation",
+        "95% interval",
+        "correlations",
+    ];
+    if redrawn.is_none() {
+        head.remove(3);
+        rows.iter_mut().for_each(|row| drop(row.remove(3)));
+    }
     Table {
         title: "Random effects".into(),
-        head: [
-            "group (levels)",
-            "effect",
-            "standard deviation",
-            "correlations",
-        ]
-        .map(String::from)
-        .into(),
+        head: head.into_iter().map(String::from).collect(),
         rows: Cell::figures(rows),
-        numbers: NumberColumns::At(vec![2]),
+        numbers: NumberColumns::At(vec![2, 3]),
         ..Table::default()
     }
 }
