@@ -3,6 +3,7 @@
 //! budget and run folder; results are read from that folder into tidy tables ([`table`]) or arrays.
 
 pub mod ask;
+mod cloze;
 mod error;
 pub(crate) mod material;
 pub mod observe;

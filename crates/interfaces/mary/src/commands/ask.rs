@@ -11,7 +11,7 @@ use mary_contract::{
     Event, EventObserver, Image, Outcome, PromptForm, Sampling, StoreError, Task as _,
 };
 use mary_lab::texts::ask::{AskTask, Question, answer};
-use mary_lab::texts::top::{self, TopTask};
+use mary_lab::texts::top::TopTask;
 use mary_lab::{Laboratory, RunSpec, TaskChoice};
 use mary_platform::visible;
 use serde_json::json;
@@ -66,6 +66,9 @@ pub struct AskArgs {
         conflicts_with_all = ["system", "image", "n", "temperature", "max_tokens", "stop"]
     )]
     pub top: Option<u32>,
+    /// With --top: whole words, however many tokens they have, each with the probability that the word stands there and ends
+    #[arg(long, requires = "top")]
+    pub whole_words: bool,
     /// One JSON object for each answer
     #[arg(long, help_heading = "Output")]
     pub json: bool,
@@ -155,28 +158,29 @@ impl Command for AskArgs {
 /// The likeliest words in the blank of every line, as a table.
 fn likeliest(args: &AskArgs, place: &Place, text: &str, top: u32) -> anyhow::Result<Status> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let task = Arc::new(TopTask::new(lines.map(str::to_owned).collect(), top));
+    let lines = lines.map(str::to_owned).collect();
+    let task = Arc::new(TopTask::new(lines, top, args.whole_words));
     let lab = laboratory(place);
     let choice = TaskChoice::new(TopTask::ID);
     let spec = specification::of_models(&lab, &args.models, vec![choice])?;
     let mut place = place.clone();
-    place.registry.add_task(task)?;
+    place.registry.add_task(task.clone())?;
     let lab = laboratory(&place);
     let mut run = lab.prepare(&spec)?.open()?;
     super::carry_out::go(&mut run, args.models.quiet)?;
     let samples = run.folder().samples()?.collect::<Result<Vec<_>, _>>()?;
     let untold = samples
         .iter()
-        .find(|sample| top::predictions(sample).is_none());
+        .find(|sample| task.predictions(sample).is_none());
     if args.json {
         for sample in &samples {
-            let words = top::predictions(sample).unwrap_or_default();
+            let words = task.predictions(sample).unwrap_or_default();
             let line =
                 json!({ "model": sample.id.model, "sentence": sample.item.target, "words": words });
             super::print(&crate::terminal::json(&format!("{line}\n")))?;
         }
     } else {
-        super::summary::show_table(&top::table(&samples))?;
+        super::summary::show_table(&task.table(&samples))?;
     }
     if let Some(sample) = untold {
         let why = match &sample.judgement.outcome {

@@ -94,6 +94,9 @@ pub struct ScoreArgs {
     /// Also the surprisals of so many words after each word
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub next: usize,
+    /// Also the N likeliest tokens in the place of each word, with their probabilities (models with open weights)
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub top: u32,
     /// Words by the plain rule alone
     #[arg(long)]
     pub no_correction: bool,
@@ -258,6 +261,7 @@ fn options(args: &ScoreArgs) -> Result<ScoreOptions, UsageError> {
         },
         compare: args.start == Some(StartArg::Compare),
         entropy: args.entropy,
+        top: args.top,
         rank: args.rank,
         words: args.words.clone(),
         predictors: args.predictors,

@@ -11,6 +11,7 @@ use mary_contract::{
 use serde_json::json;
 
 use super::ask::NO_RIGHT_ANSWER;
+use super::cloze;
 
 /// How a blank may be written beside [`BLANK`].
 const OTHER_BLANKS: [&str; 2] = ["<mask>", "___"];
@@ -19,6 +20,8 @@ const OTHER_BLANKS: [&str; 2] = ["<mask>", "___"];
 pub struct TopTask {
     sentences: Vec<String>,
     top: u32,
+    /// Whole words, however many tokens they have.
+    whole: bool,
     card: TaskCard,
 }
 
@@ -27,15 +30,64 @@ impl TopTask {
     pub const ID: &'static str = "ask/top";
 
     /// A task of one item for each sentence. A sentence without a blank is continued at its end.
-    pub fn new(sentences: Vec<String>, top: u32) -> Self {
+    pub fn new(sentences: Vec<String>, top: u32, whole: bool) -> Self {
         let about = "The likeliest words in a blank; nothing is judged.";
         let mut card = TaskCard::new(Self::ID, "likeliest words", about);
-        let written = json!([sentences, top]).to_string();
+        let written = match whole {
+            true => json!([sentences, top, "whole words"]),
+            false => json!([sentences, top]),
+        }
+        .to_string();
         card.content = Some(blake3::hash(written.as_bytes()).to_hex().to_string().into());
         Self {
             sentences,
             top,
+            whole,
             card,
+        }
+    }
+
+    /// What a model would put into the blank of a sample's sentence, with probabilities; `None` where it does not tell.
+    pub fn predictions(&self, sample: &Sample) -> Option<Vec<(String, f64)>> {
+        let replies = sample
+            .exchanges
+            .iter()
+            .map(|e| told(e.reply.as_ref().ok()?));
+        let told: Vec<_> = replies.collect::<Option<_>>()?;
+        if !self.whole {
+            return told.into_iter().next();
+        }
+        let (_, blank) = parts(sentence(sample));
+        let spaced = blank.starts_with(char::is_whitespace);
+        Some(cloze::search(&told, spaced, self.top as usize).words)
+    }
+
+    /// One line for each sentence and model: its likeliest words with their probabilities.
+    pub fn table(&self, samples: &[Sample]) -> Table {
+        let mut lines: Vec<(String, String, Vec<String>)> = samples
+            .iter()
+            .filter_map(|sample| {
+                let words = self.predictions(sample)?;
+                let shown = words
+                    .iter()
+                    .map(|(word, p)| format!("{} ({p:.2})", word.trim()));
+                let (item, model) = (sample.id.item.clone(), sample.id.model.clone());
+                let mut cells = vec![sentence(sample).to_owned(), model.clone()];
+                cells.extend(shown);
+                Some((item, model, cells))
+            })
+            .collect();
+        lines.sort();
+        let widest = lines.iter().map(|(_, _, cells)| cells.len()).max();
+        let places = (1..=widest.unwrap_or(2).saturating_sub(2)).map(|place| place.to_string());
+        let head = ["sentence", "model"].map(str::to_owned);
+        Table {
+            id: "likeliest-words".into(),
+            title: "Likeliest words in the blank".into(),
+            caption: String::new(),
+            head: head.into_iter().chain(places).collect(),
+            rows: Cell::rows(lines.into_iter().map(|(_, _, cells)| cells).collect()),
+            ..Table::default()
         }
     }
 }
@@ -75,7 +127,7 @@ impl Task for TopTask {
                 continuations: vec![blank],
                 start: Start::Model,
                 details: Details {
-                    top: self.top,
+                    top: if self.whole { cloze::SEEN } else { self.top },
                     ..Details::default()
                 },
             }));
@@ -84,6 +136,25 @@ impl Task for TopTask {
         };
         let items: Vec<_> = self.sentences.iter().enumerate().map(item).collect();
         Ok(Box::new(items.into_iter()))
+    }
+
+    fn follow_up(
+        &self,
+        _: &TaskSettings,
+        item: &Item,
+        answers: &[Reply],
+    ) -> Result<Vec<Ask>, TaskError> {
+        let told: Option<Vec<_>> = answers.iter().map(told).collect();
+        let (Target::Data(sentence), Some(told), true) = (&item.target, told, self.whole) else {
+            return Ok(Vec::new());
+        };
+        let (before, blank) = parts(sentence.as_str().unwrap_or_default());
+        let space = blank.split_once(BLANK).map_or("", |(space, _)| space);
+        let open = cloze::search(&told, !space.is_empty(), self.top as usize).open;
+        Ok(open
+            .iter()
+            .map(|word| cloze::ask(&before, space, word))
+            .collect())
     }
 
     fn judge(&self, _: &TaskSettings, _: &Item, _: &[Reply]) -> Judgement {
@@ -96,14 +167,18 @@ impl Task for TopTask {
 
     fn conventions(&self, _: &TaskSettings) -> BTreeMap<String, String> {
         let seen = "a masked model sees both sides of the blank, another what stands before it";
-        BTreeMap::from([("context".to_owned(), seen.to_owned())])
+        let mut said = BTreeMap::from([("context".to_owned(), seen.to_owned())]);
+        if self.whole {
+            let how =
+                "sum over the token sequences found, times the probability that the word then ends";
+            said.insert("probability of a word".to_owned(), how.to_owned());
+        }
+        said
     }
 }
 
-/// What a model would put into the blank of a sample's sentence, with probabilities; `None` where it does not
-/// tell.
-pub fn predictions(sample: &Sample) -> Option<Vec<(String, f64)>> {
-    let reply = sample.exchanges.first()?.reply.as_ref().ok()?;
+/// The likeliest tokens of an answer, with probabilities.
+pub(crate) fn told(reply: &Reply) -> Option<Vec<(String, f64)>> {
     let Response::Scored(scored) = &reply.answer else {
         return None;
     };
@@ -120,35 +195,6 @@ pub fn sentence(sample: &Sample) -> &str {
     match &sample.item.target {
         Target::Data(text) => text.as_str().unwrap_or_default(),
         _ => "",
-    }
-}
-
-/// One line for each sentence and model: its likeliest words with their probabilities.
-pub fn table(samples: &[Sample]) -> Table {
-    let mut lines: Vec<(String, String, Vec<String>)> = samples
-        .iter()
-        .filter_map(|sample| {
-            let words = predictions(sample)?;
-            let shown = words
-                .iter()
-                .map(|(word, p)| format!("{} ({p:.2})", word.trim()));
-            let (item, model) = (sample.id.item.clone(), sample.id.model.clone());
-            let mut cells = vec![sentence(sample).to_owned(), model.clone()];
-            cells.extend(shown);
-            Some((item, model, cells))
-        })
-        .collect();
-    lines.sort();
-    let widest = lines.iter().map(|(_, _, cells)| cells.len()).max();
-    let places = (1..=widest.unwrap_or(2).saturating_sub(2)).map(|place| place.to_string());
-    let head = ["sentence", "model"].map(str::to_owned);
-    Table {
-        id: "likeliest-words".into(),
-        title: "Likeliest words in the blank".into(),
-        caption: String::new(),
-        head: head.into_iter().chain(places).collect(),
-        rows: Cell::rows(lines.into_iter().map(|(_, _, cells)| cells).collect()),
-        ..Table::default()
     }
 }
 

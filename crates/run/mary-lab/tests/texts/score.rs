@@ -1,5 +1,6 @@
 //! Columns, contexts, regions, pairs and checkpoints; and what is said of a file that is wrong.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -180,4 +181,44 @@ fn another_question_or_another_file_is_another_task() {
     assert_ne!(first, content(entropy));
     std::fs::write(&path, "one\nthree\n").unwrap();
     assert_ne!(first, content(ScoreOptions::default()));
+}
+
+/// The likeliest tokens in a word's place: the one at the word's rank is its first token, with its probability.
+#[test]
+fn the_likeliest_tokens_stand_beside_each_word() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("texts.txt");
+    std::fs::write(
+        &file,
+        "A robin is a kind of bird.\nThe dog can see the cat.\n",
+    )
+    .unwrap();
+    let options = ScoreOptions {
+        rank: true,
+        top: 50,
+        ..ScoreOptions::default()
+    };
+    let found = common::score(&file, options, &["builtin/nano"]).unwrap();
+    let (words, tokens) = (&found.rows[&By::Word], &found.rows[&By::Token]);
+    let mut compared = 0;
+    for word in words {
+        let first =
+            |t: &&BTreeMap<String, Cell>| t["id"] == word["id"] && t["word"] == word["position"];
+        let token = tokens.iter().find(first).unwrap();
+        assert!(word["top_1"].is_string() && word["top_50_p"].is_number());
+        let rank = word["rank"].as_u64().unwrap();
+        if rank > 50 {
+            continue;
+        }
+        let spelled = token["token"].as_str().unwrap().trim();
+        assert_eq!(
+            word[&format!("top_{rank}")].as_str().unwrap().trim(),
+            spelled
+        );
+        let p = word[&format!("top_{rank}_p")].as_f64().unwrap();
+        let own = token["logprob"].as_f64().unwrap().exp();
+        assert!((p - own).abs() < 1e-4, "{spelled}: {p} {own}");
+        compared += 1;
+    }
+    assert!(compared > 5, "{compared} of {}", words.len());
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use mary_lab::Silent;
-use mary_lab::texts::top::{TopTask, predictions, table};
+use mary_lab::texts::top::TopTask;
 use serde_json::Value;
 
 use crate::texts::common;
@@ -23,7 +23,8 @@ fn the_likeliest_words_are_those_of_transformers() {
         ("gpt2", "../../models/mary-local/tests/golden/gpt2"),
     ] {
         let runs = tempfile::tempdir().unwrap();
-        let lab = common::lab(runs.path(), Arc::new(TopTask::new(sentences.clone(), 5)));
+        let task = Arc::new(TopTask::new(sentences.clone(), 5, false));
+        let lab = common::lab(runs.path(), task.clone());
         let model = format!("hf/{}", here.join(folder).display());
         let spec = common::spec(&[&model], TopTask::ID);
         let mut run = lab.prepare(&spec).unwrap().open().unwrap();
@@ -40,7 +41,7 @@ fn the_likeliest_words_are_those_of_transformers() {
             .iter()
             .zip(golden["models"][name].as_array().unwrap())
         {
-            let found = predictions(sample).unwrap();
+            let found = task.predictions(sample).unwrap();
             assert_eq!(found.len(), 5, "{name}");
             for ((word, p), wanted) in found.iter().zip(wanted.as_array().unwrap()) {
                 let (token, q) = (wanted[0].as_str().unwrap(), wanted[1].as_f64().unwrap());
@@ -49,7 +50,55 @@ fn the_likeliest_words_are_those_of_transformers() {
             }
         }
         // In the form of the paper's Table 1: a line a sentence, the words with their probabilities.
-        let shown = table(&samples);
+        let shown = task.table(&samples);
         assert_eq!((shown.rows.len(), shown.head.len()), (3, 7));
+    }
+}
+
+/// Whole words of a real model: their probabilities add up to less than one, common words stand first, words of two tokens are
+/// among them with the probability that scoring gives them, and asking for fewer gives the first of them.
+#[test]
+fn whole_words_have_the_probabilities_that_scoring_gives_them() {
+    let Some(model) =
+        mary_testkit::lacking::test_model("smollm2-135m.gguf", mary_testkit::Lacking::Models)
+    else {
+        return;
+    };
+    let asked = |top: u32| {
+        let runs = tempfile::tempdir().unwrap();
+        let sentences = vec![
+            "The capital of Portugal is ___.".to_owned(),
+            "He smelled of a ___".to_owned(),
+        ];
+        let task = Arc::new(TopTask::new(sentences, top, true));
+        let lab = common::lab(runs.path(), task.clone());
+        let spec = common::spec(&[&format!("gguf/{}", model.display())], TopTask::ID);
+        let mut run = lab.prepare(&spec).unwrap().open().unwrap();
+        run.go(&mut Silent, &AtomicBool::new(false)).unwrap();
+        let mut samples: Vec<_> = run
+            .folder()
+            .samples()
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        samples.sort_by(|a, b| a.id.item.cmp(&b.id.item));
+        samples
+            .iter()
+            .map(|s| task.predictions(s).unwrap())
+            .collect::<Vec<_>>()
+    };
+    let found = asked(20);
+    let sum: f64 = found[0].iter().map(|(_, p)| p).sum();
+    assert_eq!(found[0][0].0, "Lisbon", "{found:?}");
+    assert!(
+        sum < 1.0
+            && found
+                .iter()
+                .all(|words| words.len() == 20 && words.is_sorted_by(|a, b| a.1 >= b.1))
+    );
+    for (words, first) in found.iter().zip(asked(3)) {
+        for ((a, p), (b, q)) in words.iter().zip(&first) {
+            assert!(a == b && (p - q).abs() < 1e-9, "{a} {p}, {b} {q}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use mary_contract::{
-    Ask, ContinuationScore, DataSource, Details, ErrorKind, InForce, Item, Items, Judgement,
+    Ask, BLANK, ContinuationScore, DataSource, Details, ErrorKind, InForce, Item, Items, Judgement,
     Metric, ModelCard, Needs, Outcome, Prompt, Reply, Request, Response, START_MEASURE, Score,
     Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
 };
@@ -64,8 +64,19 @@ pub struct ScoreOptions {
     pub entropy: bool,
     /// Tell the rank of each token.
     pub rank: bool,
+    /// Tell of each word so many tokens that were likeliest in its place.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub top: u32,
     /// Move the probability of a leading space to the word before it, beside the plain rule.
     pub correction: bool,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature serde asks for"
+)]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 impl Default for ScoreOptions {
@@ -87,6 +98,7 @@ impl Default for ScoreOptions {
             compare: false,
             entropy: false,
             rank: false,
+            top: 0,
             correction: true,
         }
     }
@@ -211,6 +223,36 @@ impl ScoreTask {
         Texts::new(&self.material, &self.options)
     }
 
+    /// What would stand in the place of each word, asked beside the text.
+    fn likeliest<'a>(&'a self, text: &'a Text) -> impl Iterator<Item = Ask> + 'a {
+        let wanted = (self.options.top > 0).then_some(&text.parts);
+        let words = wanted.into_iter().flatten().flat_map(|part| {
+            let places = part.word_places().into_iter();
+            let text = |range| part.continuation.get(range).unwrap_or_default();
+            places.map(move |place| {
+                (
+                    text(0..place.start),
+                    text(place.end..part.continuation.len()),
+                )
+            })
+        });
+        words.map(|(before, after)| {
+            let before = format!("{}{before}", text.context);
+            // The space belongs to the token that is predicted.
+            let bare = before.trim_end();
+            let space = before.get(bare.len()..).unwrap_or_default();
+            Ask::subject(Request::Score(Score {
+                prefix: Prompt::plain(bare.to_owned()),
+                continuations: vec![format!("{space}{BLANK}{after}")],
+                start: self.options.start.clone(),
+                details: Details {
+                    top: self.options.top,
+                    ..Details::default()
+                },
+            }))
+        })
+    }
+
     fn item(&self, text: &Text) -> Item {
         let continuations: Vec<String> =
             text.parts.iter().map(|p| p.continuation.clone()).collect();
@@ -222,7 +264,8 @@ impl ScoreTask {
                 details: self.options.details(),
             }))
         };
-        let asks = self.options.starts().into_iter().map(ask).collect();
+        let mut asks: Vec<Ask> = self.options.starts().into_iter().map(ask).collect();
+        asks.extend(self.likeliest(text));
         let target = match text.parts.as_slice() {
             [good, bad] => Target::Pair {
                 good: good.text.clone(),

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-use mary_contract::{ContinuationScore, Outcome, Response, Sample, Task as _};
+use mary_contract::{ContinuationScore, Exchange, Outcome, Response, Sample, Task as _};
 use mary_store::{RunFolder, Seeker};
 
 use super::words::{self, Word};
@@ -11,6 +11,7 @@ use super::{Beginning, Part, ScoreOptions, ScoreTask, Text, bits};
 use crate::texts::InstrumentError;
 use crate::texts::material::sample_id;
 use crate::texts::table::{Cell, Head, Type};
+use crate::texts::top::told;
 
 /// What a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -135,6 +136,10 @@ impl By {
             }
             let next = 1..=options.next;
             more.extend(next.map(|n| (format!("surprisal_next_{n}"), Type::Number)));
+            for n in 1..=options.top {
+                more.push((format!("top_{n}"), Type::Text));
+                more.push((format!("top_{n}_p"), Type::Number));
+            }
             head.splice(told..told, more);
         }
         let columns = options.keep.iter().map(|name| (name.clone(), Type::Text));
@@ -293,8 +298,13 @@ impl Rows<'_, '_> {
             _ => {}
         }
         let text = self.text;
+        let starts = self.options.starts().len();
+        let mut likeliest = sample.exchanges.get(starts..).unwrap_or_default();
         for (at, part) in text.parts.iter().enumerate() {
-            self.part(part, scores.get(at), &outcome)?;
+            let words = part.word_places().len();
+            let (own, later) = likeliest.split_at(words.min(likeliest.len()));
+            likeliest = later;
+            self.part(part, scores.get(at), (&outcome, own))?;
         }
         if self.wants(By::Pair)
             && let [good, bad] = text.parts.as_slice()
@@ -308,7 +318,7 @@ impl Rows<'_, '_> {
         &mut self,
         part: &Part,
         score: Option<&ContinuationScore>,
-        outcome: &str,
+        (outcome, likeliest): (&str, &[Exchange]),
     ) -> io::Result<()> {
         let tokens = score.and_then(|s| words::token_places(&part.continuation, s));
         if score.is_some() && tokens.is_none() {
@@ -324,7 +334,7 @@ impl Rows<'_, '_> {
             let places = part.word_places();
             let found = words::scored_in(&part.continuation, &places, &tokens, score);
             for at in 0..found.len() {
-                self.word(part, at, &found, score)?;
+                self.word(part, at, &found, (score, likeliest.get(at)))?;
             }
         }
         if self.wants(By::Region) {
@@ -417,7 +427,7 @@ impl Rows<'_, '_> {
         part: &Part,
         at: usize,
         all: &[Word],
-        score: &ContinuationScore,
+        (score, likeliest): (&ContinuationScore, Option<&Exchange>),
     ) -> io::Result<()> {
         let Some(word) = all.get(at) else {
             return Ok(());
@@ -451,6 +461,12 @@ impl Rows<'_, '_> {
         for next in 1..=self.options.next {
             let next = all.get(at + next).and_then(|word| word.plain);
             cells.push(surprisal(next));
+        }
+        let reply = likeliest.and_then(|e| e.reply.as_ref().ok());
+        let told = reply.and_then(told).unwrap_or_default();
+        for n in 0..self.options.top as usize {
+            let (token, p) = told.get(n).cloned().unzip();
+            cells.extend([Cell::from(token), p.into()]);
         }
         self.put(By::Word, cells)
     }
