@@ -1,8 +1,8 @@
 //! Words and when they are learnt: the surprisal of each word in its contexts, at every checkpoint of a
 //! sweep, to be held against the ages at which children know the words.
 //!
-//! The norms are a file the user supplies (`word,age`, the age in months, as Wordbank or the age-of-acquisition
-//! ratings give it); nothing published is shipped. Contexts are a file of sentences, or six short carriers of
+//! The norms are a file the user supplies (`word,age`, the age in months, or Wordbank's shares of children by month);
+//! nothing published is shipped. Contexts are a file of sentences, or six short carriers of
 //! ours. A run by itself gives surprisals; the ages of acquisition are made from a sweep (`windows`).
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use mary_contract::{
     Ask, DataSource, ErrorKind, Item, ItemSource, Items, Judgement, Metric, Needs, Prompt, Reply,
     Response, Scoring, Target, Task, TaskCard, TaskError, TaskSettings,
 };
-use serde::Deserialize;
+use mary_stats::logistic::logistic;
 use serde_json::json;
 
 use crate::cards::{card, conventions};
@@ -22,9 +22,11 @@ use crate::settings::no_shots;
 use crate::tables;
 
 pub const ID: &str = "psychometric/word-age";
-/// The tag that names a word, and its age where norms say one: `dog @ 16.5`.
+/// The tag that names a word, its age where norms say one, and predictors: `dog @ 16.5 @ class=noun`.
 pub const WORD: &str = "word";
 const AGE: &str = " @ ";
+/// The predictor that needs no column.
+const LENGTH: &str = "length";
 
 static CARD: LazyLock<TaskCard> = LazyLock::new(|| card("psychometric/word-age"));
 
@@ -46,62 +48,128 @@ pub struct Norm {
     pub word: String,
     /// In months, where norms are given.
     pub age: Option<f64>,
+    /// What else is known of it: columns of the norms, by name.
+    pub more: Vec<(String, String)>,
 }
 
 impl Norm {
     fn tag(&self) -> String {
-        match self.age {
-            Some(age) => format!("{}{AGE}{age}", self.word),
-            None => self.word.clone(),
-        }
+        let age = self.age.map(|age| age.to_string());
+        let more = self
+            .more
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        let parts = std::iter::once(self.word.clone()).chain(age).chain(more);
+        parts.collect::<Vec<_>>().join(AGE)
     }
 
     pub fn of_tag(tag: &str) -> Self {
-        let split = tag
-            .rsplit_once(AGE)
-            .and_then(|(word, age)| Some((word, age.parse().ok()?)));
-        match split {
-            Some((word, age)) => Self {
+        let mut parts = tag.split(AGE);
+        let word = parts.next().unwrap_or_default();
+        let age = parts.next().and_then(|age| age.parse().ok());
+        let more: Option<Vec<(String, String)>> = parts
+            .map(|part| {
+                part.split_once('=')
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            })
+            .collect();
+        match (age, more) {
+            (Some(age), Some(more)) => Self {
                 word: word.to_owned(),
                 age: Some(age),
+                more,
             },
-            None => Self {
+            _ => Self {
                 word: tag.to_owned(),
                 age: None,
+                more: Vec::new(),
             },
         }
     }
 }
 
-#[derive(Deserialize)]
-struct Record {
-    word: String,
-    age: f64,
-}
-
-fn norms(path: &Path) -> Result<Vec<Norm>, TaskError> {
-    let mut reader = tables::open(path, "a CSV file with the columns word,age")?;
+/// Reads norms: `word,age`, or Wordbank's shares of children who say a word (`definition` and a column for each month), of
+/// which the age is that at which a logistic curve passes one half.
+pub(crate) fn norms(path: &Path, predictors: &[&str]) -> Result<Vec<Norm>, TaskError> {
+    let wanted =
+        "a CSV file with the columns word,age, or word and a share of children for each month";
+    let mut reader = tables::open(path, wanted)?;
+    let head = reader
+        .headers()
+        .map_err(|e| tables::wrong(path, 1, &e))?
+        .clone();
+    let column = |name: &str| head.iter().position(|h| h == name);
+    let months: Vec<(usize, f64)> = head
+        .iter()
+        .enumerate()
+        .filter_map(|(at, name)| Some((at, name.parse::<u32>().ok()?.into())))
+        .collect();
+    let age = column("age");
+    let Some(word) = column("word").or(column("definition")) else {
+        return Err(tables::record(path, 1, format!("expected {wanted}")));
+    };
+    if age.is_none() && months.len() < 3 {
+        return Err(tables::record(path, 1, format!("expected {wanted}")));
+    }
+    if let Some(other) = predictors
+        .iter()
+        .find(|p| **p != LENGTH && column(p).is_none())
+    {
+        return Err(tables::record(
+            path,
+            1,
+            format!("there is no column `{other}`"),
+        ));
+    }
     let mut found: Vec<Norm> = Vec::new();
-    for (index, record) in reader.deserialize().enumerate() {
+    for (index, record) in reader.records().enumerate() {
         let wrong = |message: String| tables::record(path, index + 2, message);
-        let Record { word, age } = record.map_err(|e| tables::wrong(path, index + 2, &e))?;
-        if word.is_empty() || !age.is_finite() || age <= 0.0 {
+        let record = record.map_err(|e| tables::wrong(path, index + 2, &e))?;
+        let cell = |at: usize| record.get(at).unwrap_or_default();
+        let word = cell(word);
+        let age = match age {
+            Some(at) => cell(at).parse().ok(),
+            None => half(&months, &record).map_err(&wrong)?,
+        };
+        let whole = |age: &f64| age.is_finite() && *age > 0.0;
+        let Some(age) = age.filter(whole).filter(|_| !word.is_empty()) else {
             return Err(wrong(format!(
-                "expected a word and an age in months above 0, found `{word}` and {age}"
+                "expected a word and an age in months above 0, found `{word}`"
             )));
-        }
+        };
         if found.iter().any(|n| n.word == word) {
             return Err(wrong(format!("`{word}` stands twice")));
         }
+        let known = |name: &&str| {
+            let value = match column(name) {
+                Some(at) => cell(at).to_owned(),
+                None => word.chars().count().to_string(),
+            };
+            ((*name).to_owned(), value)
+        };
         found.push(Norm {
-            word,
+            word: word.to_owned(),
             age: Some(age),
+            more: predictors.iter().map(known).collect(),
         });
     }
     if found.is_empty() {
         return Err(tables::record(path, 1, "no word found"));
     }
     Ok(found)
+}
+
+/// The month at which half of the children say a word, by a logistic curve through the shares.
+fn half(months: &[(usize, f64)], record: &csv::StringRecord) -> Result<Option<f64>, String> {
+    let share = |at: usize| record.get(at).and_then(|cell| cell.parse::<f64>().ok());
+    let shares: Option<Vec<f64>> = months.iter().map(|(at, _)| share(*at)).collect();
+    let shares = shares.ok_or("expected a share of children for each month")?;
+    let ages: Vec<Vec<f64>> = months.iter().map(|(_, age)| vec![*age]).collect();
+    let found = logistic(&ages, &shares, 0.0).map_err(|e| e.to_string())?;
+    Ok(match found.coefficients.as_slice() {
+        [intercept, slope] if *slope > 0.0 => Some(-intercept / slope),
+        _ => None,
+    })
 }
 
 /// The words of the small world, which the built-in model has read and which have no ages.
@@ -114,6 +182,7 @@ fn small_world() -> Vec<Norm> {
     let norm = |word: &str| Norm {
         word: word.to_owned(),
         age: None,
+        more: Vec::new(),
     };
     words.into_iter().map(norm).collect()
 }
@@ -172,7 +241,14 @@ impl Task for WordAge {
         let most = settings.number(&CARD, "contexts", |n: usize| n > 0)?;
         let words = match settings.param(&CARD, "norms_file") {
             "" => small_world(),
-            path => norms(Path::new(path))?,
+            path => {
+                let predictors = settings.param(&CARD, "predictors").split(',');
+                let predictors: Vec<&str> = predictors
+                    .map(str::trim)
+                    .filter(|p| !p.is_empty())
+                    .collect();
+                norms(Path::new(path), &predictors)?
+            }
         };
         let text = match settings.param(&CARD, "contexts_file") {
             "" => None,
@@ -289,6 +365,24 @@ mod tests {
         assert_eq!(found[0].tags[WORD], "dog @ 16.5");
         assert_eq!(Norm::of_tag("dog @ 16.5").age, Some(16.5));
         assert_eq!(Norm::of_tag("at @ home").word, "at @ home");
+    }
+
+    /// Shares of Wordbank's form; ages by R 4.5, `glm(share ~ month, family = quasibinomial)`.
+    #[test]
+    fn ages_are_read_off_shares_of_children() {
+        let table = file(
+            "definition,category,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30\n\
+             dog,animals,0.68,0.72,0.78,0.83,0.82,0.85,0.87,0.94,0.93,0.95,0.98,0.96,0.99,0.97,0.96\n\
+             above,locations,0,0.01,0.01,0.01,0.03,0.03,0.05,0.07,0.08,0.14,0.17,0.19,0.24,0.26,0.3\n",
+        );
+        let found = norms(table.path(), &["length", "category"]).unwrap();
+        let ages: Vec<f64> = found.iter().map(|n| n.age.unwrap()).collect();
+        assert!((ages[0] - 12.760_686_86).abs() < 1e-6, "{ages:?}");
+        assert!((ages[1] - 32.243_042_28).abs() < 1e-6, "{ages:?}");
+        assert_eq!(Norm::of_tag(&found[1].tag()), found[1]);
+        assert_eq!(found[0].more[0], ("length".to_owned(), "3".to_owned()));
+        let error = norms(table.path(), &["use"]).unwrap_err().to_string();
+        assert!(error.contains("there is no column `use`"), "{error}");
     }
 
     #[test]

@@ -2,15 +2,17 @@
 //! children know the words.
 //!
 //! A word's surprisal over the checkpoints is made monotone (the least-squares fit that never rises), and
-//! its age is the point, on the log axis, where the fit passes halfway between its start and its end: the
-//! threshold of Chang and Bergen (2022), who fit a sigmoid. A word whose fit falls by less than two bits is
-//! not dated.
+//! its age is the point, on the log axis, where the fit passes halfway between its start and its end. Beside it
+//! stands the age of Chang and Bergen (2022): where a sigmoid passes halfway between a uniform guess and the least
+//! surprisal. A word whose fit falls by less than two bits is not dated.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mary_contract::{Cell, Exhibits, Figure, Point, RunSummary, Series, Table};
 use mary_stats::correlation::spearman;
+use mary_stats::held_out::regression;
 use mary_stats::multiple::holm;
+use mary_stats::sigmoid::sigmoid;
 
 use super::FEWEST;
 use crate::exhibits::DECLARED;
@@ -31,6 +33,8 @@ struct Learnt {
     bits: (f64, f64),
     /// Tokens (or steps) at the halfway point; nothing for a word that is not dated.
     when: Option<f64>,
+    /// The same by the sigmoid.
+    sigmoid: Option<f64>,
 }
 
 /// The least-squares fit that never rises, by pooling neighbours that do.
@@ -69,7 +73,8 @@ fn crossing(x: &[f64], fit: &[f64], level: f64) -> Option<f64> {
     Some(10f64.powf(x0 + share * (x1 - x0)))
 }
 
-fn learnt(trajectory: &Trajectory) -> Option<Learnt> {
+/// `guess`: bits of a uniform guess, where the vocabulary is known.
+fn learnt(trajectory: &Trajectory, guess: Option<f64>) -> Option<Learnt> {
     let Part::Tag(_, tag) = &trajectory.ability.part else {
         return None;
     };
@@ -82,7 +87,15 @@ fn learnt(trajectory: &Trajectory) -> Option<Learnt> {
     let when = (bits.0 - bits.1 >= LEAST_FALL)
         .then(|| crossing(&x, &fit, 0.5 * (bits.0 + bits.1)))
         .flatten();
+    let least = y.iter().copied().fold(f64::INFINITY, f64::min);
+    let level = 0.5 * (guess.unwrap_or(*y.first()?) + least);
+    let steps: Vec<f64> = x.iter().map(|x| x.log10()).collect();
+    let sigmoid = (bits.0 - bits.1 >= LEAST_FALL)
+        .then(|| sigmoid(&steps, &y).ok()?.crossing(level))
+        .flatten()
+        .map(|at| 10f64.powf(at));
     Some(Learnt {
+        sigmoid,
         size: trajectory.label.clone(),
         norm: Norm::of_tag(tag),
         bits,
@@ -92,13 +105,19 @@ fn learnt(trajectory: &Trajectory) -> Option<Learnt> {
 
 pub(super) fn exhibits(runs: &[RunSummary]) -> Exhibits {
     let curves = by_tag(runs, ID, WORD);
-    let words: Vec<Learnt> = curves.iter().filter_map(learnt).collect();
+    let asked = runs.iter().flat_map(|run| &run.manifest.tasks);
+    let known = asked.filter(|task| task.id == ID);
+    let mut known = known.filter_map(|task| task.settings.params.get("vocabulary")?.parse().ok());
+    let guess = known.find(|tokens: &f64| *tokens > 1.0).map(f64::log2);
+    let dated = curves.iter().filter_map(|curve| learnt(curve, guess));
+    let words: Vec<Learnt> = dated.collect();
     let mut exhibits = Exhibits::default();
     if words.is_empty() {
         return exhibits;
     }
     exhibits.tables.push(ages(&words));
     exhibits.tables.extend(correlations(&words));
+    exhibits.tables.extend(explained(&words));
     exhibits.figures.extend(scatter(&words));
     exhibits
 }
@@ -119,6 +138,7 @@ fn ages(words: &[Learnt]) -> Table {
                 format!("{:.1}", w.bits.0),
                 format!("{:.1}", w.bits.1),
                 w.when.map_or("not dated".into(), amount),
+                w.sigmoid.map_or("not dated".into(), amount),
             ]
         })
         .collect();
@@ -127,11 +147,15 @@ fn ages(words: &[Learnt]) -> Table {
         .with_rows(Cell::figures(rows))
 }
 
+/// How a word is dated.
+type Dating = fn(&Learnt) -> Option<f64>;
+const DATINGS: [(&str, Dating); 2] = [("falling fit", |w| w.when), ("sigmoid", |w| w.sigmoid)];
+
 /// Words of a size that have both ages, each on the log axis of training.
-fn paired(words: &[Learnt]) -> BTreeMap<&str, Vec<(&Learnt, f64, f64)>> {
+fn paired(words: &[Learnt], when: Dating) -> BTreeMap<&str, Vec<(&Learnt, f64, f64)>> {
     let mut sizes: BTreeMap<&str, Vec<(&Learnt, f64, f64)>> = BTreeMap::new();
     for word in words {
-        if let (Some(age), Some(when)) = (word.norm.age, word.when) {
+        if let (Some(age), Some(when)) = (word.norm.age, when(word)) {
             sizes
                 .entry(word.size.as_str())
                 .or_default()
@@ -143,7 +167,11 @@ fn paired(words: &[Learnt]) -> BTreeMap<&str, Vec<(&Learnt, f64, f64)>> {
 
 fn correlations(words: &[Learnt]) -> Option<Table> {
     let mut found = Vec::new();
-    for (size, pairs) in paired(words) {
+    let each = DATINGS.into_iter().flat_map(|(name, when)| {
+        let sizes = paired(words, when).into_iter();
+        sizes.map(move |(size, pairs)| (size, name, when, pairs))
+    });
+    for (size, name, when, pairs) in each {
         if pairs.len() < FEWEST_WORDS {
             continue;
         }
@@ -154,9 +182,9 @@ fn correlations(words: &[Learnt]) -> Option<Table> {
         let rho = spearman(&child, &model).ok()?;
         let without = words
             .iter()
-            .filter(|w| w.size == size && w.norm.age.is_some() && w.when.is_none())
+            .filter(|w| w.size == size && w.norm.age.is_some() && when(w).is_none())
             .count();
-        found.push((size, pairs.len(), without, rho));
+        found.push(((size, name), pairs.len(), without, rho));
     }
     if found.is_empty() {
         return None;
@@ -166,9 +194,10 @@ fn correlations(words: &[Learnt]) -> Option<Table> {
     let rows = found
         .into_iter()
         .zip(corrected)
-        .map(|((size, n, without, rho), p)| {
+        .map(|(((size, name), n, without, rho), p)| {
             vec![
                 size.to_owned(),
+                name.to_owned(),
                 n.to_string(),
                 without.to_string(),
                 format!("{:.2}", rho.r.value),
@@ -181,8 +210,93 @@ fn correlations(words: &[Learnt]) -> Option<Table> {
     Some(table.with_rows(Cell::figures(rows)))
 }
 
+/// A predictor as columns of numbers on one scale: itself, or each kind against the most frequent one.
+fn columns(name: &str, values: &[&str]) -> Vec<(String, Vec<f64>)> {
+    let numbers: Option<Vec<f64>> = values.iter().map(|v| v.parse().ok()).collect();
+    if let Some(numbers) = numbers {
+        let n = numbers.len() as f64;
+        let mean = numbers.iter().sum::<f64>() / n;
+        let variance = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
+        let scaled = numbers.iter().map(|x| (x - mean) / variance.sqrt());
+        return vec![(name.to_owned(), scaled.collect())];
+    }
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    values
+        .iter()
+        .for_each(|kind| *kinds.entry(kind).or_default() += 1);
+    let most = kinds.iter().max_by_key(|(_, n)| **n).map(|(kind, _)| *kind);
+    let others = kinds.keys().filter(|kind| Some(**kind) != most);
+    let column = |kind: &&str| {
+        values
+            .iter()
+            .map(|v| if v == kind { 1.0 } else { 0.0 })
+            .collect()
+    };
+    others
+        .map(|kind| {
+            (
+                format!("{name}: {kind}, not {}", most.unwrap_or_default()),
+                column(kind),
+            )
+        })
+        .collect()
+}
+
+/// What explains the ages, of children and by both datings: one regression each of the words that have all predictors.
+fn explained(words: &[Learnt]) -> Option<Table> {
+    let ages: [(&str, Dating); 1] = [("children", |w| w.norm.age)];
+    let mut rows: Vec<(Vec<String>, f64)> = Vec::new();
+    let sizes: BTreeSet<&str> = words.iter().map(|w| w.size.as_str()).collect();
+    for size in sizes {
+        for (name, age) in ages.into_iter().chain(DATINGS) {
+            let whole = |w: &&Learnt| {
+                w.size == size && age(w).is_some() && w.norm.more.iter().all(|(_, v)| !v.is_empty())
+            };
+            let own: Vec<&Learnt> = words.iter().filter(whole).collect();
+            let scale = |x: f64| if name == "children" { x } else { x.log10() };
+            let y: Vec<f64> = own.iter().filter_map(|w| age(w)).map(scale).collect();
+            let predictors = own.first().map_or(&[][..], |w| &w.norm.more);
+            let (names, all): (Vec<String>, Vec<Vec<f64>>) = predictors
+                .iter()
+                .enumerate()
+                .flat_map(|(at, (name, _))| {
+                    let values: Vec<&str> =
+                        own.iter().map(|w| w.norm.more[at].1.as_str()).collect();
+                    columns(name, &values)
+                })
+                .unzip();
+            if all.is_empty() || y.len() < all.len() + FEWEST_WORDS {
+                continue;
+            }
+            let Ok(found) = regression(&all, &y) else {
+                continue;
+            };
+            for (at, predictor) in names.into_iter().enumerate() {
+                let (slope, reach) = (found.slopes[at], 1.96 * found.errors[at]);
+                let cells = vec![
+                    size.to_owned(),
+                    name.to_owned(),
+                    y.len().to_string(),
+                    predictor,
+                    format!("{slope:.3}"),
+                    format!("{:.3} to {:.3}", slope - reach, slope + reach),
+                ];
+                rows.push((cells, found.p[at]));
+            }
+        }
+    }
+    let raw: Vec<f64> = rows.iter().map(|(_, p)| *p).collect();
+    let corrected = holm(&raw).ok()?;
+    let rows = rows.into_iter().zip(corrected).map(|((mut cells, _), p)| {
+        cells.push(format!("{p:.3}"));
+        cells
+    });
+    let table = DECLARED.table("psychometric-word-ages-predictors");
+    Some(table.with_rows(Cell::figures(rows.collect())))
+}
+
 fn scatter(words: &[Learnt]) -> Option<Figure> {
-    let series = paired(words).into_iter().map(|(size, pairs)| {
+    let series = paired(words, |w| w.when).into_iter().map(|(size, pairs)| {
         let points = pairs
             .into_iter()
             .map(|(word, age, when)| Point::new(&word.norm.word, when.log10()).at(age));
@@ -243,7 +357,10 @@ mod tests {
                             + 0.3 * (rng.random::<f64>() - 0.5);
                         let mut estimate = row.score.clone().unwrap();
                         estimate.value = bits;
-                        (format!("word{word} @ {}", ages(word)), estimate)
+                        (
+                            format!("word{word} @ {} @ rank={word}", ages(word)),
+                            estimate,
+                        )
                     })
                     .collect();
                 row.breakdowns.push(Breakdown {
@@ -262,13 +379,66 @@ mod tests {
         assert_eq!(table.rows.len(), 21);
         assert_eq!(table.rows[20][5], "not dated");
         let norms = &found.tables[1];
-        assert_eq!((&*norms.rows[0][1], &*norms.rows[0][2]), ("20", "1"));
-        let rho: f64 = norms.rows[0][3].parse().unwrap();
-        assert!(rho > 0.95, "{:?}", norms.rows);
+        assert_eq!((&*norms.rows[0][2], &*norms.rows[0][3]), ("20", "1"));
+        assert_eq!(
+            (&*norms.rows[0][1], &*norms.rows[1][1]),
+            ("falling fit", "sigmoid")
+        );
+        for row in &norms.rows {
+            let rho: f64 = row[4].parse().unwrap();
+            assert!(rho > 0.95, "{row:?}");
+        }
+        // Every word comes a tenth of a power of ten later; its rank has a deviation of 5.8, and months go up by one.
+        let slope = |row: usize| found.tables[2].rows[row][4].parse::<f64>().unwrap();
+        assert_eq!(&*found.tables[2].rows[0][1], "children");
+        assert!(
+            (slope(0) - 6.055).abs() < 0.01,
+            "{:?}",
+            found.tables[2].rows
+        );
+        assert!((slope(1) - 0.577).abs() < 0.06 && (slope(2) - 0.577).abs() < 0.06);
         assert_eq!(found.figures[0].series[0].points.len(), 20);
         // A child's order that has nothing to do with it.
         let other = exhibits(&sweep(|word| 12.0 + ((7 * word) % 21) as f64));
-        let rho: f64 = other.tables[1].rows[0][3].parse().unwrap();
+        let rho: f64 = other.tables[1].rows[0][4].parse().unwrap();
         assert!(rho.abs() < 0.5, "{rho}");
+    }
+
+    /// Chang and Bergen's released sigmoids of 611 words and four architectures: their own ages come out.
+    #[test]
+    fn ages_are_those_of_chang_and_bergen() {
+        use mary_stats::sigmoid::Sigmoid;
+        let Some(data) = mary_testkit::lacking::datasets("word-learning") else {
+            return;
+        };
+        for name in ["gpt2", "bert", "lstm", "bilstm"] {
+            let path = data.join(format!("word-learning/{name}_aoa.txt"));
+            let text = std::fs::read_to_string(path).unwrap();
+            let mut compared = 0;
+            for line in text.lines().skip(1) {
+                let cells: Vec<f64> = line
+                    .split('\t')
+                    .skip(1)
+                    .filter_map(|c| c.parse().ok())
+                    .collect();
+                let [age, cutoff, _, least, before, after, middle, scale] = cells[..] else {
+                    continue;
+                };
+                let level = 0.5 * (30_000f64.log2() + least);
+                assert!((level - cutoff).abs() < 1e-9, "{line}");
+                let found = Sigmoid {
+                    before,
+                    after,
+                    middle,
+                    scale,
+                };
+                assert!(
+                    (found.crossing(level).unwrap() - age).abs() < 1e-9,
+                    "{line}"
+                );
+                compared += 1;
+            }
+            assert!(compared > 550, "{name}: {compared}");
+        }
     }
 }
