@@ -547,6 +547,12 @@ fn reading_times_are_explained_by_columns_and_by_a_model() {
     assert!(gain(0)[0] < 0.0 && gain(2)[0] < 0.0);
     let slope = &found["added"][1]["slopes"][0];
     assert!((slope["value"].as_f64().unwrap() - 8.0).abs() < 0.5);
+    // Over checkpoints, a page with both curves.
+    let line = "reading t.csv -m builtin/nano@step64,builtin/nano --measure rt --position position --frequency freq --out page.html";
+    let said = mary(home.path(), &line.split(' ').collect::<Vec<_>>());
+    assert_eq!(said.code, 0, "{}", said.err);
+    let page = std::fs::read_to_string(home.path().join("page.html")).unwrap();
+    assert!(page.contains("Gain against mean surprisal") && page.contains("builtin/nano@step64"));
     let wrong = mary(
         home.path(),
         &[

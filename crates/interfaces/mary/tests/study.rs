@@ -706,3 +706,56 @@ fn a_task_of_ones_own_and_forms_of_judges() {
     std::fs::write(home.join("two.csv"), form(["1", "yes", "0"])).unwrap();
     assert_eq!(mary(home, &["study", "read", "one.csv", "two.csv"]).code, 2);
 }
+
+/// Self-paced reading as docs/reading.md has it, with simulated people: from a table to gains and a mixed model.
+#[test]
+fn sentences_are_read_word_by_word_and_analysed() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let mut table = String::from("item,match,sentence,question,answer\n");
+    for (item, noun) in ["dog", "cat", "bird", "tree"].iter().enumerate() {
+        table += &format!("{item},good,The {noun} [[is]] in the garden.,Is it outside?,yes\n");
+        table += &format!("{item},bad,The {noun}s [[is]] in the garden.,,\n");
+    }
+    std::fs::write(home.join("sentences.csv"), table).unwrap();
+    let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let run = |line: &str| {
+        let words = words(line);
+        done(home, &words.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    run("study new --read sentences.csv --people 12 --out spr");
+    run("study simulate spr --people 8");
+    run("study simulate spr --people 4 --page");
+    let refused = mary(home, &["study", "print", "spr"]);
+    assert!(
+        refused.err.contains("paper cannot uncover words"),
+        "{}",
+        refused.err
+    );
+    let said = run("study close spr");
+    assert!(said.contains("people/comprehension"), "{said}");
+    run("report --out page.html");
+    run("study export spr --out data");
+    // Twelve people read four sentences of six words.
+    let rows = std::fs::read_to_string(home.join("data/reading.csv")).unwrap();
+    assert_eq!(rows.lines().count(), 1 + 12 * 4 * 6);
+    let head = "participant,trial_index,trial_type,item,match,word_number,from_critical,word,rt";
+    assert!(rows.starts_with(head), "{rows}");
+    let said =
+        run("reading data/jspsych.csv --measure rt --person participant -m builtin/nano --json");
+    let found: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(found["sentences"], 8);
+    assert_eq!(found["added"][0]["persons"]["rows"], 12 * 4 * 6);
+    let critical = rows.lines().filter(|line| {
+        let cell = line.split(',').nth(6);
+        matches!(cell, Some("0" | "from_critical"))
+    });
+    let critical: Vec<&str> = critical.collect();
+    std::fs::write(home.join("critical.csv"), critical.join("\n")).unwrap();
+    let fit = [
+        "fit",
+        "rt ~ match + (1 | participant) + (1 | item)",
+        "critical.csv",
+    ];
+    assert!(done(home, &fit).contains("48 rows"));
+}

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use mary_lab::texts::reading::{Reading, ReadingOptions};
+use mary_lab::texts::reading::{
+    ReadWord, Reading, ReadingOptions, Settings as AnalysisSettings, analyse,
+};
 use mary_stats::mixed::{self, Criterion, Formula, Table};
 use mary_study::freeze::Frozen;
 use mary_study::lists::Lists;
@@ -216,6 +218,24 @@ fn words_are_uncovered_one_by_one_and_the_effect_is_found_again() {
         let trials: usize = read.words.iter().map(|w| w.trials.len()).sum();
         assert_eq!(trials, columns["rt"].len(), "{:?}", read.notes);
         assert_eq!(read.words[1].place, 1);
+        // Person by person: a mixed model finds the effect beside length and place.
+        let bad = |w: &ReadWord| {
+            let sentence = &read.sentences[w.sentence];
+            let wrong = sentence.words[w.place] == "was" && sentence.words[1].ends_with('s');
+            (
+                (sentence.id.clone(), w.place),
+                if wrong { 1.0 } else { 0.0 },
+            )
+        };
+        let bad = read.predictor("bad", &read.words.iter().map(bad).collect());
+        let found = analyse(&read, &[bad], &AnalysisSettings::default()).unwrap();
+        let persons = found.added[0].persons.as_ref().unwrap();
+        assert_eq!(persons.rows, trials);
+        let (slope, error) = (persons.slope.value, persons.slope.error);
+        assert!(
+            (slope - EFFECT).abs() < 3.0 * error && persons.slope.p < 1e-3,
+            "{slope} ± {error}"
+        );
     }
 }
 

@@ -5,14 +5,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use mary_contract::{Cell, NumberColumns, Table};
+use mary_contract::{
+    Axis, Cell, Exhibits, Figure, FigureKind, NumberColumns, Point, ReferenceLine, Scale, Series,
+    Table,
+};
 use mary_lab::texts::reading::{
     Analysis, Folds, Predictor, Reading, ReadingOptions, Settings, analyse,
 };
 use mary_lab::texts::score::{By, ScoreOptions, ScoreTask, tables};
+use mary_report::html::ReportOptions;
 use mary_report::terminal;
 use mary_stats::Interval;
 
+use super::chapters::{AnyChapter, MadeChapter, write_with};
 use super::{carry_out, instruments, summary};
 use crate::cli::ModelArgs;
 use crate::command::Command;
@@ -76,6 +81,9 @@ pub struct ReadingArgs {
     /// Print everything as JSON
     #[arg(long)]
     pub json: bool,
+    /// Also write a page with the tables and, over several models, gains against perplexity and training (.html)
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub out: Option<PathBuf>,
 }
 
 impl Command for ReadingArgs {
@@ -111,12 +119,29 @@ impl Command for ReadingArgs {
             Ok(found) => found,
             Err(error) => return usage_error(error.to_string()),
         };
+        let mut shown = vec![added(&found)];
+        shown.extend((!found.compared.is_empty()).then(|| compared(&found)));
+        if let Some(out) = &self.out {
+            let title = "What surprisal says of reading";
+            let exhibits = Exhibits {
+                tables: shown.clone(),
+                figures: curves(&found),
+                ..Exhibits::default()
+            };
+            let options = ReportOptions {
+                title: Some(title.into()),
+                lead: Some(Self::NAME.into()),
+                max_samples: 0,
+                ..ReportOptions::default()
+            };
+            let chapter: AnyChapter<'_> = Box::new(MadeChapter(Self::NAME, title, exhibits));
+            write_with(&place.registry, &[], vec![chapter], out, &options)?;
+            super::tell(&format!("report: {}", out.display()));
+        }
         if self.json {
             super::print_json(&found)?;
             return Ok(status);
         }
-        let mut shown = vec![added(&found)];
-        shown.extend((!found.compared.is_empty()).then(|| compared(&found)));
         for table in shown {
             super::print_table(&format!("{}\n", terminal::plain(&table, summary::style())))?;
         }
@@ -277,6 +302,83 @@ fn compared(found: &Analysis) -> Table {
         &["predictors", "difference", "95% interval", "p"],
         rows.collect(),
     )
+}
+
+/// Gains of models against their mean surprisal, and of checkpoints against their step.
+fn curves(found: &Analysis) -> Vec<Figure> {
+    let mut steps: BTreeMap<String, Vec<Point>> = BTreeMap::new();
+    let mut all: BTreeMap<String, Vec<Point>> = BTreeMap::new();
+    for one in &found.added {
+        let (family, revision) = one.name.split_once('@').unwrap_or((&one.name, ""));
+        let step = revision.trim_start_matches(|c: char| !c.is_ascii_digit());
+        let point = |x: f64| Point {
+            x,
+            label: one.name.clone(),
+            y: 1000.0 * one.gain.value,
+            low: Some(1000.0 * one.gain.low),
+            high: Some(1000.0 * one.gain.high),
+            ..Point::default()
+        };
+        all.entry(family.to_owned())
+            .or_default()
+            .push(point(one.mean));
+        // Step 0 has no place on a log axis.
+        if let Some(step) = step.parse().ok().filter(|step: &f64| *step > 0.0) {
+            steps
+                .entry(family.to_owned())
+                .or_default()
+                .push(point(step));
+        }
+    }
+    let figure = |id: &str, of: BTreeMap<String, Vec<Point>>, x: &str, scale: Scale| {
+        let mut series: Vec<Series> = Vec::new();
+        for (name, mut points) in of {
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            series.push(Series {
+                name,
+                published: false,
+                points,
+            });
+        }
+        Figure {
+            id: id.into(),
+            title: format!("Gain against {x}"),
+            caption: "Gain in held-out log-likelihood over the baseline; whiskers are 95 % intervals, clustered by sentence.".into(),
+            kind: match scale {
+                Scale::Log => FigureKind::Line,
+                _ => FigureKind::Scatter { fit: false },
+            },
+            x: Axis {
+                title: x.into(),
+                scale,
+                range: None,
+            },
+            y: Axis {
+                title: "thousandths of a nat a word".into(),
+                ..Axis::default()
+            },
+            series,
+            references: vec![ReferenceLine {
+                name: "no gain".into(),
+                y: 0.0,
+            }],
+            ..Figure::default()
+        }
+    };
+    let mut figures = Vec::new();
+    if found.added.len() > 1 {
+        let x = "mean surprisal, bits a word (log perplexity)";
+        figures.push(figure("reading-perplexity", all, x, Scale::Linear));
+    }
+    if steps.values().any(|points| points.len() > 1) {
+        figures.push(figure(
+            "reading-training",
+            steps,
+            "training step",
+            Scale::Log,
+        ));
+    }
+    figures
 }
 
 fn notes(found: &Analysis) -> String {
