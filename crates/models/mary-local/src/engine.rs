@@ -10,9 +10,7 @@ use mary_contract::ModelError;
 use crate::config::Architecture;
 use crate::errors::{internal, lock};
 use crate::kernels::{Backend, Draw, Look, Looked, WantedToken};
-use crate::transformer::{
-    Batch, Script, Seen, Transformer, Traveller, Travellers, Watch, Workspace,
-};
+use crate::transformer::{Batch, Script, Seen, Transformer, Traveller, Watch, Workspace};
 use crate::vision::PictureRows;
 
 pub(crate) use prefixes::{Prefixes, alike};
@@ -38,12 +36,16 @@ pub type Session<'a> = Box<dyn Steps + 'a>;
 
 pub trait Steps: Send {
     fn forward(&mut self, batch: &Batch, watch: Option<Watch<'_>>) -> Result<(), ModelError>;
-    /// Brings batches to the first block, with a cache of so many rows for them alone.
-    fn depart(&mut self, batches: Vec<Traveller>, cache_rows: usize) -> Result<(), ModelError>;
-    /// Takes all of them through one block; blocks come in their order.
-    fn through(&mut self, block: usize) -> Result<(), ModelError>;
-    /// After the last block: makes this batch the one that is asked about.
-    fn arrive(&mut self, batch: usize) -> Result<(), ModelError>;
+    /// Takes batches through the blocks, all of them through one before the next, with a cache of so many rows for
+    /// them alone; false where `stop` said so on the way.
+    fn travel(
+        &mut self,
+        batches: &[Traveller],
+        cache_rows: usize,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<bool, ModelError>;
+    /// Makes the next of these batches, of so many rows, the one that is asked about.
+    fn arrive(&mut self, rows: usize) -> Result<(), ModelError>;
     /// A pass in which values are changed. It has a cache of its own; what is asked of rows afterwards is asked as usual.
     fn follow(&mut self, script: &Script) -> Result<Seen, ModelError>;
     /// Starts on log-probabilities after some rows of the last batch; `wanted` counts rows by their place in
@@ -111,7 +113,7 @@ impl<B: Backend> Engine for Placed<B> {
                 count: rows,
             }),
             asked: VecDeque::new(),
-            travellers: None,
+            streams: VecDeque::new(),
         };
         self.transformer.backend.check()?;
         Ok(Box::new(steps))
@@ -144,7 +146,8 @@ struct Run<'a, B: Backend> {
     /// Taken out when the session ends.
     rows: Option<Rows<B>>,
     asked: VecDeque<B::Pending>,
-    travellers: Option<Travellers<B>>,
+    /// Of batches that have travelled, the first one first.
+    streams: VecDeque<B::Tensor>,
 }
 
 impl<B: Backend> Run<'_, B> {
@@ -161,27 +164,22 @@ impl<B: Backend> Steps for Run<'_, B> {
         transformer.forward(batch, &mut rows.cache, &mut self.work, watch)
     }
 
-    fn depart(&mut self, batches: Vec<Traveller>, cache_rows: usize) -> Result<(), ModelError> {
-        let departed = self
-            .home
-            .transformer
-            .depart(batches, cache_rows, &mut self.work);
-        self.travellers = Some(departed?);
-        Ok(())
+    fn travel(
+        &mut self,
+        batches: &[Traveller],
+        cache_rows: usize,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<bool, ModelError> {
+        let transformer = &self.home.transformer;
+        let streams = transformer.travel(batches, cache_rows, &mut self.work, stop)?;
+        let whole = streams.is_some();
+        self.streams = streams.unwrap_or_default().into();
+        Ok(whole)
     }
 
-    fn through(&mut self, block: usize) -> Result<(), ModelError> {
-        let travellers = self.travellers.as_mut().ok_or_else(ended)?;
-        self.home
-            .transformer
-            .through(block, travellers, &mut self.work)
-    }
-
-    fn arrive(&mut self, batch: usize) -> Result<(), ModelError> {
-        let travellers = self.travellers.as_mut().ok_or_else(ended)?;
-        self.home
-            .transformer
-            .arrive(batch, travellers, &mut self.work)
+    fn arrive(&mut self, rows: usize) -> Result<(), ModelError> {
+        let stream = self.streams.pop_front().ok_or_else(ended)?;
+        self.home.transformer.arrive(stream, rows, &mut self.work)
     }
 
     fn follow(&mut self, script: &Script) -> Result<Seen, ModelError> {

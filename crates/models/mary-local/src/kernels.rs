@@ -62,6 +62,8 @@ pub trait Backend: Send + Sync + 'static {
     fn loaded(&self) {}
     /// Waits until what [`Backend::prepare`] brought may be used.
     fn settle(&self) {}
+    /// Waits until everything that was asked for is done, so that what it read may be given back.
+    fn rest(&self) {}
     fn vector(&self, x: Vec<f32>) -> Self::Vector;
     fn table(&self, data: Vec<f32>, width: usize) -> Self::Table;
     /// Asked only of a device that [takes](Backend::takes_stored) such weights.

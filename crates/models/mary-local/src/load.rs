@@ -38,6 +38,8 @@ pub(crate) struct LoadSettings {
     pub as_stored: bool,
     /// Blocks that stay on the device, where there is no room for all.
     pub held: Option<usize>,
+    /// The mapped files take memory that counts: their pages are given back once a block was fetched.
+    pub let_go: bool,
 }
 
 /// Reads tensors of one checkpoint under one architecture's names, and brings them onto a device.
@@ -83,8 +85,9 @@ pub(crate) fn load<B: Backend>(
             let block = loader.block(layer)?;
             backend.settle();
             backend.check()?;
-            // The pages of blocks that were read before this one are not wanted in memory any more.
-            checkpoint.let_go();
+            if settings.let_go {
+                checkpoint.let_go();
+            }
             Ok(block)
         }));
     }

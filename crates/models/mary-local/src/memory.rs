@@ -63,23 +63,33 @@ fn sum(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     pub held: usize,
-    /// Bytes for the residual streams of a window's texts.
-    pub streams: u64,
+    /// Bytes for the residual streams of a window's texts, and for what is computed of them at a time.
+    pub texts: u64,
+}
+
+impl Layout {
+    /// Bytes for the streams.
+    pub fn streams(&self) -> u64 {
+        self.texts / 3 * 2
+    }
 }
 
 /// Bytes below which a window of texts would be too small to be worth a pass over the weights.
 const FEWEST_BYTES: u64 = 64 << 20;
+/// Tokens of a window, where there is room: with fewer, fetching a block may take longer than computing with it.
+const WINDOW: u64 = 1 << 17;
 
-/// `None` where not even the vocabulary and two blocks fit. One block computes while the next is fetched; what is left
-/// goes to texts and to blocks that stay, a half each.
-pub fn layout(of: &Estimate, layers: usize, room: u64) -> Option<Layout> {
+/// `None` where not even the vocabulary and two blocks fit. One block computes while the next is fetched; texts come
+/// before blocks that stay.
+pub fn layout(of: &Estimate, (layers, hidden): (usize, usize), room: u64) -> Option<Layout> {
     let block = of.blocks.div_ceil(layers.max(1) as u64).max(1);
     let fixed = of.weights - of.blocks + 2 * block;
     let left = room.checked_sub(fixed).filter(|&b| b >= FEWEST_BYTES)?;
-    let held = (left / 2 / block).min(layers.saturating_sub(1) as u64);
+    let texts = (left / 4 * 3).min(WINDOW * hidden as u64 * 4 / 2 * 3);
+    let held = ((left - texts) / block).min(layers.saturating_sub(1) as u64);
     Some(Layout {
         held: held as usize,
-        streams: (left - held * block) / 2,
+        texts,
     })
 }
 
@@ -150,12 +160,14 @@ mod tests {
             blocks: 13 << 30,
             unpacked: 0,
         };
-        let layout = layout(&model, 26, 4 << 30).unwrap();
-        // One GiB outside the blocks, two blocks of half a GiB, and two GiB for blocks and texts.
-        assert_eq!(layout.held, 2);
-        assert_eq!(layout.streams, 1 << 29);
-        assert_eq!(super::layout(&model, 26, (2 << 30) + 100), None);
-        let all = super::layout(&model, 26, 100 << 30).unwrap();
-        assert_eq!(all.held, 25, "otherwise nothing would be fetched");
+        let fit = |room| layout(&model, (26, 4096), room);
+        // One GiB outside the blocks, two blocks of half a GiB, and three quarters of two GiB for texts.
+        let layout = fit(4 << 30).unwrap();
+        assert_eq!((layout.held, layout.texts), (1, 3 << 29));
+        assert_eq!(fit((2 << 30) + 100), None);
+        // A window needs no more, and the rest goes to blocks; one is fetched whatever there is.
+        let texts = WINDOW * 4096 * 6;
+        assert_eq!(fit(10 << 30).unwrap(), Layout { held: 10, texts });
+        assert_eq!(fit(100 << 30).unwrap().held, 25);
     }
 }

@@ -41,8 +41,8 @@ struct Placement {
     encoder: Option<VisionEncoder>,
     /// What its two towers meet in, where it has two.
     joint: Option<Joint>,
-    /// Bytes for the streams of a window, where the model goes block by block.
-    streams: Option<u64>,
+    /// How it is laid out where its weights have no room.
+    layout: Option<Layout>,
 }
 
 impl LocalModel {
@@ -125,8 +125,8 @@ impl LocalModel {
             return rows.min(most);
         }
         let mut room = self.placed.engine.free_memory().unwrap_or(8 << 30) / 4;
-        if let Some(streams) = self.placed.streams {
-            room = room.min(streams / 2);
+        if let Some(layout) = self.placed.layout {
+            room = layout.texts - layout.streams();
         }
         let fitting = room / self.bytes_per_row().max(1) as u64;
         let best = self.placed.engine.best_rows() as u64;
@@ -156,7 +156,7 @@ impl LocalModel {
     /// Tokens whose residual streams have room together, where the model goes block by block.
     pub(crate) fn window_tokens(&self) -> Option<u64> {
         let row = self.architecture().hidden as u64 * 4;
-        self.placed.streams.map(|bytes| bytes / 2 / row.max(1))
+        self.placed.layout.map(|l| l.streams() / row.max(1))
     }
 
     /// Batches whose answers may be on their way while another is computed.
@@ -170,7 +170,9 @@ impl LocalModel {
         let up = if a.mlp.gated { 3 } else { 2 };
         let numbers = 6 * a.hidden + 3 * a.q_width() + 2 * a.kv_width() + up * a.intermediate;
         let split = 6 * a.hidden.max(a.intermediate);
-        numbers * 4 + split + self.placed.engine.cache_bytes_per_row()
+        // Block by block, one block's keys and values are there at a time.
+        let layers = if self.fetches() { a.layers.max(1) } else { 1 };
+        numbers * 4 + split + self.placed.engine.cache_bytes_per_row() / layers
     }
 
     pub fn session(&self, rows: usize) -> Result<Session<'_>, ModelError> {
@@ -265,7 +267,7 @@ fn place(
         let layout = fit((card, options.held), &estimate, architecture, room)?;
         how.held = layout.map(|l| l.held);
         let mut placed = bring((cuda, again), checkpoint, architecture, how, steering)?;
-        placed.streams = layout.map(|l| l.streams);
+        placed.layout = layout;
         return Ok(placed);
     }
     let estimate = memory::estimate(checkpoint, options.precision, options.multiplier);
@@ -275,7 +277,7 @@ fn place(
         (free, limit) => free.or(limit),
     };
     let layout = fit((card, options.held), &estimate, architecture, room)?;
-    how.held = layout.map(|l| l.held);
+    (how.held, how.let_go) = (layout.map(|l| l.held), true);
     // Prompts are read faster from unpacked weights, which take several times the file: for small
     // models only.
     how.keep_unpacked = estimate.unpacked < KEPT_UNPACKED
@@ -285,7 +287,7 @@ fn place(
     card.conventions.insert("device".to_owned(), name);
     let another = || Ok(Cpu::new(options.multiplier));
     let mut placed = bring((cpu, another), checkpoint, architecture, how, steering)?;
-    placed.streams = layout.map(|l| l.streams);
+    placed.layout = layout;
     Ok(placed)
 }
 
@@ -297,14 +299,15 @@ fn fit(
     room: Option<u64>,
 ) -> Result<Option<Layout>, ModelError> {
     if let Some(held) = held.filter(|&held| held < architecture.layers) {
-        let streams = room.unwrap_or(8 << 30) / 4;
-        return Ok(Some(Layout { held, streams }));
+        let texts = room.unwrap_or(8 << 30) / 4;
+        return Ok(Some(Layout { held, texts }));
     }
     let Some(room) = room.filter(|&room| estimate.weights > room) else {
         return Ok(None);
     };
     let name = &card.model;
-    let Some(layout) = memory::layout(estimate, architecture.layers, room) else {
+    let Some(layout) = memory::layout(estimate, (architecture.layers, architecture.hidden), room)
+    else {
         return memory::compare(&format!("loading {name}"), estimate.weights, Some(room))
             .map(|()| None);
     };
@@ -342,7 +345,7 @@ where
         engine: Box::new(Placed::new(transformer)),
         encoder,
         joint,
-        streams: None,
+        layout: None,
     })
 }
 

@@ -70,25 +70,28 @@ fn compute(
         (model, &album),
         &trie,
         looking.as_ref(),
-        &mut |nodes, values, more, upto| {
-            if halted() {
-                return ControlFlow::Break(());
-            }
-            for (&node, &value) in nodes.iter().zip(values) {
-                scores[node] = value;
-            }
-            for (&node, &value) in nodes.iter().zip(more) {
-                seen[node] = value;
-            }
-            while waiting.last().is_some_and(|w| w.due <= upto) {
-                if let Some(request) = waiting.pop() {
-                    let known = (&trie, &*scores, &*seen);
-                    let reply = reply(model, &request, known, &sequences, looking.as_ref());
-                    hand_in((request.ticket, reply))?;
+        (
+            &mut |nodes, values, more, upto| {
+                if halted() {
+                    return ControlFlow::Break(());
                 }
-            }
-            ControlFlow::Continue(())
-        },
+                for (&node, &value) in nodes.iter().zip(values) {
+                    scores[node] = value;
+                }
+                for (&node, &value) in nodes.iter().zip(more) {
+                    seen[node] = value;
+                }
+                while waiting.last().is_some_and(|w| w.due <= upto) {
+                    if let Some(request) = waiting.pop() {
+                        let known = (&trie, &*scores, &*seen);
+                        let reply = reply(model, &request, known, &sequences, looking.as_ref());
+                        hand_in((request.ticket, reply))?;
+                    }
+                }
+                ControlFlow::Continue(())
+            },
+            &halted,
+        ),
     );
     match run {
         Ok(flow) if flow.is_continue() || stopped.load(Ordering::Relaxed) => flow?,
@@ -107,15 +110,18 @@ fn compute(
 pub(crate) type Receive<'a> =
     &'a mut dyn FnMut(&[usize], &[f32], &[TokenStatistics], usize) -> ControlFlow<()>;
 
+/// Whether nobody wants the answers any more, for who computes long before the first.
+type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
+
 pub(crate) fn run(
     (model, album): (&LocalModel, &Album<'_>),
     trie: &Trie,
     looking: Option<&Distributions>,
-    receive: Receive<'_>,
+    (receive, stop): (Receive<'_>, Stop<'_>),
 ) -> Result<ControlFlow<()>, ModelError> {
     loop {
         let rows = model.chunk_rows();
-        match run_with((model, album), trie, rows, looking, &mut *receive) {
+        match run_with((model, album), trie, rows, looking, (&mut *receive, stop)) {
             // What was received is received again: a node's score does not change.
             Err(error) if model.narrow(rows, &error) => {}
             outcome => return outcome,
@@ -128,7 +134,7 @@ fn run_with(
     trie: &Trie,
     rows: usize,
     looking: Option<&Distributions>,
-    receive: Receive<'_>,
+    (receive, stop): (Receive<'_>, Stop<'_>),
 ) -> Result<ControlFlow<()>, ModelError> {
     let chunks = Chunks::new(trie, rows);
     let together = model.fetches();
@@ -137,7 +143,7 @@ fn run_with(
         session.show(Arc::clone(album.shown()));
     }
     if together {
-        return run_together(model, session, chunks, looking, receive);
+        return run_together(model, session, chunks, looking, (receive, stop));
     }
     // Chunks whose scores are on their way: the next one is planned meanwhile.
     let mut under_way = VecDeque::new();
@@ -184,7 +190,7 @@ fn run_together(
     mut session: Session<'_>,
     chunks: Chunks<'_>,
     looking: Option<&Distributions>,
-    receive: Receive<'_>,
+    (receive, stop): (Receive<'_>, Stop<'_>),
 ) -> Result<ControlFlow<()>, ModelError> {
     let (cache_rows, nodes) = (chunks.cache_rows(), chunks.nodes());
     let mut chunks: Vec<Chunk> = chunks.collect();
@@ -192,18 +198,13 @@ fn run_together(
         batch: std::mem::take(&mut chunk.batch),
         moves: std::mem::take(&mut chunk.moves),
     });
-    let travellers = travellers.collect();
-    model.install(|| session.depart(travellers, cache_rows))?;
-    for block in 0..model.architecture().layers {
-        // Nothing is done yet, but whoever receives may have stopped.
-        if receive(&[], &[], &[], 0).is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
-        model.install(|| session.through(block))?;
+    let travellers: Vec<Traveller> = travellers.collect();
+    if !model.install(|| session.travel(&travellers, cache_rows, stop))? {
+        return Ok(ControlFlow::Break(()));
     }
-    for (number, chunk) in chunks.iter().enumerate() {
+    for (chunk, traveller) in chunks.iter().zip(&travellers) {
         let (values, seen) = model.install(|| {
-            session.arrive(number)?;
+            session.arrive(traveller.batch.len())?;
             match ask(&mut session, chunk, looking)? {
                 Some(looked_at) => Ok(looked_at),
                 None => Ok((session.collect()?, vec![])),
@@ -294,7 +295,7 @@ pub(crate) fn plain_scores(
         }
         ControlFlow::Continue(())
     };
-    let _ = run((model, &nothing), &trie, None, &mut keep)?;
+    let _ = run((model, &nothing), &trie, None, (&mut keep, &|| false))?;
     let all = sequences.iter().enumerate().map(|(i, sequence)| {
         let path = trie.path(i, sequence.scored_from);
         path.iter().map(|&n| scores[n]).collect()

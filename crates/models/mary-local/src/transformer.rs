@@ -17,8 +17,8 @@ use crate::vision::{FIRST_SHOWN, PictureRows};
 use changed::Following;
 pub use changed::{Cells, NewValue, Part, Script, Seen, Spot};
 use layered::Coming;
+pub(crate) use layered::Fetch;
 pub use layered::Traveller;
-pub(crate) use layered::{Fetch, Travellers};
 pub use parts::Watch;
 pub(crate) use parts::{
     BlockOf, DenseOf, ExpertsOf, MlpOf, QkNormsOf, TableOf, TransformOf, Transformer, Workspace,
@@ -169,6 +169,7 @@ impl<B: Backend> Transformer<B> {
                 if let Some(block) = fetched.as_ref().or(self.blocks.get(layer)) {
                     self.block(block, &pass(layer), cache, work);
                 }
+                self.done_with(fetched);
                 self.steer(layer, rows, work);
             }
             if let Some(watch) = &mut watch

@@ -4,13 +4,13 @@
 use mary_testkit::{Lacking, skip};
 use std::path::{Path, PathBuf};
 
-use mary_contract::{ErrorKind, ModelError, ModelSettings, Vector};
+use mary_contract::{ErrorKind, Model, ModelError, ModelSettings, Vector};
 use mary_local::LocalModel;
 use mary_local::transformer::{Batch, Watch};
 use mary_weights::Checkpoint;
 
 use crate::intervene;
-use crate::serving::score;
+use crate::serving::{requests, score, serve};
 
 fn families() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
@@ -22,10 +22,15 @@ fn families() -> Vec<PathBuf> {
 }
 
 fn open(folder: &Path, dtype: &str, matmul: &str) -> Result<LocalModel, ModelError> {
+    open_with(folder, dtype, &[("matmul", matmul)])
+}
+
+fn open_with(folder: &Path, dtype: &str, args: &[(&str, &str)]) -> Result<LocalModel, ModelError> {
+    let owned = |(k, v): &(&str, &str)| ((*k).to_owned(), (*v).to_owned());
     let settings = ModelSettings {
         device: Some("cuda:0".to_owned()),
         dtype: Some(dtype.to_owned()),
-        args: [("matmul".to_owned(), matmul.to_owned())].into(),
+        args: args.iter().map(owned).collect(),
         ..ModelSettings::default()
     };
     let reference = "hf/golden".parse().unwrap();
@@ -154,6 +159,28 @@ fn changed_models_predict_the_same_on_a_gpu() {
             for answer in &answers {
                 assert_eq!(answer.as_ref().unwrap(), plain, "{name} {dtype}");
             }
+        }
+    }
+}
+
+#[test]
+fn blocks_that_are_fetched_give_the_same_bits_on_a_gpu() {
+    let all = families();
+    if let Err(e) = open(&all[0], "bf16", "auto") {
+        skip(Lacking::Gpu, &e.to_string());
+        return;
+    }
+    for folder in all {
+        for dtype in ["f32", "bf16", "f16"] {
+            let scores = |held: &str| {
+                let args = [("held", held), ("rows", "64")];
+                let model = open_with(&folder, dtype, &args).ok()?;
+                let scored = model.card().capabilities.score;
+                scored.then(|| serve(&model, requests()))
+            };
+            let whole = scores("1000");
+            assert_eq!(whole, scores("0"), "{} {dtype}", folder.display());
+            assert_eq!(whole, scores("1"), "{} {dtype}", folder.display());
         }
     }
 }

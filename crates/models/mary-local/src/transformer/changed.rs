@@ -225,6 +225,7 @@ impl<B: Backend> Transformer<B> {
                 self.block(block, &pass, &mut cache, work);
                 self.steer(layer, batch.len(), work);
             }
+            self.done_with(fetched);
         }
         self.finish(batch.len(), work);
         b.check()?;

@@ -52,14 +52,6 @@ impl<B: Backend> Coming<B> {
     }
 }
 
-/// Batches on their way through the blocks, with a cache that holds one of them.
-pub(crate) struct Travellers<B: Backend> {
-    batches: Vec<Traveller>,
-    streams: Vec<B::Tensor>,
-    cache: B::Cache,
-    coming: Coming<B>,
-}
-
 /// A batch, and the rows of the cache to move before the next one.
 pub struct Traveller {
     pub batch: Batch,
@@ -67,73 +59,82 @@ pub struct Traveller {
 }
 
 impl<B: Backend> Transformer<B> {
-    /// Brings the batches to the first block.
-    pub(crate) fn depart(
+    /// Takes batches through the blocks, all of them through one before the next; gives their residual streams behind
+    /// the last, or nothing where `stop` says so between two.
+    pub(crate) fn travel(
         &self,
-        mut batches: Vec<Traveller>,
+        batches: &[Traveller],
         cache_rows: usize,
         work: &mut Workspace<B::Tensor>,
-    ) -> Result<Travellers<B>, ModelError> {
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<Vec<B::Tensor>>, ModelError> {
+        work.writing = false;
         let mut streams = Vec::with_capacity(batches.len());
-        for traveller in &mut batches {
+        let mut words = Vec::with_capacity(batches.len());
+        for traveller in batches {
             let (batch, pictures) = self.words(&traveller.batch, work)?;
             let plan = self.backend.plan(&batch, &self.heads());
             self.embed(&plan, batch.len(), &pictures, work);
             streams.push(std::mem::take(&mut work.x));
             drop(plan);
-            traveller.batch = batch.into_owned();
+            words.push(batch);
         }
+        // What a batch looks like is the same in every block.
+        let heads = self.heads();
+        let plans: Vec<B::Plan<'_>> = words
+            .iter()
+            .map(|batch| self.backend.plan(batch, &heads))
+            .collect();
+        let rotary: Vec<Vec<B::Rotary>> = words
+            .iter()
+            .map(|batch| self.rotary(batch))
+            .collect::<Result<_, _>>()?;
         let width = self.architecture.kv_width();
-        Ok(Travellers {
-            batches,
-            streams,
-            cache: self.backend.cache(1, cache_rows, width),
-            coming: Coming::default(),
-        })
-    }
-
-    /// Takes all batches through one block.
-    pub(crate) fn through(
-        &self,
-        layer: usize,
-        of: &mut Travellers<B>,
-        work: &mut Workspace<B::Tensor>,
-    ) -> Result<(), ModelError> {
-        let fetched = of.coming.take(self, layer)?;
-        let block = fetched.as_ref().or(self.blocks.get(layer));
-        let block = block.ok_or_else(|| internal(format!("block {layer} is nowhere")))?;
-        for (traveller, stream) in of.batches.iter().zip(&mut of.streams) {
-            let batch = &traveller.batch;
-            let plans = Plans {
-                usual: &self.backend.plan(batch, &self.heads()),
-                whole: None,
-            };
-            let rotary = self.rotary(batch)?;
-            let mut pass = self.pass(layer, batch, &plans, &rotary);
-            pass.store = 0;
-            work.writing = false;
-            std::mem::swap(&mut work.x, stream);
-            self.block(block, &pass, &mut of.cache, work);
-            self.steer(layer, pass.rows, work);
-            std::mem::swap(&mut work.x, stream);
-            self.backend.move_rows(&mut of.cache, &traveller.moves);
+        let mut cache = self.backend.cache(1, cache_rows, width);
+        let mut coming = Coming::default();
+        for layer in 0..self.architecture.layers {
+            if stop() {
+                return Ok(None);
+            }
+            let fetched = coming.take(self, layer)?;
+            let block = fetched.as_ref().or(self.blocks.get(layer));
+            let block = block.ok_or_else(|| internal(format!("block {layer} is nowhere")))?;
+            for (i, stream) in streams.iter_mut().enumerate() {
+                let plans = Plans {
+                    usual: &plans[i],
+                    whole: None,
+                };
+                let mut pass = self.pass(layer, &words[i], &plans, &rotary[i]);
+                pass.store = 0;
+                std::mem::swap(&mut work.x, stream);
+                self.block(block, &pass, &mut cache, work);
+                self.steer(layer, pass.rows, work);
+                std::mem::swap(&mut work.x, stream);
+                self.backend.move_rows(&mut cache, &batches[i].moves);
+            }
+            self.done_with(fetched);
+            self.backend.check()?;
         }
-        self.backend.check()
+        Ok(Some(streams))
     }
 
-    /// Makes one batch's last states those that are asked about.
+    /// Gives a block back once nothing that was launched reads it any more: its memory may be the next one's at once,
+    /// and that comes beside what is computed.
+    pub(super) fn done_with(&self, fetched: Option<BlockOf<B>>) {
+        if fetched.is_some() {
+            self.backend.rest();
+        }
+    }
+
+    /// Makes the last states of a stream those that are asked about.
     pub(crate) fn arrive(
         &self,
-        batch: usize,
-        of: &mut Travellers<B>,
+        stream: B::Tensor,
+        rows: usize,
         work: &mut Workspace<B::Tensor>,
     ) -> Result<(), ModelError> {
-        let (Some(stream), Some(traveller)) = (of.streams.get_mut(batch), of.batches.get(batch))
-        else {
-            return Err(internal(format!("no batch {batch} is on its way")));
-        };
-        work.x = std::mem::take(stream);
-        self.finish(traveller.batch.len(), work);
+        work.x = stream;
+        self.finish(rows, work);
         self.backend.check()
     }
 }

@@ -70,6 +70,10 @@ impl Backend for Cuda {
         self.keep(self.uploader.settle());
     }
 
+    fn rest(&self) {
+        self.keep(self.device.wait());
+    }
+
     fn prepare(&self, parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Linear {
         let mut layer = self.bring_parts(parts);
         if let Some(bias) = &bias
