@@ -73,6 +73,8 @@ impl Target {
     }
 }
 
+const WEIGHTS: &str = "model.safetensors";
+
 pub type SetupError = Box<dyn std::error::Error>;
 
 /// All readers. `golden` is the folder of small right files.
@@ -102,7 +104,7 @@ pub fn files(golden: &Path) -> Result<Vec<Target>, SetupError> {
     }
     type Mutation = fn(&[u8], &mut Dice) -> Vec<u8>;
     let parts: [(_, _, Mutation); 5] = [
-        ("safetensors", "model.safetensors", mutate::safetensors),
+        ("safetensors", WEIGHTS, mutate::safetensors),
         ("config", "config.json", mutate::json_text),
         ("tokenizer", "tokenizer.json", mutate::json_text),
         (
@@ -115,6 +117,22 @@ pub fn files(golden: &Path) -> Result<Vec<Target>, SetupError> {
     for (name, file, mutation) in parts {
         let folder = copied(golden, &["llama"], "")?;
         targets.push(Target::of_checkpoint(name, folder, file, mutation)?);
+    }
+    let hub = golden.join("../../../mary-local/tests/golden_hub");
+    let weights = "gptq_order awq ct_int4_zeros fp8_block bnb_nf4_double mxfp4";
+    let formats: [(&str, _, Mutation); 2] = [
+        (weights, WEIGHTS, mutate::safetensors),
+        (
+            "gptq ct_fp8_block bnb_nf4",
+            "config.json",
+            mutate::json_text,
+        ),
+    ];
+    for (names, file, mutation) in formats {
+        for name in names.split(' ') {
+            let folder = copied(&hub, &[name], "golden.json")?;
+            targets.push(Target::of_checkpoint(name, folder, file, mutation)?);
+        }
     }
     targets.push(pickle(golden)?);
     targets.extend(hostile::all(golden)?);
