@@ -14,7 +14,7 @@ mod selection;
 use std::io::{self, Read as _, Write};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use mary_contract::{Cell, Exhibits, Figure, RunSummary, Sample, Table};
+use mary_contract::{Cell, Exhibits, Figure, Picture, RunSummary, Sample, Table};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -48,6 +48,8 @@ const AT_ONCE: usize = 2;
 
 /// More models than these are chosen from behind a fold.
 const FEW_MODELS: usize = 5;
+/// So many pictures of a chapter are shown in their own size.
+const FEW_PICTURES: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportOptions {
@@ -421,6 +423,17 @@ impl Page<'_> {
             return out;
         };
         let figure = |f: &Figure| figure_block(&f.id, &f.title, &plots::caption(f), "");
+        let table = |t: &Table| table_block(t, &self.first.folded(t));
+        // What is said in sentences comes before what is drawn; a few pictures are looked at, many are leafed through.
+        let (said, tables) = match exhibits.tables.split_first() {
+            Some((first, rest)) if first.head.len() == 1 => (Some(first), rest),
+            _ => (None, exhibits.tables.as_slice()),
+        };
+        out.extend(said.map(table));
+        let few = exhibits.pictures.len() <= FEW_PICTURES;
+        if few {
+            out += &pictures(&exhibits.pictures, " few");
+        }
         // With many models every figure and table is longer: one figure of each chapter is enough at first.
         let at_once = match self.subjects.len() > FEW_MODELS {
             true => 1,
@@ -429,8 +442,7 @@ impl Page<'_> {
         let (figures, more_figures) = exhibits
             .figures
             .split_at(exhibits.figures.len().min(at_once));
-        let (tables, more_tables) = exhibits.tables.split_at(exhibits.tables.len().min(AT_ONCE));
-        let table = |t: &Table| table_block(t, &self.first.folded(t));
+        let (tables, more_tables) = tables.split_at(tables.len().min(AT_ONCE));
         out.extend(figures.iter().map(figure));
         out.extend(tables.iter().map(table));
         let more = [(more_figures.len(), "figure"), (more_tables.len(), "table")]
@@ -445,16 +457,8 @@ impl Page<'_> {
             out.extend(more_tables.iter().map(table));
             out += "</details>";
         }
-        if !exhibits.pictures.is_empty() {
-            out += "<div class=\"pictures\">";
-            for picture in &exhibits.pictures {
-                out += &format!(
-                    "<figure><img src=\"data:image/svg+xml;base64,{}\" alt=\"{1}\"><figcaption>{1}</figcaption></figure>",
-                    STANDARD.encode(&picture.svg),
-                    html(&picture.caption)
-                );
-            }
-            out += "</div>";
+        if !few {
+            out += &pictures(&exhibits.pictures, "");
         }
         out += &items.html();
         if exhibits.figures.is_empty() && exhibits.tables.is_empty() {
@@ -557,6 +561,23 @@ fn plural(n: usize, noun: &str) -> String {
         format!("one {noun}")
     } else {
         format!("{} {noun}s", count(n))
+    }
+}
+
+fn pictures(all: &[Picture], class: &str) -> String {
+    let each = all.iter().map(|picture| {
+        format!(
+            "<figure><img src=\"data:image/svg+xml;base64,{}\" alt=\"{1}\"><figcaption>{1}</figcaption></figure>",
+            STANDARD.encode(&picture.svg),
+            html(&picture.caption)
+        )
+    });
+    match all {
+        [] => String::new(),
+        _ => format!(
+            "<div class=\"pictures{class}\">{}</div>",
+            each.collect::<String>()
+        ),
     }
 }
 
