@@ -195,7 +195,8 @@ def tuned(folder, steps=200):
             adam.step()
     lens.save(out)
     TEXT, _, WORDS = TINY
-    ids = torch.tensor([tokenizer.encode(TEXT, add_special_tokens=False)])
+    # A lens reads texts from the start token on.
+    ids = torch.tensor([[hf.config.bos_token_id, *tokenizer.encode(TEXT, add_special_tokens=False)]])
     words = [tokenizer.encode(" " + word, add_special_tokens=False)[0] for word in WORDS]
     seen, rows = hf(ids, output_hidden_states=True), []
     for layer in range(len(lens)):

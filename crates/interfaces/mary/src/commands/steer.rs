@@ -26,7 +26,7 @@ pub struct SteerArgs {
     /// Control vector (.gguf) with the directions, instead
     #[arg(long, value_name = "FILE", conflicts_with_all = ["contrast", "layers"])]
     pub vector: Option<PathBuf>,
-    /// Layers whose stream is steered, 1 being what the first block leaves [default: the middle one]
+    /// Layers whose stream is steered, 0 being the embedding, 1 what the first block leaves [default: the middle one]
     #[arg(long, value_name = "LAYERS", value_delimiter = ',')]
     pub layers: Vec<usize>,
     /// Column with words of the text whose last token is steered [default: every token]
@@ -56,6 +56,11 @@ impl Command for SteerArgs {
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         if self.save.is_some() && self.common.models.model.len() > 1 {
             return usage_error("--save writes the directions of one model; name one");
+        }
+        if self.save.is_some() && self.layers.contains(&0) {
+            return usage_error(
+                "a control vector is added after blocks, not to the embedding: --save goes with layers from 1 on",
+            );
         }
         let file = instruments::input(place, &self.file)?;
         let texts = choices(&file, &self.common.joint, self.region.as_deref())?;

@@ -13,7 +13,7 @@ use super::directions::{Choice, Effect, Use, effects, end_of_region};
 use super::pairs::joined;
 use crate::texts::{InstrumentError, material};
 
-/// Directions by the layer of the stream that they are added to: 1 is what the first block leaves.
+/// Directions by the layer of the stream that they are added to: 0 is the embedding, 1 what the first block leaves.
 pub type Directions = BTreeMap<usize, Vector>;
 
 /// What steering did to one model.
@@ -77,10 +77,10 @@ pub fn contrasts(path: &Path) -> Result<[Vec<String>; 2], InstrumentError> {
 
 /// Refuses layers that a model does not have.
 fn check(subject: &Subject<'_>, layers: &[usize]) -> Result<(), InstrumentError> {
-    match layers.iter().find(|l| !(1..=subject.layers).contains(*l)) {
+    match layers.iter().find(|l| **l > subject.layers) {
         None => Ok(()),
         Some(layer) => Err(InstrumentError::Usage(format!(
-            "there is no layer {layer} to steer; the model has layers 1 to {}",
+            "there is no layer {layer} to steer; the model has layers 0 to {}",
             subject.layers
         ))),
     }
