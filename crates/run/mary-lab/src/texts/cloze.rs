@@ -9,7 +9,7 @@ use mary_contract::{Ask, BLANK, Details, Prompt, Request, Score, Start};
 /// How many tokens are looked at in each place.
 pub(super) const SEEN: u32 = 500;
 /// Beginnings that are followed at once, and rounds, at most.
-const AT_ONCE: usize = 40;
+const AT_ONCE: usize = 20;
 const ROUNDS: usize = 6;
 
 type Told = Vec<(String, f64)>;
@@ -126,7 +126,7 @@ mod tests {
             found.words,
             told(&[("cat", 0.8 * 0.625), ("cats", 0.8 * 0.25)])
         );
-        let three = search(&answers, true, 4);
-        assert_eq!(three.open, ["catfish"]);
+        // Four are wanted and three are known: both beginnings may still become the fourth.
+        assert_eq!(search(&answers, true, 4).open, ["cats", "catfish"]);
     }
 }

@@ -55,10 +55,9 @@ fn the_likeliest_words_are_those_of_transformers() {
     }
 }
 
-/// Whole words of a real model: their probabilities add up to less than one, common words stand first, words of two tokens are
-/// among them with the probability that scoring gives them, and asking for fewer gives the first of them.
+/// Whole words of a real model: their probabilities add up to less than one, and asking for fewer gives the first of them.
 #[test]
-fn whole_words_have_the_probabilities_that_scoring_gives_them() {
+fn whole_words_of_a_real_model_are_the_same_however_many_are_asked_for() {
     let Some(model) =
         mary_testkit::lacking::test_model("smollm2-135m.gguf", mary_testkit::Lacking::Models)
     else {
@@ -66,10 +65,7 @@ fn whole_words_have_the_probabilities_that_scoring_gives_them() {
     };
     let asked = |top: u32| {
         let runs = tempfile::tempdir().unwrap();
-        let sentences = vec![
-            "The capital of Portugal is ___.".to_owned(),
-            "He smelled of a ___".to_owned(),
-        ];
+        let sentences = vec!["The capital of Portugal is ___.".to_owned()];
         let task = Arc::new(TopTask::new(sentences, top, true));
         let lab = common::lab(runs.path(), task.clone());
         let spec = common::spec(&[&format!("gguf/{}", model.display())], TopTask::ID);
@@ -87,16 +83,16 @@ fn whole_words_have_the_probabilities_that_scoring_gives_them() {
             .map(|s| task.predictions(s).unwrap())
             .collect::<Vec<_>>()
     };
-    let found = asked(20);
+    let found = asked(6);
     let sum: f64 = found[0].iter().map(|(_, p)| p).sum();
     assert_eq!(found[0][0].0, "Lisbon", "{found:?}");
     assert!(
         sum < 1.0
             && found
                 .iter()
-                .all(|words| words.len() == 20 && words.is_sorted_by(|a, b| a.1 >= b.1))
+                .all(|words| words.len() == 6 && words.is_sorted_by(|a, b| a.1 >= b.1))
     );
-    for (words, first) in found.iter().zip(asked(3)) {
+    for (words, first) in found.iter().zip(asked(2)) {
         for ((a, p), (b, q)) in words.iter().zip(&first) {
             assert!(a == b && (p - q).abs() < 1e-9, "{a} {p}, {b} {q}");
         }

@@ -39,10 +39,12 @@ pub(super) fn open(path: &Path, places: usize) -> rusqlite::Result<Connection> {
              ) STRICT;"
         ))?;
     }
+    let sql = "SELECT count(*) FROM pragma_table_info('answers') WHERE name = 'times'";
+    if connection.query_row(sql, [], |row| row.get::<_, i64>(0))? == 0 {
+        connection.execute_batch("ALTER TABLE answers ADD COLUMN times TEXT")?;
+    }
     if form < FORM {
-        connection.execute_batch(&format!(
-            "ALTER TABLE answers ADD COLUMN times TEXT; PRAGMA user_version = {FORM};"
-        ))?;
+        connection.pragma_update(None, "user_version", FORM)?;
     }
     connection.execute_batch("COMMIT")?;
     Ok(connection)
