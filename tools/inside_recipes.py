@@ -2,12 +2,12 @@
 """Recipes for what makes a model say so: tables for `mary patch`, `probe` and `steer`, their runs, and the pictures of docs/inside.md.
 
     tools/inside_recipes.py tables DIR                    all tables; letters need DIR/htest, a run of H-TEST
-    tools/inside_recipes.py run MARY DIR NAME MODELS      one recipe on some models, as folders below DIR
+    tools/inside_recipes.py run MARY DIR NAME MODELS [LAYERS]  one recipe on some models, as folders below DIR
     tools/inside_recipes.py show DIR NAME                 what the folders of a recipe hold, in lines
     tools/inside_recipes.py subject DIR... OUT.svg        share restored by place and layer, from folders of `mary patch`
     tools/inside_recipes.py steps DIR OUT.svg             behaviour beside mechanism over checkpoints, from all recipes
 
-NAME is number, magnitude, sensory or letters.
+NAME is number, magnitude, than, sensory or letters; LAYERS are those that are steered (0,1,2).
 """
 import csv
 import json
@@ -143,12 +143,12 @@ RUNS = {
     "number": [("number", "patch number.csv --regions subject,link,distractor")],
     "magnitude": [
         ("magnitude", "patch magnitude.csv --regions first,between,second"),
-        ("first", "steer magnitude-steer.csv --region first --contrast magnitude-contrast.csv --layers {layers} --factors -2,2"),
-        ("second", "steer magnitude-steer.csv --region second --contrast magnitude-contrast.csv --layers {layers} --factors -2,2"),
+        ("first", "steer magnitude-steer.csv --region first --contrast magnitude-contrast.csv --layers {layers} --factors -1,1"),
+        ("second", "steer magnitude-steer.csv --region second --contrast magnitude-contrast.csv --layers {layers} --factors -1,1"),
     ],
     "than": [
         ("than", "patch than.csv --regions number"),
-        ("than-steer", "steer than-steer.csv --region number --contrast than-contrast.csv --layers {layers} --factors -2,2"),
+        ("than-steer", "steer than-steer.csv --region number --contrast than-contrast.csv --layers {layers} --factors -1,1"),
     ],
     "sensory": [("sensory", "patch sensory.csv --regions thing"), ("which", "patch which.csv --regions quality,one,other")],
     "letters": [
@@ -163,10 +163,8 @@ RUNS = {
 }
 
 
-def run(mary, folder, name, models, layers):
+def run(mary, folder, name, models, layers="0,1,2"):
     for what, line in RUNS[name]:
-        if layers == "none" and "{layers}" in line:
-            continue
         words = line.format(layers=layers).split()
         words = [str(folder / w) if w.endswith(".csv") else w for w in words]
         out = folder / f"{what}--{models.split('/')[-1].split(',')[0]}"

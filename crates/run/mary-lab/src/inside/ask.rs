@@ -66,9 +66,11 @@ impl<'a> Subject<'a> {
             answers: vec![Err(lost); requests.len()],
             requests: requests.into_iter().enumerate(),
             strict,
+            failed: None,
         };
         self.intervener.intervene(&mut queue);
-        if strict && let Some(at) = queue.answers.iter().position(is_error) {
+        // What was not answered for its sake is not what went wrong.
+        if let Some(at) = queue.failed {
             queue.answers.swap(0, at);
         }
         queue.answers
@@ -95,10 +97,6 @@ impl<'a> Subject<'a> {
     }
 }
 
-fn is_error<T, E>(answer: &Result<T, E>) -> bool {
-    answer.is_err()
-}
-
 /// Asks for continuations after a prefix, with nothing changed.
 pub(crate) fn request(prefix: &str, continuations: &[String], details: Details) -> Intervene {
     Intervene {
@@ -117,6 +115,8 @@ struct Queue {
     requests: std::iter::Enumerate<std::vec::IntoIter<Intervene>>,
     answers: Vec<Result<Intervened, ModelError>>,
     strict: bool,
+    /// The request whose error ended it.
+    failed: Option<usize>,
 }
 
 impl WorkQueue<Intervene, Intervened> for Queue {
@@ -138,7 +138,10 @@ impl WorkQueue<Intervene, Intervened> for Queue {
             *place = answer.map(|reply| reply.answer);
         }
         match fatal {
-            true => ControlFlow::Break(()),
+            true => {
+                self.failed = Some(ticket.0 as usize);
+                ControlFlow::Break(())
+            }
             false => ControlFlow::Continue(()),
         }
     }
