@@ -3,7 +3,7 @@
 //! The variance is that over people, plus that over items, less that of single answers, which both hold
 //! (Cameron, Gelbach and Miller 2011, corrected for few clusters). The bounds are Wilson's at the sample size
 //! that this variance is worth, with Student's quantile at Satterthwaite's degrees of freedom;
-//! `docs/people.md` states how often they cover.
+//! `docs/history/people.md` states how often they cover.
 
 use std::collections::BTreeMap;
 

@@ -46,7 +46,7 @@ impl Interval {
     }
 }
 
-/// The 95 % interval of a mean score, by the rule of `docs/statistics.md`.
+/// The 95 % interval of a mean score, by the rule of `docs/reference/methods.md`.
 ///
 /// Scores of 0 and 1 get Wilson's interval, below ten of them the exact one; others from 0 to 1 Wilson's at
 /// their effective sample size; any other scale Student's t. `clusters` holds one id for each score.

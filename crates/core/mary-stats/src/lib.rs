@@ -3,7 +3,7 @@
 //! Everything here takes slices and gives a number, an [`Interval`] or a [`StatsError`]; nothing
 //! reads a file, knows a model or keeps a state. Randomness (bootstrap, permutation, many starts)
 //! always comes from a seed given by the caller. A NaN or an empty input is an error, never a
-//! panic and never a silent number. `docs/statistics.md` says which interval is used where.
+//! panic and never a silent number. `docs/reference/methods.md` says which interval is used where.
 //!
 //! ```
 //! use mary_stats::{StatsError, score_interval};

@@ -1,7 +1,7 @@
 //! Coverage of the intervals that claims rest on: scores in families (equal and unequal ones, two ways
 //! in which families differ), single items, and differences of two models on the same items (in clusters:
 //! `difference.rs`); from 5 items to 2,000, in the middle of the scale, near its ends and at 0 and 1
-//! themselves. The quick form runs with every test; the long one prints the table of docs/statistics.md.
+//! themselves. The quick form runs with every test; the long one prints the table of docs/history/statistics.md.
 
 use mary_stats::difference::{ScoreRange, compare};
 use mary_stats::score_interval;
@@ -262,7 +262,7 @@ fn intervals_cover_from_5_items_to_2000_and_at_0_and_1() {
 }
 
 #[test]
-#[ignore = "the table of docs/statistics.md: 4,000 simulations of each, some minutes"]
+#[ignore = "the table of docs/history/statistics.md: 4,000 simulations of each, some minutes"]
 fn the_table_of_coverage() {
     // Three standard errors of 4,000 simulations are 1.2 points.
     check(&table(4_000, 2_000), 0.012);

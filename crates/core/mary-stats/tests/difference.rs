@@ -354,7 +354,7 @@ fn clustered_differences_cover_from_5_clusters_to_200() {
 }
 
 #[test]
-#[ignore = "the table of docs/statistics.md: 2,000 simulations of each"]
+#[ignore = "the table of docs/history/statistics.md: 2,000 simulations of each"]
 fn the_table_of_clustered_differences() {
     // Three standard errors of 2,000 simulations are 1.5 points.
     check(&table_of_clusters(2_000), 0.015);

@@ -1,5 +1,5 @@
 //! Scales from simulated answers: what intervals hold, what tests find, who gets no number.
-//! `cargo test -p mary-stats --release scale -- --ignored --nocapture` prints the tables of docs/scales.md.
+//! `cargo test -p mary-stats --release scale -- --ignored --nocapture` prints the tables of docs/history/scales.md.
 
 use mary_stats::irt::adaptive::standing;
 use mary_stats::irt::scale::{Calibration, Curve, Subjects, Wanted, calibrate};
@@ -118,7 +118,7 @@ fn coverage(sizes: (usize, usize), worlds: u64) -> [f64; 4] {
 }
 
 #[test]
-#[ignore = "minutes: prints the table of docs/scales.md"]
+#[ignore = "minutes: prints the table of docs/history/scales.md"]
 fn coverage_of_all_sizes() {
     let only = std::env::var("MARY_SCALE_SUBJECTS").ok();
     let only = only.and_then(|n| n.parse::<usize>().ok());
@@ -176,7 +176,7 @@ fn differences((reference, focal): (usize, usize), items: usize, worlds: u64) ->
 }
 
 #[test]
-#[ignore = "minutes: prints the table of docs/scales.md"]
+#[ignore = "minutes: prints the table of docs/history/scales.md"]
 fn differences_of_all_sizes() {
     for (sizes, items) in [
         ((10, 10), 50),
@@ -286,7 +286,7 @@ fn guessers_and_constant_answerers_are_not_above_chance() {
 }
 
 #[test]
-#[ignore = "a minute: prints figures of docs/scales.md"]
+#[ignore = "a minute: prints figures of docs/history/scales.md"]
 fn who_is_told_above_chance() {
     for (items, chance) in [(20, 0.5), (100, 0.5), (400, 0.5), (100, 0.25), (400, 0.25)] {
         let found = told_above_chance(items, chance, 200);

@@ -140,7 +140,7 @@ fn a_battery_of_guesses_is_rarely_told_from_chance_after_the_correction() {
 }
 
 #[test]
-#[ignore = "the table of docs/statistics.md: 20,000 runs each"]
+#[ignore = "the table of docs/history/statistics.md: 20,000 runs each"]
 fn the_table_of_verdicts() {
     for tasks in [5, 10, TASKS] {
         let (alone, corrected) = battery(20_000, tasks);
