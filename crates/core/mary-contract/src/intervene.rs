@@ -65,6 +65,8 @@ pub enum Site {
     FeedForward(usize),
     /// What one head of a block gathers, before the heads are mixed.
     Head(usize, usize),
+    /// How much one head of a block attends to each token from the first on. It can be looked at, not changed.
+    Pattern(usize, usize),
 }
 
 impl std::fmt::Display for Site {
@@ -74,6 +76,7 @@ impl std::fmt::Display for Site {
             Self::Attention(layer) => write!(f, "attention {layer}"),
             Self::FeedForward(layer) => write!(f, "feed-forward {layer}"),
             Self::Head(layer, head) => write!(f, "head {layer}.{head}"),
+            Self::Pattern(layer, head) => write!(f, "pattern {layer}.{head}"),
         }
     }
 }

@@ -124,6 +124,19 @@ fn every_token_has_a_vector() {
         ],
     );
     assert!(home.join("v.parquet").metadata().unwrap().len() > 1000);
+    // What the heads of the last block attend to.
+    done(
+        home,
+        &[
+            "observe",
+            "t.txt",
+            "--attention",
+            "--out",
+            "a.parquet",
+            "-q",
+        ],
+    );
+    assert!(home.join("a.parquet").metadata().unwrap().len() > 1000);
     for more in [["--pool", "none,mean"], ["--limit", "1"]] {
         let words = [
             &["observe", "t.txt", "--pool", "none", "--out", "v.parquet"][..],

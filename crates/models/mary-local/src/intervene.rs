@@ -14,7 +14,7 @@ use mary_contract::{
 use crate::details::{self, Distributions};
 use crate::kernels::{TokenStatistics, WantedToken};
 use crate::model::{LocalModel, replied};
-use crate::transformer::{Cells, NewValue, Script, Seen};
+use crate::transformer::{Cells, NewValue, Part, Script, Seen};
 use crate::trie::Chunk;
 use read::{Edit, Reading, Text, Value};
 
@@ -359,7 +359,14 @@ fn states(
         let mut vectors = vec![];
         for &position in &state.positions {
             let row = seen.get(&(state.spot, rows.row(position)));
-            let values = row.map(|row| row[state.columns.clone()].to_vec());
+            let values = row.map(|row| {
+                let columns = state.columns.clone();
+                let each = match state.spot.1 {
+                    Part::Pattern => row.len() / model.architecture().heads,
+                    _ => 1,
+                };
+                row[columns.start * each..columns.end * each].to_vec()
+            });
             let values = values.unwrap_or_default();
             if values.is_empty() || values.iter().any(|x| !x.is_finite()) {
                 return Err(model.not_finite());

@@ -4,6 +4,7 @@ mod between;
 mod changed;
 mod layered;
 mod parts;
+mod patterns;
 
 use std::borrow::Cow;
 
@@ -476,6 +477,7 @@ impl<B: Backend> Transformer<B> {
         let rotary = kind.rope.and_then(|r| pass.rotary.get(r));
         let place = (&mut *cache, pass.store);
         b.place(&mut work.qkv, &heads, norms, rotary, place, pass.plan);
+        self.patterns(pass, work);
         self.attend(pass, cache, work);
     }
 

@@ -443,3 +443,82 @@ fn changed_models_predict_what_nnsight_and_transformer_lens_predict() {
     }
     assert!(all.iter().map(|(_, seen, _)| seen).sum::<usize>() > 1200);
 }
+
+#[test]
+fn heads_attend_to_what_transformers_says() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden_interventions");
+    let mut compared = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let Some(family) = name.strip_prefix("transformer_lens-") else {
+            continue;
+        };
+        let golden: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let model = open(family, None, &[]);
+        let theirs: Vec<Vec<Vec<Vec<f32>>>> =
+            serde_json::from_value(golden["patterns"].clone()).unwrap();
+        let mut request = plain(Score {
+            prefix: Prompt::plain(golden["text"].as_str().unwrap()),
+            continuations: vec![],
+            start: Start::Never,
+            details: Default::default(),
+        });
+        for (layer, heads) in theirs.iter().enumerate() {
+            let sites = (0..heads.len()).map(|head| Site::Pattern(layer, head));
+            request.states.extend(sites.map(|site| (site, Place::All)));
+        }
+        let seen = ask(&model, vec![request]).remove(0).unwrap().states;
+        let mut worst = 0.0f32;
+        for (ours, theirs) in seen.iter().zip(theirs.iter().flatten()) {
+            assert_eq!(ours.len(), theirs.len());
+            for (ours, theirs) in ours.iter().zip(theirs) {
+                assert_eq!(ours.0.len(), theirs.len());
+                let apart = ours.0.iter().zip(theirs).map(|(a, b)| (a - b).abs());
+                worst = apart.fold(worst, f32::max);
+                compared += theirs.len();
+            }
+        }
+        eprintln!("{family}: {worst:.1e}");
+        assert!(worst < 1e-5, "{family}: {worst}");
+    }
+    assert!(compared > 1000, "{compared}");
+}
+
+#[test]
+fn patterns_follow_changes_and_cannot_be_changed() {
+    let model = open("qwen2", None, &[]);
+    let of = score(CLEAN, &[" is"]);
+    let watched = |request: Intervene| Intervene {
+        states: vec![
+            (Site::Pattern(1, 0), Place::Last),
+            (Site::Pattern(1, 0), Place::Token(1)),
+        ],
+        ..request
+    };
+    let zero = changed(&of, Site::Stream(1), Place::Token(3), Operation::Zero);
+    let answers = ask(&model, vec![watched(plain(of.clone())), watched(zero)]);
+    let seen: Vec<_> = answers.into_iter().map(|a| a.unwrap().states).collect();
+    let total: f32 = seen[1][0][0].0.iter().sum();
+    assert!((total - 1.0).abs() < 1e-5, "{total}");
+    assert_ne!(seen[0][0], seen[1][0]);
+    // What comes before a change knows nothing of it.
+    assert_eq!(seen[0][1], seen[1][1]);
+    let pattern = Some(Site::Pattern(0, 0));
+    let refused = [
+        changed(&of, Site::Pattern(0, 0), Place::Last, Operation::Zero),
+        changed(
+            &of,
+            Site::Stream(1),
+            Place::Last,
+            from(CLEAN, Place::Last, pattern),
+        ),
+        Intervene {
+            states: vec![(Site::Pattern(0, 99), Place::Last)],
+            ..plain(of.clone())
+        },
+    ];
+    for answer in ask(&model, refused.to_vec()) {
+        assert_eq!(answer.unwrap_err().kind, ErrorKind::BadRequest);
+    }
+}

@@ -136,7 +136,10 @@ class Model:
         asked = (text, list(continuations), start)
 
         def rows(vectors: list[str]) -> Any:
-            return numpy.stack([numpy.frombuffer(base64.b64decode(v), "<f4") for v in vectors])
+            found = [numpy.frombuffer(base64.b64decode(v), "<f4") for v in vectors]
+            # What a head attends to has as many weights as tokens were read.
+            width = max(map(len, found))
+            return numpy.stack([numpy.pad(v, (0, width - len(v))) for v in found])
 
         answers = []
         for said in map(json.loads, _mary.intervene(self._handle, asked, list(map(json.dumps, made)), watched)):

@@ -87,6 +87,9 @@ pub struct ObserveArgs {
     /// What is averaged (comma-separated or repeated)
     #[arg(long, value_parser = one_of(POOLS), value_delimiter = ',', default_value = "mean")]
     pub pool: Vec<PoolOf>,
+    /// What every head attends to instead of vectors, as rows of a .parquet file; --layers counts blocks from 0
+    #[arg(long, conflicts_with_all = ["pool", "pair"])]
+    pub attention: bool,
     /// Items: a count (100) or a share (0.1)
     #[arg(short, long)]
     pub limit: Option<Limit>,
@@ -110,7 +113,7 @@ impl Command for ObserveArgs {
         let options = options(self)?;
         let file = instruments::input(place, &self.file)?;
         let task = Arc::new(ObserveTask::open(&file, options)?);
-        if self.pool.contains(&PoolOf::Every) {
+        if self.attention || self.pool.contains(&PoolOf::Every) {
             return self.every_token(place, &task);
         }
         let files = (self.file.as_path(), file.as_path());
@@ -159,7 +162,7 @@ impl ObserveArgs {
             }
             _ => {
                 return usage_error(
-                    "--pool none stands alone, without --pictures and --limit, and writes rows: --out FILE.parquet",
+                    "--pool none (or --attention) stands alone, without --pictures and --limit, and writes rows: --out FILE.parquet",
                 );
             }
         };
@@ -180,7 +183,10 @@ impl ObserveArgs {
             let model = lab.provider(subject)?.open(subject, &settings)?;
             let full = subject.to_string();
             let name = spec.execution.labels.get(&full).unwrap_or(&full);
-            rows.observe(name, model.as_ref())?;
+            match self.attention {
+                true => rows.attend(name, model.as_ref())?,
+                false => rows.observe(name, model.as_ref())?,
+            }
         }
         rows.finish()?;
         super::tell(&format!("vectors: {}", path.display()));

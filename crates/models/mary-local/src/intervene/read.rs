@@ -240,6 +240,10 @@ impl<'m> Reader<'m> {
 
     fn edit(&mut self, change: &Change, read: &Read, start: &Start) -> Result<Edit, ModelError> {
         let (spot, columns) = self.spot(change.site)?;
+        if spot.1 == Part::Pattern {
+            let message = format!("{} can be looked at, not changed", change.site);
+            return Err(bad_request(message).hint("change what the head gathers instead"));
+        }
         let copies = matches!(change.operation, Operation::From { .. });
         let positions = read.positions(change.place, !copies)?;
         let vector = |v: &mary_contract::Vector| -> Result<Arc<[f32]>, ModelError> {
@@ -306,6 +310,11 @@ impl<'m> Reader<'m> {
         })
     }
 
+    fn on_gpu(&self) -> bool {
+        let device = self.model.card.conventions.get("device");
+        device.is_some_and(|name| name.starts_with("cuda"))
+    }
+
     fn spot(&self, site: Site) -> Result<(Spot, Range<usize>), ModelError> {
         let a = self.model.architecture();
         let (spot, most) = match site {
@@ -313,18 +322,25 @@ impl<'m> Reader<'m> {
             Site::Attention(layer) => ((layer, Part::Attention), a.layers - 1),
             Site::FeedForward(layer) => ((layer, Part::FeedForward), a.layers - 1),
             Site::Head(layer, _) => ((layer, Part::Heads), a.layers - 1),
+            Site::Pattern(layer, _) => ((layer, Part::Pattern), a.layers - 1),
         };
         if spot.0 > most {
             let message = format!("there is no {site}: this model's last is {most}");
             return Err(bad_request(message));
         }
         match site {
-            Site::Head(_, head) if head >= a.heads => {
+            Site::Head(_, head) | Site::Pattern(_, head) if head >= a.heads => {
                 let last = a.heads - 1;
                 let message = format!("there is no {site}: heads are numbered 0 to {last}");
                 Err(bad_request(message))
             }
             Site::Head(_, head) => Ok((spot, head * a.head_dim..(head + 1) * a.head_dim)),
+            Site::Pattern(..) if self.on_gpu() => {
+                Err(bad_request("attention patterns are read on the CPU alone")
+                    .hint("--device cpu"))
+            }
+            // As many numbers as the row has seen tokens; heads are counted here.
+            Site::Pattern(_, head) => Ok((spot, head..head + 1)),
             _ => Ok((spot, 0..a.hidden)),
         }
     }

@@ -21,6 +21,8 @@ pub enum Part {
     Heads,
     Attention,
     FeedForward,
+    /// What all heads attend to, which can only be watched.
+    Pattern,
 }
 
 /// A part of a layer, for all rows.
@@ -135,6 +137,16 @@ impl<'a> Following<'a> {
         self.sources.contains_key(&spot)
             || script.changes.contains_key(&spot)
             || script.watched.contains_key(&spot)
+    }
+
+    /// The rows whose attention is watched in a layer, with the batch that they are part of.
+    pub(super) fn patterns(&self, layer: usize) -> Option<(&Batch, &[usize])> {
+        let watched = self.script.watched.get(&(layer, Part::Pattern))?;
+        Some((&self.script.batch, watched))
+    }
+
+    pub(super) fn keep(&self, seen: Seen) {
+        self.seen.borrow_mut().extend(seen);
     }
 
     pub(super) fn apply<B: Backend>(

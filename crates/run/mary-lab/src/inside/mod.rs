@@ -14,4 +14,5 @@ pub mod probe;
 pub mod steer;
 
 pub use ask::{Subject, check};
+pub(crate) use ask::request;
 pub use exhibits::{of_lenses, of_patches, of_probes, of_steering};

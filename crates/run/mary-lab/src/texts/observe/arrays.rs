@@ -7,7 +7,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use mary_contract::{
-    ErrorKind, Job, Model, ModelError, Observe, Observed, Pool, Reply, Ticket, WorkQueue,
+    Details, ErrorKind, Intervene, Job, Layers, Model, ModelError, Observe, Observed, Place, Pool,
+    Reply, Site, Ticket, WorkQueue,
 };
 use mary_store::RunFolder;
 use parquet::column::writer::ColumnWriter;
@@ -17,6 +18,7 @@ use parquet::file::writer::SerializedFileWriter;
 use serde_json::json;
 
 use super::{ObserveTask, observations};
+use crate::inside::{Subject, request};
 use crate::texts::InstrumentError;
 use crate::texts::table::parquet_file;
 
@@ -307,6 +309,8 @@ fn rows(
 
 /// Texts that are observed together, so that memory stays bounded.
 const BLOCK: usize = 64;
+/// Attention weights of a text that are held at once.
+const WEIGHTS: usize = 1 << 24;
 
 /// Vectors of every token as rows of a Parquet file, written as they come; `pool` holds the token's number and text.
 pub struct TokenRows<'a> {
@@ -367,6 +371,59 @@ impl<'a> TokenRows<'a> {
                     }
                 }
                 self.flush(GROUP)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what every head of some blocks attends to, from every token; `pool` holds the head, the token's number and
+    /// its text, the vector a weight for each token from the first on.
+    pub fn attend(&mut self, name: &str, model: &dyn Model) -> Result<(), InstrumentError> {
+        let subject = Subject::new(model)?;
+        let (heads, last) = (subject.heads()?, subject.layers - 1);
+        let options = self.task.options();
+        let blocks: Vec<usize> = match &options.layers {
+            Layers::All => (0..=last).collect(),
+            Layers::Last => vec![last],
+            Layers::These(some) => {
+                let whole = some
+                    .iter()
+                    .map(|&n| if n < 0 { n + last as i32 + 1 } else { n });
+                whole
+                    .map(|n| usize::try_from(n).unwrap_or(usize::MAX))
+                    .collect()
+            }
+        };
+        for text in self.task.texts()? {
+            let text = text?;
+            for (part, column) in text.parts.iter().zip(options.columns()) {
+                let pieces = subject.pieces(&part.text)?;
+                // As many blocks at once as keep the weights of a text within bounds.
+                let weights = (pieces.len() + 1).pow(2) * heads;
+                for some in blocks.chunks((WEIGHTS / weights).max(1)) {
+                    let sites = some.iter().flat_map(|&b| (0..heads).map(move |h| (b, h)));
+                    let states = sites
+                        .clone()
+                        .map(|(b, h)| (Site::Pattern(b, h), Place::All));
+                    let asked = Intervene {
+                        states: states.collect(),
+                        ..request(&part.text, &[], Details::default())
+                    };
+                    let found = subject.ask(vec![asked])?;
+                    for ((block, head), rows) in sites.zip(found.iter().flat_map(|f| &f.states)) {
+                        // A start token comes before the first.
+                        let first = rows.len() - pieces.len();
+                        for (at, row) in rows.iter().enumerate() {
+                            let token = match at.checked_sub(first) {
+                                Some(token) => format!("{head} {token} {}", pieces[token]),
+                                None => format!("{head} start"),
+                            };
+                            self.group
+                                .push([name, &text.id, column, &token], block, &row.0);
+                        }
+                        self.flush(GROUP)?;
+                    }
+                }
             }
         }
         Ok(())
