@@ -48,8 +48,6 @@ const AT_ONCE: usize = 2;
 
 /// More models than these are chosen from behind a fold.
 const FEW_MODELS: usize = 5;
-/// So many pictures of a chapter are shown in their own size.
-const FEW_PICTURES: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportOptions {
@@ -424,13 +422,14 @@ impl Page<'_> {
         };
         let figure = |f: &Figure| figure_block(&f.id, &f.title, &plots::caption(f), "");
         let table = |t: &Table| table_block(t, &self.first.folded(t));
-        // What is said in sentences comes before what is drawn; a few pictures are looked at, many are leafed through.
+        // What is said in sentences comes before what is drawn; maps are read in their own size, samples leafed through.
         let (said, tables) = match exhibits.tables.split_first() {
             Some((first, rest)) if first.head.len() == 1 => (Some(first), rest),
             _ => (None, exhibits.tables.as_slice()),
         };
         out.extend(said.map(table));
-        let few = exhibits.pictures.len() <= FEW_PICTURES;
+        let maps = |picture: &Picture| picture.id.contains("-map");
+        let few = exhibits.pictures.first().is_some_and(maps);
         if few {
             out += &pictures(&exhibits.pictures, " few");
         }
