@@ -374,16 +374,6 @@ impl<B: Backend> Transformer<B> {
         }
     }
 
-    /// Adds the block's direction to every row.
-    fn steer(&self, layer: usize, rows: usize, work: &mut Workspace<B::Tensor>) {
-        if let Some(direction) = self.steering.get(&layer) {
-            self.backend
-                .upload(&direction.repeat(rows), &mut work.apart);
-            let len = rows * direction.len();
-            self.backend.add(&mut work.x, &work.apart, len);
-        }
-    }
-
     /// What a script says about a value that is about to be added to the stream.
     fn follow(&self, pass: &Pass<'_, '_, B>, part: Part, x: &mut B::Tensor) {
         if let Some(following) = pass.following {

@@ -191,6 +191,16 @@ impl<'a> Following<'a> {
 }
 
 impl<B: Backend> Transformer<B> {
+    /// Adds the block's direction to every row.
+    pub(super) fn steer(&self, layer: usize, rows: usize, work: &mut Workspace<B::Tensor>) {
+        if let Some(direction) = self.steering.get(&layer) {
+            self.backend
+                .upload(&direction.repeat(rows), &mut work.apart);
+            let len = rows * direction.len();
+            self.backend.add(&mut work.x, &work.apart, len);
+        }
+    }
+
     /// Follows a script; the last hidden states of its rows are those of an ordinary pass.
     pub(crate) fn forward_changed(
         &self,
