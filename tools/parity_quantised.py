@@ -111,6 +111,27 @@ def ours(mary, path, file, options):
     return [[value for _, value in sorted(rows[i])] for i in sorted(rows)]
 
 
+def ids_of_pieces(mary, path, file, texts):
+    """The ids of a SentencePiece vocabulary, which transformers does not read from a GGUF file of Gemma: the pieces are
+    those that we cut the text into, looked up in the file. So this holds the scores to account, not the tokenizer."""
+    vocabulary = {piece: i for i, piece in enumerate(
+        gguf.GGUFReader(path).fields["tokenizer.ggml.tokens"].contents())}
+    command = [mary, "score", file, "-m", f"gguf/{path.resolve()}", "--by", "token", "--format", "jsonl", "--start",
+               "none", "--no-cache", "-q"]
+    with tempfile.TemporaryDirectory() as place:
+        command += ["--output-path", place]
+        lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    ends = {}
+    for row in map(json.loads, lines):
+        ends.setdefault(int(row["id"]), []).append((row["start"], row["end"]))
+    out = []
+    for number, text in enumerate(texts, 1):
+        spans = sorted(ends[number])
+        pieces = [text[: spans[0][0]]] * (spans[0][0] > 0) + [text[a:b] for a, b in spans]
+        out.append(torch.tensor([vocabulary[piece.replace(" ", "\u2581")] for piece in pieces]))
+    return out
+
+
 def distance(a, b):
     assert [len(x) for x in a] == [len(x) for x in b], "not the same tokens"
     by_text = [[x - y for x, y in zip(p, q)] for p, q in zip(a, b)]
@@ -129,7 +150,9 @@ def main():
     for path in map(Path, models):
         # Kinds of one model share its tokenizer: `smollm2-135m.Q4_K_M.gguf`, `smollm2-135m.Q8_0.gguf`.
         name = path.name.split(".Q")[0]
-        if name not in read:
+        if name not in read and "gemma" in name:
+            read[name] = ids_of_pieces(mary, path, file, texts)
+        elif name not in read:
             tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
             read[name] = [torch.tensor(tokenizer.encode(text, add_special_tokens=False)) for text in texts]
         ids = read[name]

@@ -38,6 +38,7 @@ mod physico;
 mod priced;
 mod program;
 mod question;
+mod scale;
 mod seeing;
 mod serve;
 mod study;

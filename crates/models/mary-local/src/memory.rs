@@ -31,6 +31,7 @@ pub fn estimate(checkpoint: &Checkpoint, precision: Precision, how: Multiplier) 
 }
 
 /// The same on a GPU, which unpacks quantised weights: two bytes a number, or three times two where all 32 bits count.
+#[cfg(feature = "cuda")]
 pub fn estimate_gpu(checkpoint: &Checkpoint, precision: Precision) -> Estimate {
     sum(checkpoint, |_, info, numbers| {
         let short = precision != Precision::Single || info.dtype == TensorType::BF16;

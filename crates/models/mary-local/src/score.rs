@@ -172,12 +172,15 @@ fn run_with(
     Ok(receive(&[], &[], &[], trie.len()))
 }
 
+/// Log-probabilities, and what was seen of the distributions they come from.
+type LookedAt = (Vec<f32>, Vec<TokenStatistics>);
+
 /// Asks for a chunk's log-probabilities, or looks at the whole distributions at once.
 fn ask(
     session: &mut Session<'_>,
     chunk: &Chunk,
     looking: Option<&Distributions>,
-) -> Result<Option<(Vec<f32>, Vec<TokenStatistics>)>, ModelError> {
+) -> Result<Option<LookedAt>, ModelError> {
     match looking {
         Some(look) => look.at(session, chunk).map(Some),
         None => session.ask(&chunk.head_rows, &chunk.wanted).map(|()| None),

@@ -90,8 +90,8 @@ mod shard;
 mod sharding;
 mod spec;
 mod spending;
-mod surveys;
 mod summary;
+mod surveys;
 mod task_files;
 pub mod texts;
 

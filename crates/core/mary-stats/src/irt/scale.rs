@@ -168,16 +168,7 @@ pub fn calibrate(
     tell: &mut dyn FnMut(&str),
 ) -> Result<Calibration, StatsError> {
     let persons = data.responses.persons();
-    input::same_length(WHAT, data.lineages.len(), persons.len())?;
-    input::same_length(WHAT, data.chance.len(), data.responses.items())?;
-    for (given, needed) in [
-        (data.kinds.len(), data.responses.items()),
-        (data.focal.len(), persons.len()),
-    ] {
-        if given > 0 {
-            input::same_length(WHAT, given, needed)?;
-        }
-    }
+    lengths(data)?;
     let focal = |person: usize| data.focal.get(person).copied().unwrap_or(false);
     let one_each = representatives(data);
     if one_each.len() < FEWEST_SUBJECTS {
@@ -264,6 +255,19 @@ pub fn calibrate(
         dimensions,
         between_kinds: kinds.variance,
     })
+}
+
+fn lengths(data: &Subjects<'_>) -> Result<(), StatsError> {
+    let (items, persons) = (data.responses.items(), data.responses.persons().len());
+    input::same_length(WHAT, data.lineages.len(), persons)?;
+    input::same_length(WHAT, data.chance.len(), items)?;
+    // Kinds and groups may be left out.
+    for (given, needed) in [(data.kinds.len(), items), (data.focal.len(), persons)] {
+        if given > 0 {
+            input::same_length(WHAT, given, needed)?;
+        }
+    }
+    Ok(())
 }
 
 /// How far the calibrators' answers to one kind go together.
