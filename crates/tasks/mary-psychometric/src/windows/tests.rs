@@ -64,6 +64,39 @@ fn known_onsets_lie_within_their_intervals() {
     assert!(recovered * 10 >= SIMULATIONS * 9, "{recovered}");
 }
 
+/// A network that drifts from one random place to another gives a smooth curve, and has learned nothing.
+#[test]
+fn networks_that_only_drift_are_not_said_to_grow() {
+    const FEW: usize = 46;
+    let (mut claimed, mut smooth) = (0, 0);
+    for seed in 0..SIMULATIONS {
+        let mut rng = stream(seed, "windows/drift");
+        let mut normal = || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
+        let items: Vec<(f64, f64)> = (0..FEW).map(|_| (normal(), normal())).collect();
+        let right = |done: f64| {
+            let on_it = |(a, b): &&(f64, f64)| (1.0 - done) * a + done * b > 0.0;
+            items.iter().filter(on_it).count() as f64 / FEW as f64
+        };
+        let last = (STEPS[24] as f64).ln();
+        let runs: Vec<RunSummary> = STEPS
+            .iter()
+            .map(|step| {
+                let model = format!("hf/EleutherAI/pythia-70m@step{step}");
+                let value = right((*step as f64).ln() / last);
+                simulated::run(&model, "psychometric/grammar", value, FEW)
+            })
+            .collect();
+        let trajectory = trajectories(&runs).remove(0);
+        smooth += u64::from(find(&trajectory, &quick(seed)).is_some_and(|g| g.p < ALPHA));
+        let found = decide(vec![trajectory], &quick(seed)).remove(0);
+        claimed += u64::from(found.window().is_some());
+    }
+    eprintln!("drifting: {smooth} smooth, {claimed} claimed of {SIMULATIONS}");
+    assert!(smooth * 10 > SIMULATIONS * 3, "{smooth}");
+    // One in twenty, and what two hundred draws leave open.
+    assert!(claimed <= 16, "{claimed}");
+}
+
 #[test]
 fn no_window_is_claimed_where_nothing_grows() {
     let mut claimed = 0;
