@@ -67,7 +67,7 @@ fn what_makes_no_sense_has_its_exit_code() {
     std::fs::write(home.path().join("e.txt"), "").unwrap();
     for (words, code, said) in [
         (&["score", "absent.txt"][..], 4, "there is no such file"),
-        (&["score", "c.csv"], 4, "c.csv:3: the id `1`"),
+        (&["score", "c.csv"], 4, "c.csv:3: duplicate id `1`"),
         (
             &["score", "c.csv", "--text", "words"],
             2,

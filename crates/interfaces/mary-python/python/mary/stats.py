@@ -117,7 +117,7 @@ def mixed(
         for effect, deviation in zip(spread["effects"], spread["deviations"], strict=True)
     }
     return Mixed(
-        {name: Effect(estimate, error, *between, p) for name, estimate, error, between, p in each},
+        {name: Effect(estimate, error, low, high, p) for name, estimate, error, (low, high), p in each},
         deviations,
         fit["residual"],
         fit["log_likelihood"],
