@@ -10,6 +10,9 @@ use crate::engine::EngineError;
 use crate::engine::select::{Survey, survey};
 use crate::{Laboratory, manifest};
 
+/// Bytes of a kept survey: the places of some millions of items.
+const LARGEST: u64 = 64 << 20;
+
 impl Laboratory {
     /// Surveys a task's items, or finds what was found before.
     pub(crate) fn survey(
@@ -44,7 +47,7 @@ fn key(run: &TaskRun) -> Option<String> {
 }
 
 fn read(path: &Path) -> Option<Survey> {
-    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+    serde_json::from_slice(&mary_platform::read_plain(path, LARGEST).ok()?).ok()
 }
 
 fn write(path: &Path, found: &Survey) -> std::io::Result<()> {

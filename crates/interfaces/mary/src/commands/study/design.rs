@@ -168,6 +168,8 @@ const PER_PERSON: usize = 40;
 const PEOPLE: usize = 30;
 /// Minutes without a sign of life after which a place is given to another.
 const MINUTES: u32 = 60;
+/// Bytes of a table of sentences.
+const LARGEST_TABLE: u64 = 64 << 20;
 
 pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
     let language = args.language;
@@ -178,7 +180,8 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
         (None, Some(scale), _) => of_scale(place, args, scale)?,
         (None, None, Some(table)) => {
             let name = table.display().to_string();
-            let bytes = std::fs::read(table).with_context(|| name.clone())?;
+            let bytes =
+                mary_platform::read_plain(table, LARGEST_TABLE).with_context(|| name.clone())?;
             let (frozen, each) = reading::frozen(&name, &bytes, language)?;
             per_person = Some(each);
             frozen
