@@ -19,7 +19,7 @@ def test_checkpoints_are_scaled_and_a_model_is_measured_by_fewer_items(tmp_path)
     assert able["builtin/nano@step10000"] > able["builtin/nano@step0"]
     items = scale.items()
     assert len(items) > 30 and (items["error"] > 0).all()
-    assert "<li>" in scale._repr_html_() and "scale-wright-map" in open(scale.report.path).read()
+    assert "<li>" in scale._repr_html_() and "Wright map" in open(scale.report.path).read()
     assert list(mary.open_scale(scale.folder).subjects()["ability"]) == list(scale.subjects()["ability"])
     tested = mary.run(models=["builtin/nano"], adaptive=scale, until={"items": 20})
     row = next(iter(tested.summary()))
