@@ -81,6 +81,8 @@ def follow(page, program, model, place):
         if not re.match(r"(mary|mkdir|cp) ", code):
             continue
         for line in code.replace("\\\n", " ").splitlines():
+            # Beside the built-in model the other one can be missed.
+            line = line if model else line.replace(f"builtin/nano,{MODEL}", "builtin/nano")
             if not re.match(r"(mary|mkdir|cp) ", line) or any(part in line for part in SKIPPED) or (MODEL in line and not model):
                 continue
             if found := re.match(r"mkdir (\S+) && cd \S+$", line):
