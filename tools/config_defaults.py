@@ -27,7 +27,10 @@ READERS = CRATES / "models" / "mary-weights" / "src" / "architecture" / "config"
 TYPES = (
     "gpt_neox gpt2 opt phi phi3 llama mistral qwen2 qwen3 qwen2_vl_text qwen2_5_vl_text gemma2 "
     "gemma3_text falcon bert visual_bert roberta xlm-roberta clip_text_model siglip_text_model "
-    "olmo olmo2 mixtral qwen2_moe qwen3_moe olmoe gptj gpt_neo bloom stablelm granite"
+    "olmo olmo2 mixtral qwen2_moe qwen3_moe olmoe gptj gpt_neo bloom stablelm granite "
+    "gemma vaultgemma smollm3 ministral ministral3 olmo3 exaone4 cohere cohere2 starcoder2 nemotron arcee jais2 "
+    "persimmon glm glm4 helium ernie4_5 seed_oss cwm internlm3 iquestcoder hyperclovax gpt_bigcode openai-gpt "
+    "gpt-sw3 biogpt mpt camembert distilbert"
 ).split()
 WRAPPERS = "llava llava_next gemma3 qwen2_vl qwen2_5_vl clip siglip".split()
 # Names that files used before transformers settled on one, beside those it maps itself.
@@ -58,9 +61,12 @@ def defaults(kind, fields):
         out["rope_local_base_freq"] = parameters["sliding_attention"]["rope_theta"]
     elif "rope_theta" in parameters:
         out["rope_theta"] = parameters["rope_theta"]
+    stretched = parameters.get("rope_type", "default") != "default"
     # How much of a head turns is asked for under several names; the readers know their family's share.
     for name in ("rope_parameters", "partial_rotary_factor", "rotary_pct", "model_type"):
         out.pop(name, None)
+    if stretched:
+        out["rope_parameters"] = parameters
     return out
 
 
@@ -86,6 +92,17 @@ def variants(kind):
         yield "tied", dict(own, tie_word_embeddings=True)
         if kind != "phi3":
             yield "scaled", dict(own, num_key_value_heads=2, rope_scaling={"type": "linear", "factor": 2.0})
+    if kind in ("gemma", "smollm3", "ministral", "olmo3", "exaone4", "cohere", "cohere2", "starcoder2", "nemotron", "glm", "glm4", "helium", "ernie4_5", "seed_oss", "cwm"):
+        yield "grouped", dict(own, num_key_value_heads=2)
+        yield "theta", dict(own, num_key_value_heads=2, rope_theta=500000.0)
+    if kind in ("ministral", "olmo3", "exaone4", "cohere2", "cwm", "starcoder2"):
+        yield "window", dict(own, num_key_value_heads=2, sliding_window=16)
+    if kind == "olmo3":
+        yield "scaled", dict(own, rope_scaling={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 512})
+    if kind == "smollm3":
+        yield "still", dict(own, no_rope_layers=[1, 0, 1])
+    if kind == "gpt_bigcode":
+        yield "many keys", dict(own, multi_query=False)
     if kind == "llama":
         yield "llama3", dict(own, rope_theta=500000.0, rope_scaling={"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 1024})
         yield "wide heads", dict(own, head_dim=32)
@@ -152,7 +169,10 @@ def plain(value):
 
 def main():
     reader_text = "".join(p.read_text() for p in READERS.glob("*.rs"))
-    fields = set(re.findall(r'\.(?:need|count|number|text|texts|flag|numbers|object|get)\(\s*"([A-Za-z0-9_]+)"', reader_text))
+    fields = set(re.findall(r'\.(?:need|count|number|float|activation|text|texts|flag|numbers|object|get)\(\s*"([A-Za-z0-9_]+)"', reader_text))
+    kin = json.loads((READERS / "kin.json").read_text()).values()
+    fields |= {k[name] for k in kin for name in ("eps", "qk_flag") if name in k}
+    fields |= {name for names in json.loads((READERS / "names.json").read_text()).values() for size in names.get("sizes", []) for name in size.split("|")}
     readable = known()
     kinds = [k for k in TYPES if k in readable and k in CONFIG_MAPPING]
     table = {}

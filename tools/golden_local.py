@@ -85,6 +85,37 @@ def cases():
     yield "phi_heads", tf.PhiConfig(**DEC, intermediate_size=48, partial_rotary_factor=0.5, qk_layernorm=True), auto
     yield "phi3_longrope", tf.Phi3Config(**dict(LLAMA, max_position_embeddings=128), original_max_position_embeddings=64, partial_rotary_factor=1.0, rope_scaling={"rope_type": "longrope", "short_factor": [1.0, 1.25, 1.5, 2.5], "long_factor": [1.0, 2.0, 4.0, 8.0]}), auto
     yield "llava_llama", tf.LlamaConfig(**LLAMA), auto
+    four = dict(LLAMA, num_hidden_layers=4)
+    yield "gemma", tf.GemmaConfig(**LLAMA, head_dim=16), auto
+    yield "vaultgemma", tf.VaultGemmaConfig(**LLAMA, head_dim=8, sliding_window=5, query_pre_attn_scalar=8), auto
+    yield "smollm3", tf.SmolLM3Config(**four, use_sliding_window=True, sliding_window=5), auto
+    yield "ministral", tf.MinistralConfig(**LLAMA, head_dim=16, sliding_window=5, layer_types=["sliding_attention", "full_attention"]), auto
+    yield "ministral3", tf.Ministral3Config(**LLAMA, head_dim=16, sliding_window=None, rope_parameters={"rope_type": "yarn", "rope_theta": 10000.0, "factor": 2.0, "original_max_position_embeddings": 32, "mscale": 0.7, "mscale_all_dim": 1.3, "llama_4_scaling_beta": 0.1, "beta_fast": 32.0, "beta_slow": 1.0}), auto
+    yield "olmo3", tf.Olmo3Config(**four, sliding_window=5, rope_scaling={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}), auto
+    yield "exaone4", tf.Exaone4Config(**four, sliding_window=5, sliding_window_pattern=4), auto
+    yield "cohere", tf.CohereConfig(**LLAMA, logit_scale=0.5), auto
+    yield "cohere_heads", tf.CohereConfig(**LLAMA, logit_scale=0.5, use_qk_norm=True), auto
+    yield "cohere2", tf.Cohere2Config(**four, sliding_window=5), auto
+    yield "starcoder2", tf.Starcoder2Config(**LLAMA, sliding_window=5), auto
+    yield "nemotron", tf.NemotronConfig(**LLAMA), auto
+    yield "arcee", tf.ArceeConfig(**LLAMA), auto
+    yield "jais2", tf.Jais2Config(**LLAMA), auto
+    yield "persimmon", tf.PersimmonConfig(**DEC, intermediate_size=48), auto
+    yield "glm", tf.GlmConfig(**LLAMA, head_dim=16), auto
+    yield "glm4", tf.Glm4Config(**LLAMA, head_dim=16), auto
+    yield "helium", tf.HeliumConfig(**LLAMA, head_dim=8), auto
+    yield "ernie4_5", tf.Ernie4_5Config(**LLAMA, head_dim=8, use_bias=True), auto
+    yield "seed_oss", tf.SeedOssConfig(**LLAMA, head_dim=16), auto
+    yield "cwm", tf.CwmConfig(**four, head_dim=8, sliding_window=5), auto
+    yield "internlm3", tf.InternLM3Config(**LLAMA, head_dim=8, attention_bias=True, mlp_bias=True), auto
+    yield "iquestcoder", tf.IQuestCoderConfig(**LLAMA, head_dim=8), auto
+    yield "hyperclovax", tf.HyperCLOVAXConfig(**LLAMA, embedding_multiplier=3.0, attention_multiplier=0.25, logits_scaling=0.5), auto
+    gpt = dict(vocab_size=64, n_embd=32, n_layer=2, n_head=4, n_positions=64, bos_token_id=1, eos_token_id=2)
+    yield "gpt_bigcode", tf.GPTBigCodeConfig(**gpt), auto
+    yield "gpt_bigcode_heads", tf.GPTBigCodeConfig(**gpt, multi_query=False, n_inner=48), auto
+    yield "openai_gpt", tf.OpenAIGPTConfig(**gpt), auto
+    yield "biogpt", tf.BioGptConfig(**DEC, intermediate_size=48), auto
+    yield "mpt", tf.MptConfig(vocab_size=64, d_model=36, n_layers=2, n_heads=6, max_seq_len=64), auto
     few = dict(num_experts_per_tok=2)
     yield "mixtral", tf.MixtralConfig(**LLAMA, num_local_experts=4, sliding_window=5, **few), auto
     yield "qwen2_moe", tf.Qwen2MoeConfig(**LLAMA, num_experts=4, moe_intermediate_size=24, shared_expert_intermediate_size=40, **few), auto
@@ -95,6 +126,8 @@ def cases():
     enc = dict(vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, max_position_embeddings=64)
     yield "bert", tf.BertConfig(**enc), tf.BertModel
     yield "roberta", tf.RobertaConfig(**enc, pad_token_id=0), tf.RobertaModel
+    yield "camembert", tf.CamembertConfig(**enc, pad_token_id=0), tf.CamembertModel
+    yield "distilbert", tf.DistilBertConfig(vocab_size=64, dim=32, n_layers=2, n_heads=4, hidden_dim=48, max_position_embeddings=64), tf.DistilBertModel
     yield "visual_bert", tf.VisualBertConfig(**enc, visual_embedding_dim=8), tf.VisualBertModel
     yield "clip_text", tf.CLIPTextConfig(**enc, bos_token_id=1, eos_token_id=2, projection_dim=16), tf.CLIPTextModel
     vision = dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4)
@@ -138,7 +171,7 @@ def tiny(only):
             model = model.float().eval()
             randomise(model)
             ids = t.encode(TEXT).ids
-            if name in ("bert", "roberta", "visual_bert"):
+            if name in ("bert", "roberta", "visual_bert", "camembert", "distilbert"):
                 ids = ids[:-1] + [2]
             with torch.no_grad():
                 out = model(input_ids=torch.tensor([ids]), output_hidden_states=True)
@@ -163,7 +196,7 @@ def tiny(only):
             "logits": b64(out.logits[0].numpy()) if getattr(out, "logits", None) is not None else None,
         }
         (folder / "golden.json").write_text(json.dumps(golden))
-        print(name, sum(f.stat().st_size for f in folder.iterdir()))
+        print(name, config.model_type, sum(f.stat().st_size for f in folder.iterdir()))
 
 
 def first_qwen(folder, config):

@@ -16,7 +16,7 @@ use crate::kernels::Backend;
 use crate::kernels::cpu::Cpu;
 use crate::load::{LoadSettings, load};
 use crate::memory::{Estimate, Layout};
-use crate::options::{Masking, Options};
+use crate::options::{Device, Masking, Options};
 use crate::vision::{self, Album, Joint, PictureRows, VisionConfig, VisionEncoder};
 use crate::{memory, text};
 
@@ -245,8 +245,12 @@ fn place(
         untrained: options.untrained,
         ..LoadSettings::default()
     };
+    if let (Device::Cuda(_), Some(what)) = (options.device, architecture.on_processor_only()) {
+        let message = format!("{} has {what}, which no GPU computes here yet", card.model);
+        return Err(bad_request(message).hint("run it on the processor: --device cpu"));
+    }
     #[cfg(feature = "cuda")]
-    if let crate::options::Device::Cuda(number) = options.device {
+    if let Device::Cuda(number) = options.device {
         use crate::kernels::cuda::{Choices, Cuda};
         let choices = Choices {
             number,

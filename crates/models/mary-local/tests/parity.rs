@@ -57,6 +57,37 @@ pub const FAMILIES: &[&str] = &[
     "clip_published",
     "llava_next",
     "qwen2_vl",
+    "gemma",
+    "vaultgemma",
+    "smollm3",
+    "ministral",
+    "ministral3",
+    "olmo3",
+    "exaone4",
+    "cohere",
+    "cohere_heads",
+    "cohere2",
+    "starcoder2",
+    "nemotron",
+    "arcee",
+    "jais2",
+    "persimmon",
+    "glm",
+    "glm4",
+    "helium",
+    "ernie4_5",
+    "seed_oss",
+    "cwm",
+    "internlm3",
+    "iquestcoder",
+    "hyperclovax",
+    "gpt_bigcode",
+    "gpt_bigcode_heads",
+    "openai_gpt",
+    "biogpt",
+    "mpt",
+    "camembert",
+    "distilbert",
 ];
 
 pub fn golden(name: &str) -> PathBuf {
@@ -167,7 +198,7 @@ fn token_ids_are_those_of_the_reference() {
         let mut want: Vec<u32> = serde_json::from_value(golden_ids["ids"].clone()).unwrap();
         let checkpoint = Checkpoint::open(&golden(name)).unwrap();
         let mut got = checkpoint.tokenizer().encode(TEXT, true).unwrap().ids;
-        if ["bert", "roberta", "visual_bert"].contains(name) {
+        if ["bert", "roberta", "visual_bert", "camembert", "distilbert"].contains(name) {
             // Their reference was given an end in the place of the last word.
             want.pop();
             got.pop();

@@ -1,6 +1,7 @@
 //! One block: attention with its norms, and the feed-forward block or its experts.
 
 use mary_contract::ModelError;
+use mary_weights::TensorInfo;
 
 use super::order::{scaled, ungroup, unweave};
 use super::{Loader, not_there};
@@ -60,6 +61,12 @@ impl<B: Backend> Loader<'_, B> {
     ) -> Result<(Vec<f32>, Option<Vec<f32>>), ModelError> {
         let width = self.architecture.head_dim;
         let shared = self.in_layer(layer, name, "weight");
+        let table = |info: &TensorInfo| info.shape == [heads, width];
+        if self.checkpoint.info(&shared).is_some_and(table) {
+            // As the rows of what it normalises are.
+            let turning = self.turning();
+            return Ok((unweave(&self.read(&shared)?, 1, width, turning), None));
+        }
         if self.has(&shared) {
             let bias = self.bias(&shared, width)?;
             let weight = self.needed(&shared, width)?;
@@ -134,10 +141,17 @@ impl<B: Backend> Loader<'_, B> {
         Ok(self.backend.prepare(vec![weights], bias))
     }
 
+    /// Dimensions of a head whose rows are put into another order.
+    fn turning(&self) -> usize {
+        let a = self.architecture;
+        let rope = a.ropes.first().filter(|_| a.interleaved);
+        rope.map_or(0, |rope| rope.dim)
+    }
+
     /// Neighbouring dimensions that turn together, in the order in which the halves of what turns do.
     fn unwoven(&self, layer: usize) -> Result<B::Linear, ModelError> {
         let a = self.architecture;
-        let turning = a.ropes.first().map_or(0, |rope| rope.dim);
+        let turning = self.turning();
         let (mut data, mut bias, mut biased, mut rows) = (vec![], vec![], false, 0);
         for (i, (name, outputs)) in self.qkv_names(layer).iter().enumerate() {
             let part = self.plain(name, *outputs, a.hidden)?;

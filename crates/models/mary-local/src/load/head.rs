@@ -14,7 +14,7 @@ pub(crate) struct HeadNames {
     biases: [&'static str; 2],
 }
 
-const MASKED: [HeadNames; 2] = [
+const MASKED: [HeadNames; 3] = [
     HeadNames {
         dense: "cls.predictions.transform.dense",
         norm: "cls.predictions.transform.LayerNorm",
@@ -26,6 +26,12 @@ const MASKED: [HeadNames; 2] = [
         norm: "lm_head.layer_norm",
         decoder: "lm_head.decoder",
         biases: ["lm_head.bias", "lm_head.decoder.bias"],
+    },
+    HeadNames {
+        dense: "vocab_transform",
+        norm: "vocab_layer_norm",
+        decoder: "vocab_projector",
+        biases: ["vocab_projector.bias", ""],
     },
 ];
 

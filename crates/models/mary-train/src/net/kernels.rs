@@ -70,6 +70,12 @@ fn relu_at(x: f32) -> (f32, f32) {
 }
 
 #[inline(always)]
+fn squared_relu_at(x: f32) -> (f32, f32) {
+    let x = x.max(0.0);
+    (x * x, 2.0 * x)
+}
+
+#[inline(always)]
 fn gelu_at(x: f32) -> (f32, f32) {
     let (cumulative, density) = normal(x);
     (x * cumulative, cumulative + x * density)
@@ -122,6 +128,7 @@ pub(crate) fn activate(kind: Activation, x: &mut [f32], y: &mut [f32]) {
         Activation::QuickGelu => each(x, y, quick_gelu_at),
         Activation::Silu => each(x, y, silu_at),
         Activation::Relu => each(x, y, relu_at),
+        Activation::SquaredRelu => each(x, y, squared_relu_at),
     }
 }
 
@@ -133,6 +140,7 @@ pub(crate) fn activate_gated(kind: Activation, gate: &mut [f32], up: &mut [f32],
         Activation::GeluTanh => each_gated(gate, up, y, gelu_tanh_at),
         Activation::QuickGelu => each_gated(gate, up, y, quick_gelu_at),
         Activation::Relu => each_gated(gate, up, y, relu_at),
+        Activation::SquaredRelu => each_gated(gate, up, y, squared_relu_at),
     }
 }
 

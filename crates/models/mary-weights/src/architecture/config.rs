@@ -14,6 +14,7 @@ pub(crate) mod family;
 mod fields;
 #[cfg(test)]
 mod invented;
+mod kin;
 mod llama;
 mod open;
 mod registry;
@@ -93,7 +94,7 @@ pub struct Norm {
     pub unit_offset: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum Block {
     /// `x += attn(norm(x)); x += mlp(norm(x))`.
     Sequential,
@@ -120,7 +121,7 @@ pub struct Attention {
 }
 
 /// How queries and keys are normalised before they rotate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum QkNorm {
     None,
     /// Each head by itself, all with the same weights (Qwen3, Gemma 3).
@@ -181,6 +182,8 @@ pub enum Activation {
     Silu,
     /// max(x, 0).
     Relu,
+    /// max(x, 0)².
+    SquaredRelu,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -300,6 +303,14 @@ impl Architecture {
         });
         let mlps = dense * up * self.intermediate + sparse * taken;
         (self.layers * attention + self.hidden * mlps) as u64
+    }
+
+    /// What only the processor computes, where there is such a thing.
+    pub fn on_processor_only(&self) -> Option<&'static str> {
+        match self.mlp.activation {
+            Activation::SquaredRelu => Some("squared ReLUs"),
+            _ => None,
+        }
     }
 
     /// Weights of the head (and, when untied, as many again in the embedding).

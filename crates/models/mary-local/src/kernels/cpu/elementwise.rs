@@ -206,6 +206,11 @@ fn apply_inner<const FMA: bool>(kind: Activation, x: &mut [f32]) {
                 *v = if *v < 0.0 { 0.0 } else { *v };
             }
         }
+        Activation::SquaredRelu => {
+            for v in x {
+                *v = if *v < 0.0 { 0.0 } else { *v * *v };
+            }
+        }
     }
 }
 
@@ -297,6 +302,7 @@ mod tests {
             (Activation::QuickGelu, [-0.154_207_4, 0.0, 1.935_659_9]),
             (Activation::Silu, [-0.268_941_42, 0.0, 1.761_594_2]),
             (Activation::Relu, [0.0, 0.0, 2.0]),
+            (Activation::SquaredRelu, [0.0, 0.0, 4.0]),
         ];
         for (kind, want) in cases {
             let mut got = [0.0; 3];

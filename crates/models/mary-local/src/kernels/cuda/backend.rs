@@ -24,6 +24,8 @@ fn number_of(kind: Activation) -> i32 {
         Activation::QuickGelu => 2,
         Activation::Silu => 3,
         Activation::Relu => 4,
+        // Refused before a model is loaded.
+        Activation::SquaredRelu => 5,
     }
 }
 

@@ -7,9 +7,10 @@ use mary_contract::ModelError;
 use serde_json::{Value, json};
 
 use super::family::{Conversion, Family, GgufForm, Rotation};
+use super::fields::refused;
 use super::{
     Activation, Architecture, Attention, Block, Embedding, Fields, LayerKind, Mlp, Names, Norm,
-    QkNorm, QkvNames, Rope, UpNames,
+    QkNorm, QkvLayout, QkvNames, Rope, UpNames,
 };
 use crate::gguf::source::GgufSource;
 
@@ -166,7 +167,7 @@ fn gpt_neox_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
 }
 
 pub(super) static GPT2: Family = Family {
-    types: &["gpt2"],
+    types: &["gpt2", "gpt-sw3", "gpt_bigcode", "openai-gpt"],
     read: gpt2,
     gguf: &[GgufForm {
         pre: "gpt-2",
@@ -176,13 +177,40 @@ pub(super) static GPT2: Family = Family {
     }],
 };
 
+/// GPT-2; also StarCoder's first generation, with one key head for all, and the first GPT, whose norms come after.
 fn gpt2(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let mut a = decoder("GPT-2", f, names("gpt2"))?;
+    let (family, kind) = match f.text("model_type") {
+        Some("gpt_bigcode") => ("GPT-BigCode", "gpt_bigcode"),
+        Some("openai-gpt") => ("GPT", "openai-gpt"),
+        _ => ("GPT-2", "gpt2"),
+    };
+    let mut a = decoder(family, f, names(kind))?;
     a.intermediate = f.count("n_inner").unwrap_or(4 * a.hidden);
     a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
     a.mlp.activation = f.activation("activation_function", "gelu_new")?;
     a.embedding.position_offset = Some(0);
     a.tied = f.flag("tie_word_embeddings", true);
+    match kind {
+        "gpt_bigcode" if f.flag("multi_query", true) => a.kv_heads = 1,
+        "gpt_bigcode" => a.names.qkv = QkvNames::Fused("attn.c_attn", QkvLayout::Grouped),
+        "openai-gpt" => {
+            a.block = Block::PostNorm;
+            // Its "gelu" is the tanh form.
+            a.mlp.activation = f.activation("afn", "gelu_new")?;
+            if a.mlp.activation == Activation::Gelu {
+                a.mlp.activation = Activation::GeluTanh;
+            }
+        }
+        _ => {}
+    }
+    for switch in ["scale_attn_by_inverse_layer_idx", "add_cross_attention"] {
+        if f.flag(switch, false) {
+            return Err(refused(format!("a {family} with `{switch}` is not known")));
+        }
+    }
+    if !f.flag("scale_attn_weights", true) {
+        a.attention.scale = 1.0;
+    }
     Ok(a)
 }
 
@@ -218,6 +246,23 @@ fn opt(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     a.embedding.position_offset = Some(2);
     if !before {
         a.block = Block::PostNorm;
+    }
+    a.tied = f.flag("tie_word_embeddings", true);
+    Ok(a)
+}
+
+pub(super) static BIOGPT: Family = Family::in_folders(&["biogpt"], biogpt);
+
+/// BioGPT: OPT's blocks and positions, token vectors multiplied by the root of their width.
+fn biogpt(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+    let mut a = decoder("BioGPT", f, names("biogpt"))?;
+    a.intermediate = f.need("intermediate_size")?;
+    // Whatever the file says.
+    a.norm.eps = 1e-5;
+    a.mlp.activation = f.activation("hidden_act", "gelu")?;
+    a.embedding.position_offset = Some(2);
+    if f.flag("scale_embedding", true) {
+        a.embedding.scale = (a.hidden as f32).sqrt();
     }
     a.tied = f.flag("tie_word_embeddings", true);
     Ok(a)

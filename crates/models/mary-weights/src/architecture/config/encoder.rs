@@ -51,7 +51,24 @@ fn bert_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
     }))
 }
 
-pub(super) static ROBERTA: Family = Family::in_folders(&["roberta", "xlm-roberta"], roberta);
+pub(super) static DISTILBERT: Family = Family::in_folders(&["distilbert"], distilbert);
+
+/// DistilBERT: BERT without segments.
+fn distilbert(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+    let mut a = decoder("DistilBERT", f, names("distilbert"))?;
+    a.intermediate = f.need("hidden_dim")?;
+    a.causal = false;
+    a.language_head = false;
+    a.block = Block::PostNorm;
+    a.norm.eps = 1e-12;
+    a.mlp.activation = f.activation("activation", "gelu")?;
+    a.embedding.position_offset = Some(0);
+    a.embedding.norm = true;
+    Ok(a)
+}
+
+pub(super) static ROBERTA: Family =
+    Family::in_folders(&["roberta", "xlm-roberta", "camembert"], roberta);
 
 fn roberta(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let mut a = bert(f)?;

@@ -94,9 +94,13 @@ impl<'a> Fields<'a> {
             "quick_gelu" => Activation::QuickGelu,
             "silu" | "swish" => Activation::Silu,
             "relu" => Activation::Relu,
+            "relu2" => Activation::SquaredRelu,
             other => {
-                return Err(refused(format!("the activation `{other}` is not known"))
-                    .hint("known: gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, silu, relu"));
+                return Err(
+                    refused(format!("the activation `{other}` is not known")).hint(
+                        "known: gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, silu, relu, relu2",
+                    ),
+                );
             }
         })
     }

@@ -6,11 +6,20 @@ use serde_json::{Value, json};
 
 use super::classic::{decoder, names, rotate};
 use super::family::{Conversion, Family, GgufForm, Rotation};
-use super::{Architecture, Block, Fields, Mlp, QkNorm, QkvLayout, QkvNames, Rope, UpNames};
+use super::{Architecture, Block, Fields, Mlp, Names, QkNorm, QkvLayout, QkvNames, Rope, UpNames};
 use crate::gguf::source::GgufSource;
 
 pub(super) fn base(family: &'static str, f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let mut a = decoder(family, f, names("llama"))?;
+    named(family, f, names("llama"))
+}
+
+/// The same with tensors that are called otherwise.
+pub(super) fn named(
+    family: &'static str,
+    f: &Fields<'_>,
+    names: Names,
+) -> Result<Architecture, ModelError> {
+    let mut a = decoder(family, f, names)?;
     a.intermediate = f.need("intermediate_size")?;
     a.kv_heads = f.count("num_key_value_heads").unwrap_or(a.heads);
     a.head_dim = f.count("head_dim").unwrap_or(a.head_dim);
@@ -89,7 +98,7 @@ pub(super) fn qwen2_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
 }
 
 /// Whether each layer sees a window only: `layer_types` where the file has it, else by the layer's number.
-fn sliding(
+pub(super) fn sliding(
     layers: usize,
     f: &Fields<'_>,
     by_number: impl Fn(usize) -> bool,
@@ -152,7 +161,7 @@ fn phi3_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
 }
 
 pub(super) static GEMMA: Family = Family {
-    types: &["gemma2", "gemma3_text"],
+    types: &["gemma2", "gemma3_text", "vaultgemma"],
     read: gemma,
     gguf: &[
         GgufForm {
@@ -169,8 +178,13 @@ pub(super) static GEMMA: Family = Family {
 fn gemma(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let third = f.text("model_type") == Some("gemma3_text");
     let mut a = base(if third { "Gemma 3" } else { "Gemma 2" }, f)?;
+    // VaultGemma: Gemma 2 without the norms behind attention and feed-forward.
+    let vault = f.text("model_type") == Some("vaultgemma");
     a.norm.unit_offset = true;
-    a.block = Block::Sandwich;
+    a.block = match vault {
+        true => Block::Sequential,
+        false => Block::Sandwich,
+    };
     a.names.mlp_norm = "pre_feedforward_layernorm";
     a.names.post_norms = ("post_attention_layernorm", "post_feedforward_layernorm");
     a.embedding.scale = (a.hidden as f32).sqrt();

@@ -142,6 +142,35 @@ fn bloom_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
     }))
 }
 
+pub(super) static MPT: Family = Family::in_folders(&["mpt"], mpt);
+
+/// MPT: linear biases, nothing but matrices and the weights of norms.
+fn mpt(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+    let mut a = decoder("MPT", f, names("mpt"))?;
+    a.intermediate = f
+        .count("expansion_ratio")
+        .unwrap_or(4)
+        .saturating_mul(a.hidden);
+    a.tied = f.flag("tie_word_embeddings", true);
+    a.attention.alibi = Some(Alibi::Exact);
+    a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
+    let Some(attention) = f.object("attn_config") else {
+        return Ok(a);
+    };
+    a.attention.clip = clip(&attention)?;
+    if let Some(scale) = attention.number("softmax_scale") {
+        a.attention.scale = scale as f32;
+    }
+    let known = [("alibi", true), ("qk_ln", false), ("prefix_lm", false)];
+    for (switch, wanted) in known {
+        if attention.flag(switch, wanted) != wanted {
+            let what = format!("an MPT with `{switch}` {} is not known", !wanted);
+            return Err(refused(what).hint("no published MPT has it so"));
+        }
+    }
+    Ok(a)
+}
+
 pub(super) static STABLELM: Family = Family {
     types: &["stablelm"],
     read: stablelm,
@@ -251,7 +280,7 @@ fn olmo2_gguf(source: &GgufSource<'_>) -> Result<Value, String> {
 }
 
 pub(super) static GRANITE: Family = Family {
-    types: &["granite"],
+    types: &["granite", "hyperclovax"],
     read: granite,
     gguf: &[GgufForm {
         conversion: Conversion::RotaryPairs,
@@ -259,13 +288,30 @@ pub(super) static GRANITE: Family = Family {
     }],
 };
 
-/// Granite: LLaMA with four constants.
+/// Granite: LLaMA with four constants. HyperCLOVA X multiplies where Granite divides, and has norms behind.
 fn granite(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let mut a = llama::base("Granite", f)?;
+    let clova = f.text("model_type") == Some("hyperclovax");
+    let mut a = llama::base(if clova { "HyperCLOVA X" } else { "Granite" }, f)?;
+    let usual = if clova {
+        f64::from(a.attention.scale)
+    } else {
+        1.0
+    };
     a.embedding.scale = f.float("embedding_multiplier", 1.0);
-    a.attention.scale = f.float("attention_multiplier", 1.0);
+    a.attention.scale = f.float("attention_multiplier", usual);
     a.residual_scale = f.float("residual_multiplier", 1.0);
-    a.logit_scale = f.float("logits_scaling", 1.0).recip();
+    a.logit_scale = f.float("logits_scaling", 1.0);
+    if !clova {
+        a.logit_scale = a.logit_scale.recip();
+    } else if f.flag("use_post_norm", true) {
+        a.block = Block::Sandwich;
+        a.names.post_norms = ("post_norm1", "post_norm2");
+        if a.residual_scale != 1.0 {
+            let what =
+                "norms behind and a `residual_multiplier` other than 1 are not known together";
+            return Err(refused(what));
+        }
+    }
     if !a.logit_scale.is_finite() {
         return Err(refused("`logits_scaling` should not be 0"));
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::family::{Family, GgufForm};
 use super::fields::refused;
-use super::{Architecture, Fields, classic, defaults, encoder, falcon, llama, open, sparse};
+use super::{Architecture, Fields, classic, defaults, encoder, falcon, kin, llama, open, sparse};
 
 const FAMILIES: &[&Family] = &[
     &classic::GPT_NEOX,
@@ -17,6 +17,9 @@ const FAMILIES: &[&Family] = &[
     &llama::LLAMA,
     &llama::PHI3,
     &llama::GEMMA,
+    &kin::KIN,
+    &classic::BIOGPT,
+    &open::MPT,
     &falcon::FALCON,
     &open::QWEN,
     &open::GPTJ,
@@ -31,6 +34,7 @@ const FAMILIES: &[&Family] = &[
     &sparse::OLMOE,
     &encoder::BERT,
     &encoder::ROBERTA,
+    &encoder::DISTILBERT,
     &encoder::CLIP_TEXT,
     &encoder::SIGLIP_TEXT,
     #[cfg(test)]
@@ -79,7 +83,7 @@ const WRAPPERS: &[(&str, &str)] = &[
 ];
 
 /// Numbers of which the computation is made. One that is not a number must not become a default in silence.
-const NUMBERS: [&str; 9] = [
+const NUMBERS: [&str; 15] = [
     "rope_theta",
     "rotary_emb_base",
     "rope_local_base_freq",
@@ -89,6 +93,12 @@ const NUMBERS: [&str; 9] = [
     "partial_rotary_factor",
     "rotary_pct",
     "query_pre_attn_scalar",
+    "norm_epsilon",
+    "norm_eps",
+    "logit_scale",
+    "residual_multiplier",
+    "attention_multiplier",
+    "logits_scaling",
 ];
 
 fn numbers(fields: &Fields<'_>) -> Result<(), ModelError> {

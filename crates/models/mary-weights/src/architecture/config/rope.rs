@@ -96,11 +96,17 @@ fn yarn(dim: usize, theta: f64, factor: f64, scaling: &Fields<'_>, fields: &Fiel
         .number("original_max_position_embeddings")
         .or_else(|| fields.number("max_position_embeddings"))
         .unwrap_or(2048.0);
+    let grown = |by: f64| match factor <= 1.0 {
+        true => 1.0,
+        false => 0.1 * by * factor.ln() + 1.0,
+    };
+    let both = scaling
+        .number("mscale")
+        .zip(scaling.number("mscale_all_dim"));
     let amplitude = scaling.number("attention_factor").unwrap_or_else(|| {
-        if factor <= 1.0 {
-            1.0
-        } else {
-            0.1 * factor.ln() + 1.0
+        match both.filter(|(one, all)| *one != 0.0 && *all != 0.0) {
+            Some((one, all)) => grown(one) / grown(all),
+            None => grown(1.0),
         }
     });
     // The pair of dimensions that turns `turns` times over the trained length.
