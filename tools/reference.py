@@ -25,6 +25,11 @@ def ask(program, *words):
     return done.stdout
 
 
+def commands_in(text):
+    """Names of the commands that a help lists: they stand before its options, below one heading or several."""
+    return [name for name in re.findall(r"^  ([a-z][a-z-]*)", text.split("\nOptions:")[0], re.M) if name != "help"]
+
+
 def command_page(program):
     lines = ["# Commands", "", MADE.format("help"), "`mary COMMAND --help` prints the long form.", ""]
     top = ask(program, "-h")
@@ -34,14 +39,11 @@ def command_page(program):
     def add(words, depth):
         text = ask(program, *words, "-h").split("\nPlaces:")[0]
         lines.extend([f"{'#' * depth} mary {' '.join(words)}", "", "```text", text.strip(), "```", ""])
-        below = text.partition("\nCommands:\n")[2].split("\n\n")[0]
-        for name in re.findall(r"^  ([a-z][a-z-]*)", below, re.M):
-            if name != "help":
-                add([*words, name], min(depth + 1, 4))
+        for name in commands_in(text):
+            add([*words, name], min(depth + 1, 4))
 
-    for name in re.findall(r"^  ([a-z][a-z-]*)", top.partition("\nCommands:\n")[2].split("\n\n")[0], re.M):
-        if name != "help":
-            add([name], 2)
+    for name in commands_in(top):
+        add([name], 2)
     return "\n".join(lines).rstrip() + "\n"
 
 

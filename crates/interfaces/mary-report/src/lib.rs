@@ -2,6 +2,7 @@
 //! known here. What a model wrote is hostile input: it reaches a page only through [`escape`], and a terminal
 //! only with its control characters made visible.
 
+pub mod atlas;
 pub mod compare;
 pub mod escape;
 mod headline;

@@ -35,9 +35,15 @@ pub fn run_command_line(words: impl IntoIterator<Item = OsString>) -> u8 {
     let words: Vec<OsString> = words.into_iter().collect();
     let arguments = cli::spelling::normalise(words.clone());
     terminal::listen();
+    if arguments.len() < 2 {
+        return match commands::print(cli::help::FIRST) {
+            Ok(()) => exit::Status::Done.code(),
+            Err(error) => exit::report(&error).code(),
+        };
+    }
     let registry = mary_lab::families::registry();
     let command = cli::family::with_family_commands(command::command_line(COMMANDS), &registry);
-    let command = cli::spelling::negative_numbers(command);
+    let command = cli::help::grouped(cli::spelling::negative_numbers(command));
     let names: Vec<String> = command
         .get_subcommands()
         .map(|c| c.get_name().to_owned())

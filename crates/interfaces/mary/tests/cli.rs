@@ -43,6 +43,40 @@ fn help_names_every_command() {
 }
 
 #[test]
+fn mary_alone_says_how_to_begin() {
+    let home = home();
+    // A broken settings file is told by the commands that read it.
+    std::fs::write(home.path().join("mary.toml"), "[").unwrap();
+    let said = mary(home.path(), &[]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    assert!(said.out.contains("\n  mary run "), "{}", said.out);
+    assert!(said.out.lines().count() <= 12, "{}", said.out);
+}
+
+#[test]
+fn the_guide_prints_commands_for_what_is_wanted() {
+    let home = home();
+    let said = mary(
+        home.path(),
+        &["guide", "surprisal", "of", "my", "sentences"],
+    );
+    assert_eq!(said.code, 0, "{}", said.err);
+    let first =
+        "To get the surprisal of my own sentences:\n    mary score my.csv -m hf/gpt2 --by word\n";
+    assert!(said.out.starts_with(first), "{}", said.out);
+    assert!(
+        said.out.contains("\n  read: docs/own-texts.md\n"),
+        "{}",
+        said.out
+    );
+    let all = mary(home.path(), &["guide"]);
+    assert!(all.out.contains("\nLook inside a model\n"), "{}", all.out);
+    let none = mary(home.path(), &["guide", "xyzzy"]);
+    assert_eq!((none.code, none.out.as_str()), (2, ""));
+    assert!(none.err.contains("`mary guide` lists"), "{}", none.err);
+}
+
+#[test]
 fn the_first_run_needs_nothing_and_leaves_a_table_a_folder_and_a_report() {
     let home = home();
     let said = mary(home.path(), &["run", "--limit", "4"]);

@@ -82,10 +82,11 @@ fn options_in(text: &str) -> BTreeSet<String> {
 fn collect(words: &mut Vec<String>, found: &mut BTreeSet<String>) {
     let text = help(words);
     found.extend(options_in(&text));
-    let commands = text.lines().skip_while(|l| l.trim() != "Commands:").skip(1);
+    // Commands stand before the options, below one heading or several.
+    let commands = text.lines().take_while(|l| l.trim() != "Options:");
     let names: Vec<String> = commands
-        .take_while(|l| !l.trim().is_empty())
-        .filter(|l| l.starts_with("  ") && !l.starts_with("    "))
+        .filter_map(|l| l.strip_prefix("  "))
+        .filter(|l| l.starts_with(|c: char| c.is_ascii_lowercase()))
         .filter_map(|l| l.split_whitespace().next().map(str::to_owned))
         .filter(|name| name != "help")
         .collect();

@@ -17,8 +17,12 @@ const TASKS: &str = "htest/rhyme,htest/uppercase,physico/core-text,physico/defin
                      psychometric/numbers,psychometric/typicality-surprisal,\
                      psychometric/analogies-surprisal,embodied/sensoryvec,embodied/perceptualqa";
 const CHAPTERS: [(&str, &str, &str); 7] = [
-    ("htest/rhyme", "htest-table-6", "Rhyme"),
-    ("htest/uppercase", "htest-table-6", "Uppercase"),
+    ("htest/rhyme", "htest-table-6", "Words that rhyme"),
+    (
+        "htest/uppercase",
+        "htest-table-6",
+        "One capital letter in a sentence",
+    ),
     ("physico/definition", "physico-table-1", "definition"),
     ("physico/perception-text", "physico-perception", "all"),
     (

@@ -37,7 +37,8 @@ const ANCHORS: [&str; 24] = [
     "theme",
 ];
 
-/// Tables of the earlier `report --tables`, with their first lines.
+/// Tables of the earlier `report --tables`, with their first lines; tasks have had titles that explain themselves
+/// since.
 const TABLES: [(&str, &str); 3] = [
     (
         "results.csv",
@@ -45,7 +46,7 @@ const TABLES: [(&str, &str); 3] = [
     ),
     (
         "htest-table-6.csv",
-        "model,k,how,Uppercase,Start Vowel,End Punctuation,Palindrome,End Ly,Spelled Math,Spelled Number,Rhyme,Repeated Word,Hyphenated Word,Average,Letter Geometry",
+        "model,k,how,One capital letter in a sentence,Texts beginning with a vowel,Texts ending in punctuation,Palindromes,Last words ending in -ly,Operators spelled out (plus for +),Numbers spelled out (seven for 7),Words that rhyme,A word repeated in a row,Words joined by hyphens,Average,Letters turned or changed",
     ),
     ("htest-table-7.csv", "person,k = 4,k = 14,k = 28,k = 50"),
 ];

@@ -26,7 +26,7 @@ mod shards;
 mod sort;
 
 pub use cache::{CacheStats, Label, ModelShare, Prune, Pruned, ResponseCache};
-pub use export::{ExportForm, export};
+pub use export::{ExportForm, every_eval_records, export};
 pub use folder::{Healed, RunFolder};
 pub use import::{Foreign, ImportOptions, Imported, import, keep, read_foreign};
 pub use index::{FinishedIds, State};

@@ -108,7 +108,7 @@ pub(super) fn command() -> FamilyCommand {
         "Whose, where the run has several tasks",
     ));
     FamilyCommand {
-        about: text("H-TEST's forms for people: rules named, letters described, chains of thought"),
+        about: text("H-TEST's forms in which people mark written answers"),
         actions: vec![
             action(
                 "rules",

@@ -148,7 +148,7 @@ pub(crate) fn command() -> FamilyCommand {
     };
     FamilyCommand {
         about: text(
-            "PHYSICO's grids: contact sheets, prompt pictures, and the form for human judgement",
+            "PHYSICO's grids as pictures, and the form for people's judgement",
         ),
         actions: vec![
             action(

@@ -30,8 +30,17 @@ pub(super) fn table_tools(id: &str) -> String {
     )
 }
 
-/// A table with its tools; the rows of `rest` are behind a switch of the page.
-pub(super) fn table_block(table: &Table, rest: &[usize]) -> String {
+/// A table on a page without script: every row is seen, and there are no tools.
+pub(crate) fn plain_table(table: &Table) -> String {
+    let caption = escape::prose(&table.caption);
+    format!(
+        "{}<p class=\"caption\">{caption}</p></div>",
+        rows_block(table, &[], false)
+    )
+}
+
+/// Heading and rows, with published ones behind a switch where they fold; the block stays open.
+fn rows_block(table: &Table, rest: &[usize], folds: bool) -> String {
     let mut out = format!(
         "<div class=\"exhibit\" id=\"tab-{}\"><h3>{}</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{1}\"><table class=\"plain\"><thead><tr>",
         html(&table.id),
@@ -55,9 +64,6 @@ pub(super) fn table_block(table: &Table, rest: &[usize]) -> String {
         );
     }
     out += "</tr></thead><tbody>";
-    // Published rows step back behind our own: a switch at the top of the page shows them. Where there
-    // are no others, they are what the table is for.
-    let folds = folded_rows(table) > 0;
     for (r, row) in table.rows.iter().enumerate() {
         let published = table.published.contains(&r);
         out += match (published, folds) {
@@ -86,7 +92,15 @@ pub(super) fn table_block(table: &Table, rest: &[usize]) -> String {
         }
         out += "</tr>";
     }
-    out += "</tbody></table></div>";
+    out + "</tbody></table></div>"
+}
+
+/// A table with its tools; the rows of `rest` are behind a switch of the page.
+pub(super) fn table_block(table: &Table, rest: &[usize]) -> String {
+    // Published rows step back behind our own: a switch at the top of the page shows them. Where there
+    // are no others, they are what the table is for.
+    let folds = folded_rows(table) > 0;
+    let mut out = rows_block(table, rest, folds);
     out += GOES_ON;
     if folds {
         out += &format!(

@@ -26,6 +26,7 @@ use crate::{
     subject::{self, Subject},
     summary_table, text,
 };
+pub(crate) use blocks::plain_table;
 use blocks::{figure_block, table_block, table_tools};
 pub(crate) use carried::data_url;
 pub use chapter::{BuiltChapter, Chapter, Contents, build};
@@ -59,6 +60,8 @@ pub struct ReportOptions {
     pub max_sample_bytes: usize,
     /// The chapter that stands before the overview, by its id: what the report is about.
     pub lead: Option<String>,
+    /// Where [`shared_files`] lie, as the page sees it; a report without it holds everything itself.
+    pub shared: Option<&'static str>,
 }
 
 impl Default for ReportOptions {
@@ -68,6 +71,7 @@ impl Default for ReportOptions {
             max_samples: 3000,
             max_sample_bytes: 7 << 20,
             lead: None,
+            shared: None,
         }
     }
 }
@@ -108,7 +112,7 @@ pub fn report(
     let title = options.title.clone().unwrap_or_else(|| page.title());
     let body = page.body(&title, options.lead.as_deref(), &selected, kept);
     let data = page.data(samples_json);
-    let bytes = write_page(out, &title, &body, &data)?;
+    let bytes = write_page(out, &title, &body, &data, options.shared)?;
     Ok(ReportStats {
         samples_seen: selected.seen,
         samples_kept: kept,
@@ -116,15 +120,57 @@ pub fn report(
     })
 }
 
-fn write_page(out: &mut dyn Write, title: &str, body: &str, data: &Value) -> io::Result<usize> {
+/// Style, plotting script and the script of reports, for pages that lie together and share them.
+pub fn shared_files() -> io::Result<[(&'static str, String); 3]> {
+    let style = format!("{CSS}{}", include_str!("../atlas/atlas.css"));
+    let plotly = plotly()?;
+    let script = SCRIPT.to_owned();
+    Ok([
+        ("style.css", style),
+        ("plotly.js", plotly),
+        ("report.js", script),
+    ])
+}
+
+fn plotly() -> io::Result<String> {
     let mut plotly = String::new();
     flate2::read::GzDecoder::new(PLOTLY).read_to_string(&mut plotly)?;
-    let plotly = plotly.as_str();
+    Ok(plotly)
+}
+
+fn write_page(
+    out: &mut dyn Write,
+    title: &str,
+    body: &str,
+    data: &Value,
+    shared: Option<&str>,
+) -> io::Result<usize> {
     let hash = |script: &str| STANDARD.encode(Sha256::digest(script.as_bytes()));
+    // Pages that share files may lie on a disk, which is no origin of its own.
+    let (scripts, style, plotly, script) = match shared {
+        Some(up) => (
+            "'self' file:".to_owned(),
+            format!("<link rel=\"stylesheet\" href=\"{up}style.css\">"),
+            format!("<script src=\"{up}plotly.js\"></script>"),
+            format!("<script src=\"{up}report.js\"></script>"),
+        ),
+        None => {
+            let plotly = plotly()?;
+            (
+                format!("'sha256-{}' 'sha256-{}'", hash(&plotly), hash(SCRIPT)),
+                format!("<style>{CSS}</style>"),
+                format!("<script>{plotly}</script>"),
+                format!("<script>{SCRIPT}</script>"),
+            )
+        }
+    };
+    let styles = if shared.is_some() {
+        "'self' file: "
+    } else {
+        ""
+    };
     let policy = format!(
-        "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; script-src 'sha256-{}' 'sha256-{}'; base-uri 'none'; form-action 'none'",
-        hash(plotly),
-        hash(SCRIPT)
+        "default-src 'none'; img-src data: blob:; style-src {styles}'unsafe-inline'; script-src {scripts}; base-uri 'none'; form-action 'none'"
     );
     let data = escape::script_json(&data.to_string());
     let parts = [
@@ -132,17 +178,17 @@ fn write_page(out: &mut dyn Write, title: &str, body: &str, data: &Value) -> io:
         &policy,
         "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>",
         &html(title),
-        "</title>\n<style>",
-        CSS,
-        "</style></head>\n<body>",
+        "</title>\n",
+        &style,
+        "</head>\n<body>",
         body,
         "\n<script type=\"application/json\" id=\"data\">",
         &data,
-        "</script>\n<script>",
-        plotly,
-        "</script>\n<script>",
-        SCRIPT,
-        "</script>\n</body></html>\n",
+        "</script>\n",
+        &plotly,
+        "\n",
+        &script,
+        "\n</body></html>\n",
     ];
     let mut bytes = 0;
     for part in parts {

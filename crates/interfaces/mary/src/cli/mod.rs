@@ -3,6 +3,7 @@
 pub mod choices;
 pub mod defaults;
 pub mod family;
+pub mod help;
 pub mod spelling;
 
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use mary_contract::{Limit, TuningForm};
 /// Does a language model understand what it says?
 ///
 /// `mary run` without anything else tests the small built-in model on a starter selection: no
-/// network, no keys, under a minute. `mary tasks` and `mary models` list what there is.
+/// network, no keys, under a minute. `mary guide` finds the commands for what you want to do.
 #[derive(Debug, Parser)]
 #[command(
     name = "mary",

@@ -83,7 +83,7 @@ fn warmth(text: &str) -> Result<f64, String> {
 
 impl Command for AskArgs {
     const NAME: &str = "ask";
-    const ABOUT: &str = "Ask models a question of your own and watch the answer being written";
+    const ABOUT: &str = "Ask models a question of your own and watch the answer";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         let text = text(self)?;

@@ -21,8 +21,7 @@ pub struct ConfoundsArgs {
 
 impl Command for ConfoundsArgs {
     const NAME: &str = "confounds";
-    const ABOUT: &str =
-        "Test whether length, frequency or age of words explains the errors of stored runs";
+    const ABOUT: &str = "Test whether length, frequency or age of words explains errors";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         let paths = rundir::find_all(place, &self.runs)?;

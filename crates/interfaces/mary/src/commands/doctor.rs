@@ -40,8 +40,7 @@ struct Check {
 
 impl Command for DoctorArgs {
     const NAME: &str = "doctor";
-    const ABOUT: &str =
-        "Check this machine: processor, GPU, memory, folders, datasets, keys, Python";
+    const ABOUT: &str = "Check processor, GPU, memory, folders, datasets, keys, Python";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         let checks = [

@@ -33,6 +33,11 @@ const FORMS: Choices<ExportForm> = &[
         ExportForm::Parquet,
         "The same rows with types, compressed, for pandas, polars, DuckDB and Arrow",
     ),
+    (
+        "every-eval-ever",
+        ExportForm::EveryEvalEver,
+        "Scores with intervals, a record per model, in the schema of Every Eval Ever",
+    ),
 ];
 
 #[derive(Debug, Args)]

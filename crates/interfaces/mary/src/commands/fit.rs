@@ -59,7 +59,7 @@ pub struct FitArgs {
 
 impl Command for FitArgs {
     const NAME: &str = "fit";
-    const ABOUT: &str = "Fit a mixed model to a table (linear or logistic, crossed random effects)";
+    const ABOUT: &str = "Fit a mixed model to a table (linear or logistic)";
 
     fn run(&self, _place: &Place) -> anyhow::Result<Status> {
         let table = read(&self.table)?;

@@ -34,8 +34,7 @@ pub struct InitArgs {}
 
 impl Command for InitArgs {
     const NAME: &str = "init";
-    const ABOUT: &str =
-        "Write a mary.toml with places, defaults of commands and a profile to begin with";
+    const ABOUT: &str = "Write a mary.toml with places, defaults and a profile";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         let path = Path::new("mary.toml");

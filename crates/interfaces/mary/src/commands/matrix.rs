@@ -46,8 +46,7 @@ pub struct MatrixArgs {
 
 impl Command for MatrixArgs {
     const NAME: &str = "matrix";
-    const ABOUT: &str =
-        "Tune on each task of a family and test on all: a table of training by test task";
+    const ABOUT: &str = "Tune on each task of a family and test on all of them";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         match (&self.tune, &self.out) {

@@ -31,8 +31,7 @@ pub struct MergeArgs {
 
 impl Command for MergeArgs {
     const NAME: &str = "merge";
-    const ABOUT: &str =
-        "Join the shards of a run or sweep, or run folders made on several machines";
+    const ABOUT: &str = "Join shards, or run folders made on several machines";
 
     fn gather(&mut self, place: &mut Place) -> anyhow::Result<()> {
         let runs = self.runs.iter().map(|p| p.to_string_lossy().into_owned());

@@ -2,6 +2,7 @@
 
 pub mod adapter;
 pub mod ask;
+pub mod atlas;
 pub mod audit;
 pub mod cache;
 mod carry_out;
@@ -17,6 +18,7 @@ pub mod export;
 pub mod family;
 pub mod fit;
 pub mod grow;
+pub mod guide;
 pub mod harness;
 pub mod import;
 pub mod init;
@@ -63,8 +65,9 @@ pub mod view;
 
 use crate::command::Entry;
 
-/// Every command, in the order in which help lists them.
+/// Every command. Help groups them (`cli::help`).
 pub const COMMANDS: &[Entry] = &[
+    Entry::new::<guide::GuideArgs>(),
     Entry::new::<run::RunArgs>(),
     Entry::new::<resume::ResumeArgs>(),
     Entry::new::<sweep::SweepArgs>(),
@@ -79,6 +82,7 @@ pub const COMMANDS: &[Entry] = &[
     Entry::new::<rescore::RescoreArgs>(),
     Entry::new::<report::ReportArgs>(),
     Entry::new::<view::ViewArgs>(),
+    Entry::new::<atlas::AtlasArgs>(),
     Entry::new::<serve::ServeArgs>(),
     Entry::new::<runs::RunsArgs>(),
     Entry::new::<compare::CompareArgs>(),

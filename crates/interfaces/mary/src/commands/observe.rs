@@ -104,8 +104,7 @@ pub struct ObserveArgs {
 
 impl Command for ObserveArgs {
     const NAME: &str = "observe";
-    const ABOUT: &str =
-        "Extract hidden-state vectors of your own texts, from any layer; similarities";
+    const ABOUT: &str = "Extract hidden-state vectors of your own texts, from any layer";
     const WORDS_WITH_DEFAULTS: bool = true;
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {

@@ -74,7 +74,7 @@ pub struct PatchArgs {
 
 impl Command for PatchArgs {
     const NAME: &str = "patch";
-    const ABOUT: &str = "Put values of one text into another: which layer and place carry a difference, beside controls";
+    const ABOUT: &str = "Find the layer and place that carry a difference of two texts";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         let common = &self.common;

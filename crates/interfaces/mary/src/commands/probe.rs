@@ -41,8 +41,7 @@ pub struct ProbeArgs {
 
 impl Command for ProbeArgs {
     const NAME: &str = "probe";
-    const ABOUT: &str =
-        "Linear probes of every layer with control tasks, and what behaviour loses without them";
+    const ABOUT: &str = "Train linear probes of every layer, with control tasks";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         let columns = ProbeColumns {

@@ -88,8 +88,7 @@ pub struct ReadingArgs {
 
 impl Command for ReadingArgs {
     const NAME: &str = "reading";
-    const ABOUT: &str =
-        "Predict reading times from surprisal: gain over a baseline on held-out sentences";
+    const ABOUT: &str = "Predict reading times from surprisal, on held-out sentences";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         let known = match self.frequency {

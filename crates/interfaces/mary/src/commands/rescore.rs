@@ -39,7 +39,7 @@ pub struct RescoreArgs {
 
 impl Command for RescoreArgs {
     const NAME: &str = "rescore";
-    const ABOUT: &str = "Judge a stored run again, with other settings and without the model";
+    const ABOUT: &str = "Judge a stored run again with other settings, without the model";
 
     fn gather(&mut self, place: &mut Place) -> anyhow::Result<()> {
         own::only_files(&self.tasks)?;

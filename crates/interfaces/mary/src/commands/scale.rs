@@ -80,8 +80,7 @@ pub struct ScaleArgs {
 
 impl Command for ScaleArgs {
     const NAME: &str = "scale";
-    const ABOUT: &str =
-        "Put people and models on one scale (item response theory), where there is one";
+    const ABOUT: &str = "Put people and models on one scale (item response theory)";
 
     fn gather(&mut self, place: &mut Place) -> anyhow::Result<()> {
         for name in self.answers.iter().filter(|name| is_study(name)) {

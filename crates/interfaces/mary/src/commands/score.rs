@@ -139,8 +139,7 @@ impl std::str::FromStr for StartArg {
 
 impl Command for ScoreArgs {
     const NAME: &str = "score";
-    const ABOUT: &str =
-        "How probable your own texts are: tables per token, word and text, minimal pairs";
+    const ABOUT: &str = "Surprisal of your own texts, per token, word and text";
     const WORDS_WITH_DEFAULTS: bool = true;
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {

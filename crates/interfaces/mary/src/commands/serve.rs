@@ -42,8 +42,7 @@ pub struct ServeArgs {
 
 impl Command for ServeArgs {
     const NAME: &str = "serve";
-    const ABOUT: &str =
-        "Serve local models to other programs (OpenAI's API, with log-probabilities of prompts)";
+    const ABOUT: &str = "Serve local models to other programs (OpenAI's API)";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         let options = ServeOptions {

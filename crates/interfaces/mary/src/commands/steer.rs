@@ -51,7 +51,7 @@ pub struct SteerArgs {
 
 impl Command for SteerArgs {
     const NAME: &str = "steer";
-    const ABOUT: &str = "Add a direction to a model's stream and see what it prefers then, beside random directions";
+    const ABOUT: &str = "Add a direction inside a model and see what it then prefers";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         if self.save.is_some() && self.common.models.model.len() > 1 {

@@ -4,6 +4,7 @@
 //! each are written one after the other, so that memory does not grow with the run.
 
 mod choice;
+mod every_eval;
 mod inspect;
 mod lm_eval;
 mod table;
@@ -14,6 +15,8 @@ use std::path::{Path, PathBuf};
 
 use mary_contract::{Image, Outcome, Sample, StoreError, TaskRun, Usage};
 use mary_platform::writable_place;
+
+pub use every_eval::every_eval_records;
 
 use crate::RunFolder;
 use crate::fault::io_at;
@@ -29,6 +32,8 @@ pub enum ExportForm {
     /// One comma-separated table of all samples.
     Csv,
     Parquet,
+    /// Every Eval Ever: one record of all scores for each model.
+    EveryEvalEver,
 }
 
 /// Writes a run in another form into a folder, and says which files were written.
@@ -45,6 +50,7 @@ pub fn export(run: &RunFolder, form: ExportForm, into: &Path) -> Result<Vec<Path
     match form {
         ExportForm::Csv => table::export_csv(run, into),
         ExportForm::Parquet => table::export_parquet(run, into),
+        ExportForm::EveryEvalEver => every_eval::export(run, into),
         ExportForm::LmEval => lm_eval::export(run, &groups(run)?, into),
         ExportForm::InspectJson => inspect::export(run, &groups(run)?, into, false),
         ExportForm::InspectEval => inspect::export(run, &groups(run)?, into, true),

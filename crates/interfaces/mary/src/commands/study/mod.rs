@@ -128,8 +128,7 @@ pub struct PrintArgs {
 
 impl Command for StudyArgs {
     const NAME: &str = "study";
-    const ABOUT: &str =
-        "Ask people the same items, in a browser or on paper, and judge them as models are judged";
+    const ABOUT: &str = "Ask people the same items, in a browser or on paper";
 
     fn gather(&mut self, place: &mut Place) -> anyhow::Result<()> {
         match &mut self.action {

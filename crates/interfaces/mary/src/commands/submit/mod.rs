@@ -142,8 +142,7 @@ pub struct SubmitArgs {
 
 impl Command for SubmitArgs {
     const NAME: &str = "submit";
-    const ABOUT: &str =
-        "Divide a run or sweep into shards and submit them to Slurm, HyperQueue or Kubernetes";
+    const ABOUT: &str = "Divide a run into shards for Slurm, HyperQueue or Kubernetes";
 
     fn run(&self, place: &Place) -> anyhow::Result<Status> {
         if let Some(text) = &self.simulate {

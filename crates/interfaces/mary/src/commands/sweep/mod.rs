@@ -67,8 +67,7 @@ pub struct SweepArgs {
 
 impl Command for SweepArgs {
     const NAME: &str = "sweep";
-    const ABOUT: &str =
-        "Test every checkpoint of a model, find faulty ones, and show when each ability grows";
+    const ABOUT: &str = "Test every checkpoint of a model: when does each ability grow?";
 
     fn gather(&mut self, place: &mut Place) -> anyhow::Result<()> {
         own::named(place, &mut self.run.tasks)

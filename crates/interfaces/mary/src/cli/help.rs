@@ -1,0 +1,138 @@
+//! What people see first: the lines of `mary` alone, and help with the commands grouped by what people want
+//! to do.
+
+/// What `mary` says when nothing else is typed.
+pub const FIRST: &str = "\
+Mary tests whether language models understand what they say. Begin with one of these:
+
+  mary run                        try it: the built-in model, no network, half a minute
+  mary run -m MODEL -t TASK       test a model; `mary models` and `mary tasks` list both
+  mary score texts.csv -m MODEL   surprisals of your own sentences
+  mary view                       read what was asked and answered
+  mary guide WORDS                commands for what you want to do, for example
+                                  mary guide surprisal of my sentences
+  mary doctor                     check this machine
+
+`mary --help` lists all commands; `mary COMMAND --help` explains one.
+";
+
+/// What people want to do, and the commands for it. A command that stands nowhere here is listed last.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Start", &["guide", "doctor", "init"]),
+    ("Test a model", &["run", "resume", "ask", "models"]),
+    ("Your own texts", &["score", "observe", "reading", "fit"]),
+    ("Look inside", &["lens", "patch", "probe", "steer"]),
+    ("People", &["study", "scale"]),
+    ("Development", &["sweep", "grow", "tune", "matrix"]),
+    ("Data and tasks", &["tasks", "items", "data"]),
+    (
+        "Results",
+        &[
+            "report",
+            "view",
+            "atlas",
+            "runs",
+            "compare",
+            "confounds",
+            "rescore",
+            "export",
+            "import",
+        ],
+    ),
+    (
+        "Machines",
+        &["serve", "submit", "jobs", "merge", "cache", "completions"],
+    ),
+];
+
+/// The same command line, whose help lists the commands in groups. The reader of arguments knows no groups, so
+/// its own list is hidden behind a template.
+pub fn grouped(command: clap::Command) -> clap::Command {
+    let (head, name) = (
+        *command.get_styles().get_header(),
+        *command.get_styles().get_literal(),
+    );
+    let all: Vec<&clap::Command> = command.get_subcommands().collect();
+    let placed = |found: &clap::Command| GROUPS.iter().any(|(_, g)| g.contains(&found.get_name()));
+    let line = |found: &clap::Command| {
+        let alias = found.get_visible_aliases().next();
+        let alias = alias.map_or_else(String::new, |alias| format!(" [alias: {alias}]"));
+        let about = found.get_about().map(ToString::to_string);
+        format!(
+            "  {name}{:<12}{name:#} {}{alias}\n",
+            found.get_name(),
+            about.unwrap_or_default()
+        )
+    };
+    let mut text = String::new();
+    for (title, names) in GROUPS {
+        text += &format!("{head}{title}:{head:#}\n");
+        let own = names
+            .iter()
+            .filter_map(|n| all.iter().find(|c| c.get_name() == *n));
+        text.extend(own.map(|found| line(found)));
+        text += "\n";
+    }
+    let rest: String = all.iter().filter(|c| !placed(c)).map(|c| line(c)).collect();
+    if !rest.is_empty() {
+        text += &format!("{head}More:{head:#}\n{rest}\n");
+    }
+    command
+        .override_usage("mary [OPTIONS] <COMMAND>")
+        .help_template(format!(
+            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{text}{{all-args}}"
+        ))
+        .mut_subcommands(|found| found.hide(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::family::with_family_commands;
+    use crate::command::command_line;
+    use crate::commands::COMMANDS;
+
+    #[test]
+    fn help_lists_every_command_once_in_a_line_of_eighty_columns() {
+        let registry = mary_lab::families::registry();
+        let command = with_family_commands(command_line(COMMANDS), &registry);
+        let names: Vec<String> = command
+            .get_subcommands()
+            .map(|c| c.get_name().to_owned())
+            .collect();
+        let help = grouped(command).render_help().to_string();
+        for name in &names {
+            let begins = format!("\n  {name} ");
+            assert_eq!(help.matches(&begins).count(), 1, "{name}:\n{help}");
+        }
+        let (commands, options) = help.split_once("Options:").unwrap();
+        let wide = commands.lines().find(|line| line.chars().count() > 80);
+        assert_eq!(wide, None);
+        assert!(options.contains("Places:"), "{help}");
+        for (title, group) in GROUPS {
+            assert!(help.contains(&format!("\n{title}:\n")), "{help}");
+            for name in *group {
+                assert!(names.iter().any(|n| n == name), "{name} is no command");
+            }
+        }
+        // What only families bring, and nothing else, has no group.
+        let rest = commands.split_once("More:\n").unwrap().1;
+        let placeless = rest
+            .lines()
+            .filter_map(|line| line.split_whitespace().next());
+        for name in placeless {
+            assert!(registry.family(name).is_some(), "{name} has no group");
+        }
+    }
+
+    #[test]
+    fn the_first_lines_are_few_and_name_commands_that_exist() {
+        assert!(FIRST.lines().count() <= 12);
+        assert!(FIRST.lines().all(|line| line.chars().count() <= 88));
+        let command = command_line(COMMANDS);
+        for line in FIRST.lines().filter_map(|l| l.trim().strip_prefix("mary ")) {
+            let name = line.split_whitespace().next().unwrap();
+            assert!(command.find_subcommand(name).is_some(), "{name}");
+        }
+    }
+}

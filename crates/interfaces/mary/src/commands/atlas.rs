@@ -1,0 +1,186 @@
+//! `mary atlas`: a static site from many runs.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use mary_contract::{Registry, RunSummary, SummaryRow};
+use mary_lab::engine::summarise::test_against_chance;
+use mary_platform::counted;
+use mary_report::atlas::{Atlas, TaskWords, slug};
+use mary_report::html::{ReportOptions, shared_files};
+use mary_store::{RunFolder, every_eval_records};
+
+use super::chapters;
+use crate::command::Command;
+use crate::exit::{Status, usage_error};
+use crate::own;
+use crate::rundir;
+use crate::settings::Place;
+
+/// Samples that the report of a run carries here, and their bytes: a site has many reports.
+const SAMPLES: usize = 300;
+const SAMPLE_BYTES: usize = 400 << 10;
+
+#[derive(Debug, Args)]
+pub struct AtlasArgs {
+    /// Folders or names of runs and sweeps, or folders that hold such [default: all runs in the output path]
+    pub runs: Vec<String>,
+    /// Folder of the site; what the command wrote there before is replaced
+    #[arg(short, long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Make no reports of the runs: the site has tables and items only
+    #[arg(long)]
+    pub no_reports: bool,
+}
+
+impl Command for AtlasArgs {
+    const NAME: &str = "atlas";
+    const ABOUT: &str = "Make a static site of many runs: models by tasks, item by item";
+
+    fn gather(&mut self, place: &mut Place) -> anyhow::Result<()> {
+        if self.runs.is_empty() {
+            self.runs.push(place.runs.to_string_lossy().into_owned());
+        }
+        self.runs = self.runs.iter().flat_map(|name| within(name)).collect();
+        own::stored(place, &self.runs, false);
+        Ok(())
+    }
+
+    fn run(&self, place: &Place) -> anyhow::Result<Status> {
+        let paths = rundir::find_all(place, &self.runs)?;
+        let folders: Vec<RunFolder> = paths
+            .iter()
+            .map(|path| RunFolder::open(path))
+            .collect::<Result<_, _>>()?;
+        let mut runs: Vec<RunSummary> = folders
+            .iter()
+            .map(|folder| mary_lab::load_summary(&place.registry, folder))
+            .collect::<Result<_, _>>()?;
+        correct_over_all(&mut runs);
+        if runs.iter().all(|run| run.rows.is_empty()) {
+            return usage_error("these runs hold no scores, so there is nothing to show");
+        }
+        let families: Vec<(String, String)> = place
+            .registry
+            .families()
+            .iter()
+            .map(|family| (family.id().to_owned(), family.title().to_owned()))
+            .collect();
+        let mut atlas = Atlas::new(&runs, &words(&place.registry), &families);
+        for (n, folder) in folders.iter().enumerate() {
+            for sample in folder.samples()? {
+                atlas.add(n, &sample?);
+            }
+        }
+        atlas.compare()?;
+        let chapters = chapters::family_chapters(&place.registry, &runs)?;
+        let reports = match self.no_reports {
+            true => Vec::new(),
+            false => self.reports(place, &paths)?,
+        };
+        for (name, page) in atlas.pages(&chapters, &reports) {
+            write(&self.out.join(name), page.as_bytes())?;
+        }
+        for (name, text) in shared_files()? {
+            write(&self.out.join(name), text.as_bytes())?;
+        }
+        let records: Vec<serde_json::Value> = runs.iter().flat_map(every_eval_records).collect();
+        write(&self.out.join("data.json"), &serde_json::to_vec(&records)?)?;
+        super::print(&format!("{}\n", self.out.join("index.html").display()))?;
+        Ok(Status::Done)
+    }
+}
+
+impl AtlasArgs {
+    /// Writes the report of every run, and says where in the site they lie.
+    fn reports(&self, place: &Place, paths: &[PathBuf]) -> anyhow::Result<Vec<String>> {
+        let options = ReportOptions {
+            max_samples: SAMPLES,
+            max_sample_bytes: SAMPLE_BYTES,
+            shared: Some("../"),
+            ..ReportOptions::default()
+        };
+        std::fs::create_dir_all(self.out.join("reports"))
+            .with_context(|| self.out.display().to_string())?;
+        super::tell(&format!(
+            "making the reports of {} …",
+            counted(paths.len(), "run")
+        ));
+        let mut places = Vec::new();
+        for (n, path) in paths.iter().enumerate() {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let file = format!("reports/{:03}-{}.html", n + 1, slug(&name));
+            let one = std::slice::from_ref(path);
+            chapters::write_with(
+                &place.registry,
+                one,
+                Vec::new(),
+                &self.out.join(&file),
+                &options,
+            )?;
+            places.push(file);
+        }
+        Ok(places)
+    }
+}
+
+/// What a name stands for: itself, or the runs and sweeps in a folder that is none of them.
+fn within(name: &str) -> Vec<String> {
+    let folder = Path::new(name);
+    let own = ["manifest.json", "sweep.json"];
+    if !folder.is_dir() || own.iter().any(|file| folder.join(file).is_file()) {
+        return vec![name.to_owned()];
+    }
+    let mut held: Vec<PathBuf> = rundir::all(folder);
+    held.extend(rundir::sweeps(folder));
+    // By name, so that the site does not depend on what was touched last.
+    held.sort();
+    match held.is_empty() {
+        true => vec![name.to_owned()],
+        false => held
+            .iter()
+            .map(|p| p.to_string_lossy().into_owned())
+            .collect(),
+    }
+}
+
+/// Corrects verdicts over everything that is shown of a model, not over the tasks of each run alone: a model that only
+/// guesses would else get a mark in one of many runs.
+fn correct_over_all(runs: &mut [RunSummary]) {
+    let counts: Vec<usize> = runs.iter().map(|run| run.rows.len()).collect();
+    let rows = runs
+        .iter_mut()
+        .flat_map(|run| std::mem::take(&mut run.rows));
+    let mut all: Vec<SummaryRow> = rows.collect();
+    test_against_chance(&mut all);
+    let mut corrected = all.into_iter();
+    for (run, count) in runs.iter_mut().zip(counts) {
+        run.rows = corrected.by_ref().take(count).collect();
+    }
+}
+
+/// What built-in tasks and those of files say about themselves.
+fn words(registry: &Registry) -> Vec<TaskWords> {
+    let cards = registry.tasks().iter().map(|task| task.card());
+    cards
+        .map(|card| TaskWords {
+            id: card.id.to_string(),
+            title: card.title.to_string(),
+            about: card.about.to_string(),
+            people: card
+                .human
+                .as_ref()
+                .map(|human| human.source.to_string())
+                .unwrap_or_default(),
+            paper: card.citation.text.to_string(),
+        })
+        .collect()
+}
+
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+    mary_platform::replace_file(path, bytes).with_context(|| path.display().to_string())
+}
