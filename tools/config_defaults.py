@@ -30,7 +30,7 @@ TYPES = (
     "olmo olmo2 mixtral qwen2_moe qwen3_moe olmoe gptj gpt_neo bloom stablelm granite "
     "gemma vaultgemma smollm3 ministral ministral3 olmo3 exaone4 cohere cohere2 starcoder2 nemotron arcee jais2 "
     "persimmon glm glm4 helium ernie4_5 seed_oss cwm internlm3 iquestcoder hyperclovax gpt_bigcode openai-gpt "
-    "gpt-sw3 biogpt mpt camembert distilbert"
+    "gpt-sw3 biogpt mpt camembert distilbert mamba falcon_mamba mamba2 bamba granitemoehybrid deberta-v2"
 ).split()
 WRAPPERS = "llava llava_next gemma3 qwen2_vl qwen2_5_vl clip siglip".split()
 # Names that files used before transformers settled on one, beside those it maps itself.
@@ -164,7 +164,7 @@ def wrapped(kind):
 
 def plain(value):
     """As a file would hold it."""
-    return json.loads(json.dumps(value))
+    return json.loads(json.dumps(value).replace("Infinity", "null"))
 
 
 def main():
@@ -173,6 +173,7 @@ def main():
     kin = json.loads((READERS / "kin.json").read_text()).values()
     fields |= {k[name] for k in kin for name in ("eps", "qk_flag") if name in k}
     fields |= {name for names in json.loads((READERS / "names.json").read_text()).values() for size in names.get("sizes", []) for name in size.split("|")}
+    fields |= set(re.findall(r'"([a-z_0-9]+)"', (READERS / "recurrent.rs").read_text()))
     readable = known()
     kinds = [k for k in TYPES if k in readable and k in CONFIG_MAPPING]
     table = {}

@@ -116,6 +116,13 @@ def cases():
     yield "openai_gpt", tf.OpenAIGPTConfig(**gpt), auto
     yield "biogpt", tf.BioGptConfig(**DEC, intermediate_size=48), auto
     yield "mpt", tf.MptConfig(vocab_size=64, d_model=36, n_layers=2, n_heads=6, max_seq_len=64), auto
+    mamba = dict(vocab_size=64, hidden_size=32, num_hidden_layers=3, state_size=8, bos_token_id=1, eos_token_id=2, pad_token_id=0)
+    yield "mamba", tf.MambaConfig(**mamba), auto
+    yield "falcon_mamba", tf.FalconMambaConfig(**mamba, use_bias=True), auto
+    yield "mamba2", tf.Mamba2Config(**mamba, num_heads=8, head_dim=8, n_groups=2, chunk_size=4, time_step_limit=(0.3, 1.5)), auto
+    second = dict(LLAMA, num_hidden_layers=3, mamba_n_heads=8, mamba_d_state=8, mamba_n_groups=2, mamba_chunk_size=4)
+    yield "bamba", tf.BambaConfig(**second, attn_layer_indices=[1]), auto
+    yield "granitemoehybrid", tf.GraniteMoeHybridConfig(**second, num_local_experts=0, shared_intermediate_size=48, layer_types=["linear_attention", "full_attention", "linear_attention"], embedding_multiplier=3.0, attention_multiplier=0.25, residual_multiplier=0.4, logits_scaling=2.0), auto
     few = dict(num_experts_per_tok=2)
     yield "mixtral", tf.MixtralConfig(**LLAMA, num_local_experts=4, sliding_window=5, **few), auto
     yield "qwen2_moe", tf.Qwen2MoeConfig(**LLAMA, num_experts=4, moe_intermediate_size=24, shared_expert_intermediate_size=40, **few), auto
@@ -128,6 +135,7 @@ def cases():
     yield "roberta", tf.RobertaConfig(**enc, pad_token_id=0), tf.RobertaModel
     yield "camembert", tf.CamembertConfig(**enc, pad_token_id=0), tf.CamembertModel
     yield "distilbert", tf.DistilBertConfig(vocab_size=64, dim=32, n_layers=2, n_heads=4, hidden_dim=48, max_position_embeddings=64), tf.DistilBertModel
+    yield "deberta_v3", tf.DebertaV2Config(**enc, relative_attention=True, position_buckets=6, max_relative_positions=-1, pos_att_type="p2c|c2p", share_att_key=True, norm_rel_ebd="layer_norm", position_biased_input=False, type_vocab_size=0), tf.DebertaV2Model
     yield "visual_bert", tf.VisualBertConfig(**enc, visual_embedding_dim=8), tf.VisualBertModel
     yield "clip_text", tf.CLIPTextConfig(**enc, bos_token_id=1, eos_token_id=2, projection_dim=16), tf.CLIPTextModel
     vision = dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4)
@@ -142,7 +150,9 @@ def randomise(model):
     with torch.no_grad():
         for name, p in sorted(model.named_parameters()):
             noise = torch.randn(p.shape, generator=g)
-            if p.dim() == 1:
+            if name.endswith("A_log") or name.endswith("dt_bias") or name.endswith("dt_proj.bias"):
+                p.copy_(0.5 * noise)  # states that last, and some that do not
+            elif p.dim() == 1:
                 base = 0.0 if "bias" in name or "gemma" in model.config.model_type else 1.0
                 p.copy_(base + 0.2 * noise)
             elif p.dim() == 3 and "experts" in name:
@@ -171,7 +181,7 @@ def tiny(only):
             model = model.float().eval()
             randomise(model)
             ids = t.encode(TEXT).ids
-            if name in ("bert", "roberta", "visual_bert", "camembert", "distilbert"):
+            if name in ("bert", "roberta", "visual_bert", "camembert", "distilbert", "deberta_v3"):
                 ids = ids[:-1] + [2]
             with torch.no_grad():
                 out = model(input_ids=torch.tensor([ids]), output_hidden_states=True)
@@ -179,6 +189,9 @@ def tiny(only):
             print(f"{name}: not made ({type(error).__name__}: {error})")
             continue
         hidden = list(out.hidden_states)
+        if len(hidden) == config.num_hidden_layers + 1 and config.model_type in ("mamba", "falcon_mamba", "mamba2"):
+            with torch.no_grad():  # they leave the embedding out, and give the last block before and after the norm
+                hidden = [model.get_input_embeddings()(torch.tensor([ids])), *hidden[:-2], hidden[-1]]
         if getattr(out, "last_hidden_state", None) is not None:
             hidden[-1] = out.last_hidden_state  # after the final norm, as our contract says
         folder = HERE / name

@@ -7,6 +7,7 @@
 //! | `ckpt_000` | Amber: the checkpoint after the first of 360 parts of its data |
 //! | `step1000-tokens4B`, `stage1-step1000-tokens5B` | OLMo, OLMo 2 |
 //! | `iter_0001000` | Megatron |
+//! | `chck_1M` | BabyLM: a million words were read; words, not tokens, so the step counts them |
 //! | `global_step1000` | DeepSpeed, BLOOM |
 
 /// What the conventions of a model card call the tokens seen, for people; the number itself is
@@ -56,6 +57,10 @@ impl CheckpointName {
     pub fn read(name: &str) -> Option<Self> {
         // OLMo 2 trains in stages; later ones branch off and are no part of one line.
         let name = name.strip_prefix("stage1-").unwrap_or(name);
+        if let Some(words) = name.strip_prefix("chck_") {
+            let step = read_amount(words)?;
+            return Some(Self { step, tokens: None });
+        }
         let rest = PREFIXES
             .iter()
             .find_map(|prefix| name.strip_prefix(prefix))?;
@@ -140,6 +145,8 @@ mod tests {
             ("iter_0001000", 1_000),
             ("iteration_7", 7),
             ("global_step95000", 95_000),
+            ("chck_1M", 1_000_000),
+            ("chck_100M", 100_000_000),
         ] {
             assert_eq!(read(name), Some((step, None)), "{name}");
         }
@@ -157,6 +164,8 @@ mod tests {
             "step",
             "stepx",
             "step12-beta",
+            "chck_",
+            "chck_many",
             "stage2-ingredient1-step1000-tokens3B",
             "stage2-step1000-tokens3B",
             "step1000-tokens",

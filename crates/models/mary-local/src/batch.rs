@@ -47,6 +47,8 @@ pub struct Batch {
     pub turns: Vec<[u32; 3]>,
     /// For each row, the positions of the picture that it sees in both directions; empty where none does.
     pub reach: Vec<(usize, usize)>,
+    /// Rows of the cache from which later batches go on, where layers carry a state.
+    pub needed: Vec<usize>,
     /// The rows are the last tokens of answers being written ([`Extent`](crate::kernels::Extent)).
     pub writing: bool,
 }

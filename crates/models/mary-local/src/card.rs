@@ -28,7 +28,11 @@ pub(crate) fn describe(
     let mut can = text::capabilities(architecture.language_head, template, sees);
     let masking = masking(checkpoint, architecture, options);
     can.score |= masking.is_some();
-    can.intervene = architecture.language_head && architecture.causal;
+    // Heads and patterns are attention's; what is changed where a state is carried is not told to later tokens yet.
+    can.intervene = architecture.language_head
+        && architecture.causal
+        && architecture.recurrence.is_none()
+        && architecture.attention.relative.is_none();
     let mut card = ModelCard::new(model, can);
     card.architecture = Some(architecture.family.to_owned());
     card.layers = Some(architecture.layers);
@@ -72,7 +76,10 @@ pub(crate) fn describe(
     let owned = conventions.map(|(k, v)| (k.to_owned(), v.to_owned()));
     card.conventions = owned.into();
     if let Some(masking) = masking {
-        let about = masking.about().to_owned();
+        let mut about = masking.about().to_owned();
+        if architecture.predicts_next {
+            about.push_str("; each token is predicted from the place before it");
+        }
         card.conventions.insert("scoring".to_owned(), about);
     }
     if let Some(seed) = options.untrained {

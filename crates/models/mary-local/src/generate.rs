@@ -20,7 +20,7 @@ use crate::sampling::Sampler;
 use crate::text::Reader;
 use crate::vision::{Album, Place};
 
-use seats::Seats;
+use seats::{Common, Seats, common};
 
 const WINDOW: usize = 1024;
 /// Prompts that write together unless the user says otherwise: weights are unpacked once for all of them.
@@ -59,12 +59,6 @@ struct Writing {
     cut: Option<String>,
     /// Bytes of the answer that were told while it grew.
     told: usize,
-}
-
-#[derive(Default)]
-struct Common {
-    tokens: Vec<u32>,
-    turns: Vec<[u32; 3]>,
 }
 
 type Queue<'q> = dyn WorkQueue<Generate, Generated> + 'q;
@@ -176,7 +170,9 @@ impl<'a> Writer<'a> {
         if queue.joins() {
             seats.add(self.model, pool, group);
         }
-        let keeps = queue.joins() && self.album.is_empty();
+        // A state is that of one place: a beginning that somebody else read further than is wanted has none.
+        let carries = self.model.architecture().recurrence.is_some();
+        let keeps = queue.joins() && self.album.is_empty() && !carries;
         let (mut session, mut known) = self.session(seats.rows, keeps)?;
         self.read_common(&mut session, &common, &mut known)?;
         loop {
@@ -192,7 +188,7 @@ impl<'a> Writer<'a> {
                 came = bring(&mut session, &mut known, pool, (came, &mut seats))?;
             }
             if !came.is_empty() {
-                self.read_prompts(&mut session, pool, &came)?;
+                self.read_prompts(&mut session, pool, &came, &common)?;
                 came.iter().for_each(|&i| pool[i].hold(&mut known));
             }
             let alone = pool.len() == 1;
@@ -239,6 +235,8 @@ impl<'a> Writer<'a> {
                 }
                 continue;
             }
+            batch.needed = common.end().collect();
+            batch.needed.extend(writers.iter().filter_map(|w| w.end()));
             let rows: Vec<usize> = (0..batch.len()).collect();
             let samplers = writers.iter_mut().map(|w| &mut w.sampler);
             let next = self.step(&mut session, &batch, &rows, samplers)?;
@@ -344,6 +342,7 @@ impl<'a> Writer<'a> {
             let mut batch = Batch::default();
             let past: &[(usize, usize)] = if done == 0 { &[] } else { &[(0, done)] };
             batch.push(part, past, done);
+            batch.needed = vec![done + part.len() - 1];
             if let Some(turns) = common.turns.get(done..done + part.len()) {
                 batch.turns.extend_from_slice(turns);
             }
@@ -358,6 +357,7 @@ impl<'a> Writer<'a> {
         session: &mut Session<'_>,
         group: &mut [Writing],
         who: &[usize],
+        common: &Common,
     ) -> Result<(), ModelError> {
         let mut batch = Batch::default();
         let mut ends: Vec<(usize, usize)> = vec![];
@@ -371,7 +371,7 @@ impl<'a> Writer<'a> {
                 }
                 let room = self.model.chunk_rows().saturating_sub(batch.len());
                 if room == 0 {
-                    self.flush(session, &mut batch, &mut ends, group)?;
+                    self.flush(session, &mut batch, &mut ends, (group, common))?;
                     continue;
                 }
                 let part = &left[..self.album.shown().cut(left, room)];
@@ -385,7 +385,7 @@ impl<'a> Writer<'a> {
                 }
             }
         }
-        self.flush(session, &mut batch, &mut ends, group)
+        self.flush(session, &mut batch, &mut ends, (group, common))
     }
 
     /// Runs a batch of prompts; some end in it, by row and by place in the group.
@@ -394,8 +394,10 @@ impl<'a> Writer<'a> {
         session: &mut Session<'_>,
         batch: &mut Batch,
         ends: &mut Vec<(usize, usize)>,
-        group: &mut [Writing],
+        (group, common): (&mut [Writing], &Common),
     ) -> Result<(), ModelError> {
+        let here = group.iter().filter(|w| w.rows > 0);
+        batch.needed = here.filter_map(Writing::end).chain(common.end()).collect();
         let rows: Vec<usize> = ends.iter().map(|(row, _)| *row).collect();
         // Prompts end in the order of the group.
         let mut open = ends.iter().map(|(_, i)| *i).peekable();
@@ -543,6 +545,11 @@ impl Writing {
         known.put(held, self.shared, self.first..self.first + self.rows);
     }
 
+    /// The row of the last token of its own that was read.
+    fn end(&self) -> Option<usize> {
+        (self.held > 0).then(|| self.first + self.held - 1)
+    }
+
     fn own_rows(&self) -> usize {
         self.prompt.len() - self.shared + self.most
     }
@@ -550,23 +557,6 @@ impl Writing {
     fn past(&self) -> Vec<(usize, usize)> {
         let spans = [(0, self.shared), (self.first, self.held)];
         spans.into_iter().filter(|(_, len)| *len > 0).collect()
-    }
-}
-
-/// The beginning all prompts share; at least one token of each is left to be read on its own.
-fn common(group: &[Writing]) -> Common {
-    let [first, .., last] = group else {
-        return Common::default();
-    };
-    // Prompts are sorted, so what the first and the last share all of them share.
-    let both = first.prompt.iter().zip(&last.prompt);
-    let same = both.take_while(|(a, b)| a == b).count();
-    let shortest = group.iter().map(|w| w.prompt.len()).min().unwrap_or(0);
-    let same = same.min(shortest.saturating_sub(1));
-    let same = if same < SHARED { 0 } else { same };
-    Common {
-        tokens: first.prompt[..same].to_vec(),
-        turns: first.places.iter().take(same).map(|p| p.at).collect(),
     }
 }
 

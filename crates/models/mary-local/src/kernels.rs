@@ -11,7 +11,7 @@ use mary_weights::{RawBytes, TensorType};
 
 use crate::batch::Batch;
 pub use crate::batch::Segment;
-use crate::config::{Activation, Norm, Rope};
+use crate::config::{Activation, Norm, Recurrence, Relative, Rope};
 pub use shapes::{
     Alibi, AttentionCall, AttentionSettings, Draw, Extent, Groups, Heads, Look, Looked, Rotary,
     Spans, TokenStatistics, WantedToken,
@@ -185,6 +185,26 @@ pub trait Backend: Send + Sync + 'static {
         Self: Sized,
     {
     }
+    /// What a layer that carries a state makes of the rows of its first projection. Only the processor is asked: a model
+    /// of such layers is refused elsewhere before it is loaded.
+    fn carry(
+        &self,
+        _projected: &Self::Tensor,
+        _rows: Extent,
+        _mixer: &MixerOf<Self::Linear>,
+        _place: (&Self::Plan<'_>, &mut Self::Cache, usize),
+        _to: &mut Self::Tensor,
+    ) {
+    }
+    /// Attention that scores distances, too; as above, the processor's alone.
+    fn attend_far(
+        &self,
+        _qkv: &Self::Tensor,
+        _plan: &Self::Plan<'_>,
+        _call: (&AttentionCall<'_, Self::Cache>, &RelativeOf),
+        _to: &mut Self::Tensor,
+    ) {
+    }
     fn attend(
         &self,
         qkv: &Self::Tensor,
@@ -319,6 +339,40 @@ pub struct Stored {
     pub kind: TensorType,
     pub outputs: usize,
     pub inputs: usize,
+}
+
+/// The weights of a layer that carries a state, but for the first projection and the last.
+pub struct MixerOf<L> {
+    pub shape: Recurrence,
+    /// The convolution's weights, those of the oldest token first, and its bias.
+    pub conv: Vec<f32>,
+    pub conv_bias: Vec<f32>,
+    /// Down to steps, up again, and what is written and read (the first Mamba's).
+    pub steps: Option<[L; 3]>,
+    pub step_bias: Vec<f32>,
+    /// How fast states are forgotten, for every head or every number; below 0.
+    pub decay: Vec<f32>,
+    /// How much of an input goes past the state, for every head.
+    pub skip: Vec<f32>,
+    pub norm: Option<Vec<f32>>,
+}
+
+/// Queries and keys of distances, as wide as those of tokens.
+pub struct RelativeOf {
+    pub how: Relative,
+    pub queries: Vec<f32>,
+    pub keys: Vec<f32>,
+    /// The row for every distance up to the context's length, the most negative first.
+    pub places: Vec<u32>,
+}
+
+impl RelativeOf {
+    pub fn row(&self, distance: isize) -> usize {
+        let middle = (self.places.len() / 2) as isize;
+        let known = usize::try_from(middle + distance).ok();
+        let known = known.and_then(|at| self.places.get(at));
+        known.map_or_else(|| self.how.row(distance), |row| *row as usize)
+    }
 }
 
 pub struct NormOf<V> {

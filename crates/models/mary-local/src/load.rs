@@ -23,6 +23,7 @@ use crate::kernels::{Alibi, Backend, NormOf, Stored, Weights};
 use crate::precision::Precision;
 use crate::transformer::{TableOf, Transformer};
 pub(crate) use head::masked_head;
+use head::shaped_head;
 pub(crate) use names::Tensors;
 use order::{join, transpose};
 pub(crate) use tower::TowerParts;
@@ -154,8 +155,15 @@ impl<'a, B: Backend> Loader<'a, B> {
         let encoder = !a.language_head && !a.causal;
         let (head, transform) = match masked_head(self.checkpoint).filter(|_| encoder) {
             Some(names) => Some(self.masked(names)?).unzip(),
+            None if n.head.is_empty() && a.language_head => {
+                let names = shaped_head(self.checkpoint).ok_or_else(|| not_there("lm_head"))?;
+                Some(self.masked(names)?).unzip()
+            }
             None => (a.language_head.then(|| self.head()).transpose()?, None),
         };
+        let averages = (0..2 * a.layers * usize::from(!n.averages.is_empty()))
+            .map(|part| self.read(&self.average(part)))
+            .collect::<Result<_, _>>()?;
         let (heads, scale) = (a.heads, a.attention.scale);
         let (embed_norm, final_norm) = self.outer_norms()?;
         self.backend.loaded();
@@ -176,6 +184,7 @@ impl<'a, B: Backend> Loader<'a, B> {
             both_ways: false,
             tower: false,
             steering: Default::default(),
+            averages,
             backend: self.backend,
         })
     }

@@ -246,7 +246,8 @@ fn pass(
             row: rows.len() as u32,
             token: copy.token,
         });
-        rows.push(first + copy.at);
+        let before = usize::from(model.architecture().predicts_next);
+        rows.push(first + copy.at.saturating_sub(before));
         batch.push(&copy.tokens, &[], first);
     }
     model.install(|| {

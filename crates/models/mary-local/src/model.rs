@@ -169,6 +169,7 @@ impl LocalModel {
         let a = self.architecture();
         let up = if a.mlp.gated { 3 } else { 2 };
         let numbers = 6 * a.hidden + 3 * a.q_width() + 2 * a.kv_width() + up * a.intermediate;
+        let numbers = numbers + a.recurrence.map_or(0, |r| 3 * r.projected());
         let split = 6 * a.hidden.max(a.intermediate);
         // Block by block, one block's keys and values are there at a time.
         let layers = if self.fetches() { a.layers.max(1) } else { 1 };
@@ -295,6 +296,17 @@ fn place(
     Ok(placed)
 }
 
+/// Blocks that are fetched must need nothing of one another.
+fn fetchable(architecture: &Architecture, name: &ModelRef) -> Result<(), ModelError> {
+    match architecture.whole_only() {
+        None => Ok(()),
+        Some(what) => Err(bad_request(format!(
+            "{name} has {what}, and its blocks are not fetched one by one yet"
+        ))
+        .hint("all its weights must fit: a smaller model, a higher `memory`, or no `held`")),
+    }
+}
+
 /// How a model is laid out where its weights do not all fit; `None` where they do.
 fn fit(
     (card, held): (&ModelCard, Option<usize>),
@@ -303,6 +315,7 @@ fn fit(
     room: Option<u64>,
 ) -> Result<Option<Layout>, ModelError> {
     if let Some(held) = held.filter(|&held| held < architecture.layers) {
+        fetchable(architecture, &card.model)?;
         let texts = room.unwrap_or(8 << 30) / 4;
         return Ok(Some(Layout { held, texts }));
     }
@@ -310,6 +323,7 @@ fn fit(
         return Ok(None);
     };
     let name = &card.model;
+    fetchable(architecture, name)?;
     let Some(layout) = memory::layout(estimate, (architecture.layers, architecture.hidden), room)
     else {
         return memory::compare(&format!("loading {name}"), estimate.weights, Some(room))

@@ -2,19 +2,17 @@
 
 mod between;
 mod changed;
+mod given;
 mod layered;
 mod parts;
 mod patterns;
-
-use std::borrow::Cow;
 
 use mary_contract::ModelError;
 
 pub use crate::batch::Batch;
 use crate::config::{Block, QkNorm};
-use crate::errors::{bad_model, bad_request, internal, too_long};
-use crate::kernels::{AttentionCall, AttentionSettings, Backend, Heads, NormOf, Spans};
-use crate::vision::{FIRST_SHOWN, PictureRows};
+use crate::errors::bad_request;
+use crate::kernels::{AttentionCall, AttentionSettings, Backend, Heads, NormOf, RelativeOf, Spans};
 use changed::Following;
 pub use changed::{Cells, NewValue, Part, Script, Seen, Spot};
 use layered::Coming;
@@ -22,7 +20,8 @@ pub(crate) use layered::Fetch;
 pub use layered::Traveller;
 pub use parts::Watch;
 pub(crate) use parts::{
-    BlockOf, DenseOf, ExpertsOf, MlpOf, QkNormsOf, TableOf, TransformOf, Transformer, Workspace,
+    BlockOf, DenseOf, ExpertsOf, GateOf, MlpOf, QkNormsOf, TableOf, TransformOf, Transformer,
+    Workspace,
 };
 
 const ON_CPU: &str = "run this model on the processor: --device cpu";
@@ -41,13 +40,14 @@ enum Target {
 impl<B: Backend> Transformer<B> {
     pub fn cache(&self, rows: usize) -> B::Cache {
         let a = &self.architecture;
-        let layers = if self.tower { 1 } else { a.layers };
+        let layers = if self.tower { 1 } else { a.attending(a.layers) };
         self.backend.cache(layers, rows, a.kv_width())
     }
 
     /// Bytes of keys and values for one position.
     pub fn cache_bytes_per_row(&self) -> usize {
-        self.architecture.layers * self.architecture.kv_width() * 2 * self.backend.cache_number()
+        let a = &self.architecture;
+        a.attending(a.layers) * a.kv_width() * 2 * self.backend.cache_number()
     }
 
     fn heads(&self) -> Heads {
@@ -71,43 +71,6 @@ impl<B: Backend> Transformer<B> {
         self.embed(usual, batch.len(), &pictures, work);
         let plans = Plans { usual, whole: None };
         self.blocks(&batch, plans, cache, work, watch)
-    }
-
-    /// The batch with words alone, and the rows that show pictures: those are looked up elsewhere, and the device's
-    /// own table is not asked for them.
-    fn words<'b>(
-        &self,
-        batch: &'b Batch,
-        work: &mut Workspace<B::Tensor>,
-    ) -> Result<(Cow<'b, Batch>, Vec<usize>), ModelError> {
-        self.check_tokens(batch, work)?;
-        let pictures: Vec<usize> = (0..batch.len())
-            .filter(|&row| batch.tokens[row] >= FIRST_SHOWN)
-            .collect();
-        if pictures.is_empty() {
-            return Ok((Cow::Borrowed(batch), pictures));
-        }
-        let word = |token: &u32| if *token < FIRST_SHOWN { *token } else { 0 };
-        let reach = match &work.shown {
-            Some(shown) if self.both_ways => self.reach(batch, shown)?,
-            _ => vec![],
-        };
-        work.shown_rows(&batch.tokens, &pictures);
-        let words = Batch {
-            tokens: batch.tokens.iter().map(word).collect(),
-            reach,
-            ..batch.clone()
-        };
-        Ok((Cow::Owned(words), pictures))
-    }
-
-    fn reach(&self, batch: &Batch, shown: &PictureRows) -> Result<Vec<(usize, usize)>, ModelError> {
-        if !self.backend.sees_both_ways() {
-            let message = "on this device the rows of a picture cannot see one another in both directions yet";
-            return Err(bad_request(message).hint(ON_CPU));
-        }
-        let rows = batch.tokens.iter().zip(&batch.positions);
-        Ok(rows.map(|(&t, &p)| shown.reach(t, p)).collect())
     }
 
     /// The layers named with another batch of as many rows see as that one says.
@@ -162,7 +125,7 @@ impl<B: Backend> Transformer<B> {
         let mut coming = Coming::default();
         for layer in 0..a.layers {
             if fused {
-                self.attend(&pass(layer), cache, work);
+                self.attend(&pass(layer), None, cache, work);
                 let next = (layer + 1 < a.layers).then(|| pass(layer + 1));
                 self.between(Some(&pass(layer)), next.as_ref(), cache, work);
             } else {
@@ -211,7 +174,10 @@ impl<B: Backend> Transformer<B> {
             rows: batch.len(),
             plan: plans.for_layer(layer),
             layer,
-            store: if self.tower { 0 } else { layer },
+            store: match self.tower {
+                true => 0,
+                false => self.architecture.attending(layer),
+            },
             rotary,
             reach: &batch.reach,
             following: None,
@@ -239,34 +205,6 @@ impl<B: Backend> Transformer<B> {
         } else {
             self.architecture.hidden
         }
-    }
-
-    /// Every token and every position must have its vector.
-    fn check_tokens(&self, batch: &Batch, work: &Workspace<B::Tensor>) -> Result<(), ModelError> {
-        let a = &self.architecture;
-        let (words, pictures): (Vec<u32>, Vec<u32>) =
-            batch.tokens.iter().partition(|&&t| t < FIRST_SHOWN);
-        let shown = work.shown.as_ref().map_or(0, |s| s.rows());
-        let beyond = |t: &&u32| (**t - FIRST_SHOWN) as usize >= shown;
-        if let Some(row) = pictures.iter().find(beyond) {
-            let message = format!("row {} of a picture was never shown", row - FIRST_SHOWN);
-            return Err(internal(message));
-        }
-        let most = words.iter().max().map_or(0, |&t| t as usize);
-        if most >= self.embed.rows {
-            let vocab = a.vocab;
-            let message = format!("token {most} lies outside the embedding of {vocab} rows");
-            return Err(bad_model(message));
-        }
-        if let (Some(table), Some(offset)) = (&self.positions, a.embedding.position_offset) {
-            let most = batch.positions.iter().max().copied().unwrap_or(0);
-            if most + offset >= table.rows {
-                let context = a.context;
-                let message = format!("position {most} lies outside the learned {context}");
-                return Err(too_long(message));
-            }
-        }
-        Ok(())
     }
 
     fn embed(
@@ -317,11 +255,16 @@ impl<B: Backend> Transformer<B> {
         };
         match self.architecture.block {
             Block::Sequential => {
+                if pass.layer == 0 && !self.averages.is_empty() {
+                    work.streams = vec![b.download(&work.x, len)];
+                }
                 normed(&block.attn_norm, &work.x, &mut work.normed);
                 self.attention(block, pass, cache, work);
                 self.mix_heads(block, pass, work, Target::Stream);
+                self.average(2 * pass.layer, len, work);
                 normed(&block.mlp_norm, &work.x, &mut work.normed);
                 self.feed_forward(block, pass, work, Target::Stream);
+                self.average(2 * pass.layer + 1, len, work);
             }
             Block::Parallel { shared } => {
                 normed(&block.attn_norm, &work.x, &mut work.normed);
@@ -367,7 +310,10 @@ impl<B: Backend> Transformer<B> {
                 b.add(&mut work.x, &work.normed, len);
                 normed(&block.mlp_norm, &work.x, &mut work.normed);
                 self.feed_forward(block, pass, work, Target::Second);
-                normed(&block.post_mlp_norm, &work.second, &mut work.normed);
+                match &block.post_mlp_norm {
+                    Some(norm) => b.norm(&work.second, rows, norm, &mut work.normed),
+                    None => std::mem::swap(&mut work.second, &mut work.normed),
+                }
                 self.follow(pass, Part::FeedForward, &mut work.normed);
                 b.add(&mut work.x, &work.normed, len);
             }
@@ -444,6 +390,10 @@ impl<B: Backend> Transformer<B> {
         let kind = a.kinds.get(pass.layer).copied().unwrap_or_default();
         let of = work.extent(rows);
         b.linear(&work.normed, of, &block.qkv, &mut work.qkv, false);
+        if let Some(mixer) = &block.mixer {
+            let place = (pass.plan, cache, pass.layer);
+            return b.carry(&work.qkv, of, mixer, place, &mut work.attended);
+        }
         if let Some(limit) = a.attention.clip {
             b.clip(&mut work.qkv, rows * heads.qkv_width(), limit);
         }
@@ -468,11 +418,20 @@ impl<B: Backend> Transformer<B> {
         let place = (&mut *cache, pass.store);
         b.place(&mut work.qkv, &heads, norms, rotary, place, pass.plan);
         self.patterns(pass, work);
-        self.attend(pass, cache, work);
+        self.attend(pass, block.relative.as_ref(), cache, work);
+        if let Some(gate) = &block.gate {
+            self.open_gate(gate, rows, work);
+        }
     }
 
     /// Reads queries and what is cached, writes `attended`.
-    fn attend(&self, pass: &Pass<'_, '_, B>, cache: &B::Cache, work: &mut Workspace<B::Tensor>) {
+    fn attend(
+        &self,
+        pass: &Pass<'_, '_, B>,
+        relative: Option<&RelativeOf>,
+        cache: &B::Cache,
+        work: &mut Workspace<B::Tensor>,
+    ) {
         let (a, b, heads) = (&self.architecture, &self.backend, self.heads());
         let kind = a.kinds.get(pass.layer).copied().unwrap_or_default();
         let call = AttentionCall {
@@ -488,7 +447,10 @@ impl<B: Backend> Transformer<B> {
                 reach: pass.reach,
             },
         };
-        b.attend(&work.qkv, pass.plan, &call, &mut work.attended);
+        match relative {
+            Some(far) => b.attend_far(&work.qkv, pass.plan, (&call, far), &mut work.attended),
+            None => b.attend(&work.qkv, pass.plan, &call, &mut work.attended),
+        }
     }
 
     /// Reads `normed`.
@@ -511,6 +473,10 @@ impl<B: Backend> Transformer<B> {
                     let shape = (a.intermediate, gated);
                     b.activate(&work.wide, rows, shape, act, &mut work.narrow);
                 }
+                if let Some(norm) = &dense.norm {
+                    b.norm(&work.narrow, rows, norm, &mut work.wide);
+                    std::mem::swap(&mut work.narrow, &mut work.wide);
+                }
                 let (out, add) = match to {
                     _ if apart => (&mut work.apart, false),
                     Target::Stream => (&mut work.x, true),
@@ -527,6 +493,7 @@ impl<B: Backend> Transformer<B> {
                 std::mem::swap(&mut work.x, &mut work.apart);
             }
             MlpOf::Sparse(experts) => self.experts(experts, rows, work),
+            MlpOf::Nothing => return,
         }
         if apart {
             self.add_apart(pass, Part::FeedForward, work, to);
@@ -545,7 +512,8 @@ impl<B: Backend> Transformer<B> {
                 .hint("encoders can be observed; scoring and answering need a decoder")
         })?;
         b.gather(&work.last, self.last_width(), rows, &mut work.normed);
-        if let Some(transform) = &self.transform {
+        // A batch of a tree may hold nothing that is asked about.
+        if let Some(transform) = self.transform.as_ref().filter(|_| !rows.is_empty()) {
             let (n, of) = (rows.len(), work.extent(rows.len()));
             b.linear(&work.normed, of, &transform.dense, &mut work.second, false);
             let (shape, act) = ((a.hidden, false), transform.activation);

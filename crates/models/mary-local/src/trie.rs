@@ -153,6 +153,8 @@ pub struct Chunk {
 pub struct Chunks<'a> {
     trie: &'a Trie,
     children: Vec<Vec<u32>>,
+    /// The last node below each that is computed; 0 where none is.
+    last_below: Vec<u32>,
     next: usize,
     rows: usize,
     slots: Vec<u32>,
@@ -169,9 +171,16 @@ impl<'a> Chunks<'a> {
                 children[parent as usize].push(node as u32);
             }
         }
+        let mut last_below = vec![0; trie.len()];
+        for (node, &parent) in trie.parents.iter().enumerate() {
+            if trie.computed[node] && parent != NONE {
+                last_below[parent as usize] = node as u32;
+            }
+        }
         Self {
             trie,
             children,
+            last_below,
             next: 0,
             rows: rows.max(1),
             slots: vec![NONE; trie.len()],
@@ -269,6 +278,9 @@ impl<'a> Chunks<'a> {
         let mut moves = vec![];
         for row in (0..depth).rev() {
             let slot = self.slots[node as usize] as usize;
+            if self.last_below[node as usize] as usize >= self.next {
+                chunk.batch.needed.push(slot);
+            }
             if slot != row {
                 moves.push((slot, row));
                 self.slots[node as usize] = row as u32;

@@ -23,6 +23,16 @@ pub struct EmbeddedFiles<'a> {
     pub safetensors: &'a [u8],
 }
 
+/// Models whose code lies beside them and whose files name no type, or one of their own: told by a tensor.
+const OWN_CODE: [(&str, &str); 3] = [
+    ("transformer.dwa_modules.alphas.0", "ltg_gpt_bert"),
+    ("model.dwa_modules.alphas.0", "gpt_bert"),
+    (
+        "transformer.layers.0.attention.in_proj_qk.weight",
+        "ltgbert",
+    ),
+];
+
 /// An open checkpoint: a Hugging Face folder, a GGUF file or a model compiled into the binary.
 /// Files are mapped, not read.
 pub struct Checkpoint {
@@ -107,7 +117,17 @@ impl Checkpoint {
         Self::assemble(&sidecars, config, Weights::compiled(files.safetensors)?)
     }
 
-    fn assemble(files: &Sidecars, config: Value, mut weights: Weights) -> Result<Self, ModelError> {
+    fn assemble(
+        files: &Sidecars,
+        mut config: Value,
+        mut weights: Weights,
+    ) -> Result<Self, ModelError> {
+        let told = OWN_CODE
+            .iter()
+            .find(|(name, _)| weights.tensors.contains_key(*name));
+        if let Some((_, model_type)) = told {
+            config["model_type"] = (*model_type).into();
+        }
         let packed = packed::translate(&config, &files.folder, &mut weights)?;
         let tokenizer = tokenizer::files::load(files, &config)?;
         let template = ChatTemplate::of_folder(files, &tokenizer)?;

@@ -51,6 +51,13 @@ pub fn published(id: &str) -> Vec<String> {
         // 360 checkpoints, the last of which is the branch `main`.
         return (0..359).map(|n| format!("ckpt_{n:03}")).collect();
     }
+    if id.starts_with("BabyLM-community/babylm-baseline-") {
+        // Every million words to ten, every ten to a hundred, and of the large track every hundred to a billion.
+        let large = id.contains("-100m-");
+        let all = (1..=10).chain((20..=100).step_by(10));
+        let all = all.chain((200..=1_000).step_by(100).filter(|_| large));
+        return all.map(|words: u64| format!("chck_{words}M")).collect();
+    }
     Vec::new()
 }
 
@@ -120,6 +127,13 @@ mod tests {
         assert_eq!(published("EleutherAI/pythia-70m").len(), 154);
         assert_eq!(published("LLM360/Amber")[358], "ckpt_358");
         assert!(published("me/mine").is_empty());
+        let baby = published("BabyLM-community/babylm-baseline-10m-gpt-bert-mixed");
+        assert_eq!((baby.len(), baby[18].as_str()), (19, "chck_100M"));
+        let words = ["chck_100M", "chck_9M", "main", "chck_20M"];
+        assert_eq!(
+            ordered(words.map(str::to_owned).into_iter()),
+            ["chck_9M", "chck_20M", "chck_100M"]
+        );
     }
 
     #[test]

@@ -120,7 +120,9 @@ pub fn files(golden: &Path) -> Result<Vec<Target>, SetupError> {
     }
     let hub = golden.join("../../../mary-local/tests/golden_hub");
     let weights = "gptq_order awq ct_int4_zeros fp8_block bnb_nf4_double mxfp4";
-    let formats: [(&str, _, Mutation); 2] = [
+    let families = "../golden/mamba2 ../golden/bamba ../golden/gpt_bert_babylm ../golden/cohere2";
+    let formats: [(&str, _, Mutation); 3] = [
+        (families, "config.json", mutate::json_text),
         (weights, WEIGHTS, mutate::safetensors),
         (
             "gptq ct_fp8_block bnb_nf4",
@@ -131,6 +133,7 @@ pub fn files(golden: &Path) -> Result<Vec<Target>, SetupError> {
     for (names, file, mutation) in formats {
         for name in names.split(' ') {
             let folder = copied(&hub, &[name], "golden.json")?;
+            let name = name.trim_start_matches("../golden/");
             targets.push(Target::of_checkpoint(name, folder, file, mutation)?);
         }
     }

@@ -1,6 +1,6 @@
 //! Places in the cache for answers that are written together.
 
-use super::{Common, JOINING, Writing};
+use super::{JOINING, SHARED, Writing};
 use crate::model::LocalModel;
 
 pub(super) struct Seats {
@@ -75,5 +75,35 @@ impl Seats {
             self.free.push((writing.first, writing.rows));
             writing.rows = 0;
         }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Common {
+    pub tokens: Vec<u32>,
+    pub turns: Vec<[u32; 3]>,
+}
+
+impl Common {
+    /// The row of the last token.
+    pub fn end(&self) -> impl Iterator<Item = usize> + use<> {
+        self.tokens.len().checked_sub(1).into_iter()
+    }
+}
+
+/// The beginning all prompts share; at least one token of each is left to be read on its own.
+pub(super) fn common(group: &[Writing]) -> Common {
+    let [first, .., last] = group else {
+        return Common::default();
+    };
+    // Prompts are sorted, so what the first and the last share all of them share.
+    let both = first.prompt.iter().zip(&last.prompt);
+    let same = both.take_while(|(a, b)| a == b).count();
+    let shortest = group.iter().map(|w| w.prompt.len()).min().unwrap_or(0);
+    let same = same.min(shortest.saturating_sub(1));
+    let same = if same < SHARED { 0 } else { same };
+    Common {
+        tokens: first.prompt[..same].to_vec(),
+        turns: first.places.iter().take(same).map(|p| p.at).collect(),
     }
 }

@@ -24,6 +24,8 @@ mod quant_memory;
 mod quant_planes;
 #[cfg(target_arch = "x86_64")]
 mod quant_tiles;
+mod recurrent;
+mod relative;
 pub use mary_kernels::simd;
 pub use mary_kernels::{aligned, amx};
 mod slab;
@@ -43,8 +45,8 @@ use matmul::{Linear, Matrix, Multiplier, Rows};
 #[cfg(target_arch = "x86_64")]
 use super::Between;
 use super::{
-    AttentionCall, Backend, Extent, Groups, Heads, Look, Looked, NormOf, Rotary, Spans, Stored,
-    WantedToken, Weights,
+    AttentionCall, Backend, Extent, Groups, Heads, Look, Looked, MixerOf, NormOf, RelativeOf,
+    Rotary, Spans, Stored, WantedToken, Weights,
 };
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
@@ -155,6 +157,8 @@ pub struct Cache {
     width: usize,
     keys: Vec<Aligned<f32>>,
     values: Vec<Aligned<f32>>,
+    /// By the layer, where one carries a state.
+    carried: Vec<recurrent::Carried>,
 }
 
 pub enum Table {
@@ -281,6 +285,7 @@ impl Backend for Cpu {
             width,
             keys: make(),
             values: make(),
+            carried: vec![],
         }
     }
 
@@ -293,6 +298,10 @@ impl Backend for Cpu {
                 }
             }
         }
+        cache
+            .carried
+            .iter_mut()
+            .for_each(|layer| layer.move_rows(moves));
     }
 
     fn upload(&self, x: &[f32], to: &mut Buffer) {
@@ -408,6 +417,44 @@ impl Backend for Cpu {
     #[cfg(target_arch = "x86_64")]
     fn between(&self, work: Between<'_, '_, Self>) {
         between::run(work);
+    }
+
+    fn carry(
+        &self,
+        projected: &Buffer,
+        of: Extent,
+        mixer: &MixerOf<Linear>,
+        (plan, cache, layer): (&&Batch, &mut Cache, usize),
+        to: &mut Buffer,
+    ) {
+        if cache.carried.len() <= layer {
+            cache.carried.resize_with(layer + 1, Default::default);
+        }
+        let carried = &mut cache.carried[layer];
+        Cpu::carry(self, plan, projected, (mixer, of), carried, to);
+    }
+
+    fn attend_far(
+        &self,
+        qkv: &Buffer,
+        plan: &&Batch,
+        (call, relative): (&AttentionCall<'_, Cache>, &RelativeOf),
+        to: &mut Buffer,
+    ) {
+        let cache = LayerCache {
+            keys: &call.cache.keys[call.layer],
+            values: &call.cache.values[call.layer],
+        };
+        let qkv = &qkv.0[..plan.len() * call.heads.qkv_width()];
+        let out = to.room(plan.len() * call.heads.q_width());
+        relative::attend(
+            qkv,
+            cache,
+            plan,
+            call.heads,
+            (&call.settings, relative),
+            out,
+        );
     }
 
     fn attend(

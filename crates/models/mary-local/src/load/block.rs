@@ -3,11 +3,11 @@
 use mary_contract::ModelError;
 use mary_weights::TensorInfo;
 
-use super::order::{scaled, ungroup, unweave};
+use super::order::{join, scaled, transpose, ungroup, unweave};
 use super::{Loader, not_there};
-use crate::config::{ExpertNames, QkNorm, QkvLayout, QkvNames};
-use crate::kernels::{Backend, NormOf, Stored, Weights};
-use crate::transformer::{BlockOf, DenseOf, ExpertsOf, MlpOf, QkNormsOf};
+use crate::config::{ExpertNames, QkNorm, QkvLayout, QkvNames, Recurrence, Relative};
+use crate::kernels::{Backend, Extent, MixerOf, NormOf, RelativeOf, Stored, Weights};
+use crate::transformer::{BlockOf, DenseOf, ExpertsOf, GateOf, MlpOf, QkNormsOf};
 
 impl<B: Backend> Loader<'_, B> {
     pub(super) fn block(&self, layer: usize) -> Result<BlockOf<B>, ModelError> {
@@ -21,10 +21,26 @@ impl<B: Backend> Loader<'_, B> {
         };
         Ok(BlockOf {
             attn_norm: norm(n.attn_norm)?,
-            qkv: self.qkv(layer)?,
+            qkv: match a.carries(layer) {
+                Some(r) => {
+                    let name = self.in_mixer(layer, "in_proj.weight");
+                    self.linear(&[(name, r.projected())], a.hidden)?
+                }
+                None => self.qkv(layer)?,
+            },
             qk_norms: self.qk_norms(layer)?,
-            attn_out: self.ending(self.in_layer(layer, n.attn_out, "weight"), a.q_width())?,
+            attn_out: match a.carries(layer) {
+                Some(r) => self.ending(self.in_mixer(layer, "out_proj.weight"), r.inner)?,
+                None => self.ending(self.in_layer(layer, n.attn_out, "weight"), a.q_width())?,
+            },
+            mixer: a.carries(layer).map(|r| self.mixer(layer, r)).transpose()?,
             post_attn_norm: norm(n.post_norms.0)?,
+            gate: self.gate(layer)?,
+            relative: a
+                .attention
+                .relative
+                .map(|r| self.relative(layer, r))
+                .transpose()?,
             mlp_norm: norm(n.mlp_norm)?,
             mlp: self.mlp(layer)?,
             post_mlp_norm: norm(n.post_norms.1)?,
@@ -33,7 +49,7 @@ impl<B: Backend> Loader<'_, B> {
 
     fn qk_norms(&self, layer: usize) -> Result<Option<QkNormsOf<B>>, ModelError> {
         let a = self.architecture;
-        if a.attention.qk_norm == QkNorm::None {
+        if a.attention.qk_norm == QkNorm::None || a.carries(layer).is_some() {
             return Ok(None);
         }
         let norm = |name: &str, heads: usize| -> Result<NormOf<B::Vector>, ModelError> {
@@ -80,16 +96,142 @@ impl<B: Backend> Loader<'_, B> {
         Ok((all, None))
     }
 
+    /// What a layer that carries a state has between its two projections.
+    fn mixer(&self, layer: usize, r: Recurrence) -> Result<MixerOf<B::Linear>, ModelError> {
+        let name = |part: &str| self.in_mixer(layer, part);
+        let conv = r.convolved();
+        let read = |part: &str| self.read(&name(part));
+        let rank = r.rank.unwrap_or(0);
+        let plain = |data: &[f32], outputs, inputs| {
+            let weights = Weights::plain(data.to_vec(), outputs, inputs);
+            self.backend.prepare(vec![weights], None)
+        };
+        let steps = match r.rank {
+            None => None,
+            Some(_) => {
+                let all = read("x_proj.weight")?;
+                let (down, both) = all.split_at(rank * r.inner);
+                Some([
+                    plain(down, rank, r.inner),
+                    plain(&read("dt_proj.weight")?, r.inner, rank),
+                    plain(both, 2 * r.state, r.inner),
+                ])
+            }
+        };
+        let step_bias = if r.rank.is_some() {
+            "dt_proj.bias"
+        } else {
+            "dt_bias"
+        };
+        let bias = self.optional(&name("conv1d.bias"), conv)?;
+        Ok(MixerOf {
+            shape: r,
+            conv: transpose(&read("conv1d.weight")?, conv, r.kernel),
+            conv_bias: bias.unwrap_or_else(|| vec![0.0; conv]),
+            steps,
+            step_bias: self.needed(&name(step_bias), r.heads)?,
+            decay: read("A_log")?.iter().map(|x| -x.exp()).collect(),
+            skip: self.needed(&name("D"), r.heads)?,
+            norm: match r.rank {
+                Some(_) => None,
+                None => Some(self.needed(&name("norm.weight"), r.inner)?),
+            },
+        })
+    }
+
+    /// A norm without weights.
+    fn bare(&self, width: usize) -> NormOf<B::Vector> {
+        self.norm_of(vec![1.0; width], None, self.architecture.norm)
+    }
+
+    /// The rows of values or, below them, of their gate.
+    fn half(&self, name: &str, below: bool) -> Result<(Weights, Vec<f32>), ModelError> {
+        let (rows, inputs) = (self.architecture.kv_width(), self.architecture.hidden);
+        let mut data = self.plain(name, 2 * rows, inputs)?;
+        let bias = self.bias(name, 2 * rows)?;
+        let mut bias = bias.unwrap_or_else(|| vec![0.0; 2 * rows]);
+        if below {
+            (data, bias) = (data.split_off(rows * inputs), bias.split_off(rows));
+        }
+        data.truncate(rows * inputs);
+        bias.truncate(rows);
+        Ok((Weights::plain(data, rows, inputs), bias))
+    }
+
+    fn gate(&self, layer: usize) -> Result<Option<GateOf<B>>, ModelError> {
+        let a = self.architecture;
+        let names = self.qkv_names(layer);
+        let ([_, (values, _)], true) = (&names[..], a.attention.gated) else {
+            return Ok(None);
+        };
+        let (weights, bias) = self.half(values, true)?;
+        Ok(Some(GateOf {
+            linear: self.backend.prepare(vec![weights], Some(bias)),
+            norm: self.bare(a.q_width()),
+        }))
+    }
+
+    /// Distances as queries and keys of this layer.
+    fn relative(&self, layer: usize, how: Relative) -> Result<RelativeOf, ModelError> {
+        let (a, n, b) = (self.architecture, self.names(), &self.backend);
+        let both = match n.qkv {
+            QkvNames::Paired(..) => 1,
+            _ => 2,
+        };
+        let project = self.linear(&self.qkv_names(layer)[..both], a.hidden)?;
+        let norm = self.norm(|part| self.top(n.relative.1, part))?;
+        let (mut given, mut normed) = (B::Tensor::default(), B::Tensor::default());
+        b.upload(
+            &self.read(&format!("{}{}", self.body, n.relative.0))?,
+            &mut given,
+        );
+        b.norm(&given, how.rows, &norm, &mut normed);
+        let of = Extent {
+            rows: how.rows,
+            writing: false,
+        };
+        b.linear(&normed, of, &project, &mut given, false);
+        let (q, both) = (a.q_width(), a.q_width() + a.kv_width());
+        let all = b.download(&given, how.rows * both);
+        let context = a.context as isize;
+        Ok(RelativeOf {
+            how,
+            queries: all
+                .chunks_exact(both)
+                .flat_map(|row| row[..q].to_vec())
+                .collect(),
+            keys: all
+                .chunks_exact(both)
+                .flat_map(|row| row[q..].to_vec())
+                .collect(),
+            places: (-context..=context).map(|d| how.row(d) as u32).collect(),
+        })
+    }
+
     fn needed(&self, name: &str, len: usize) -> Result<Vec<f32>, ModelError> {
         self.optional(name, len)?.ok_or_else(|| not_there(name))
     }
 
     fn mlp(&self, layer: usize) -> Result<MlpOf<B>, ModelError> {
         let a = self.architecture;
+        if self.names().down.is_empty() {
+            return Ok(MlpOf::Nothing);
+        }
         let Some((experts, names)) = self.experts(layer) else {
             let down = self.in_layer(layer, self.names().down, "weight");
+            let mut up = None;
+            if let ([(name, rows)], true) = (&self.up_names(layer)[..], self.names().gate_last) {
+                let mut data = self.plain(name, *rows, a.hidden)?;
+                data.rotate_left(rows / 2 * a.hidden);
+                let weights = Weights::plain(data, *rows, a.hidden);
+                up = Some(self.backend.prepare(vec![weights], None));
+            }
             return Ok(MlpOf::Dense(DenseOf {
-                up: self.linear(&self.up_names(layer), a.hidden)?,
+                up: match up {
+                    Some(up) => up,
+                    None => self.linear(&self.up_names(layer), a.hidden)?,
+                },
+                norm: self.names().gate_last.then(|| self.bare(a.intermediate)),
                 down: self.ending(down, a.intermediate)?,
             }));
         };
@@ -124,6 +266,7 @@ impl<B: Backend> Loader<'_, B> {
         let name = |part: &str| self.in_layer(layer, &format!("{prefix}{part}"), "weight");
         let both = [(name(gate), width), (name(up), width)];
         Ok(DenseOf {
+            norm: None,
             up: self.linear(&both, self.architecture.hidden)?,
             down: self.ending(name(down), width)?,
         })
@@ -173,6 +316,13 @@ impl<B: Backend> Loader<'_, B> {
         let names = self.qkv_names(layer);
         if a.interleaved {
             return self.unwoven(layer);
+        }
+        if let ([both, (values, _)], true) = (&names[..], a.attention.gated) {
+            let (weights, bias) = self.half(values, false)?;
+            let rows = both.1;
+            let first = self.bias(&both.0, rows)?.unwrap_or_else(|| vec![0.0; rows]);
+            let all = join(vec![self.weights(&both.0, rows, a.hidden)?, weights]);
+            return Ok(self.backend.prepare(all, Some([first, bias].concat())));
         }
         let grouped = matches!(self.names().qkv, QkvNames::Fused(_, QkvLayout::Grouped));
         let ([(name, outputs)], true) = (names.as_slice(), grouped) else {

@@ -3,6 +3,7 @@ use mary_weights::Checkpoint;
 
 use super::Loader;
 use super::order::scaled;
+use crate::config::Activation;
 use crate::kernels::cpu::quant::Blocks;
 use crate::kernels::{Backend, Weights};
 use crate::transformer::TransformOf;
@@ -11,36 +12,64 @@ pub(crate) struct HeadNames {
     dense: &'static str,
     norm: &'static str,
     decoder: &'static str,
+    /// Where it is not that of the blocks.
+    activation: Option<Activation>,
     biases: [&'static str; 2],
 }
 
-const MASKED: [HeadNames; 3] = [
+const MASKED: [HeadNames; 5] = [
     HeadNames {
         dense: "cls.predictions.transform.dense",
         norm: "cls.predictions.transform.LayerNorm",
         decoder: "cls.predictions.decoder",
+        activation: None,
         biases: ["cls.predictions.bias", "cls.predictions.decoder.bias"],
     },
     HeadNames {
         dense: "lm_head.dense",
         norm: "lm_head.layer_norm",
         decoder: "lm_head.decoder",
+        activation: None,
         biases: ["lm_head.bias", "lm_head.decoder.bias"],
     },
     HeadNames {
         dense: "vocab_transform",
         norm: "vocab_layer_norm",
         decoder: "vocab_projector",
+        activation: None,
         biases: ["vocab_projector.bias", ""],
+    },
+    // LTG-BERT's and GPT-BERT's norms have no weights.
+    HeadNames {
+        dense: "classifier.nonlinearity.1",
+        norm: "classifier.nonlinearity.3",
+        decoder: "classifier.nonlinearity.5",
+        activation: Some(Activation::Gelu),
+        biases: ["classifier.nonlinearity.5.bias", ""],
+    },
+    HeadNames {
+        dense: "lm_head.nonlinearity.1",
+        norm: "lm_head.nonlinearity.3",
+        decoder: "lm_head.nonlinearity.5",
+        activation: Some(Activation::Gelu),
+        biases: ["lm_head.nonlinearity.5.bias", ""],
     },
 ];
 
 /// The masked head of a checkpoint, if it has one.
 pub(crate) fn masked_head(checkpoint: &Checkpoint) -> Option<&'static HeadNames> {
-    MASKED.iter().find(|names| {
-        let dense = format!("{}.weight", names.dense);
-        checkpoint.info(&dense).is_some() && checkpoint.tokenizer().mask().is_some()
-    })
+    let mask = checkpoint.tokenizer().mask();
+    shaped_head(checkpoint).filter(|_| mask.is_some())
+}
+
+/// A head behind a layer of its own.
+pub(super) fn shaped_head(checkpoint: &Checkpoint) -> Option<&'static HeadNames> {
+    let there = |names: &&HeadNames| {
+        checkpoint
+            .info(&format!("{}.weight", names.dense))
+            .is_some()
+    };
+    MASKED.iter().find(there)
 }
 
 impl<B: Backend> Loader<'_, B> {
@@ -53,7 +82,7 @@ impl<B: Backend> Loader<'_, B> {
         let dense = (format!("{}.weight", names.dense), a.hidden);
         let transform = TransformOf {
             dense: self.linear(&[dense], a.hidden)?,
-            activation: a.mlp.activation,
+            activation: names.activation.unwrap_or(a.mlp.activation),
             norm: self.norm(|part| format!("{}.{part}", names.norm))?,
         };
         let own = format!("{}.weight", names.decoder);

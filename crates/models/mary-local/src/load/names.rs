@@ -3,7 +3,9 @@
 use mary_contract::ModelError;
 use mary_weights::Checkpoint;
 
-use crate::config::{Architecture, Block, ExpertNames, Experts, Names, QkvNames, UpNames};
+use crate::config::{
+    Architecture, Block, ExpertNames, Experts, Names, QkvNames, Recurrence, UpNames,
+};
 use crate::errors::bad_model;
 
 /// A checkpoint under one architecture's names.
@@ -54,8 +56,19 @@ impl<'a> Tensors<'a> {
     }
 
     pub(super) fn in_layer(&self, layer: usize, name: &str, part: &str) -> String {
+        let name = format!("{}{name}", self.names().layer).replace("{}", &layer.to_string());
+        format!("{}{name}.{part}", self.body)
+    }
+
+    pub(super) fn average(&self, part: usize) -> String {
+        let name = self.names().averages.replace("{}", &part.to_string());
+        format!("{}{name}", self.body)
+    }
+
+    /// A tensor of what carries a state, its last part included.
+    pub(super) fn in_mixer(&self, layer: usize, part: &str) -> String {
         let prefix = self.names().layer.replace("{}", &layer.to_string());
-        format!("{}{prefix}{name}.{part}", self.body)
+        format!("{}{prefix}{}.{part}", self.body, self.names().mixer)
     }
 
     pub(super) fn embedding(&self) -> String {
@@ -83,6 +96,14 @@ impl<'a> Tensors<'a> {
         let (q, kv) = (self.architecture.q_width(), self.architecture.kv_width());
         match self.names().qkv {
             QkvNames::Separate(a, b, c) => self.weights_of(layer, &[(a, q), (b, kv), (c, kv)]),
+            QkvNames::Paired(both, values) => {
+                let gates = if self.architecture.attention.gated {
+                    kv
+                } else {
+                    0
+                };
+                self.weights_of(layer, &[(both, q + kv), (values, kv + gates)])
+            }
             QkvNames::Fused(name, _) => self.weights_of(layer, &[(name, q + 2 * kv)]),
         }
     }
@@ -121,12 +142,18 @@ impl<'a> Tensors<'a> {
         };
         self.need(&self.embedding(), &[a.vocab, a.embedding.width])?;
         for layer in 0..a.layers {
-            for (name, outputs) in self.qkv_names(layer) {
-                self.need(&name, &linear(outputs, a.hidden))?;
+            match a.carries(layer) {
+                Some(recurrence) => self.check_mixer(layer, &recurrence)?,
+                None => {
+                    for (name, outputs) in self.qkv_names(layer) {
+                        self.need(&name, &linear(outputs, a.hidden))?;
+                    }
+                    let out = self.in_layer(layer, n.attn_out, "weight");
+                    self.need(&out, &linear(a.hidden, a.q_width()))?;
+                }
             }
-            let out = self.in_layer(layer, n.attn_out, "weight");
-            self.need(&out, &linear(a.hidden, a.q_width()))?;
             match self.experts(layer) {
+                None if n.down.is_empty() => {}
                 Some((experts, names)) => {
                     let router = self.in_layer(layer, names.router, "weight");
                     self.need(&router, &[experts.count, a.hidden])?;
@@ -140,16 +167,49 @@ impl<'a> Tensors<'a> {
                     self.need(&down, &linear(a.hidden, a.intermediate))?;
                 }
             }
-            for norm in self.block_norms().into_iter().filter(|_| !n.bare_norms) {
+            let norms = self
+                .block_norms()
+                .into_iter()
+                .filter(|name| !name.is_empty());
+            for norm in norms.filter(|_| !n.bare_norms) {
                 self.need(&self.in_layer(layer, norm, "weight"), &[a.hidden])?;
             }
         }
         if let Some(name) = n.final_norm.filter(|_| !n.bare_norms) {
             self.need(&self.top(name, "weight"), &[a.hidden])?;
         }
-        match a.language_head {
+        if let Some(relative) = a.attention.relative {
+            let name = format!("{}{}", self.body, n.relative.0);
+            self.need(&name, &[relative.rows, a.hidden])?;
+        }
+        for part in 0..2 * a.layers * usize::from(!n.averages.is_empty()) {
+            self.need(&self.average(part), &[part + 2])?;
+        }
+        match a.language_head && !n.head.is_empty() {
             true => self.need(&self.head_name(), &[a.vocab, a.embedding.width]),
             false => Ok(()),
+        }
+    }
+
+    fn check_mixer(&self, layer: usize, r: &Recurrence) -> Result<(), ModelError> {
+        let hidden = self.architecture.hidden;
+        let need = |part: &str, shape: &[usize]| self.need(&self.in_mixer(layer, part), shape);
+        need("in_proj.weight", &[r.projected(), hidden])?;
+        need("out_proj.weight", &[hidden, r.inner])?;
+        need("conv1d.weight", &[r.convolved(), 1, r.kernel])?;
+        need("D", &[r.heads])?;
+        match r.rank {
+            Some(rank) => {
+                need("A_log", &[r.inner, r.state])?;
+                need("x_proj.weight", &[rank + 2 * r.state, r.inner])?;
+                need("dt_proj.weight", &[r.inner, rank])?;
+                need("dt_proj.bias", &[r.inner])
+            }
+            None => {
+                need("A_log", &[r.heads])?;
+                need("norm.weight", &[r.inner])?;
+                need("dt_bias", &[r.heads])
+            }
         }
     }
 

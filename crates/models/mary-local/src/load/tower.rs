@@ -63,6 +63,7 @@ impl<B: Backend> Loader<'_, B> {
                 fetch: None,
                 tower: true,
                 steering: Default::default(),
+                averages: vec![],
             },
             patch,
             class,

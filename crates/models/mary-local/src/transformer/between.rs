@@ -21,7 +21,7 @@ impl<B: Backend> BlockOf<B> {
                 mlp_norm: self.mlp_norm.as_ref().unwrap_or(attn_norm),
                 mlp,
             }),
-            MlpOf::Sparse(_) => None,
+            MlpOf::Sparse(_) | MlpOf::Nothing => None,
         }
     }
 }
@@ -33,7 +33,12 @@ impl<B: Backend> Transformer<B> {
         let ordered = matches!(a.block, Block::Sequential | Block::Parallel { .. });
         let norms = matches!(a.attention.qk_norm, QkNorm::None | QkNorm::Shared);
         let held = self.fetch.is_none() && !self.blocks.is_empty();
-        ordered && norms && a.attention.clip.is_none() && held
+        ordered
+            && norms
+            && a.recurrence.is_none()
+            && a.attention.relative.is_none()
+            && a.attention.clip.is_none()
+            && held
     }
 
     /// Whether the device takes so many rows from one attention to the next in one go.

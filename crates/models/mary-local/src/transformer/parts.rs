@@ -6,7 +6,7 @@ use mary_weights::ControlVector;
 
 use super::Fetch;
 use crate::config::{Activation, Architecture};
-use crate::kernels::{Alibi, Backend, Extent, Groups, NormOf};
+use crate::kernels::{Alibi, Backend, Extent, Groups, MixerOf, NormOf, RelativeOf};
 use crate::vision::PictureRows;
 
 pub(crate) struct TableOf<B: Backend> {
@@ -26,8 +26,16 @@ pub(crate) struct QkNormsOf<B: Backend> {
     pub keys: NormOf<B::Vector>,
 }
 
+/// What heads give is multiplied by this and normalised.
+pub(crate) struct GateOf<B: Backend> {
+    pub linear: B::Linear,
+    pub norm: NormOf<B::Vector>,
+}
+
 pub(crate) struct DenseOf<B: Backend> {
     pub up: B::Linear,
+    /// Before the last product.
+    pub norm: Option<NormOf<B::Vector>>,
     pub down: B::Linear,
 }
 
@@ -41,14 +49,20 @@ pub(crate) struct ExpertsOf<B: Backend> {
 pub(crate) enum MlpOf<B: Backend> {
     Dense(DenseOf<B>),
     Sparse(ExpertsOf<B>),
+    /// The block ends with what stands in the place of attention.
+    Nothing,
 }
 
 /// The weights of one block.
 pub(crate) struct BlockOf<B: Backend> {
     pub attn_norm: Option<NormOf<B::Vector>>,
+    /// Queries, keys and values; the first projection where a state is carried.
     pub qkv: B::Linear,
+    pub mixer: Option<MixerOf<B::Linear>>,
     pub qk_norms: Option<QkNormsOf<B>>,
     pub attn_out: B::Linear,
+    pub gate: Option<GateOf<B>>,
+    pub relative: Option<RelativeOf>,
     pub post_attn_norm: Option<NormOf<B::Vector>>,
     pub mlp_norm: Option<NormOf<B::Vector>>,
     pub mlp: MlpOf<B>,
@@ -79,6 +93,8 @@ pub(crate) struct Transformer<B: Backend> {
     pub both_ways: bool,
     /// What is added to the stream after each block, in every row.
     pub steering: ControlVector,
+    /// How much of each stream before it is in the stream after a part of a block, where they are averaged.
+    pub averages: Vec<Vec<f32>>,
     /// Reads a picture at once and never goes on from what it read: one layer of the cache serves all.
     pub tower: bool,
 }
@@ -102,6 +118,8 @@ pub(crate) struct Workspace<T> {
     /// Rows that stand in the place of tokens' vectors.
     pub shown: Option<Arc<PictureRows>>,
     pub writing: bool,
+    /// The streams of this pass, where they are averaged.
+    pub streams: Vec<Vec<f32>>,
 }
 
 impl<T> Workspace<T> {

@@ -181,6 +181,8 @@ pub fn unlearned(a: &Architecture) -> Option<&'static str> {
     Some(match a.block {
         _ if !a.causal || !a.language_head => "an encoder predicts no next token",
         _ if a.experts.is_some() => "experts",
+        _ if a.recurrence.is_some() => "layers that carry a state (Mamba)",
+        _ if a.attention.relative.is_some() => "attention that scores distances",
         _ if a.attention.alibi.is_some() => "linear biases instead of positions (ALiBi)",
         _ if a.attention.clip.is_some() => "queries and keys that are cut off (`clip_qkv`)",
         _ if a.attention.qk_norm == QkNorm::PerHead => {
@@ -325,6 +327,8 @@ pub(super) fn block(b: &mut Builder<'_>, a: &Architecture, body: &str, i: usize)
         )
     });
     let qkv = match n.qkv {
+        // Refused before.
+        QkvNames::Paired(..) => vec![],
         QkvNames::Fused(name, _) => vec![(b.linear(format!("{at}{name}"), q + 2 * kv, d), 0)],
         QkvNames::Separate(query, key, value) => vec![
             (b.linear(format!("{at}{query}"), q, d), 0),

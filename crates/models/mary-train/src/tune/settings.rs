@@ -159,6 +159,7 @@ impl TuneSettings {
         }
         let names = match architecture.names.qkv {
             QkvNames::Fused(name, _) => vec![name],
+            QkvNames::Paired(both, values) => vec![both, values],
             QkvNames::Separate(query, _, value) => vec![query, value],
         };
         let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();

@@ -17,7 +17,9 @@ mod invented;
 mod kin;
 mod llama;
 mod open;
+mod recurrent;
 mod registry;
+mod relative;
 mod rope;
 mod sparse;
 
@@ -27,6 +29,8 @@ use serde::{Deserialize, Deserializer};
 use fields::refused;
 
 pub use fields::Fields;
+pub use recurrent::Recurrence;
+pub use relative::Relative;
 pub use rope::Rope;
 
 /// A transformer, resolved from its configuration.
@@ -46,6 +50,8 @@ pub struct Architecture {
     pub causal: bool,
     /// Whether it predicts the next token (a decoder with a head).
     pub language_head: bool,
+    /// Where tokens are masked, each is predicted from the place before it (GPT-BERT).
+    pub predicts_next: bool,
     pub embedding: Embedding,
     pub norm: Norm,
     pub block: Block,
@@ -57,6 +63,8 @@ pub struct Architecture {
     pub mlp: Mlp,
     /// Experts instead of one feed-forward block, in the layers whose kind says so.
     pub experts: Option<Experts>,
+    /// A state that is carried from token to token, in the place of attention in the layers whose kind says so.
+    pub recurrence: Option<Recurrence>,
     /// Logits are squashed to ± this value.
     pub logit_cap: Option<f32>,
     /// Multiplied onto the logits (Granite); folded into the head's weights.
@@ -118,6 +126,10 @@ pub struct Attention {
     pub clip: Option<f32>,
     /// Linear biases instead of positions (Falcon-RW, BLOOM).
     pub alibi: Option<Alibi>,
+    /// Distances are scored beside what tokens are (LTG-BERT, DeBERTa).
+    pub relative: Option<Relative>,
+    /// What heads give is multiplied by a gate and normalised before it is mixed (GPT-BERT).
+    pub gated: bool,
 }
 
 /// How queries and keys are normalised before they rotate.
@@ -148,6 +160,8 @@ pub struct LayerKind {
     pub rope: Option<usize>,
     /// Experts stand in the place of the feed-forward block.
     pub sparse: bool,
+    /// It carries a state and does not attend.
+    pub recurrent: bool,
 }
 
 /// Feed-forward blocks of which every token takes a few.
@@ -190,6 +204,8 @@ pub enum Activation {
 #[serde(rename_all = "lowercase")]
 pub enum QkvNames {
     Separate(&'static str, &'static str, &'static str),
+    /// Queries above keys, and values, with their gate below where there is one.
+    Paired(&'static str, &'static str),
     /// One tensor with rows in this order.
     Fused(&'static str, QkvLayout),
 }
@@ -246,6 +262,14 @@ pub struct Names {
     pub layer: &'static str,
     pub qkv: QkvNames,
     pub attn_out: &'static str,
+    /// The prefix of what stands in the place of attention where a state is carried.
+    pub mixer: &'static str,
+    /// Vectors of distances and the norm over them, the first by its whole name.
+    pub relative: (&'static str, &'static str),
+    /// How the streams after every part of a block are averaged, `{}` standing for its number (GPT-BERT).
+    pub averages: &'static str,
+    /// Up rows stand above gate rows, and a norm without weights before the last product (LTG-BERT).
+    pub gate_last: bool,
     /// Norm before attention (or after it, for post-norm blocks).
     pub attn_norm: &'static str,
     /// Norm before the feed-forward block (or after it, for post-norm blocks).
@@ -296,21 +320,52 @@ impl Architecture {
     pub fn block_parameters(&self) -> u64 {
         let up = if self.mlp.gated { 3 } else { 2 };
         let attention = self.hidden * (2 * self.q_width() + 2 * self.kv_width());
+        let attending = self.attending(self.layers);
+        let carrying = self
+            .recurrence
+            .map_or(0, |r| self.hidden * (r.projected() + r.inner));
+        let mixers = attending * attention + (self.layers - attending) * carrying;
         let sparse = self.kinds.iter().filter(|k| k.sparse).count();
         let dense = self.layers - sparse.min(self.layers);
         let taken = self.experts.map_or(0, |e| {
             e.count + 3 * (e.chosen * e.intermediate + e.shared.unwrap_or(0))
         });
-        let mlps = dense * up * self.intermediate + sparse * taken;
-        (self.layers * attention + self.hidden * mlps) as u64
+        let mlps = match self.names.down {
+            "" => 0,
+            _ => dense * up * self.intermediate + sparse * taken,
+        };
+        (mixers + self.hidden * mlps) as u64
     }
 
     /// What only the processor computes, where there is such a thing.
     pub fn on_processor_only(&self) -> Option<&'static str> {
         match self.mlp.activation {
+            _ if self.whole_only().is_some() => self.whole_only(),
+            _ if self.attention.relative.is_some() => Some("attention that scores distances"),
             Activation::SquaredRelu => Some("squared ReLUs"),
             _ => None,
         }
+    }
+
+    /// What keeps its blocks from being fetched one by one.
+    pub fn whole_only(&self) -> Option<&'static str> {
+        match self.names.averages {
+            _ if self.recurrence.is_some() => Some("layers that carry a state (Mamba)"),
+            "" => None,
+            _ => Some("streams that are averaged over all blocks before (GPT-BERT)"),
+        }
+    }
+
+    /// How a layer carries a state, where it does.
+    pub fn carries(&self, layer: usize) -> Option<Recurrence> {
+        let recurrent = self.kinds.get(layer).is_some_and(|k| k.recurrent);
+        self.recurrence.filter(|_| recurrent)
+    }
+
+    /// Layers before this one that attend.
+    pub fn attending(&self, layer: usize) -> usize {
+        let before = self.kinds.iter().take(layer);
+        before.filter(|k| !k.recurrent).count()
     }
 
     /// Weights of the head (and, when untied, as many again in the embedding).
@@ -352,6 +407,9 @@ impl Architecture {
                     self.family, e.count, e.intermediate, e.chosen
                 ));
             }
+        }
+        if let Some(recurrence) = &self.recurrence {
+            recurrence.check(self.family)?;
         }
         if !(self.norm.eps.is_finite() && self.norm.eps >= 0.0) {
             return wrong(format!(

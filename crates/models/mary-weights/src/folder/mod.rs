@@ -140,12 +140,33 @@ impl Sidecars {
                  hf/EleutherAI/pythia-70m",
             )
         })?;
-        match serde_json::from_slice(bytes) {
+        let read = serde_json::from_slice(bytes);
+        match read.or_else(|e| serde_json::from_slice(&finite(bytes)).map_err(|_| e)) {
             Ok(Value::Object(config)) => Ok(Value::Object(config)),
             Ok(_) => Err(fault::bad(&path, "is JSON, but not an object")),
             Err(e) => Err(fault::bad(&path, format!("is not JSON: {e}"))),
         }
     }
+}
+
+/// Python writes infinities, which JSON does not have (Mamba-2's `time_step_limit`): nothing in their place.
+fn finite(bytes: &[u8]) -> Vec<u8> {
+    let (mut out, mut rest, mut quoted) = (Vec::with_capacity(bytes.len()), bytes, false);
+    while let Some((&byte, after)) = rest.split_first() {
+        let infinite = [&b"-Infinity"[..], b"Infinity"];
+        let infinite = infinite
+            .iter()
+            .find(|word| !quoted && rest.starts_with(word));
+        if let Some(word) = infinite {
+            out.extend_from_slice(b"null");
+            rest = &rest[word.len()..];
+            continue;
+        }
+        quoted ^= byte == b'"' && out.last() != Some(&b'\\');
+        out.push(byte);
+        rest = after;
+    }
+    out
 }
 
 pub(crate) struct Weights {

@@ -125,6 +125,8 @@ fn within_block(a: &Architecture) -> Vec<(&'static str, String)> {
         }
     }
     match n.qkv {
+        // llama.cpp has none of those.
+        QkvNames::Paired(..) => {}
         QkvNames::Fused(name, _) => add("attn_qkv", name),
         QkvNames::Separate(q, k, v) => {
             add("attn_q", q);

@@ -162,7 +162,7 @@ fn activate_rows_inner<const FMA: bool>(
 }
 
 widest! {
-    fn multiply(x: &mut [f32], y: &[f32]) = multiply_inner
+    pub fn multiply(x: &mut [f32], y: &[f32]) = multiply_inner
 }
 
 #[inline(always)]
@@ -173,7 +173,7 @@ fn multiply_inner<const FMA: bool>(x: &mut [f32], y: &[f32]) {
 }
 
 widest! {
-    fn apply(kind: Activation, x: &mut [f32]) = apply_inner
+    pub fn apply(kind: Activation, x: &mut [f32]) = apply_inner
 }
 
 #[inline(always)]

@@ -109,6 +109,9 @@ mod tests {
             "idefics3",
             "smolvlm",
             "invented",
+            "ltgbert",
+            "ltg_gpt_bert",
+            "gpt_bert",
         ];
         for kind in Architecture::known() {
             let covered = part(kind, "fields").next().is_some()

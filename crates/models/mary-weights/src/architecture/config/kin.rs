@@ -177,7 +177,11 @@ fn some_still(a: &mut Architecture, f: &Fields<'_>) {
     let window = f
         .count("sliding_window")
         .filter(|_| f.flag("use_sliding_window", false));
-    let turns = |i: usize| turning.get(i).map_or((i + 1) % every != 0, |x| *x != 0.0);
+    let turns = |i: usize| {
+        turning
+            .get(i)
+            .map_or(!(i + 1).is_multiple_of(every), |x| *x != 0.0)
+    };
     let slides: Vec<bool> = llama::sliding(a.layers, f, |i| !turns(i)).collect();
     for (i, (layer, slides)) in a.kinds.iter_mut().zip(slides).enumerate() {
         layer.rope = turns(i).then_some(0);

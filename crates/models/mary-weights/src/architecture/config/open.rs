@@ -288,22 +288,12 @@ pub(super) static GRANITE: Family = Family {
     }],
 };
 
-/// Granite: LLaMA with four constants. HyperCLOVA X multiplies where Granite divides, and has norms behind.
+/// Granite: LLaMA with four constants. HyperCLOVA X has norms behind, too.
 fn granite(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let clova = f.text("model_type") == Some("hyperclovax");
     let mut a = llama::base(if clova { "HyperCLOVA X" } else { "Granite" }, f)?;
-    let usual = if clova {
-        f64::from(a.attention.scale)
-    } else {
-        1.0
-    };
-    a.embedding.scale = f.float("embedding_multiplier", 1.0);
-    a.attention.scale = f.float("attention_multiplier", usual);
-    a.residual_scale = f.float("residual_multiplier", 1.0);
-    a.logit_scale = f.float("logits_scaling", 1.0);
-    if !clova {
-        a.logit_scale = a.logit_scale.recip();
-    } else if f.flag("use_post_norm", true) {
+    granite_constants(&mut a, f)?;
+    if clova && f.flag("use_post_norm", true) {
         a.block = Block::Sandwich;
         a.names.post_norms = ("post_norm1", "post_norm2");
         if a.residual_scale != 1.0 {
@@ -312,11 +302,28 @@ fn granite(f: &Fields<'_>) -> Result<Architecture, ModelError> {
             return Err(refused(what));
         }
     }
-    if !a.logit_scale.is_finite() {
-        return Err(refused("`logits_scaling` should not be 0"));
-    }
     rotate(&mut a, f, 1.0)?;
     Ok(a)
+}
+
+/// HyperCLOVA X multiplies logits where Granite divides them.
+pub(super) fn granite_constants(a: &mut Architecture, f: &Fields<'_>) -> Result<(), ModelError> {
+    let clova = f.text("model_type") == Some("hyperclovax");
+    let usual = match clova {
+        true => f64::from(a.attention.scale),
+        false => 1.0,
+    };
+    a.embedding.scale = f.float("embedding_multiplier", 1.0);
+    a.attention.scale = f.float("attention_multiplier", usual);
+    a.residual_scale = f.float("residual_multiplier", 1.0);
+    a.logit_scale = f.float("logits_scaling", 1.0);
+    if !clova {
+        a.logit_scale = a.logit_scale.recip();
+    }
+    match a.logit_scale.is_finite() {
+        true => Ok(()),
+        false => Err(refused("`logits_scaling` should not be 0")),
+    }
 }
 
 fn granite_gguf(source: &GgufSource<'_>) -> Result<Value, String> {

@@ -7,7 +7,10 @@ use serde_json::Value;
 
 use super::family::{Family, GgufForm};
 use super::fields::refused;
-use super::{Architecture, Fields, classic, defaults, encoder, falcon, kin, llama, open, sparse};
+use super::{
+    Architecture, Fields, classic, defaults, encoder, falcon, kin, llama, open, recurrent,
+    relative, sparse,
+};
 
 const FAMILIES: &[&Family] = &[
     &classic::GPT_NEOX,
@@ -18,6 +21,8 @@ const FAMILIES: &[&Family] = &[
     &llama::PHI3,
     &llama::GEMMA,
     &kin::KIN,
+    &recurrent::MAMBA,
+    &recurrent::HYBRID,
     &classic::BIOGPT,
     &open::MPT,
     &falcon::FALCON,
@@ -35,6 +40,8 @@ const FAMILIES: &[&Family] = &[
     &encoder::BERT,
     &encoder::ROBERTA,
     &encoder::DISTILBERT,
+    &relative::LTG,
+    &relative::DEBERTA,
     &encoder::CLIP_TEXT,
     &encoder::SIGLIP_TEXT,
     #[cfg(test)]
@@ -83,7 +90,7 @@ const WRAPPERS: &[(&str, &str)] = &[
 ];
 
 /// Numbers of which the computation is made. One that is not a number must not become a default in silence.
-const NUMBERS: [&str; 15] = [
+const NUMBERS: [&str; 18] = [
     "rope_theta",
     "rotary_emb_base",
     "rope_local_base_freq",
@@ -95,6 +102,9 @@ const NUMBERS: [&str; 15] = [
     "query_pre_attn_scalar",
     "norm_epsilon",
     "norm_eps",
+    "mixer_rms_eps",
+    "expand",
+    "mamba_expand",
     "logit_scale",
     "residual_multiplier",
     "attention_multiplier",

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 #[test]
 fn an_unknown_architecture_is_refused_by_name_with_the_known_ones() {
-    let config = json!({"model_type": "mamba2", "architectures": ["Mamba2ForCausalLM"]});
+    let config = json!({"model_type": "rwkv", "architectures": ["RwkvForCausalLM"]});
     let error = Architecture::resolve(&config).unwrap_err();
     assert!(
-        error.message.contains("`mamba2` (Mamba2ForCausalLM)"),
+        error.message.contains("`rwkv` (RwkvForCausalLM)"),
         "{error}"
     );
     assert!(error.hint.unwrap().contains("gpt_neox"));
@@ -69,6 +69,6 @@ fn the_table_of_names_is_whole() {
     assert!(
         table
             .values()
-            .all(|names| names.layer.contains("{}") && !names.embed.is_empty())
+            .all(|n| (n.layer.contains("{}") || n.down.contains("{}")) && !n.embed.is_empty())
     );
 }

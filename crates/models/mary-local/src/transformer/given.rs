@@ -1,0 +1,111 @@
+//! What goes into a pass, words or rows of pictures, and what a few families do to streams and heads on the way.
+
+use std::borrow::Cow;
+
+use mary_contract::ModelError;
+
+use super::{Batch, GateOf, ON_CPU, Transformer, Workspace};
+use crate::config::Activation;
+use crate::errors::{bad_model, bad_request, internal, too_long};
+use crate::kernels::Backend;
+use crate::vision::{FIRST_SHOWN, PictureRows};
+
+impl<B: Backend> Transformer<B> {
+    /// The batch with words alone, and the rows that show pictures: those are looked up elsewhere, and the device's
+    /// own table is not asked for them.
+    pub(super) fn words<'b>(
+        &self,
+        batch: &'b Batch,
+        work: &mut Workspace<B::Tensor>,
+    ) -> Result<(Cow<'b, Batch>, Vec<usize>), ModelError> {
+        self.check_tokens(batch, work)?;
+        let pictures: Vec<usize> = (0..batch.len())
+            .filter(|&row| batch.tokens[row] >= FIRST_SHOWN)
+            .collect();
+        if pictures.is_empty() {
+            return Ok((Cow::Borrowed(batch), pictures));
+        }
+        let word = |token: &u32| if *token < FIRST_SHOWN { *token } else { 0 };
+        let reach = match &work.shown {
+            Some(shown) if self.both_ways => self.reach(batch, shown)?,
+            _ => vec![],
+        };
+        work.shown_rows(&batch.tokens, &pictures);
+        let words = Batch {
+            tokens: batch.tokens.iter().map(word).collect(),
+            reach,
+            ..batch.clone()
+        };
+        Ok((Cow::Owned(words), pictures))
+    }
+
+    fn reach(&self, batch: &Batch, shown: &PictureRows) -> Result<Vec<(usize, usize)>, ModelError> {
+        if !self.backend.sees_both_ways() {
+            let message = "on this device the rows of a picture cannot see one another in both directions yet";
+            return Err(bad_request(message).hint(ON_CPU));
+        }
+        let rows = batch.tokens.iter().zip(&batch.positions);
+        Ok(rows.map(|(&t, &p)| shown.reach(t, p)).collect())
+    }
+
+    /// Every token and every position must have its vector.
+    pub(super) fn check_tokens(
+        &self,
+        batch: &Batch,
+        work: &Workspace<B::Tensor>,
+    ) -> Result<(), ModelError> {
+        let a = &self.architecture;
+        let (words, pictures): (Vec<u32>, Vec<u32>) =
+            batch.tokens.iter().partition(|&&t| t < FIRST_SHOWN);
+        let shown = work.shown.as_ref().map_or(0, |s| s.rows());
+        let beyond = |t: &&u32| (**t - FIRST_SHOWN) as usize >= shown;
+        if let Some(row) = pictures.iter().find(beyond) {
+            let message = format!("row {} of a picture was never shown", row - FIRST_SHOWN);
+            return Err(internal(message));
+        }
+        let most = words.iter().max().map_or(0, |&t| t as usize);
+        if most >= self.embed.rows {
+            let vocab = a.vocab;
+            let message = format!("token {most} lies outside the embedding of {vocab} rows");
+            return Err(bad_model(message));
+        }
+        if let (Some(table), Some(offset)) = (&self.positions, a.embedding.position_offset) {
+            let most = batch.positions.iter().max().copied().unwrap_or(0);
+            if most + offset >= table.rows {
+                let context = a.context;
+                let message = format!("position {most} lies outside the learned {context}");
+                return Err(too_long(message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The stream as an average of all that came before it, where a model takes one.
+    pub(super) fn average(&self, part: usize, len: usize, work: &mut Workspace<B::Tensor>) {
+        let Some(shares) = self.averages.get(part) else {
+            return;
+        };
+        work.streams.push(self.backend.download(&work.x, len));
+        let mut sum = vec![0.0; len];
+        for (stream, share) in work.streams.iter().zip(shares) {
+            sum.iter_mut()
+                .zip(stream)
+                .for_each(|(y, x)| *y += share * x);
+        }
+        self.backend.upload(&sum, &mut work.x);
+    }
+
+    /// What heads give, times the activation of its gate, normalised.
+    pub(super) fn open_gate(&self, gate: &GateOf<B>, rows: usize, work: &mut Workspace<B::Tensor>) {
+        let (b, of, width) = (&self.backend, work.extent(rows), self.heads().q_width());
+        b.linear(&work.normed, of, &gate.linear, &mut work.wide, false);
+        let gates = b.download(&work.wide, rows * width);
+        let given = b.download(&work.attended, rows * width);
+        let both = gates.chunks_exact(width).zip(given.chunks_exact(width));
+        let both: Vec<f32> = both.flat_map(|(g, x)| [g, x].concat()).collect();
+        b.upload(&both, &mut work.wide);
+        let shape = (width, true);
+        b.activate(&work.wide, rows, shape, Activation::Gelu, &mut work.narrow);
+        b.norm(&work.narrow, rows, &gate.norm, &mut work.attended);
+    }
+}

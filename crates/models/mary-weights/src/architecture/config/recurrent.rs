@@ -1,0 +1,205 @@
+//! Layers that carry a state from token to token: Mamba, Falcon-Mamba, Mamba-2, and models that have such layers beside
+//! attention (Bamba, Granite 4 without experts).
+
+use mary_contract::ModelError;
+
+use super::classic::{decoder, names, rotate};
+use super::family::Family;
+use super::fields::refused;
+use super::{Activation, Architecture, Fields, llama};
+
+/// How such a layer is made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Recurrence {
+    /// Channels that carry a state.
+    pub inner: usize,
+    /// Channels that forget alike; as many as channels in the first Mamba.
+    pub heads: usize,
+    /// Groups of heads that write and read alike.
+    pub groups: usize,
+    /// Numbers in the state of a channel.
+    pub state: usize,
+    /// Tokens that the convolution sees.
+    pub kernel: usize,
+    /// The first Mamba's: width through which its steps are projected.
+    pub rank: Option<usize>,
+    /// Steps are kept between these (the second Mamba's).
+    pub steps: (f32, f32),
+    /// The epsilon of the norm in front of the last projection (the second Mamba's), or of those on steps and on what
+    /// is written and read (Falcon-Mamba's).
+    pub eps: Option<f32>,
+}
+
+impl Recurrence {
+    /// Channels that are convolved.
+    pub fn convolved(&self) -> usize {
+        match self.rank {
+            Some(_) => self.inner,
+            None => self.inner + 2 * self.groups * self.state,
+        }
+    }
+
+    /// Outputs of the first projection.
+    pub fn projected(&self) -> usize {
+        match self.rank {
+            Some(_) => 2 * self.inner,
+            None => self.inner + self.convolved() + self.heads,
+        }
+    }
+
+    pub(super) fn check(&self, family: &str) -> Result<(), ModelError> {
+        let sizes = [self.inner, self.heads, self.groups, self.state];
+        let sound = sizes.iter().all(|size| (1..=1 << 20).contains(size))
+            && (1..=1 << 10).contains(&self.kernel)
+            && self.rank.is_none_or(|rank| (1..=1 << 20).contains(&rank))
+            && self.inner.is_multiple_of(self.heads)
+            && self.heads.is_multiple_of(self.groups)
+            && self.inner.is_multiple_of(self.groups)
+            && self.inner.saturating_mul(self.state) <= 1 << 28
+            && self.steps.0 <= self.steps.1
+            && self.eps.is_none_or(|eps| eps.is_finite() && eps >= 0.0);
+        match sound {
+            true => Ok(()),
+            false => Err(refused(format!(
+                "a {family} cannot carry {} numbers for each of {} channels in {} heads and {} groups, with a convolution over {}",
+                self.state, self.inner, self.heads, self.groups, self.kernel
+            ))),
+        }
+    }
+}
+
+pub(super) static MAMBA: Family = Family::in_folders(&["mamba", "falcon_mamba", "mamba2"], mamba);
+
+fn mamba(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+    let (family, second) = match f.text("model_type") {
+        Some("mamba2") => ("Mamba-2", true),
+        Some("falcon_mamba") => ("Falcon-Mamba", false),
+        _ => ("Mamba", false),
+    };
+    let mut a = decoder(family, f, names("mamba"))?;
+    a.norm.rms = true;
+    a.norm.eps = f.float("layer_norm_epsilon", 1e-5);
+    a.tied = f.flag("tie_word_embeddings", !second);
+    let inner = expanded(f, "expand", a.hidden);
+    a.recurrence = Some(match second {
+        true => {
+            let keys = [
+                "num_heads",
+                "head_dim",
+                "n_groups",
+                "state_size",
+                "conv_kernel",
+            ];
+            second_mamba(f, keys, inner, a.norm.eps)?
+        }
+        false => {
+            let inner = f.count("intermediate_size").unwrap_or(inner);
+            let rank = f.count("time_step_rank").unwrap_or(a.hidden.div_ceil(16));
+            let falcon = family == "Falcon-Mamba";
+            Recurrence {
+                inner,
+                heads: inner,
+                groups: 1,
+                state: f.need("state_size")?,
+                kernel: f.need("conv_kernel")?,
+                rank: Some(rank),
+                steps: (0.0, f32::INFINITY),
+                eps: falcon.then(|| f.float("mixer_rms_eps", 1e-6)),
+            }
+        }
+    });
+    a.intermediate = inner;
+    a.kinds.iter_mut().for_each(|k| k.recurrent = true);
+    only_silu(f)?;
+    Ok(a)
+}
+
+fn only_silu(f: &Fields<'_>) -> Result<(), ModelError> {
+    match f.activation("hidden_act", "silu")? {
+        Activation::Silu => Ok(()),
+        _ => Err(refused(
+            "only `silu` is known behind the convolution of a Mamba",
+        )),
+    }
+}
+
+/// `expand` may be a fraction.
+fn expanded(f: &Fields<'_>, name: &str, hidden: usize) -> usize {
+    (f.number(name).unwrap_or(2.0).clamp(0.0, 1024.0) * hidden as f64) as usize
+}
+
+/// By the names of heads, their width, groups, state and kernel.
+fn second_mamba(
+    f: &Fields<'_>,
+    [heads, width, groups, state, kernel]: [&str; 5],
+    inner: usize,
+    eps: f32,
+) -> Result<Recurrence, ModelError> {
+    let count = f.need(heads)?;
+    if let Some(width) = f
+        .count(width)
+        .filter(|width| width.checked_mul(count) != Some(inner))
+    {
+        let what = format!("{count} heads of {width} are not the {inner} channels of this model");
+        return Err(refused(what));
+    }
+    let limits = f.get("time_step_limit").and_then(|v| v.as_array());
+    let limit = |i: usize| limits.and_then(|all| Some(all.get(i)?.as_f64()? as f32));
+    Ok(Recurrence {
+        inner,
+        heads: count,
+        groups: f.need(groups)?,
+        state: f.need(state)?,
+        kernel: f.need(kernel)?,
+        rank: None,
+        // Infinity is no number in JSON.
+        steps: (limit(0).unwrap_or(0.0), limit(1).unwrap_or(f32::INFINITY)),
+        eps: Some(eps),
+    })
+}
+
+pub(super) static HYBRID: Family = Family::in_folders(&["bamba", "granitemoehybrid"], hybrid);
+
+/// Bamba: the second Mamba's layers, and some of LLaMA's. Granite 4: the same with Granite's constants.
+fn hybrid(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+    let granite = f.text("model_type") == Some("granitemoehybrid");
+    let (family, kind) = match granite {
+        true => ("Granite 4", "granitemoehybrid"),
+        false => ("Bamba", "bamba"),
+    };
+    let mut a = llama::named(family, f, names(kind))?;
+    let inner = expanded(f, "mamba_expand", a.hidden);
+    let keys = [
+        "mamba_n_heads",
+        "mamba_d_head",
+        "mamba_n_groups",
+        "mamba_d_state",
+        "mamba_d_conv",
+    ];
+    a.recurrence = Some(second_mamba(f, keys, inner, a.norm.eps)?);
+    let chosen = f.numbers("attn_layer_indices").unwrap_or_default();
+    let types = f.texts("layer_types").unwrap_or_default();
+    for (i, layer) in a.kinds.iter_mut().enumerate() {
+        let attends = match granite {
+            true => types
+                .get(i)
+                .is_some_and(|t| matches!(*t, "attention" | "full_attention")),
+            false => chosen.contains(&(i as f64)),
+        };
+        layer.recurrent = !attends;
+    }
+    only_silu(f)?;
+    if !granite {
+        rotate(&mut a, f, 0.5)?;
+        return Ok(a);
+    }
+    if f.count("num_local_experts").unwrap_or(0) > 0 {
+        return Err(refused("a Granite 4 with experts is not known").hint("those without are"));
+    }
+    a.intermediate = f.need("shared_intermediate_size")?;
+    super::open::granite_constants(&mut a, f)?;
+    if f.text("position_embedding_type") == Some("rope") {
+        rotate(&mut a, f, 1.0)?;
+    }
+    Ok(a)
+}
