@@ -116,36 +116,6 @@ for b, c in ((0, 0), (1, 7), (10, 10), (25, 12), (3, 0), (140, 190)):
     mid = 2 * stats.binom.cdf(m, n, 0.5) - stats.binom.pmf(m, n, 0.5)
     gold["mcnemar"].append({"b": b, "c": c, "exact": min(exact, 1.0), "mid": float(min(mid, 1.0))})
 
-# Newcombe unpaired: statsmodels
-gold["newcombe_unpaired"] = []
-for k1, n1, k2, n2 in ((56, 70, 48, 80), (9, 10, 3, 10), (0, 20, 0, 20), (10, 10, 0, 10)):
-    lo, hi = proportion.confint_proportions_2indep(k1, n1, k2, n2, method="newcomb", compare="diff")
-    gold["newcombe_unpaired"].append([k1, n1, k2, n2, float(lo), float(hi)])
-
-
-# Newcombe paired (1998, method 10), written out here from the paper's formulas on cell counts
-def newcombe_paired(a, b, c, d):
-    n = a + b + c + d
-    l1, u1 = proportion.proportion_confint(a + b, n, 0.05, "wilson")
-    l2, u2 = proportion.proportion_confint(a + c, n, 0.05, "wilson")
-    p1, p2 = (a + b) / n, (a + c) / n
-    prod = (a + b) * (c + d) * (a + c) * (b + d)
-    num = a * d - b * c
-    if num > n / 2:
-        num -= n / 2
-    elif num >= 0:
-        num = 0
-    phi = num / np.sqrt(prod) if prod else 0
-    delta = np.sqrt((p1 - l1) ** 2 - 2 * phi * (p1 - l1) * (u2 - p2) + (u2 - p2) ** 2)
-    eps = np.sqrt((u1 - p1) ** 2 - 2 * phi * (u1 - p1) * (p2 - l2) + (p2 - l2) ** 2)
-    return float(p1 - p2 - delta), float(p1 - p2 + eps)
-
-
-gold["newcombe_paired"] = [
-    [*cell, *newcombe_paired(*cell)]
-    for cell in ((1, 1, 7, 12), (36, 12, 2, 0), (53, 0, 1, 0), (20, 0, 0, 0), (80, 10, 5, 105), (0, 5, 5, 0))
-]
-
 # permutation of signs: scipy.stats.permutation_test (exact for few, compared loosely for many)
 d = np.round(rng.normal(0.5, 1, 11), 3)
 exact = stats.permutation_test((d, np.zeros(11)), lambda a, b, axis: np.mean(a - b, axis=axis), permutation_type="samples", vectorized=True, n_resamples=np.inf)
@@ -310,35 +280,6 @@ for n, on, end, noise in ((24, 2.0, 4.0, 0.02), (40, 1.3, 2.2, 0.015), (30, 3.0,
     gold["segmented"].append(
         {"x": x.tolist(), "y": lst(y), "onset_log10": float(res.x[0]), "end_log10": float(res.x[1]), "sse": float(res.fun), "r_squared": float(1 - res.fun / ((y - y.mean()) ** 2).sum())}
     )
-
-
-# power: two proportions by statsmodels' power function solved for n; McNemar by Connor's formula
-def n_unpaired(p, d):
-    f = lambda n: proportion.power_proportions_2indep(d, p, n, ratio=1, alpha=0.05).power - 0.8
-    return float(optimize.brentq(f, 2, 1e6))
-
-
-gold["power"] = {
-    "unpaired": [[p, d, n_unpaired(p, d)] for p, d in ((0.5, 0.1), (0.8, 0.05), (0.9, 0.03))],
-    "paired": [
-        [psi, d, float(((stats.norm.ppf(0.975) * np.sqrt(psi) + stats.norm.ppf(0.8) * np.sqrt(psi - d * d)) / d) ** 2)]
-        for psi, d in ((0.2, 0.05), (0.1, 0.1), (0.4, -0.02))
-    ],
-}
-
-# mid-p interval: scipy's binomial, solved
-def mid_p(k, n, level):
-    a = (1 - level) / 2
-    tail = lambda p: stats.binom.cdf(k, n, p) - 0.5 * stats.binom.pmf(k, n, p)
-    lo = 0.0 if k == 0 else optimize.brentq(lambda p: tail(p) - (1 - a), 0, 1, xtol=1e-14)
-    hi = 1.0 if k == n else optimize.brentq(lambda p: tail(p) - a, 0, 1, xtol=1e-14)
-    return float(lo), float(hi)
-
-
-gold["mid_p"] = [
-    [k, n, level, *mid_p(k, n, level)] for k, n in ((0, 20), (1, 20), (10, 20), (20, 20), (191, 200)) for level in (0.9, 0.95)
-]
-
 
 # likelihood intervals of differences: the likelihood written out, nuisance share by scipy's bounded
 # minimiser, ends by scipy's root finder

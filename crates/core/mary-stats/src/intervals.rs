@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::distributions::{beta_quantile, binomial_cdf, binomial_pmf, t_of, z_of};
+use crate::distributions::{beta_quantile, t_of, z_of};
 use crate::{Moments, StatsError, input};
 
 /// The level of every interval unless another is asked for.
@@ -105,39 +105,6 @@ pub fn exact(successes: u64, n: u64, level: f64) -> Result<Interval, StatsError>
         beta_quantile(1.0 - tail, k + 1.0, nf - k)
     };
     Ok(Interval::new(k / nf, (low, high), n as usize, "exact"))
-}
-
-/// The exact interval with mid-p tails (what was seen counts half): nearer its level than [`exact`].
-pub fn exact_mid_p(successes: u64, n: u64, level: f64) -> Result<Interval, StatsError> {
-    const WHAT: &str = "mid-p interval";
-    input::count(WHAT, successes, n)?;
-    input::open_unit(WHAT, level)?;
-    let tail = 0.5 * (1.0 - level);
-    // The lower tail at p: fewer than seen, and half of what was seen. It falls as p grows.
-    let below = |p: f64| binomial_cdf(successes, n, p) - 0.5 * binomial_pmf(successes, n, p);
-    let solve = |wanted: f64| {
-        let (mut low, mut high) = (0.0_f64, 1.0_f64);
-        for _ in 0..80 {
-            let middle = 0.5 * (low + high);
-            if below(middle) > wanted {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        0.5 * (low + high)
-    };
-    Ok(Interval {
-        value: successes as f64 / n as f64,
-        low: if successes == 0 {
-            0.0
-        } else {
-            solve(1.0 - tail)
-        },
-        high: if successes == n { 1.0 } else { solve(tail) },
-        n: n as usize,
-        method: "exact-mid-p",
-    })
 }
 
 /// Mean with Student's t; for scores without a bounded scale.

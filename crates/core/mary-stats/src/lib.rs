@@ -43,7 +43,6 @@ pub mod moments;
 pub mod multiple;
 pub mod paired;
 pub mod permutation;
-pub mod power;
 pub mod rank;
 pub mod raters;
 pub mod segmented;

@@ -22,20 +22,6 @@ pub fn holm(p: &[f64]) -> Result<Vec<f64>, StatsError> {
     Ok(adjusted)
 }
 
-/// Benjamini and Hochberg's adjusted p-values: the expected share of false claims among those made.
-pub fn benjamini_hochberg(p: &[f64]) -> Result<Vec<f64>, StatsError> {
-    check("Benjamini-Hochberg correction", p)?;
-    let order = ascending(p);
-    let m = p.len();
-    let mut adjusted = vec![1.0; m];
-    let mut running: f64 = 1.0;
-    for (rank, &index) in order.iter().enumerate().rev() {
-        running = running.min(m as f64 / (rank + 1) as f64 * p[index]);
-        adjusted[index] = running;
-    }
-    Ok(adjusted)
-}
-
 fn ascending(p: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));

@@ -1,7 +1,7 @@
 //! Paired differences: by hand, that interval and p-value never contradict each other, and how often the
 //! interval of clustered differences covers, at 5 to 200 clusters of unequal size.
 
-use mary_stats::bootstrap::{Bootstrap, mean_percentile};
+use mary_stats::bootstrap::Bootstrap;
 use mary_stats::difference::{Difference, FEWEST, ScoreRange, compare};
 use mary_stats::distributions::normal_quantile;
 use mary_stats::likelihood;
@@ -299,7 +299,7 @@ fn covered(simulations: usize, clusters: usize, region: (f64, f64)) -> Covered {
         let (d, ids) = clustered(&mut rng, clusters, (apart, part));
         let own = differing(&d, Some(&ids), ScoreRange::Unit).bounds.unwrap();
         add(&mut found.own, own, truth);
-        let drawn = mean_percentile(&d, Some(&ids), &settings);
+        let drawn = crate::mean_percentile(&d, Some(&ids), &settings);
         let drawn = drawn.map_or((0.0, 0.0), |i| (i.low, i.high));
         add(&mut found.bootstrap, drawn, truth);
     }
