@@ -113,6 +113,7 @@ def cases():
     gpt = dict(vocab_size=64, n_embd=32, n_layer=2, n_head=4, n_positions=64, bos_token_id=1, eos_token_id=2)
     yield "gpt_bigcode", tf.GPTBigCodeConfig(**gpt), auto
     yield "gpt_bigcode_heads", tf.GPTBigCodeConfig(**gpt, multi_query=False, n_inner=48), auto
+    yield "gpt2_by_layer", tf.GPT2Config(**gpt, scale_attn_by_inverse_layer_idx=True), auto
     yield "openai_gpt", tf.OpenAIGPTConfig(**gpt), auto
     yield "biogpt", tf.BioGptConfig(**DEC, intermediate_size=48), auto
     yield "mpt", tf.MptConfig(vocab_size=64, d_model=36, n_layers=2, n_heads=6, max_seq_len=64), auto
@@ -135,6 +136,7 @@ def cases():
     yield "roberta", tf.RobertaConfig(**enc, pad_token_id=0), tf.RobertaModel
     yield "camembert", tf.CamembertConfig(**enc, pad_token_id=0), tf.CamembertModel
     yield "distilbert", tf.DistilBertConfig(vocab_size=64, dim=32, n_layers=2, n_heads=4, hidden_dim=48, max_position_embeddings=64), tf.DistilBertModel
+    yield "modernbert", tf.ModernBertConfig(**dict(enc, num_hidden_layers=4), local_attention=6, pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2), tf.ModernBertModel
     yield "deberta_v3", tf.DebertaV2Config(**enc, relative_attention=True, position_buckets=6, max_relative_positions=-1, pos_att_type="p2c|c2p", share_att_key=True, norm_rel_ebd="layer_norm", position_biased_input=False, type_vocab_size=0), tf.DebertaV2Model
     yield "visual_bert", tf.VisualBertConfig(**enc, visual_embedding_dim=8), tf.VisualBertModel
     yield "clip_text", tf.CLIPTextConfig(**enc, bos_token_id=1, eos_token_id=2, projection_dim=16), tf.CLIPTextModel
@@ -181,7 +183,7 @@ def tiny(only):
             model = model.float().eval()
             randomise(model)
             ids = t.encode(TEXT).ids
-            if name in ("bert", "roberta", "visual_bert", "camembert", "distilbert", "deberta_v3"):
+            if name in ("bert", "roberta", "visual_bert", "camembert", "distilbert", "deberta_v3", "modernbert"):
                 ids = ids[:-1] + [2]
             with torch.no_grad():
                 out = model(input_ids=torch.tensor([ids]), output_hidden_states=True)

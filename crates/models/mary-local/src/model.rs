@@ -187,9 +187,10 @@ impl LocalModel {
     pub(crate) fn fitting(&self, lengths: impl Iterator<Item = usize>, most: usize) -> usize {
         let room = self.placed.engine.free_memory().unwrap_or(8 << 30) / 2;
         let row = self.placed.engine.cache_bytes_per_row().max(1) as u64;
+        let carried = self.architecture().carried_bytes();
         let mut used = 0;
         let fits = |len: &usize| {
-            used += *len as u64 * row;
+            used += *len as u64 * row + carried;
             used <= room
         };
         lengths.take(most).take_while(fits).count().max(1)

@@ -258,7 +258,10 @@ impl<B: Backend> Transformer<B> {
                 if pass.layer == 0 && !self.averages.is_empty() {
                     work.streams = vec![b.download(&work.x, len)];
                 }
-                normed(&block.attn_norm, &work.x, &mut work.normed);
+                match &block.attn_norm {
+                    Some(norm) => b.norm(&work.x, rows, norm, &mut work.normed),
+                    None => b.upload(&b.download(&work.x, len), &mut work.normed),
+                }
                 self.attention(block, pass, cache, work);
                 self.mix_heads(block, pass, work, Target::Stream);
                 self.average(2 * pass.layer, len, work);

@@ -13,7 +13,7 @@ impl<B: Backend> Loader<'_, B> {
     pub(super) fn block(&self, layer: usize) -> Result<BlockOf<B>, ModelError> {
         let (a, n) = (self.architecture, self.names());
         let norm = |name: &'static str| -> Result<Option<NormOf<B::Vector>>, ModelError> {
-            if !self.block_norms().contains(&name) || name.is_empty() {
+            if !self.block_norms().contains(&name) || self.no_norm(layer, name) {
                 return Ok(None);
             }
             let norm = self.norm(|part| self.in_layer(layer, name, part));
@@ -323,6 +323,17 @@ impl<B: Backend> Loader<'_, B> {
             let first = self.bias(&both.0, rows)?.unwrap_or_else(|| vec![0.0; rows]);
             let all = join(vec![self.weights(&both.0, rows, a.hidden)?, weights]);
             return Ok(self.backend.prepare(all, Some([first, bias].concat())));
+        }
+        if let ([(name, outputs)], true, 1..) = (&names[..], a.attention.by_layer, layer) {
+            let (scale, q) = (1.0 / (layer + 1) as f32, a.q_width());
+            let mut data = self.plain(name, *outputs, a.hidden)?;
+            let mut bias = self.bias(name, *outputs)?;
+            data[..q * a.hidden].iter_mut().for_each(|x| *x *= scale);
+            bias.iter_mut()
+                .flat_map(|b| b[..q].iter_mut())
+                .for_each(|x| *x *= scale);
+            let weights = Weights::plain(data, *outputs, a.hidden);
+            return Ok(self.backend.prepare(vec![weights], bias));
         }
         let grouped = matches!(self.names().qkv, QkvNames::Fused(_, QkvLayout::Grouped));
         let ([(name, outputs)], true) = (names.as_slice(), grouped) else {

@@ -17,7 +17,7 @@ pub(crate) struct HeadNames {
     biases: [&'static str; 2],
 }
 
-const MASKED: [HeadNames; 5] = [
+const MASKED: [HeadNames; 6] = [
     HeadNames {
         dense: "cls.predictions.transform.dense",
         norm: "cls.predictions.transform.LayerNorm",
@@ -38,6 +38,13 @@ const MASKED: [HeadNames; 5] = [
         decoder: "vocab_projector",
         activation: None,
         biases: ["vocab_projector.bias", ""],
+    },
+    HeadNames {
+        dense: "head.dense",
+        norm: "head.norm",
+        decoder: "decoder",
+        activation: None,
+        biases: ["decoder.bias", ""],
     },
     // LTG-BERT's and GPT-BERT's norms have no weights.
     HeadNames {

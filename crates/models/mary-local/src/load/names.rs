@@ -133,6 +133,12 @@ impl<'a> Tensors<'a> {
         }
     }
 
+    /// Whether a block does without this norm.
+    pub(super) fn no_norm(&self, layer: usize, name: &str) -> bool {
+        let first = layer == 0 && self.names().first_bare && name == self.names().attn_norm;
+        name.is_empty() || first
+    }
+
     /// Whether every tensor is there with the right shape; reads no weights.
     pub(crate) fn check(&self) -> Result<(), ModelError> {
         let (a, n) = (self.architecture, self.names());
@@ -167,10 +173,8 @@ impl<'a> Tensors<'a> {
                     self.need(&down, &linear(a.hidden, a.intermediate))?;
                 }
             }
-            let norms = self
-                .block_norms()
-                .into_iter()
-                .filter(|name| !name.is_empty());
+            let norms = self.block_norms().into_iter();
+            let norms = norms.filter(|name| !self.no_norm(layer, name));
             for norm in norms.filter(|_| !n.bare_norms) {
                 self.need(&self.in_layer(layer, norm, "weight"), &[a.hidden])?;
             }

@@ -128,6 +128,8 @@ pub struct Attention {
     pub alibi: Option<Alibi>,
     /// Distances are scored beside what tokens are (LTG-BERT, DeBERTa).
     pub relative: Option<Relative>,
+    /// Scores are divided by the number of the layer, from 1 on (GPT-2 of Stanford's CRFM).
+    pub by_layer: bool,
     /// What heads give is multiplied by a gate and normalised before it is mixed (GPT-BERT).
     pub gated: bool,
 }
@@ -155,7 +157,7 @@ pub enum Alibi {
 /// What differs from block to block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LayerKind {
-    /// A position sees only this many positions, itself included.
+    /// A position sees only this many positions, itself included; in both directions where it sees what follows.
     pub window: Option<usize>,
     pub rope: Option<usize>,
     /// Experts stand in the place of the feed-forward block.
@@ -270,6 +272,8 @@ pub struct Names {
     pub averages: &'static str,
     /// Up rows stand above gate rows, and a norm without weights before the last product (LTG-BERT).
     pub gate_last: bool,
+    /// The first block has no norm before attention (ModernBERT).
+    pub first_bare: bool,
     /// Norm before attention (or after it, for post-norm blocks).
     pub attn_norm: &'static str,
     /// Norm before the feed-forward block (or after it, for post-norm blocks).
@@ -342,6 +346,9 @@ impl Architecture {
         match self.mlp.activation {
             _ if self.whole_only().is_some() => self.whole_only(),
             _ if self.attention.relative.is_some() => Some("attention that scores distances"),
+            _ if !self.causal && self.kinds.iter().any(|k| k.window.is_some()) => {
+                Some("windows in both directions")
+            }
             Activation::SquaredRelu => Some("squared ReLUs"),
             _ => None,
         }
@@ -360,6 +367,13 @@ impl Architecture {
     pub fn carries(&self, layer: usize) -> Option<Recurrence> {
         let recurrent = self.kinds.get(layer).is_some_and(|k| k.recurrent);
         self.recurrence.filter(|_| recurrent)
+    }
+
+    /// Bytes that a text carries from token to token, however long it is.
+    pub fn carried_bytes(&self) -> u64 {
+        let layers = self.kinds.iter().filter(|k| k.recurrent).count();
+        let own = |r: Recurrence| r.inner * r.state + r.convolved() * (r.kernel - 1);
+        (layers * self.recurrence.map_or(0, own)) as u64 * 4
     }
 
     /// Layers before this one that attend.

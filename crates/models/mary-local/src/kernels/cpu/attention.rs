@@ -240,7 +240,10 @@ impl Sight<'_> {
     fn end(&self, row: usize) -> usize {
         match self.settings.causal {
             true => (self.position + row / self.group + 1).max(self.reach(row).1),
-            false => self.keys,
+            false => match self.settings.window {
+                Some(window) => self.keys.min(self.position + row / self.group + window),
+                None => self.keys,
+            },
         }
     }
 

@@ -57,6 +57,7 @@ pub(super) fn decoder(
             alibi: None,
             relative: None,
             gated: false,
+            by_layer: false,
         },
         kinds: vec![LayerKind::default(); layers],
         ropes: vec![],
@@ -109,6 +110,7 @@ pub(super) const NO_NAMES: Names = Names {
     relative: ("", ""),
     averages: "",
     gate_last: false,
+    first_bare: false,
     attn_norm: "",
     mlp_norm: "",
     post_norms: ("", ""),
@@ -211,11 +213,11 @@ fn gpt2(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         }
         _ => {}
     }
-    for switch in ["scale_attn_by_inverse_layer_idx", "add_cross_attention"] {
-        if f.flag(switch, false) {
-            return Err(refused(format!("a {family} with `{switch}` is not known")));
-        }
+    if f.flag("add_cross_attention", false) {
+        let what = format!("a {family} that attends to an encoder is not known");
+        return Err(refused(what));
     }
+    a.attention.by_layer = f.flag("scale_attn_by_inverse_layer_idx", false);
     if !f.flag("scale_attn_weights", true) {
         a.attention.scale = 1.0;
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::classic::{decoder, names};
 use super::family::{Family, GgufForm, Rotation};
-use super::{Architecture, Block, Fields};
+use super::{Architecture, Block, Fields, Rope, llama};
 use crate::gguf::source::GgufSource;
 
 pub(super) static BERT: Family = Family {
@@ -64,6 +64,37 @@ fn distilbert(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     a.mlp.activation = f.activation("activation", "gelu")?;
     a.embedding.position_offset = Some(0);
     a.embedding.norm = true;
+    Ok(a)
+}
+
+pub(super) static MODERNBERT: Family = Family::in_folders(&["modernbert"], modernbert);
+
+/// ModernBERT: rotations and gates; most layers see a window, in both directions.
+fn modernbert(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+    let mut a = decoder("ModernBERT", f, names("modernbert"))?;
+    a.intermediate = f.need("intermediate_size")?;
+    a.causal = false;
+    a.language_head = false;
+    a.norm.eps = f.float("norm_eps", 1e-5);
+    a.mlp.gated = true;
+    a.mlp.activation = f.activation("hidden_activation", "gelu")?;
+    a.embedding.norm = true;
+    let dim = a.head_dim;
+    let rope = |kind: &str, older: &str, usual: f64| match f.object("rope_parameters") {
+        Some(all) if all.object(kind).is_some() => Rope::read(f, dim, Some(kind)),
+        _ => Ok(Rope::plain(dim, f.number(older).unwrap_or(usual))),
+    };
+    a.ropes = vec![
+        rope("full_attention", "global_rope_theta", 160_000.0)?,
+        rope("sliding_attention", "local_rope_theta", 10_000.0)?,
+    ];
+    let every = f.count("global_attn_every_n_layers").unwrap_or(3).max(1);
+    let half = f.count("local_attention").unwrap_or(128) / 2;
+    let slides = llama::sliding(a.layers, f, |i| i % every != 0);
+    for (layer, slides) in a.kinds.iter_mut().zip(slides) {
+        layer.window = slides.then_some(half.saturating_add(1));
+        layer.rope = Some(usize::from(slides));
+    }
     Ok(a)
 }
 

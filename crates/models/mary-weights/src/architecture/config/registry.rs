@@ -40,6 +40,7 @@ const FAMILIES: &[&Family] = &[
     &encoder::BERT,
     &encoder::ROBERTA,
     &encoder::DISTILBERT,
+    &encoder::MODERNBERT,
     &relative::LTG,
     &relative::DEBERTA,
     &encoder::CLIP_TEXT,
@@ -90,7 +91,7 @@ const WRAPPERS: &[(&str, &str)] = &[
 ];
 
 /// Numbers of which the computation is made. One that is not a number must not become a default in silence.
-const NUMBERS: [&str; 18] = [
+const NUMBERS: [&str; 20] = [
     "rope_theta",
     "rotary_emb_base",
     "rope_local_base_freq",
@@ -103,6 +104,8 @@ const NUMBERS: [&str; 18] = [
     "norm_epsilon",
     "norm_eps",
     "mixer_rms_eps",
+    "global_rope_theta",
+    "local_rope_theta",
     "expand",
     "mamba_expand",
     "logit_scale",
