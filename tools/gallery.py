@@ -25,6 +25,7 @@ WORDS = ",".join(f"psychometric/{name}" for name in (
 VECTORS = "psychometric/numbers,psychometric/typicality-vectors,psychometric/analogies-vectors,embodied/sensoryvec"
 IMAGINED = "embodied/perceptualqa,embodied/fresh-colour,embodied/fresh-geometry,embodied/fresh-symbols"
 REFUSED = 3
+LARGE = 150 << 20
 
 # What is asked: name, tasks, items of each, further options; what matters most first.
 BLOCKS = [
@@ -40,11 +41,13 @@ BLOCKS = [
 ]
 
 
-def models(folder):
-    """Model strings, the cheapest first: the built-in model with its checkpoints, then files by size."""
-    yield ",".join(f"builtin/nano@{step}" for step in NANO) + ",builtin/nano"
-    yield from (f"hf/{path.parent}" for path in sorted(folder.glob("*/config.json")))
-    yield from (f"gguf/{path}" for path in sorted(folder.glob("*.gguf"), key=lambda path: path.stat().st_size))
+def models(folder, large):
+    """Model strings: the built-in model with its checkpoints and small files, or the large files."""
+    if not large:
+        yield ",".join(f"builtin/nano@{step}" for step in NANO) + ",builtin/nano"
+        yield from (f"hf/{path.parent}" for path in sorted(folder.glob("*/config.json")))
+    files = sorted(folder.glob("*.gguf"), key=lambda path: path.stat().st_size)
+    yield from (f"gguf/{path}" for path in files if (path.stat().st_size > LARGE) == large)
 
 
 def ask(options, model, tasks, limit, more):
@@ -65,24 +68,26 @@ def main():
     parser.add_argument("--site-only", action="store_true", help="ask nothing; make the site from the runs there are")
     parser.add_argument("--pictures", type=Path, help="folder for pictures of the site")
     options = parser.parse_args()
+    options.models = options.models.resolve()
     runs, site = options.out / "runs", options.out / "site"
     if not options.site_only:
-        for name, tasks, limit, more in BLOCKS:
-            for model in models(options.models.resolve()):
-                if model.startswith("builtin") and name == "PHYSICO, grids":
-                    continue  # its prompts are four times as long as what the built-in model sees at once
-                began = time.time()
-                code, said = ask(options, model, tasks, limit, more)
-                if code == REFUSED:  # an encoder has no log-probabilities: what it can do is asked alone
-                    codes = {ask(options, model, task, limit, more)[0] for task in tasks.split(",")}
-                    code, said = max(codes - {REFUSED}, default=0), ""
-                print(f"{time.time() - began:6.0f} s  {model[-40:]:40}  {name}  {said if code else ''}", flush=True)
+        # Large models come last, so that there is a whole gallery of the small ones early.
+        plan = [(model, *block) for large in (False, True) for block in BLOCKS for model in models(options.models, large)]
+        for model, name, tasks, limit, more in plan:
+            if model.startswith("builtin") and name == "PHYSICO, grids":
+                continue  # its prompts are four times as long as what the built-in model sees at once
+            began = time.time()
+            code, said = ask(options, model, tasks, limit, more)
+            if code == REFUSED:  # an encoder has no log-probabilities: what it can do is asked alone
+                codes = {ask(options, model, task, limit, more)[0] for task in tasks.split(",")}
+                code, said = max(codes - {REFUSED}, default=0), ""
+            print(f"{time.time() - began:6.0f} s  {model[-40:]:40}  {name}  {said if code else ''}", flush=True)
     subprocess.run([options.atlas or options.mary, "atlas", runs, "--out", site], check=True)
     if options.pictures:
         browser = shutil.which("chromium") or sys.exit("chromium is needed for the pictures")
-        for name, page, size in (("gallery-first", "index.html", "1300,1500"), ("gallery-table", "index.html#scores", "1300,1400")):
+        for name, part, size in (("gallery-first", "", "1300,1500"), ("gallery-table", "#all-scores", "1300,1400")):
             subprocess.run([browser, "--headless", "--no-sandbox", "--hide-scrollbars", f"--window-size={size}",
-                            f"--screenshot={options.pictures / name}.png", (site / page).resolve().as_uri()],
+                            f"--screenshot={options.pictures / name}.png", (site / "index.html").resolve().as_uri() + part],
                            check=True, capture_output=True)
 
 

@@ -7,6 +7,7 @@
     reason = "a test may fail loudly"
 )]
 
+mod atlas;
 mod browser_figures;
 mod browser_pages;
 mod browser_report;

@@ -9,6 +9,7 @@
 
 mod arrows;
 mod ask;
+mod atlas;
 mod audit;
 mod batch;
 mod cli;

@@ -11,31 +11,18 @@ pub use pages::slug;
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Conditions, RunSummary, Sample, SummaryRow, TaskRun, model_labels};
+use mary_contract::{Conditions, RunSummary, Sample, SummaryRow, TaskCard, TaskRun, model_labels};
 use mary_stats::StatsError;
 
 use crate::compare::{Comparison, Side, comparison};
-use crate::html::lot;
+use crate::html::{BuiltChapter, lot};
 use crate::number::{ScoreScale, VersusChance};
-use crate::paired::holm;
 use crate::sample::{OutcomeClass, question_text};
-use crate::{escape, subject};
+use crate::{escape, paired, subject};
 
-/// Items that a task's page lists, at most: the same ones for every model.
+/// Items that a task's page lists, at most, and characters of their texts: the same ones for every model.
 const ITEMS: usize = 150;
-/// Characters of an item's text.
 const TEXT: usize = 400;
-
-/// What a task says about itself, in the order in which tasks are listed.
-#[derive(Debug, Clone, Default)]
-pub struct TaskWords {
-    pub id: String,
-    pub title: String,
-    pub about: String,
-    /// Whose score stands under “people”.
-    pub people: String,
-    pub paper: String,
-}
 
 /// A score with the run it is from.
 struct Scored {
@@ -44,15 +31,23 @@ struct Scored {
     scale: ScoreScale,
 }
 
-struct ItemLine {
-    item: String,
-    text: String,
-    outcomes: BTreeMap<String, OutcomeClass>,
+impl Scored {
+    fn value(&self) -> f64 {
+        let value = self.row.score.as_ref().map(|score| score.value);
+        value.filter(|v| v.is_finite()).unwrap_or(f64::NEG_INFINITY)
+    }
+
+    fn verdict(&self) -> VersusChance {
+        VersusChance::judge(&self.row)
+    }
 }
+
+/// An item by its text, and what became of it for each model.
+type ItemLine = (String, BTreeMap<String, OutcomeClass>);
 
 /// One question: a task with its settings, and what every model scored on it.
 struct Question {
-    words: TaskWords,
+    card: TaskCard,
     asked: TaskRun,
     scores: BTreeMap<String, Scored>,
     sides: BTreeMap<String, Side>,
@@ -64,50 +59,58 @@ struct Question {
 }
 
 impl Question {
-    fn family(&self) -> &str {
-        subject::family_of(&self.asked.id)
+    fn new(asked: &TaskRun, card: Option<&TaskCard>) -> Self {
+        let unknown = || TaskCard::new(asked.id.clone(), asked.id.clone(), "");
+        Self {
+            card: card.cloned().unwrap_or_else(unknown),
+            asked: asked.clone(),
+            scores: BTreeMap::new(),
+            sides: BTreeMap::new(),
+            items: BTreeMap::new(),
+            tiers: BTreeMap::new(),
+            behind: BTreeMap::new(),
+        }
     }
 
     fn source(&self) -> &'static str {
         self.asked.item_source().map_or("", |source| source.name())
     }
 
-    /// What somebody chose for this question, but for where items come from.
-    fn settings(&self) -> String {
+    /// Where items come from, and what else somebody chose.
+    fn manner(&self) -> String {
         let settings = &self.asked.settings;
-        let params = settings.params.iter().filter(|(name, _)| *name != "source");
-        let mut said: Vec<String> = settings
-            .shots
-            .map(|k| format!("k={k}"))
-            .into_iter()
-            .collect();
+        let mut said = vec![self.source().to_owned()];
+        said.extend(settings.shots.map(|k| format!("k={k}")));
+        let usual = |name: &String, value: &String| {
+            let mut params = self.card.params.iter();
+            name == "source" || params.any(|p| p.name == *name && p.default == *value)
+        };
+        let params = settings.params.iter().filter(|(k, v)| !usual(k, v));
         said.extend(params.map(|(name, value)| format!("{name}={value}")));
+        said.retain(|part| !part.is_empty());
         said.join(", ")
     }
 
-    fn verdicts(&self) -> impl Iterator<Item = (&str, VersusChance)> {
-        let all = self.scores.iter();
-        all.map(|(model, scored)| (model.as_str(), VersusChance::judge(&scored.row)))
+    /// Models from the best score down.
+    fn ranked(&self) -> Vec<(&String, &Scored)> {
+        let mut ranked: Vec<(&String, &Scored)> = self.scores.iter().collect();
+        ranked.sort_by(|(_, a), (_, b)| b.value().total_cmp(&a.value()));
+        ranked
     }
 
-    fn above(&self) -> Vec<&str> {
-        let above = self.verdicts().filter(|(_, v)| *v == VersusChance::Above);
-        above.map(|(model, _)| model).collect()
-    }
-
-    fn has_chance(&self) -> bool {
-        self.verdicts().any(|(_, v)| v != VersusChance::Unknown)
+    fn has(&self, wanted: impl Fn(VersusChance) -> bool) -> bool {
+        self.scores.values().any(|scored| wanted(scored.verdict()))
     }
 }
 
 /// The runs of a site, while their samples are read and after.
 pub struct Atlas<'a> {
     runs: &'a [RunSummary],
+    /// What families show, in their order: their titles, and the papers' numbers.
+    chapters: &'a [BuiltChapter],
+    labels: BTreeMap<String, String>,
     /// Labels, those with most scores above chance first.
     models: Vec<String>,
-    labels: BTreeMap<String, String>,
-    /// Ids and titles.
-    families: &'a [(String, String)],
     questions: Vec<Question>,
     /// Which question a task of a run is.
     places: BTreeMap<(usize, String), usize>,
@@ -116,99 +119,27 @@ pub struct Atlas<'a> {
 }
 
 impl<'a> Atlas<'a> {
-    /// Of summaries whose verdicts are corrected over all tasks that a model has in them.
-    pub fn new(
-        runs: &'a [RunSummary],
-        tasks: &[TaskWords],
-        families: &'a [(String, String)],
-    ) -> Self {
+    /// Of summaries whose verdicts are corrected over all tasks that a model has in them; `cards` in the order in
+    /// which tasks are listed.
+    pub fn new(runs: &'a [RunSummary], cards: &[TaskCard], chapters: &'a [BuiltChapter]) -> Self {
         let labels = model_labels(runs.iter().flat_map(|run| &run.manifest.models));
-        let mut atlas = Self {
+        let (questions, places) = gather(runs, cards, &labels);
+        let mut above: BTreeMap<&String, usize> = BTreeMap::new();
+        for (model, scored) in questions.iter().flat_map(|q| &q.scores) {
+            *above.entry(model).or_default() +=
+                usize::from(scored.verdict() == VersusChance::Above);
+        }
+        let mut ranked: Vec<(usize, &String)> = above.into_iter().map(|(m, n)| (n, m)).collect();
+        ranked.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+        Self {
             runs,
-            models: Vec::new(),
+            chapters,
+            models: ranked.into_iter().map(|(_, model)| model.clone()).collect(),
             labels,
-            families,
-            questions: Vec::new(),
-            places: BTreeMap::new(),
+            questions,
+            places,
             samples: 0,
             comparisons: 0,
-        };
-        atlas.gather(tasks);
-        let above = |model: &String| {
-            let own = atlas.questions.iter().filter_map(|q| q.scores.get(model));
-            let margin = |s: &Scored| Some(s.row.score.as_ref()?.value - s.row.chance?);
-            let margins: Vec<f64> = own.clone().filter_map(margin).collect();
-            let mean = margins.iter().sum::<f64>() / margins.len().max(1) as f64;
-            let above = own.filter(|s| VersusChance::judge(&s.row) == VersusChance::Above);
-            (above.count(), mean)
-        };
-        let scored = atlas.questions.iter().flat_map(|q| q.scores.keys());
-        let mut ranked: Vec<(String, (usize, f64))> = Vec::new();
-        for model in scored {
-            if !ranked.iter().any(|(known, _)| known == model) {
-                ranked.push((model.clone(), above(model)));
-            }
-        }
-        ranked.sort_by(|(_, a), (_, b)| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
-        atlas.models = ranked.into_iter().map(|(model, _)| model).collect();
-        atlas
-    }
-
-    /// Puts scores of the same question together; of two runs that asked a model the same, the one with more
-    /// samples counts.
-    fn gather(&mut self, tasks: &[TaskWords]) {
-        let mut found: Vec<(Conditions, Question, Vec<usize>)> = Vec::new();
-        for (n, run) in self.runs.iter().enumerate() {
-            for asked in &run.manifest.tasks {
-                let conditions = asked.conditions();
-                let place = found.iter().position(|(known, ..)| *known == conditions);
-                let place = place.unwrap_or_else(|| {
-                    let words = tasks.iter().find(|words| words.id == asked.id);
-                    let words = words.cloned().unwrap_or_else(|| TaskWords {
-                        id: asked.id.clone(),
-                        title: asked.id.clone(),
-                        ..TaskWords::default()
-                    });
-                    let question = Question {
-                        words,
-                        asked: asked.clone(),
-                        scores: BTreeMap::new(),
-                        sides: BTreeMap::new(),
-                        items: BTreeMap::new(),
-                        tiers: BTreeMap::new(),
-                        behind: BTreeMap::new(),
-                    };
-                    found.push((conditions, question, Vec::new()));
-                    found.len() - 1
-                });
-                let Some((_, question, runs)) = found.get_mut(place) else {
-                    continue;
-                };
-                runs.push(n);
-                for row in run.rows.iter().filter(|row| row.task == asked.id) {
-                    let label = self.labels.get(&row.model).unwrap_or(&row.model).clone();
-                    let known = question.scores.get(&label).map_or(0, |s| s.row.samples);
-                    if row.samples > known {
-                        let scale = ScoreScale::in_run(run, row);
-                        let row = row.clone();
-                        question.scores.insert(label, Scored { run: n, row, scale });
-                    }
-                }
-            }
-        }
-        let order = |q: &Question| {
-            tasks
-                .iter()
-                .position(|t| t.id == q.asked.id)
-                .unwrap_or(usize::MAX)
-        };
-        found.retain(|(_, question, _)| !question.scores.is_empty());
-        found.sort_by_key(|(_, q, _)| (order(q), q.asked.id.clone(), q.source(), q.settings()));
-        for (place, (_, question, runs)) in found.into_iter().enumerate() {
-            for run in runs {
-                self.places.insert((run, question.asked.id.clone()), place);
-            }
-            self.questions.push(question);
         }
     }
 
@@ -219,35 +150,31 @@ impl<'a> Atlas<'a> {
         let Some(question) = place.and_then(|n| self.questions.get_mut(*n)) else {
             return;
         };
-        let label = self.labels.get(&id.model).unwrap_or(&id.model).clone();
-        if question
-            .scores
-            .get(&label)
-            .is_none_or(|scored| scored.run != run)
-        {
+        let label = self.labels.get(&id.model).unwrap_or(&id.model);
+        if question.scores.get(label).is_none_or(|s| s.run != run) {
             return;
         }
         self.samples += 1;
         let asked = std::slice::from_ref(&question.asked);
         let side = question.sides.entry(label.clone());
-        side.or_insert_with(|| Side::asked(&label, asked))
+        side.or_insert_with(|| Side::asked(label, asked))
             .add(sample);
-        if id.trial > 0 {
-            return;
-        }
         let key = (lot(&id.task, &id.item, 0), id.item.clone());
-        let last = question.items.last_key_value().map(|(key, _)| key);
-        if question.items.len() >= ITEMS && last.is_some_and(|last| *last < key) {
+        let last = question.items.last_key_value();
+        let full = question.items.len() >= ITEMS && last.is_some_and(|(last, _)| *last < key);
+        if id.trial > 0 || full {
             return;
         }
-        let line = question.items.entry(key).or_insert_with(|| ItemLine {
-            item: id.item.clone(),
-            text: escape::excerpt(&question_text(sample), TEXT),
-            outcomes: BTreeMap::new(),
-        });
-        let class = OutcomeClass::from_outcome(&sample.judgement.outcome);
-        line.outcomes.insert(label, class);
-        while question.items.len() > ITEMS {
+        let text = || escape::excerpt(&question_text(sample), TEXT);
+        let line = question
+            .items
+            .entry(key)
+            .or_insert_with(|| (text(), BTreeMap::new()));
+        line.1.insert(
+            label.clone(),
+            OutcomeClass::from_outcome(&sample.judgement.outcome),
+        );
+        if question.items.len() > ITEMS {
             question.items.pop_last();
         }
     }
@@ -256,87 +183,111 @@ impl<'a> Atlas<'a> {
     pub fn compare(&mut self) -> Result<(), StatsError> {
         let mut all: Vec<(usize, Comparison)> = Vec::new();
         for (n, question) in self.questions.iter_mut().enumerate() {
-            let sides: Vec<Side> = std::mem::take(&mut question.sides).into_values().collect();
-            let compared = comparison(&sides, true)?;
+            let mut sides = std::mem::take(&mut question.sides);
+            // The better of two comes first.
+            let ranked = question
+                .ranked()
+                .into_iter()
+                .filter_map(|(m, _)| sides.remove(m));
+            let compared = comparison(&ranked.collect::<Vec<Side>>(), true)?;
             all.extend(compared.comparisons.into_iter().map(|c| (n, c)));
         }
         let p: Vec<Option<f64>> = all.iter().map(|(_, c)| c.p).collect();
         self.comparisons = p.iter().flatten().count();
-        for ((_, comparison), p_holm) in all.iter_mut().zip(holm(&p)?) {
+        for ((_, comparison), p_holm) in all.iter_mut().zip(paired::holm(&p)?) {
             comparison.p_holm = p_holm;
         }
         for (n, question) in self.questions.iter_mut().enumerate() {
-            let own: Vec<&Comparison> = all
-                .iter()
-                .filter(|(m, _)| *m == n)
-                .map(|(_, c)| c)
-                .collect();
-            (question.tiers, question.behind) = tiers(&question.scores, &own);
+            let own = all.iter().filter(|(m, _)| *m == n).map(|(_, c)| c);
+            let ranked = question
+                .ranked()
+                .into_iter()
+                .map(|(model, _)| model.clone());
+            let found = tiers(ranked.collect(), &own.collect::<Vec<_>>());
+            (question.tiers, question.behind) = found;
         }
         Ok(())
     }
 }
 
+/// Puts scores of the same question together; of two runs that asked a model the same, the one with more samples
+/// counts. Says besides which question a task of a run is.
+fn gather(
+    runs: &[RunSummary],
+    cards: &[TaskCard],
+    labels: &BTreeMap<String, String>,
+) -> (Vec<Question>, BTreeMap<(usize, String), usize>) {
+    let order = |id: &str| cards.iter().position(|card| card.id == id);
+    let mut found: BTreeMap<(usize, Conditions), (Question, Vec<usize>)> = BTreeMap::new();
+    for (n, run) in runs.iter().enumerate() {
+        for asked in &run.manifest.tasks {
+            let at = order(&asked.id);
+            let card = at.and_then(|at| cards.get(at));
+            let key = (at.unwrap_or(usize::MAX), asked.conditions());
+            let entry = found.entry(key);
+            let (question, of) = entry.or_insert_with(|| (Question::new(asked, card), Vec::new()));
+            of.push(n);
+            for row in run.rows.iter().filter(|row| row.task == asked.id) {
+                let label = labels.get(&row.model).unwrap_or(&row.model).clone();
+                let known = question.scores.get(&label).map_or(0, |s| s.row.samples);
+                if row.samples > known {
+                    let (scale, row) = (ScoreScale::in_run(run, row), row.clone());
+                    question.scores.insert(label, Scored { run: n, row, scale });
+                }
+            }
+        }
+    }
+    let (mut questions, mut places) = (Vec::new(), BTreeMap::new());
+    for (question, of) in found.into_values().filter(|(q, _)| !q.scores.is_empty()) {
+        let place = questions.len();
+        places.extend(
+            of.into_iter()
+                .map(|run| ((run, question.asked.id.clone()), place)),
+        );
+        questions.push(question);
+    }
+    (questions, places)
+}
+
 /// The first tier holds the best model and all that cannot be told apart from it; the best of the others leads the
 /// second, and so on. A model that was not compared with the leader of a tier (no shared items) is in none.
 fn tiers(
-    scores: &BTreeMap<String, Scored>,
+    mut rest: Vec<String>,
     compared: &[&Comparison],
 ) -> (BTreeMap<String, usize>, BTreeMap<String, Comparison>) {
-    let value = |model: &String| Some(scores.get(model)?.row.score.as_ref()?.value);
-    let mut rest: Vec<(f64, &String)> = scores
-        .keys()
-        .filter_map(|model| Some((value(model).filter(|v| v.is_finite())?, model)))
-        .collect();
-    rest.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     let (mut tiers, mut behind) = (BTreeMap::new(), BTreeMap::new());
     let mut tier = 0;
-    while let Some((_, leader)) = rest.first().copied() {
+    while !rest.is_empty() {
+        let leader = rest.remove(0);
         let mut lower = Vec::new();
         let mut shared = Vec::new();
-        for (value, model) in rest.drain(1..) {
-            let Some(c) = compared.iter().find_map(|c| between(c, leader, model)) else {
+        for model in std::mem::take(&mut rest) {
+            let both = |c: &&&Comparison| c.first == leader && c.second == model;
+            let Some(c) = compared.iter().find(both) else {
                 continue;
             };
-            let apart = c.p_holm.is_some_and(|p| p < 0.05);
-            // Means over shared items may rank two models otherwise than their scores.
-            match apart && c.difference > 0.0 {
-                true => lower.push((value, model)),
-                false => shared.push(model),
-            }
             if tier == 0 {
-                behind.insert(model.clone(), c);
+                behind.insert(model.clone(), (*c).clone());
+            }
+            // Means over shared items may rank two models otherwise than their scores.
+            match c.p_holm.is_some_and(|p| p < 0.05) && c.difference > 0.0 {
+                true => lower.push(model),
+                false => shared.push(model),
             }
         }
         if tier > 0 || !lower.is_empty() || !shared.is_empty() {
             tier += 1;
-            tiers.extend(
-                shared
-                    .into_iter()
-                    .chain([leader])
-                    .map(|m| (m.clone(), tier)),
-            );
+            shared.push(leader);
+            tiers.extend(shared.into_iter().map(|model| (model, tier)));
         }
         rest = lower;
     }
     (tiers, behind)
 }
 
-/// A comparison of these two, with the first as the first.
-fn between(c: &Comparison, first: &str, second: &str) -> Option<Comparison> {
-    if (c.first.as_str(), c.second.as_str()) == (first, second) {
-        return Some(c.clone());
-    }
-    ((c.first.as_str(), c.second.as_str()) == (second, first)).then(|| Comparison {
-        first: c.second.clone(),
-        second: c.first.clone(),
-        first_mean: c.second_mean,
-        second_mean: c.first_mean,
-        difference: -c.difference,
-        low: c.high.map(|v| -v),
-        high: c.low.map(|v| -v),
-        ..c.clone()
-    })
+/// The part of a task's id that names its family.
+fn family(question: &Question) -> &str {
+    subject::family_of(&question.asked.id)
 }
 
 #[cfg(test)]

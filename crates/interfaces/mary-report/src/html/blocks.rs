@@ -30,17 +30,15 @@ pub(super) fn table_tools(id: &str) -> String {
     )
 }
 
-/// A table on a page without script: every row is seen, and there are no tools.
-pub(crate) fn plain_table(table: &Table) -> String {
+/// A table on a page without script: every row is seen, and there are no tools. `links` are rows' heads as HTML.
+pub(crate) fn plain_table(table: &Table, links: &[String]) -> String {
+    let rows = rows_block(table, &[], false, links);
     let caption = escape::prose(&table.caption);
-    format!(
-        "{}<p class=\"caption\">{caption}</p></div>",
-        rows_block(table, &[], false)
-    )
+    format!("{rows}<p class=\"caption\">{caption}</p></div>")
 }
 
 /// Heading and rows, with published ones behind a switch where they fold; the block stays open.
-fn rows_block(table: &Table, rest: &[usize], folds: bool) -> String {
+fn rows_block(table: &Table, rest: &[usize], folds: bool, links: &[String]) -> String {
     let mut out = format!(
         "<div class=\"exhibit\" id=\"tab-{}\"><h3>{}</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{1}\"><table class=\"plain\"><thead><tr>",
         html(&table.id),
@@ -85,6 +83,7 @@ fn rows_block(table: &Table, rest: &[usize], folds: bool) -> String {
                 } else {
                     ""
                 };
+                let text = links.get(r).unwrap_or(&text);
                 out += &format!("<th scope=\"row\">{text}{tag}</th>");
             } else {
                 out += &format!("<td{}>{text}</td>", class(c));
@@ -100,7 +99,7 @@ pub(super) fn table_block(table: &Table, rest: &[usize]) -> String {
     // Published rows step back behind our own: a switch at the top of the page shows them. Where there
     // are no others, they are what the table is for.
     let folds = folded_rows(table) > 0;
-    let mut out = rows_block(table, rest, folds);
+    let mut out = rows_block(table, rest, folds, &[]);
     out += GOES_ON;
     if folds {
         out += &format!(

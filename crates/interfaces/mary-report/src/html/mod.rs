@@ -6,17 +6,17 @@ mod carried;
 mod chapter;
 mod first;
 mod overview;
+mod page;
 mod palette;
 mod plots;
 mod provenance;
 mod selection;
 
-use std::io::{self, Read as _, Write};
+use std::io::{self, Write};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use mary_contract::{Cell, Exhibits, Figure, Picture, RunSummary, Sample, Table};
 use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha256};
 
 use crate::{
     ScoreScale, escape,
@@ -31,17 +31,10 @@ use blocks::{figure_block, table_block, table_tools};
 pub(crate) use carried::data_url;
 pub use chapter::{BuiltChapter, Chapter, Contents, build};
 use first::First;
+pub use page::shared_files;
 use palette::Palette;
 pub(crate) use selection::lot;
 use selection::{Selected, Selection};
-
-const CSS: &str = concat!(
-    include_str!("../style/base.css"),
-    include_str!("report.css")
-);
-/// plotly.js as its makers publish it (package `plotly.js-dist-min`, MIT), packed with gzip.
-const PLOTLY: &[u8] = include_bytes!("../../assets/plotly-3.0.1.min.js.gz");
-const SCRIPT: &str = include_str!("report.js");
 
 /// Figures and tables of a chapter that are open; the rest is folded, or a page of six tasks would be as
 /// long as a paper.
@@ -112,91 +105,12 @@ pub fn report(
     let title = options.title.clone().unwrap_or_else(|| page.title());
     let body = page.body(&title, options.lead.as_deref(), &selected, kept);
     let data = page.data(samples_json);
-    let bytes = write_page(out, &title, &body, &data, options.shared)?;
+    let bytes = page::write_page(out, &title, &body, &data, options.shared)?;
     Ok(ReportStats {
         samples_seen: selected.seen,
         samples_kept: kept,
         bytes,
     })
-}
-
-/// Style, plotting script and the script of reports, for pages that lie together and share them.
-pub fn shared_files() -> io::Result<[(&'static str, String); 3]> {
-    let style = format!("{CSS}{}", include_str!("../atlas/atlas.css"));
-    let plotly = plotly()?;
-    let script = SCRIPT.to_owned();
-    Ok([
-        ("style.css", style),
-        ("plotly.js", plotly),
-        ("report.js", script),
-    ])
-}
-
-fn plotly() -> io::Result<String> {
-    let mut plotly = String::new();
-    flate2::read::GzDecoder::new(PLOTLY).read_to_string(&mut plotly)?;
-    Ok(plotly)
-}
-
-fn write_page(
-    out: &mut dyn Write,
-    title: &str,
-    body: &str,
-    data: &Value,
-    shared: Option<&str>,
-) -> io::Result<usize> {
-    let hash = |script: &str| STANDARD.encode(Sha256::digest(script.as_bytes()));
-    // Pages that share files may lie on a disk, which is no origin of its own.
-    let (scripts, style, plotly, script) = match shared {
-        Some(up) => (
-            "'self' file:".to_owned(),
-            format!("<link rel=\"stylesheet\" href=\"{up}style.css\">"),
-            format!("<script src=\"{up}plotly.js\"></script>"),
-            format!("<script src=\"{up}report.js\"></script>"),
-        ),
-        None => {
-            let plotly = plotly()?;
-            (
-                format!("'sha256-{}' 'sha256-{}'", hash(&plotly), hash(SCRIPT)),
-                format!("<style>{CSS}</style>"),
-                format!("<script>{plotly}</script>"),
-                format!("<script>{SCRIPT}</script>"),
-            )
-        }
-    };
-    let styles = if shared.is_some() {
-        "'self' file: "
-    } else {
-        ""
-    };
-    let policy = format!(
-        "default-src 'none'; img-src data: blob:; style-src {styles}'unsafe-inline'; script-src {scripts}; base-uri 'none'; form-action 'none'"
-    );
-    let data = escape::script_json(&data.to_string());
-    let parts = [
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"",
-        &policy,
-        "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>",
-        &html(title),
-        "</title>\n",
-        &style,
-        "</head>\n<body>",
-        body,
-        "\n<script type=\"application/json\" id=\"data\">",
-        &data,
-        "</script>\n",
-        &plotly,
-        "\n",
-        &script,
-        "\n</body></html>\n",
-    ];
-    let mut bytes = 0;
-    for part in parts {
-        out.write_all(part.as_bytes())?;
-        bytes += part.len();
-    }
-    out.flush()?;
-    Ok(bytes)
 }
 
 struct Page<'a> {
@@ -623,26 +537,5 @@ fn pictures(all: &[Picture], class: &str) -> String {
             "<div class=\"pictures{class}\">{}</div>",
             each.collect::<String>()
         ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_drawing_script_is_the_one_its_makers_published() {
-        let mut script = Vec::new();
-        flate2::read::GzDecoder::new(PLOTLY)
-            .read_to_end(&mut script)
-            .unwrap();
-        let hash: String = Sha256::digest(&script)
-            .iter()
-            .map(|b| format!("{b:02x}"))
-            .collect();
-        assert_eq!(
-            hash,
-            "a32e817bb121e9e89016ce4cee85ee3f1c66f6a6c95c4b53a5f488f77756d7a4"
-        );
     }
 }

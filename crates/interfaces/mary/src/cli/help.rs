@@ -17,63 +17,51 @@ Mary tests whether language models understand what they say. Begin with one of t
 ";
 
 /// What people want to do, and the commands for it. A command that stands nowhere here is listed last.
-const GROUPS: &[(&str, &[&str])] = &[
-    ("Start", &["guide", "doctor", "init"]),
-    ("Test a model", &["run", "resume", "ask", "models"]),
-    ("Your own texts", &["score", "observe", "reading", "fit"]),
-    ("Look inside", &["lens", "patch", "probe", "steer"]),
-    ("People", &["study", "scale"]),
-    ("Development", &["sweep", "grow", "tune", "matrix"]),
-    ("Data and tasks", &["tasks", "items", "data"]),
-    (
-        "Results",
-        &[
-            "report",
-            "view",
-            "atlas",
-            "runs",
-            "compare",
-            "confounds",
-            "rescore",
-            "export",
-            "import",
-        ],
-    ),
-    (
-        "Machines",
-        &["serve", "submit", "jobs", "merge", "cache", "completions"],
-    ),
-];
+const GROUPS: &str = "\
+Start: guide doctor init
+Test a model: run resume ask models
+Your own texts: score observe reading fit
+Look inside: lens patch probe steer
+People: study scale
+Development: sweep grow tune matrix
+Data and tasks: tasks items data
+Results: report view atlas runs compare confounds rescore export import
+Machines: serve submit jobs merge cache completions";
+
+fn groups() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    let group = |line: &'static str| line.split_once(": ").unwrap_or((line, ""));
+    let lines = GROUPS.lines().map(group);
+    lines.map(|(title, names)| (title, names.split(' ').collect()))
+}
 
 /// The same command line, whose help lists the commands in groups. The reader of arguments knows no groups, so
 /// its own list is hidden behind a template.
 pub fn grouped(command: clap::Command) -> clap::Command {
-    let (head, name) = (
-        *command.get_styles().get_header(),
-        *command.get_styles().get_literal(),
-    );
-    let all: Vec<&clap::Command> = command.get_subcommands().collect();
-    let placed = |found: &clap::Command| GROUPS.iter().any(|(_, g)| g.contains(&found.get_name()));
+    let styles = command.get_styles();
+    let (head, name) = (*styles.get_header(), *styles.get_literal());
     let line = |found: &clap::Command| {
         let alias = found.get_visible_aliases().next();
         let alias = alias.map_or_else(String::new, |alias| format!(" [alias: {alias}]"));
-        let about = found.get_about().map(ToString::to_string);
-        format!(
-            "  {name}{:<12}{name:#} {}{alias}\n",
-            found.get_name(),
-            about.unwrap_or_default()
-        )
+        let about = found
+            .get_about()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        format!("  {name}{:<12}{name:#} {about}{alias}\n", found.get_name())
     };
     let mut text = String::new();
-    for (title, names) in GROUPS {
-        text += &format!("{head}{title}:{head:#}\n");
+    for (title, names) in groups() {
         let own = names
             .iter()
-            .filter_map(|n| all.iter().find(|c| c.get_name() == *n));
-        text.extend(own.map(|found| line(found)));
-        text += "\n";
+            .filter_map(|name| command.find_subcommand(name));
+        let own: String = own.map(line).collect();
+        text += &format!("{head}{title}:{head:#}\n{own}\n");
     }
-    let rest: String = all.iter().filter(|c| !placed(c)).map(|c| line(c)).collect();
+    let placed = |c: &&clap::Command| groups().any(|(_, names)| names.contains(&c.get_name()));
+    let rest: String = command
+        .get_subcommands()
+        .filter(|c| !placed(c))
+        .map(line)
+        .collect();
     if !rest.is_empty() {
         text += &format!("{head}More:{head:#}\n{rest}\n");
     }
@@ -109,9 +97,9 @@ mod tests {
         let wide = commands.lines().find(|line| line.chars().count() > 80);
         assert_eq!(wide, None);
         assert!(options.contains("Places:"), "{help}");
-        for (title, group) in GROUPS {
+        for (title, group) in groups() {
             assert!(help.contains(&format!("\n{title}:\n")), "{help}");
-            for name in *group {
+            for name in group {
                 assert!(names.iter().any(|n| n == name), "{name} is no command");
             }
         }

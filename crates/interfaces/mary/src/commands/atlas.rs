@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use mary_contract::{Registry, RunSummary, SummaryRow};
+use mary_contract::{RunSummary, SummaryRow, TaskCard};
 use mary_lab::engine::summarise::test_against_chance;
 use mary_platform::counted;
-use mary_report::atlas::{Atlas, TaskWords, slug};
+use mary_report::atlas::{Atlas, slug};
 use mary_report::html::{ReportOptions, shared_files};
 use mary_store::{RunFolder, every_eval_records};
 
@@ -61,25 +61,21 @@ impl Command for AtlasArgs {
         if runs.iter().all(|run| run.rows.is_empty()) {
             return usage_error("these runs hold no scores, so there is nothing to show");
         }
-        let families: Vec<(String, String)> = place
-            .registry
-            .families()
-            .iter()
-            .map(|family| (family.id().to_owned(), family.title().to_owned()))
-            .collect();
-        let mut atlas = Atlas::new(&runs, &words(&place.registry), &families);
+        let chapters = chapters::family_chapters(&place.registry, &runs)?;
+        let tasks = place.registry.tasks().iter();
+        let cards: Vec<TaskCard> = tasks.map(|task| task.card().clone()).collect();
+        let mut atlas = Atlas::new(&runs, &cards, &chapters);
         for (n, folder) in folders.iter().enumerate() {
             for sample in folder.samples()? {
                 atlas.add(n, &sample?);
             }
         }
         atlas.compare()?;
-        let chapters = chapters::family_chapters(&place.registry, &runs)?;
         let reports = match self.no_reports {
             true => Vec::new(),
             false => self.reports(place, &paths)?,
         };
-        for (name, page) in atlas.pages(&chapters, &reports) {
+        for (name, page) in atlas.pages(&reports) {
             write(&self.out.join(name), page.as_bytes())?;
         }
         for (name, text) in shared_files()? {
@@ -158,24 +154,6 @@ fn correct_over_all(runs: &mut [RunSummary]) {
     for (run, count) in runs.iter_mut().zip(counts) {
         run.rows = corrected.by_ref().take(count).collect();
     }
-}
-
-/// What built-in tasks and those of files say about themselves.
-fn words(registry: &Registry) -> Vec<TaskWords> {
-    let cards = registry.tasks().iter().map(|task| task.card());
-    cards
-        .map(|card| TaskWords {
-            id: card.id.to_string(),
-            title: card.title.to_string(),
-            about: card.about.to_string(),
-            people: card
-                .human
-                .as_ref()
-                .map(|human| human.source.to_string())
-                .unwrap_or_default(),
-            paper: card.citation.text.to_string(),
-        })
-        .collect()
 }
 
 fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {

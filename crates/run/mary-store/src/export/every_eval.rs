@@ -84,51 +84,44 @@ fn model_id(card: &ModelCard) -> String {
 
 fn model_info(card: &ModelCard) -> Value {
     let local = LOCAL.contains(&card.model.provider.as_str());
-    let mut details = Map::new();
-    let mut add = |name: &str, value: Option<String>| {
-        if let Some(value) = value.filter(|v| !v.is_empty()) {
-            details.insert(name.to_owned(), value.into());
-        }
+    let (deployment, availability) = match local {
+        true => ("self_deployed", "open_weights"),
+        false => ("externally_managed", "unknown"),
     };
-    let either = |yes: &str, no: &str| Some((if local { yes } else { no }).to_owned());
-    add(
-        "deployment_type",
-        either("self_deployed", "externally_managed"),
-    );
-    add("model_availability", either("open_weights", "unknown"));
-    add("fingerprint", Some(card.fingerprint.clone()));
-    add("architecture", card.architecture.clone());
-    add("parameters", card.parameters.map(|n| n.to_string()));
-    add("tokens_seen", card.tokens_seen.map(|n| n.to_string()));
-    for (name, said) in &card.conventions {
-        add(&format!("convention_{name}"), Some(said.clone()));
-    }
     json!({
         "name": card.model.to_string(),
         "id": model_id(card),
         "inference_platform": card.model.provider,
-        "additional_details": details,
+        "additional_details": texts([
+            ("deployment_type", Some(deployment.to_owned())),
+            ("model_availability", Some(availability.to_owned())),
+            ("fingerprint", Some(card.fingerprint.clone())),
+            ("architecture", card.architecture.clone()),
+            ("parameters", card.parameters.map(|n| n.to_string())),
+            ("tokens_seen", card.tokens_seen.map(|n| n.to_string())),
+        ]),
     })
+}
+
+fn texts<const N: usize>(pairs: [(&str, Option<String>); N]) -> Map<String, Value> {
+    let known = pairs
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    known
+        .map(|(name, value)| (name.to_owned(), value.into()))
+        .collect()
 }
 
 fn result(manifest: &RunManifest, row: &SummaryRow) -> Option<Value> {
     let score = row.score.as_ref().filter(|s| s.value.is_finite())?;
     let task = manifest.task(&row.task)?;
-    let texts = |pairs: Vec<(&str, Option<String>)>| -> Map<String, Value> {
-        let known = pairs
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)));
-        known
-            .map(|(name, value)| (name.to_owned(), value.into()))
-            .collect()
-    };
     let (id, low, high) = match task.metric() {
         Some(Metric::Share) | None => ("accuracy", json!(0.0), json!(1.0)),
         Some(Metric::RankCorrelation) => ("spearman", json!(-1.0), json!(1.0)),
         Some(Metric::RSquared) => ("r_squared", json!("-Infinity"), json!(1.0)),
         Some(Metric::Number) => ("mary.number", json!("-Infinity"), json!("Infinity")),
     };
-    let source = texts(vec![
+    let source = texts([
         ("source", task.item_source().map(|s| s.name().to_owned())),
         ("task_version", Some(task.version.to_string())),
         ("dataset_hash", task.dataset_hash.clone()),
@@ -137,7 +130,7 @@ fn result(manifest: &RunManifest, row: &SummaryRow) -> Option<Value> {
     ]);
     let asked = task.asked.iter().flatten().chain(&task.judging);
     let settings: Map<String, Value> = asked.map(|(k, v)| (k.clone(), v.clone().into())).collect();
-    let mut details = texts(vec![
+    let details = texts([
         ("chance", row.chance.map(|v| v.to_string())),
         ("people", row.human.map(|v| v.to_string())),
         ("samples", Some(row.samples.to_string())),
@@ -148,10 +141,6 @@ fn result(manifest: &RunManifest, row: &SummaryRow) -> Option<Value> {
             row.chance_test.map(|t| t.p_holm.to_string()),
         ),
     ]);
-    for measure in row.measures.iter().filter(|m| m.estimate.value.is_finite()) {
-        let value = measure.estimate.value.to_string();
-        details.insert(format!("measure_{}", measure.name), value.into());
-    }
     let mut uncertainty = json!({ "num_samples": score.n });
     if score.low.is_finite() && score.high.is_finite() {
         uncertainty["confidence_interval"] = json!({
