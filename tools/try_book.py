@@ -8,7 +8,8 @@
 A block of code is a file where the words before it end in "Save this as `NAME`:" or "this as `NAME`:", and commands where its
 first line begins with one. RUN and names ending in … stand for the newest folder that fits. Commands that need a network, a
 browser or a person are passed over (SKIPPED). MARY_TEST_MODELS names the folder with smollm2-135m.gguf; without it, commands
-on that model are passed over.
+on that model are passed over. `mary tasks import` needs a Python with lm_eval: MARY_PEER_PYTHON, else python3; without it, what
+is imported is passed over, and noted in the list that MARY_SKIPS names.
 """
 
 import os
@@ -26,6 +27,7 @@ SKIPPED = ("mary models pull", "mary study serve", "mary view", "mary import", "
            "mary study close rhyme", "mary study results rhyme", "mary report people-rhyme", "mary study export rhyme",
            "mary study close grammar", "mary study results grammar")
 MODEL = "gguf/smollm2-135m-instruct"
+IMPORTED = ("mary tasks import", "-t tasks/", "-lm-eval-")
 
 
 def blocks(text):
@@ -66,12 +68,25 @@ def filled(line, folder):
     return line
 
 
+def harness():
+    """The Python that imports tasks of lm-evaluation-harness, where there is one."""
+    python = os.environ.get("MARY_PEER_PYTHON") or shutil.which("python3")
+    if python and subprocess.run([python, "-c", "import lm_eval.tasks"], capture_output=True).returncode == 0:
+        return python
+    print("  skipped: no Python with lm_eval, so that nothing is imported")
+    if skips := os.environ.get("MARY_SKIPS"):
+        with open(skips, "a") as out:
+            out.write("peers\ttools/try_book.py\tno Python has the package lm_eval\n")
+    return None
+
+
 def follow(page, program, model, place):
     folder, passed = place, 0
     home = {**os.environ, "MARY_CACHE_DIR": str(place / "cache"), "PATH": f"{place / 'bin'}:{os.environ['PATH']}"}
     (place / "bin").mkdir()
     (place / "bin" / "mary").symlink_to(program)
     text = page.read_text()
+    python = harness() if IMPORTED[0] in text else None
     for words, code in blocks(text):
         for example in re.findall(r"\]\(\.\./examples/([\w.-]+)\)", words):
             shutil.copy(DOCS / "examples" / example, folder)
@@ -85,13 +100,16 @@ def follow(page, program, model, place):
             line = line if model else line.replace(f"builtin/nano,{MODEL}", "builtin/nano")
             if not re.match(r"(mary|mkdir|cp) ", line) or any(part in line for part in SKIPPED) or (MODEL in line and not model):
                 continue
+            if not python and any(part in line for part in IMPORTED):
+                continue
             if found := re.match(r"mkdir (\S+) && cd \S+$", line):
                 folder = place / found[1]
                 folder.mkdir()
                 continue
             line = filled(line.replace(MODEL, model or MODEL), folder)
             begun = time.monotonic()
-            done = subprocess.run(["bash", "-ec", line], cwd=folder, env=home, capture_output=True, text=True)
+            own = {**home, "MARY_PYTHON": python, "HF_HOME": str(place / "hf")} if line.startswith(IMPORTED[0]) else home
+            done = subprocess.run(["bash", "-ec", line], cwd=folder, env=own, capture_output=True, text=True)
             # The faulty checkpoint of one tutorial ends a sweep with 1.
             wanted = 1 if (folder / "grown" / "step100").exists() and "sweep ./grown" in line else 0
             print(f"  {time.monotonic() - begun:6.1f} s  {line}", flush=True)

@@ -6,7 +6,6 @@ use mary_lab::engine::EngineError;
 use mary_lab::texts::InstrumentError;
 use mary_study::StudyError;
 use mary_taskfile::TaskFileError;
-use mary_taskfile::lm_eval::HarnessError;
 use mary_train::TrainError;
 
 use crate::terminal;
@@ -235,9 +234,6 @@ fn status_of(error: &anyhow::Error) -> Status {
         }
         if let Some(task) = cause.downcast_ref::<TaskError>() {
             return missing_or_usage(!matches!(task, TaskError::Setting(_)));
-        }
-        if let Some(file) = cause.downcast_ref::<HarnessError>() {
-            return missing_or_usage(file.is_missing());
         }
         if let Some(error) = cause.downcast_ref::<InstrumentError>() {
             match error {

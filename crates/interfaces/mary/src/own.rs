@@ -5,10 +5,9 @@ use std::path::Path;
 
 use mary_contract::RunManifest;
 use mary_lab::{TaskFiles, files_named, is_task_file};
-use mary_taskfile::lm_eval::Places;
 
 use crate::commands::tell;
-use crate::exit::{UsageError, usage_error};
+use crate::exit::UsageError;
 use crate::rundir;
 use crate::settings::Place;
 use crate::stored::Stored;
@@ -16,7 +15,6 @@ use crate::stored::Stored;
 /// Reads task files into the registry; what is to be known about them is told.
 fn read<T>(place: &mut Place, what: impl FnOnce(&mut TaskFiles<'_>) -> T) -> T {
     let mut files = TaskFiles {
-        places: places(place),
         registry: &mut place.registry,
         notes: Vec::new(),
     };
@@ -52,8 +50,7 @@ pub fn only_files(names: &[String]) -> Result<(), UsageError> {
     }
 }
 
-/// Reads the files among these names of tasks; each is replaced by the id of its task, or the ids of a
-/// group's.
+/// Reads the files among these names of tasks; each is replaced by the id of its task.
 pub fn named(place: &mut Place, names: &mut Vec<String>) -> anyhow::Result<()> {
     Ok(read(place, |files| files.take_in(names))?)
 }
@@ -62,22 +59,8 @@ pub fn named(place: &mut Place, names: &mut Vec<String>) -> anyhow::Result<()> {
 pub fn one(place: &mut Place, name: &mut String) -> anyhow::Result<()> {
     let mut names = vec![std::mem::take(name)];
     named(place, &mut names)?;
-    match names.as_slice() {
-        [only] => name.clone_from(only),
-        several => {
-            return usage_error(format!(
-                "the file is a group of {} tasks, and one is needed\nhint: name the file of one of them",
-                several.len()
-            ));
-        }
-    }
+    *name = names.pop().unwrap_or_default();
     Ok(())
-}
-
-/// Where datasets of the harness are looked for: the user's folder, and what was fetched.
-pub fn places(place: &Place) -> Places {
-    let fetched = [place.datasets()];
-    Places(place.data.iter().cloned().chain(fetched).collect())
 }
 
 /// Reads the task files that stored runs were made with, from where their command lines say they

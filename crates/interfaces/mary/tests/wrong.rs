@@ -59,7 +59,8 @@ const CASES: &[Case] = &[
     ("items nosuch --to jsonl", 2, "error: no task is called `nosuch`", "mary tasks"),
     ("items htest/rhyme --to nosuch", 2, "error: invalid value 'nosuch'", "lm-eval"),
     ("tasks new x.txt", 2, "error: x.txt: a task file ends in .toml", ""),
-    ("tasks import nosuch.yaml", 4, "error: nosuch.yaml: the task file cannot be read", ""),
+    ("tasks import x.yaml --to tasks --python ./nosuch", 4, "error: ./nosuch cannot be started", "--python PYTHON"),
+    ("run -m builtin/nano -t nosuch.yaml", 2, "error: nosuch.yaml: task files of lm-evaluation-harness are imported", "mary tasks import nosuch.yaml --to FOLDER"),
     // texts of one's own
     ("score nosuch.txt", 4, "error: nosuch.txt: there is no such file", ".parquet"),
     ("score own.csv", 2, "error: score/own: own.csv:2: there is no column `text`", "--text sentence"),

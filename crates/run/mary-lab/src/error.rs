@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use crate::engine::EngineError;
 use mary_contract::{ModelError, StoreError};
 use mary_taskfile::TaskFileError;
-use mary_taskfile::lm_eval::HarnessError;
 use thiserror::Error;
 
 /// Why a run could not be specified, started or carried on.
@@ -26,9 +25,6 @@ pub enum RunError {
     /// A task file cannot be read.
     #[error("{0}")]
     TaskFile(#[from] TaskFileError),
-    /// A task file of lm-evaluation-harness cannot be read.
-    #[error("{0}")]
-    Harness(#[from] HarnessError),
     /// A folder cannot be made.
     #[error("{}: {message}", path.display())]
     #[allow(missing_docs)]

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mary_contract::{Registry, RunManifest, Task};
-use mary_taskfile::lm_eval::{self, HarnessTask, Places};
 use mary_taskfile::{DesignTask, OwnTask};
 
 use crate::RunError;
@@ -14,8 +13,8 @@ fn ending(path: &Path) -> String {
     ending.to_ascii_lowercase()
 }
 
-/// Whether a word names a task file: one of Mary's own, of lm-evaluation-harness, a suite of SyntaxGym, or a
-/// dataset as Inspect has them, which is a task by itself.
+/// Whether a word names a task file: one of Mary's own, a suite of SyntaxGym, or a dataset as Inspect has
+/// them, which is a task by itself. Those of lm-evaluation-harness (.yaml) are known, to say how they are imported.
 ///
 /// ```
 /// assert!(mary_lab::is_task_file("./mine.toml") && mary_lab::is_task_file("rows.jsonl"));
@@ -43,66 +42,50 @@ pub fn files_named(command: &[String]) -> Vec<PathBuf> {
     files.map(PathBuf::from).collect()
 }
 
+fn read(file: &Path) -> Result<Arc<dyn Task>, RunError> {
+    if matches!(ending(file).as_str(), "yaml" | "yml") {
+        let file = file.display();
+        return Err(RunError::Specification(format!(
+            "{file}: task files of lm-evaluation-harness are imported once, with its own Python package\n\
+             hint: `mary tasks import {file} --to FOLDER`, then `mary run -t FOLDER/NAME.toml`"
+        )));
+    }
+    if let Some(design) = DesignTask::read(file)? {
+        return Ok(Arc::new(design));
+    }
+    Ok(match is_dataset(file) {
+        true => Arc::new(OwnTask::of_dataset(file)?),
+        false => Arc::new(OwnTask::read(file)?),
+    })
+}
+
 /// Reads task files into a registry.
 pub struct TaskFiles<'a> {
     /// Where the tasks go.
     pub registry: &'a mut Registry,
-    /// Where datasets of lm-evaluation-harness are looked for.
-    pub places: Places,
-    /// What a user should know but stops nothing: tasks left out of a group, files that are gone.
+    /// What a user should know but stops nothing: files that are gone.
     pub notes: Vec<String>,
 }
 
 impl TaskFiles<'_> {
-    /// Reads the files among these names of tasks, and replaces each by the id or ids of its tasks.
+    /// Reads the files among these names of tasks, and replaces each by the id of its task.
     pub fn take_in(&mut self, names: &mut Vec<String>) -> Result<(), RunError> {
         for name in std::mem::take(names) {
             if !is_task_file(&name) {
                 names.push(name);
                 continue;
             }
-            names.extend(self.add_file(Path::new(name.trim()))?);
+            names.push(self.add_file(Path::new(name.trim()))?);
         }
         Ok(())
     }
 
-    /// Adds the tasks of a file and returns their ids.
-    pub fn add_file(&mut self, file: &Path) -> Result<Vec<String>, RunError> {
-        let mut ids = Vec::new();
-        for task in self.read(file)? {
-            ids.push(task.card().id.to_string());
-            self.add(task, file)?;
-        }
-        Ok(ids)
-    }
-
-    fn read(&mut self, file: &Path) -> Result<Vec<Arc<dyn Task>>, RunError> {
-        if let Some(design) = DesignTask::read(file)? {
-            return Ok(vec![Arc::new(design)]);
-        }
-        if is_dataset(file) {
-            return Ok(vec![Arc::new(OwnTask::of_dataset(file)?)]);
-        }
-        if ending(file) == "toml" {
-            return Ok(vec![Arc::new(OwnTask::read(file)?)]);
-        }
-        let mut tasks: Vec<Arc<dyn Task>> = Vec::new();
-        let mut refused = Vec::new();
-        for config in lm_eval::read(file)? {
-            match config {
-                Ok(config) => tasks.push(Arc::new(HarnessTask::new(config, &self.places)?)),
-                Err(error) => refused.push(error),
-            }
-        }
-        let count = refused.len();
-        match refused.into_iter().next() {
-            Some(error) if tasks.is_empty() => return Err(error.into()),
-            Some(error) => self.notes.push(format!(
-                "{count} of the group's tasks are left out; the first: {error}"
-            )),
-            None => {}
-        }
-        Ok(tasks)
+    /// Adds the task of a file and returns its id.
+    pub fn add_file(&mut self, file: &Path) -> Result<String, RunError> {
+        let task = read(file)?;
+        let id = task.card().id.to_string();
+        self.add(task, file)?;
+        Ok(id)
     }
 
     /// Adds a task; the same one named twice is one.
@@ -149,8 +132,8 @@ impl TaskFiles<'_> {
             Some(Err(error)) => trouble = Some(error.to_string()),
             None => {
                 for file in files_named(&manifest.command) {
-                    match self.read(&file) {
-                        Ok(tasks) => found.extend(tasks.into_iter().map(|t| (file.clone(), t))),
+                    match read(&file) {
+                        Ok(task) => found.push((file, task)),
                         Err(error) => trouble = Some(error.to_string()),
                     }
                 }

@@ -1,8 +1,8 @@
 //! From a row to what is asked and what would be right.
 
 use mary_contract::{
-    Ask, Generate, Observe, Part, Prompt, PromptForm, Request, Sampling, Score, Speaker, Target,
-    TaskError, TaskSettings, Turn,
+    Ask, Details, Generate, Observe, Part, Prompt, PromptForm, Request, Sampling, Score, Speaker,
+    Target, TaskError, TaskSettings, Turn,
 };
 use minijinja::value::ValueKind;
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ impl AskSettings {
                     wrong(
                         "normalisation",
                         text,
-                        "none, token, byte, word or unconditional",
+                        "none, token, byte, character, word or unconditional",
                     )
                 })?,
             },
@@ -167,6 +167,7 @@ impl<'a> RowView<'a> {
         let within = |n: &usize| *n < self.choices.len();
         let index = answer.parse::<usize>().ok().filter(within);
         let letters = (0..self.choices.len()).find(|n| letter(*n).eq_ignore_ascii_case(answer));
+        let by_place = self.plan.form.judge.answer_is == Some(AnswerIs::Index);
         let found = match self.plan.form.judge.answer_is {
             Some(AnswerIs::Text) => text,
             Some(AnswerIs::Index) => index,
@@ -183,7 +184,7 @@ impl<'a> RowView<'a> {
                 (a, b) => a.or(b),
             },
         };
-        if repeated && text == found {
+        if repeated && text == found && !by_place {
             return Err(self
                 .row
                 .wrong(format!("two options are `{answer}`, the right answer")));
@@ -205,10 +206,23 @@ impl<'a> RowView<'a> {
             };
             return Ok(format!("{follows}{choice}"));
         }
+        self.of_option("continuation", at, choice)
+    }
+
+    /// A template that sees one of the options.
+    fn of_option(&self, name: &str, at: usize, choice: &str) -> Result<String, TaskError> {
         let mut columns = self.columns.clone();
         columns.insert("choice".into(), json!(choice));
         columns.insert("letter".into(), json!(letter(at)));
-        self.plan.text("continuation", self.row, &columns)
+        self.plan.text(name, self.row, &columns)
+    }
+
+    /// The prompt; where each option has one of its own, that of the option at this place.
+    fn question(&self, at: usize) -> Result<String, TaskError> {
+        match self.choices.get(at) {
+            Some(choice) if self.plan.prompt_per_option() => self.of_option("prompt", at, choice),
+            _ => Ok(self.text_if("prompt")?.unwrap_or_default()),
+        }
     }
 
     fn continuations(&self) -> Result<Vec<String>, TaskError> {
@@ -248,11 +262,11 @@ impl<'a> RowView<'a> {
             columns.insert("reference".into(), json!(answer));
             return self.plan.text("shots.template", self.row, &columns);
         }
-        let prompt = self.text_if("prompt")?.unwrap_or_default();
         if !self.choices.is_empty() && !generate {
             let at = self.correct()?;
-            return Ok(prompt + &self.continuation(at, &answer)?);
+            return Ok(self.question(at)? + &self.continuation(at, &answer)?);
         }
+        let prompt = self.question(0)?;
         let space = if prompt.ends_with(char::is_whitespace) {
             ""
         } else {
@@ -261,11 +275,16 @@ impl<'a> RowView<'a> {
         Ok(format!("{prompt}{space}{answer}"))
     }
 
-    fn prompt(&self, settings: &TaskSettings, shots: &[String]) -> Result<Prompt, TaskError> {
+    fn prompt(
+        &self,
+        settings: &TaskSettings,
+        shots: &[String],
+        at: usize,
+    ) -> Result<Prompt, TaskError> {
         let mut prompt = if self.plan.templates.has("turns") {
             self.turns()?
         } else {
-            self.single(settings, shots)?
+            self.single(settings, shots, at)?
         };
         let pictures = (0..self.plan.form.request.pictures.len()).map(|n| {
             let value = self
@@ -281,14 +300,19 @@ impl<'a> RowView<'a> {
         Ok(prompt)
     }
 
-    fn single(&self, settings: &TaskSettings, shots: &[String]) -> Result<Prompt, TaskError> {
+    fn single(
+        &self,
+        settings: &TaskSettings,
+        shots: &[String],
+        at: usize,
+    ) -> Result<Prompt, TaskError> {
         let separator = self.plan.form.shots.separator.as_deref().unwrap_or("\n\n");
         let mut text = String::new();
         for shot in shots {
             text.push_str(shot);
             text.push_str(separator);
         }
-        text.push_str(&self.text_if("prompt")?.unwrap_or_default());
+        text.push_str(&self.question(at)?);
         let mut prompt = Prompt::single(settings.form, text);
         prompt.system = self.text_if("system")?;
         Ok(prompt)
@@ -345,7 +369,7 @@ impl<'a> RowView<'a> {
         let form = &plan.form.request;
         Ok(match plan.kind() {
             RequestKind::Generate => vec![Ask::subject(Request::Generate(Generate {
-                prompt: self.prompt(settings, shots)?,
+                prompt: self.prompt(settings, shots, 0)?,
                 sampling: Sampling {
                     temperature: wanted.temperature,
                     top_p: form.top_p,
@@ -369,20 +393,33 @@ impl<'a> RowView<'a> {
                         empty + 1
                     )));
                 }
-                let score = |prefix, start| {
+                let score = |prefix, continuations: &[String], start| {
                     Ask::subject(Request::Score(Score {
                         prefix,
-                        continuations: continuations.clone(),
+                        continuations: continuations.to_vec(),
                         start,
-                        details: Default::default(),
+                        details: Details {
+                            rank: plan.judge() == JudgeKind::Greedy,
+                            ..Details::default()
+                        },
                     }))
                 };
                 let start = plan.start(settings)?;
-                let mut asks = vec![score(self.prompt(settings, shots)?, start.clone())];
+                // Options with prompts of their own are asked one by one.
+                let together = match plan.prompt_per_option() {
+                    true => 1,
+                    false => continuations.len(),
+                };
+                let groups = continuations.chunks(together).enumerate();
+                let asks = groups.map(|(at, group)| {
+                    let prompt = self.prompt(settings, shots, at)?;
+                    Ok(score(prompt, group, start.clone()))
+                });
+                let mut asks: Vec<Ask> = asks.collect::<Result<_, TaskError>>()?;
                 if wanted.normalisation == Normalisation::Unconditional {
                     let bare = self.text_if("unconditional")?;
                     let bare = bare.unwrap_or_else(|| UNCONDITIONAL.to_owned());
-                    asks.push(score(Prompt::plain(bare), start));
+                    asks.push(score(Prompt::plain(bare), &continuations, start));
                 }
                 asks
             }
@@ -415,7 +452,10 @@ impl<'a> RowView<'a> {
                     bad: self.text("bad")?,
                 },
                 None => Target::Choice {
-                    question: self.text_if("prompt")?.unwrap_or_default(),
+                    question: match plan.prompt_per_option() {
+                        true => String::new(),
+                        false => self.question(0)?,
+                    },
                     options: self.choices.clone(),
                     correct: self.correct()?,
                 },
@@ -469,6 +509,12 @@ impl<'a> RowView<'a> {
                     ))
                 })?;
                 Target::Data(json!({ "with": with }))
+            }
+            JudgeKind::Greedy => Target::Text(self.text("continuation")?),
+            JudgeKind::Perplexity => {
+                let text = self.text("continuation")?;
+                let words = text.split_whitespace().count();
+                Target::Data(json!({ "bytes": text.len(), "words": words }))
             }
             JudgeKind::Triple => Target::Data(Value::Null),
         })

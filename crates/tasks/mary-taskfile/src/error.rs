@@ -31,7 +31,7 @@ impl TaskFileError {
     }
 }
 
-/// Why the text of a task file, ours or the harness', cannot be read.
+/// Why the text of a task file cannot be read.
 pub(crate) enum TextError {
     Io(std::io::Error),
     /// Not UTF-8, from this line on.

@@ -111,6 +111,7 @@ mary_generators::named! {
         None = "none",
         Token = "token",
         Byte = "byte",
+        Character = "character",
         Word = "word",
         Unconditional = "unconditional",
     }
@@ -201,6 +202,26 @@ pub(crate) enum JudgeKind {
     Model,
     Correlation,
     Triple,
+    Greedy,
+    Perplexity,
+}
+
+/// What becomes of options that are equally probable.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum TiesForm {
+    #[default]
+    Shared,
+    First,
+}
+
+/// What an answer is from which nothing can be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Unread {
+    #[default]
+    Unparsed,
+    Wrong,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -241,6 +262,15 @@ pub(crate) struct Judge {
     #[serde(default)]
     pub relative: f64,
     pub ignore: Option<Vec<Ignore>>,
+    /// Patterns that are taken out of answers and of what is right before they are compared.
+    #[serde(default)]
+    pub remove: Vec<Placed>,
+    #[serde(default)]
+    pub keep_spaces: bool,
+    #[serde(default)]
+    pub unread: Unread,
+    #[serde(default)]
+    pub ties: TiesForm,
     pub rubric: Option<Placed>,
     /// Lowest and highest mark of a model that judges.
     pub scale: Option<Spanned<[f64; 2]>>,

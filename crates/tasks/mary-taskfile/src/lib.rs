@@ -15,7 +15,6 @@ mod form;
 mod formats;
 mod items;
 mod judge;
-pub mod lm_eval;
 mod material;
 mod parquet;
 mod part;

@@ -11,7 +11,7 @@ use crate::form::{
     Choices, Form, JudgeKind, LayersForm, Placed, PoolForm, RequestKind, StartForm, Take, TwinShown,
 };
 use crate::rows::{Columns, Row, Table, format_of};
-use crate::template::{RowLimits, Templates, Unrendered};
+use crate::template::{Templates, Unrendered};
 
 const PATTERN_SIZE: usize = 1 << 20;
 
@@ -26,6 +26,7 @@ pub(crate) struct Plan {
     pub table: Table,
     pub shots: Table,
     pub pattern: Option<Regex>,
+    pub removed: Vec<Regex>,
     pub layers: Layers,
     pub content: String,
     /// How many options every item has, where the file says so.
@@ -117,6 +118,12 @@ impl Plan {
             PoolForm::Last => Pool::Last,
             PoolForm::First => Pool::First,
         }
+    }
+
+    /// Whether every option has a prompt of its own.
+    pub fn prompt_per_option(&self) -> bool {
+        let mut used = self.templates.uses("prompt").into_iter();
+        self.kind() == RequestKind::Score && used.any(|name| name == "choice" || name == "letter")
     }
 
     /// Whether what stands before the first token is left to the settings: texts that are scored whole, and
@@ -221,8 +228,12 @@ impl Reading<'_> {
             .judge
             .pattern
             .as_ref()
-            .map(|p| self.pattern(p))
+            .map(|p| self.pattern("pattern", p))
             .transpose()?;
+        let removed = form.judge.remove.iter();
+        let removed = removed
+            .map(|p| self.pattern("remove", p))
+            .collect::<Result<_, _>>()?;
         let layers = self.layers(&form)?;
         let content = content_hash(&["mary-taskfile 1", self.source, &table.hash, &shots.hash]);
         let options = match form.request.choices.as_ref().map(toml::Spanned::get_ref) {
@@ -236,6 +247,7 @@ impl Reading<'_> {
             table,
             shots,
             pattern,
+            removed,
             layers,
             content,
             options,
@@ -308,8 +320,7 @@ impl Reading<'_> {
     }
 
     fn templates(&self, form: &Form) -> Result<Templates, TaskFileError> {
-        let mut templates =
-            Templates::new(RowLimits::PROMPT, |_| {}).map_err(|e| self.wrong(0, e))?;
+        let mut templates = Templates::new().map_err(|e| self.wrong(0, e))?;
         let (request, judge) = (&form.request, &form.judge);
         let mut add = |name: &str, text: Option<&Placed>, value: bool| match text {
             None => Ok(()),
@@ -408,7 +419,7 @@ impl Reading<'_> {
         })
     }
 
-    fn pattern(&self, pattern: &Placed) -> Result<Regex, TaskFileError> {
+    fn pattern(&self, key: &str, pattern: &Placed) -> Result<Regex, TaskFileError> {
         RegexBuilder::new(pattern.get_ref())
             .size_limit(PATTERN_SIZE)
             .dfa_size_limit(PATTERN_SIZE)
@@ -418,7 +429,7 @@ impl Reading<'_> {
                 let last = said.lines().last().unwrap_or(&said);
                 self.wrong(
                     pattern.span().start,
-                    format!("`pattern` is no regular expression that can be used: {last}"),
+                    format!("`{key}` is no regular expression that can be used: {last}"),
                 )
             })
     }
@@ -485,7 +496,9 @@ impl Reading<'_> {
 
     /// Whether the judge goes with the request, and each has what the other needs.
     fn fitting(&self, form: &Form) -> Result<(), TaskFileError> {
-        use JudgeKind::{Choice, Contains, Correlation, Exact, Model, Number, Regex, Triple};
+        use JudgeKind::{
+            Choice, Contains, Correlation, Exact, Greedy, Model, Number, Perplexity, Regex, Triple,
+        };
         use RequestKind::{Generate, Observe, Score};
         let (request, judge) = (&form.request, &form.judge);
         let of_request = |holds, what| self.must(holds, request.kind.span().start, what);
@@ -524,6 +537,10 @@ impl Reading<'_> {
                     "a correlation of log-probabilities needs `continuation`, the text that is scored, and no `choices`",
                 )
             }
+            (Score, Greedy | Perplexity) => of_request(
+                request.continuation.is_some() && !choices,
+                "this judge needs `continuation`, the text that is scored, and no `choices`",
+            ),
             (Observe, Correlation) => {
                 of_judge(judge.with.is_some(), with)?;
                 of_request(
@@ -538,7 +555,7 @@ impl Reading<'_> {
             _ => of_judge(
                 false,
                 "this judge does not fit the request; `generate` goes with choice, exact, contains, regex, \
-                 number and model, `score` with choice and correlation, `observe` with correlation and triple",
+                 number and model, `score` with choice, greedy, perplexity and correlation, `observe` with correlation and triple",
             ),
         }
     }

@@ -13,7 +13,7 @@ use mary_contract::{
 
 use crate::TaskFileError;
 use crate::asking::AskSettings;
-use crate::form::{JudgeKind, Order, RequestKind, Take};
+use crate::form::{JudgeKind, Order, RequestKind, Take, TiesForm, Unread};
 use crate::items::ItemStream;
 use crate::judge;
 use crate::people;
@@ -105,7 +105,7 @@ fn params(plan: &Plan) -> Vec<Param> {
         RequestKind::Score => params.push(param(
             "normalisation",
             request.normalisation.name().into(),
-            "none, token, byte, word, unconditional",
+            "none, token, byte, character, word, unconditional",
             "What log-probabilities are divided by (or, unconditional, what is taken from them) before they are compared.",
         ).changing(Changes::Judging)),
         RequestKind::Generate => {
@@ -209,10 +209,10 @@ impl Task for OwnTask {
     }
 
     fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
-        if self.plan.judge() == JudgeKind::Correlation {
-            judge::correlations(samples)
-        } else {
-            Vec::new()
+        match self.plan.judge() {
+            JudgeKind::Correlation => judge::correlations(samples),
+            JudgeKind::Greedy | JudgeKind::Perplexity => judge::perplexities(samples),
+            _ => Vec::new(),
         }
     }
 
@@ -232,8 +232,9 @@ impl Task for OwnTask {
 
     fn scoring(&self, _: &TaskSettings) -> Scoring {
         match (self.plan.kind(), self.plan.judge()) {
-            (_, JudgeKind::Correlation) => Scoring::number(Metric::Number),
-            (RequestKind::Generate, _) => Scoring::WRITTEN,
+            (_, JudgeKind::Correlation | JudgeKind::Perplexity) => Scoring::number(Metric::Number),
+            (RequestKind::Generate, _) | (_, JudgeKind::Greedy) => Scoring::WRITTEN,
+            _ if self.plan.form.judge.ties == TiesForm::First => Scoring::share(Ties::First),
             (RequestKind::Score | RequestKind::Observe, _) => Scoring::share(Ties::Shared),
         }
     }
@@ -301,8 +302,18 @@ impl Task for OwnTask {
                     .into(),
                 );
             }
+            JudgeKind::Perplexity => {
+                say("scale", "bits per byte".into());
+            }
             JudgeKind::Choice | JudgeKind::Triple => {
-                say("ties", "share the point".into());
+                let ties = match plan.form.judge.ties {
+                    TiesForm::Shared => "share the point",
+                    TiesForm::First => "the first of those that tie is taken",
+                };
+                say("ties", ties.into());
+            }
+            _ if plan.form.judge.unread == Unread::Wrong => {
+                say("unread answers", "wrong".into());
             }
             _ => {}
         }
@@ -321,18 +332,24 @@ fn judged(plan: &Plan, wanted: &AskSettings) -> String {
         Take::First => "first",
         Take::Last => "last",
     };
+    let unread = match plan.form.judge.unread {
+        Unread::Unparsed => "unparsed",
+        Unread::Wrong => "wrong",
+    };
     match (plan.kind(), plan.judge()) {
         (RequestKind::Score, JudgeKind::Choice) => "the most probable text is chosen".into(),
         (_, JudgeKind::Choice) => "the option named by its letter or its words; none or several is unparsed".into(),
         (_, JudgeKind::Exact) => "the whole answer is equal".into(),
         (_, JudgeKind::Contains) => "the right words stand in the answer".into(),
-        (_, JudgeKind::Regex) => format!("the {which} match of the pattern is equal; none is unparsed"),
+        (_, JudgeKind::Regex) => format!("the {which} match of the pattern is equal; none is {unread}"),
         (_, JudgeKind::Number) => format!(
-            "the {which} number is right within {} (or {} of it); none is unparsed",
+            "the {which} number is right within {} (or {} of it); none is {unread}",
             wanted.tolerance, plan.form.judge.relative
         ),
         (_, JudgeKind::Model) => "another model, by the rubric".into(),
         (_, JudgeKind::Correlation) => "the score is the mean value; `spearman` and `pearson` are its correlations over the items".into(),
+        (_, JudgeKind::Greedy) => "right where every token is the model's first choice".into(),
+        (_, JudgeKind::Perplexity) => "the score is the mean over the items; `bits_per_byte` and the perplexities are of all texts together".into(),
         (_, JudgeKind::Triple) => "the near text has the larger cosine".into(),
     }
 }

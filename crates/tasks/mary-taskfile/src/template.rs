@@ -11,28 +11,17 @@ use minijinja_contrib::pycompat::unknown_method_callback;
 
 use crate::rows::Columns;
 
-/// What one template may take for one row.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RowLimits {
-    /// Instructions; a prompt needs some dozens.
-    pub fuel: u64,
-    /// Bytes of text.
-    pub longest: usize,
-}
+/// Instructions that one template may take for one row; a prompt needs some dozens.
+const FUEL: u64 = 200_000;
 
-impl RowLimits {
-    pub const PROMPT: Self = Self {
-        fuel: 200_000,
-        longest: 16 << 20,
-    };
-}
+/// Bytes of text that it may make.
+const LONGEST: usize = 16 << 20;
 
 /// The name under which the value of an expression is kept.
 const VALUE: &str = "mary_value";
 
-pub struct Templates {
+pub(crate) struct Templates {
     environment: Environment<'static>,
-    limits: RowLimits,
     /// Steps that any of them may take.
     steps: u64,
     lines: BTreeMap<String, usize>,
@@ -68,11 +57,8 @@ impl Unrendered {
 }
 
 impl Templates {
-    /// None yet, with what the environment has beside what every one has.
-    pub(crate) fn new(
-        limits: RowLimits,
-        set_up: impl FnOnce(&mut Environment<'static>),
-    ) -> Result<Self, String> {
+    /// None yet.
+    pub(crate) fn new() -> Result<Self, String> {
         let mut environment = Environment::new();
         let syntax = minijinja::syntax::SyntaxConfig::builder()
             .keep_trailing_newline(true)
@@ -83,11 +69,9 @@ impl Templates {
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         mary_template::install(&mut environment, Bounds::PROMPT);
         environment.set_unknown_method_callback(python_method);
-        set_up(&mut environment);
         Ok(Self {
             environment,
-            limits,
-            steps: limits.fuel,
+            steps: FUEL,
             lines: BTreeMap::new(),
         })
     }
@@ -100,8 +84,8 @@ impl Templates {
         line: usize,
     ) -> Result<(), (String, usize)> {
         self.lines.insert(name.to_owned(), line);
-        let checked = mary_template::bounded(source, Bounds::PROMPT, self.limits.fuel)
-            .map_err(|why| (why, 1))?;
+        let checked =
+            mary_template::bounded(source, Bounds::PROMPT, FUEL).map_err(|why| (why, 1))?;
         self.steps = self.steps.min(checked.steps);
         self.environment.set_fuel(Some(self.steps));
         self.environment
@@ -141,9 +125,7 @@ impl Templates {
     pub(crate) fn text(&self, name: &str, columns: &Columns) -> Result<String, Unrendered> {
         self.environment
             .get_template(name)
-            .and_then(|t| {
-                mary_template::render(&t, Value::from(Serde(columns)), self.limits.longest)
-            })
+            .and_then(|t| mary_template::render(&t, Value::from(Serde(columns)), LONGEST))
             .map_err(|e| self.unrendered(name, columns, &e))
     }
 
@@ -152,9 +134,7 @@ impl Templates {
         let (text, captured) = self
             .environment
             .get_template(name)
-            .and_then(|t| {
-                mary_template::render_captured(&t, Value::from(Serde(columns)), self.limits.longest)
-            })
+            .and_then(|t| mary_template::render_captured(&t, Value::from(Serde(columns)), LONGEST))
             .map_err(|e| self.unrendered(name, columns, &e))?;
         Ok(captured
             .state()
@@ -174,10 +154,7 @@ impl Templates {
                 format!("it takes more than {} steps for one row", self.steps)
             }
             ErrorKind::WriteFailure => {
-                format!(
-                    "it makes more than {} MiB of text",
-                    self.limits.longest >> 20
-                )
+                format!("it makes more than {} MiB of text", LONGEST >> 20)
             }
             _ => describe(error),
         };

@@ -165,6 +165,104 @@ fn answers_in_words_are_right_wrong_or_unparsed() {
     );
 }
 
+/// The conventions of lm-evaluation-harness, for whoever wants them.
+#[test]
+fn the_first_of_a_tie_counts_where_the_file_says_so() {
+    let request = "kind = \"score\"\nprompt = \"It is\"\nchoices = [\"äöü\", \"abcd\"]";
+    let of = |answer: usize| {
+        let judge = format!("kind = \"choice\"\nties = \"first\"\nanswer = \"{answer}\"");
+        Case::new(request, &judge, "{}\n").verdict(&[scores(&[&[-3.0], &[-3.0]])])
+    };
+    assert_eq!((of(0).outcome, of(1).outcome), (RIGHT, WRONG));
+    // Four characters win over three, four bytes lose to six.
+    assert_eq!(of(1).measures["by_character"], 1.0);
+    assert_eq!(of(1).measures["by_byte"], 0.0);
+    assert_eq!(
+        (of(0).measures["tie_rate"], of(1).measures["tie_rate"]),
+        (1.0, 1.0)
+    );
+}
+
+#[test]
+fn texts_are_compared_as_they_are_where_the_file_says_so() {
+    let generate = "kind = \"generate\"\nprompt = \"q\"";
+    let strict =
+        "keep_spaces = true\nignore = [\"case\"]\nunread = \"wrong\"\nremove = [',', '\\.$']";
+    let exact = format!("kind = \"exact\"\nanswer = \"1,000 M.\"\n{strict}");
+    let exact = Case::new(generate, &exact, "{}\n");
+    assert_eq!(
+        (exact.says("1000 m"), exact.says("1,0,00 M.")),
+        (RIGHT, RIGHT)
+    );
+    assert_eq!(
+        (exact.says(" 1000 m"), exact.says("1000  m")),
+        (WRONG, WRONG)
+    );
+    assert_eq!(exact.says(""), WRONG);
+    let regex =
+        format!("kind = \"regex\"\nanswer = \"12\"\npattern = '(\\$\\d+)|(\\d+)'\n{strict}");
+    let regex = Case::new(generate, &regex, "{}\n");
+    assert_eq!(
+        (regex.says("$3 and 12"), regex.says("12 and $3")),
+        (RIGHT, WRONG)
+    );
+    assert_eq!(regex.says("none"), WRONG);
+    let refused = regex.verdict(&[words("12", Finish::Refusal)]);
+    assert_eq!(refused.outcome, Outcome::Unscored(UnscoredReason::Refused));
+}
+
+#[test]
+fn options_may_have_prompts_of_their_own() {
+    let case = Case::new(
+        "kind = \"score\"\nprompt = \"The {{ choice }}\"\nchoices = [\"cat\", \"dog\"]\ncontinuation = \" barks\"",
+        "kind = \"choice\"\nanswer = \"dog\"",
+        "{}\n",
+    );
+    let asked = case.item.asks.iter().map(|ask| match &ask.request {
+        Request::Score(score) => (score.prefix.text(), score.continuations.clone()),
+        other => panic!("{other:?}"),
+    });
+    let asked: Vec<(String, Vec<String>)> = asked.collect();
+    let one = |prompt: &str| (prompt.to_owned(), vec![" barks".to_owned()]);
+    assert_eq!(asked, [one("The cat"), one("The dog")]);
+    let verdict = case.verdict(&[scores(&[&[-4.0]]), scores(&[&[-1.0]])]);
+    assert_eq!(verdict.outcome, RIGHT);
+    let lost = case.verdict(&[scores(&[&[-4.0]])]);
+    assert!(matches!(lost.outcome, Outcome::Failed(_)), "{lost:?}");
+}
+
+#[test]
+fn one_text_is_judged_by_its_ranks_or_by_its_bits() {
+    let request = "kind = \"score\"\nprompt = \"a\"\ncontinuation = \" b ü\"";
+    let greedy = Case::new(request, "kind = \"greedy\"", "{}\n");
+    let ranked = |ranks: &[u32]| {
+        let mut reply = scores(&[&[-0.5, -1.5]]);
+        if let Response::Scored(scored) = &mut reply.answer {
+            scored.continuations[0].details = Some(mary_contract::TokenDetails {
+                rank: ranks.to_vec(),
+                ..Default::default()
+            });
+        }
+        reply
+    };
+    let asks_for_ranks =
+        matches!(&greedy.item.asks[0].request, Request::Score(s) if s.details.rank);
+    assert!(asks_for_ranks);
+    assert_eq!(greedy.verdict(&[ranked(&[1, 1])]).outcome, RIGHT);
+    assert_eq!(greedy.verdict(&[ranked(&[1, 2])]).outcome, WRONG);
+    let untold = greedy.verdict(&[scores(&[&[-0.5, -1.5]])]).outcome;
+    assert!(matches!(
+        untold,
+        Outcome::Unscored(UnscoredReason::NotApplicable(_))
+    ));
+    let bits = Case::new(request, "kind = \"perplexity\"", "{}\n");
+    let Outcome::Scored(value) = bits.verdict(&[scores(&[&[-2.5, -2.5]])]).outcome else {
+        panic!("expected a score");
+    };
+    // Five bytes, five nats: one nat a byte.
+    assert!((value - std::f64::consts::LOG2_E).abs() < 1e-9, "{value}");
+}
+
 #[test]
 fn a_judge_sees_the_rubric_and_its_last_word_counts() {
     let case = Case::new(

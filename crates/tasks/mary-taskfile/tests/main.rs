@@ -11,6 +11,5 @@ mod asking;
 mod designs;
 mod faults;
 mod judging;
-mod lm_eval;
 mod shapes;
 mod support;

@@ -1,181 +1,162 @@
-//! `mary tasks import`: task files of lm-evaluation-harness, and why some are refused.
+//! `mary tasks import`: a task of lm-evaluation-harness as one of Mary's own. The harness itself builds it, under the
+//! user's Python (`harness.py`); nothing else in this program runs that script.
 
-use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::Context;
-use mary_taskfile::lm_eval::{Config, HarnessError, HarnessTask, Merged, Shape, reason, templates};
-use serde_json::{Value, json};
+use clap::Args;
+use mary_contract::{DataSource, Task, TaskSettings};
+use mary_taskfile::OwnTask;
+use serde::Deserialize;
+use serde_json::json;
 
-use crate::exit::{Status, usage_error};
-use crate::own;
-use crate::settings::Place;
+use crate::exit::{Status, missing_error, usage_error};
 
-/// Reads a file, a group or a folder; leaves with 1 where something was refused.
-pub fn import(place: &Place, file: &Path, to: Option<&Path>) -> anyhow::Result<Status> {
-    let all = if file.is_dir() {
-        folder(file)?
-    } else {
-        mary_taskfile::lm_eval::read(file)?
+const SCRIPT: &str = include_str!("harness.py");
+
+const SERVE: &str = "hint: `mary serve` lets lm_eval itself ask it on this engine (docs/serve.md)";
+
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// Name of a task, group or tag that lm_eval knows, or a task file (.yaml)
+    #[arg(value_name = "TASK")]
+    task: String,
+    /// Folder for the task file (.toml) and its rows (.jsonl)
+    #[arg(long, value_name = "FOLDER")]
+    to: PathBuf,
+    /// Python that has lm_eval [default: MARY_PYTHON, the active environment's, python3]
+    #[arg(long)]
+    python: Option<String>,
+    /// Number of shots, unless the task fixes it at 0
+    #[arg(long, alias = "num_fewshot", alias = "shots")]
+    num_fewshot: Option<usize>,
+    /// Only the first N rows
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Folder with more task files, which groups name
+    #[arg(long, alias = "include_path", value_name = "DIR")]
+    include_path: Option<PathBuf>,
+}
+
+/// What the script says that it did.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Report {
+    missing: Option<String>,
+    error: Option<String>,
+    tasks: Vec<Built>,
+}
+
+#[derive(Deserialize)]
+struct Built {
+    task: String,
+    refused: Option<String>,
+    /// Task files, without their ending.
+    #[serde(default)]
+    files: Vec<String>,
+    #[serde(default)]
+    data: String,
+    #[serde(default)]
+    about: String,
+}
+
+/// Has a task or a group built and written; leaves with 1 where something was refused.
+pub fn import(args: &ImportArgs, data: &dyn DataSource) -> anyhow::Result<Status> {
+    let place = |path: &Path| path.display().to_string();
+    std::fs::create_dir_all(&args.to).with_context(|| place(&args.to))?;
+    let staged = args.to.join(format!(".import-{}", std::process::id()));
+    std::fs::create_dir(&staged).with_context(|| place(&staged))?;
+    let imported = build(args, &staged).and_then(|report| {
+        let mut complete = true;
+        for task in &report.tasks {
+            complete &= take(task, &staged, &args.to, data)?;
+        }
+        if !complete {
+            super::tell(SERVE);
+        }
+        Ok(Status::done_if(complete))
+    });
+    std::fs::remove_dir_all(&staged).with_context(|| place(&staged))?;
+    imported
+}
+
+/// Runs the script; the harness' own warnings go to the terminal.
+fn build(args: &ImportArgs, staged: &Path) -> anyhow::Result<Report> {
+    let python = args.python.clone();
+    let python = python.unwrap_or_else(mary_pymodel::default_interpreter);
+    let wanted = json!({
+        "task": args.task, "to": staged, "shots": args.num_fewshot, "limit": args.limit,
+        "include": args.include_path,
+    });
+    let other = "hint: name a Python that has it: --python PYTHON, or MARY_PYTHON";
+    let mut command = Command::new(&python);
+    if !std::io::stderr().is_terminal() {
+        command.env("TQDM_DISABLE", "1");
+        command.env("HF_DATASETS_DISABLE_PROGRESS_BARS", "1");
+    }
+    let ended = command
+        .args(["-c", SCRIPT, &wanted.to_string()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status();
+    let ended = match ended {
+        Err(error) => {
+            return missing_error(format!("{python} cannot be started: {error}\n{other}"));
+        }
+        Ok(ended) => ended,
     };
-    let total = all.len();
-    let mut refused: BTreeMap<String, usize> = BTreeMap::new();
-    let places = own::places(place);
-    let mut read = 0;
-    for config in all {
-        let config = config.and_then(|c| templates(&c).map(|_| c));
-        let config = match config {
-            Ok(config) => config,
-            Err(error) => {
-                *refused.entry(reason(&error)).or_default() += 1;
-                if !file.is_dir() {
-                    super::print(&format!("refused: {error}\n"))?;
-                }
-                continue;
-            }
-        };
-        read += 1;
-        if let Some(to) = to {
-            let path = write(&config, to)?;
-            super::print(&format!("{}\n", path.display()))?;
-        } else if !file.is_dir() {
-            super::print(&described(&config))?;
-            match HarnessTask::new(config, &places) {
-                Ok(task) => {
-                    let rows = task.made(&mary_contract::TaskSettings::default());
-                    let count = rows.map(|r| r.take_while(Result::is_ok).count());
-                    let count = count.map_or_else(|e| e.to_string(), |n| format!("{n} rows"));
-                    super::print(&format!("  data: found, {count}\n"))?;
-                }
-                Err(error) => super::print(&format!("  data: {error}\n"))?,
-            }
-        }
-    }
-    super::print(&format!("{read} of {total} tasks are read\n"))?;
-    for (why, n) in &refused {
-        super::print(&format!("{n:6} refused: {why}\n"))?;
-    }
-    Ok(Status::done_if(refused.is_empty()))
-}
-
-fn described(config: &Config) -> String {
-    let metrics: Vec<&str> = config.metrics.iter().map(|m| m.name()).collect();
-    let mut text = format!(
-        "{}\n  {} by {}, {} shots\n",
-        config.task,
-        config.output.name(),
-        metrics.join(", "),
-        config.shots.count
-    );
-    if !config.left_out.is_empty() {
-        text.push_str(&format!("  not computed: {}\n", config.left_out.join(", ")));
-    }
-    let dataset = config.dataset.as_deref().unwrap_or("none");
-    let name = config.dataset_name.as_deref();
-    text.push_str(&format!(
-        "  dataset: {dataset}{}, split {}\n",
-        name.map(|n| format!(" ({n})")).unwrap_or_default(),
-        config.splits.evaluated().unwrap_or("none")
-    ));
-    text
-}
-
-/// All tasks of all files below a folder; groups name what stands there anyway.
-fn folder(root: &Path) -> anyhow::Result<Vec<Result<Config, HarnessError>>> {
-    let mut files = Vec::new();
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        let entries = std::fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
-        for entry in entries {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "yaml") {
-                files.push(path);
-            }
-        }
-    }
-    files.sort();
-    let mut found = Vec::new();
-    for file in files {
-        match Merged::read(&file) {
-            Err(error) => found.push(Err(error)),
-            Ok(merged) => {
-                if matches!(Shape::from_keys(&merged), Shape::Task | Shape::Class) {
-                    found.push(Config::from_merged(&merged));
-                }
-            }
-        }
-    }
-    if found.is_empty() {
-        return usage_error(format!(
-            "{}: there is no task file (.yaml) in it",
-            root.display()
+    let Ok(bytes) = std::fs::read(staged.join("report.json")) else {
+        return missing_error(format!("{python} ended without a report ({ended})"));
+    };
+    let report: Report = serde_json::from_slice(&bytes)?;
+    if let Some(why) = &report.missing {
+        return missing_error(format!(
+            "{python} has no lm_eval that can be used: {why}\nhint: `{python} -m pip install lm_eval`, or --python PYTHON"
         ));
     }
-    Ok(found)
+    match &report.error {
+        Some(why) => missing_error(format!("{}: lm_eval says: {why}", args.task)),
+        None => Ok(report),
+    }
 }
 
-/// Writes a task as one file: a key and its value a line, the value as JSON, which YAML understands.
-fn write(config: &Config, to: &Path) -> anyhow::Result<PathBuf> {
-    std::fs::create_dir_all(to).with_context(|| to.display().to_string())?;
-    let safe: String = config
-        .task
-        .chars()
-        .map(|c| {
-            if c.is_alphanumeric() || "._-".contains(c) {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    let path = to.join(format!("{safe}.yaml"));
-    let mut text = format!(
-        "# {} with its includes, in one file\n",
-        config.path.display()
-    );
-    let keys = config.whole.as_object().into_iter().flatten();
-    for (key, value) in keys.filter(|(_, v)| !v.is_null()) {
-        let mut value = value.clone();
-        if key == "dataset_kwargs" {
-            absolute(config, &mut value);
-        }
-        text.push_str(&format!("{}: {value}\n", json!(key)));
-    }
-    let written = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&path);
-    let mut file = match written {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            return usage_error(format!(
-                "{} is there already and is not written over",
-                path.display()
-            ));
-        }
-        other => other.with_context(|| path.display().to_string())?,
-    };
-    std::io::Write::write_all(&mut file, text.as_bytes())?;
-    Ok(path)
-}
-
-/// Files beside the task file are named by their whole path, since the copy lies elsewhere.
-fn absolute(config: &Config, kwargs: &mut Value) {
-    let beside = config.path.parent().unwrap_or(Path::new("")).to_owned();
-    fn each(value: &mut Value, beside: &Path) {
-        match value {
-            Value::String(name) => {
-                if let Ok(path) = std::fs::canonicalize(beside.join(&*name)) {
-                    *name = path.display().to_string();
-                }
-            }
-            Value::Array(members) => members.iter_mut().for_each(|m| each(m, beside)),
-            Value::Object(entries) => entries.values_mut().for_each(|m| each(m, beside)),
-            _ => {}
+/// Reads what was written as a run will read it, and puts it where it belongs; says whether it could.
+fn take(built: &Built, staged: &Path, to: &Path, data: &dyn DataSource) -> anyhow::Result<bool> {
+    let mut refused = built.refused.clone();
+    let mut rows = 0;
+    for name in &built.files {
+        let items = OwnTask::read(&staged.join(format!("{name}.toml")))
+            .map_err(|error| error.to_string())
+            .and_then(|task| {
+                let items = task.items(&TaskSettings::default(), data);
+                let items = items.and_then(|items| items.collect::<Result<Vec<_>, _>>());
+                items.map_err(|error| error.to_string())
+            });
+        match items {
+            Ok(items) => rows = items.len(),
+            Err(error) => refused = Some(error),
         }
     }
-    if let Some(files) = kwargs.get_mut("data_files") {
-        each(files, &beside);
+    if let Some(why) = refused {
+        super::print(&format!("refused: {}: {why}\n", built.task))?;
+        return Ok(false);
     }
+    let mut names = vec![format!("{}.jsonl", built.data)];
+    names.extend(built.files.iter().map(|name| format!("{name}.toml")));
+    if let Some(there) = names.iter().map(|n| to.join(n)).find(|p| p.exists()) {
+        return usage_error(format!(
+            "{} is there already and is not written over\nhint: give another folder with --to",
+            there.display()
+        ));
+    }
+    for name in names {
+        std::fs::rename(staged.join(&name), to.join(&name)).with_context(|| name.clone())?;
+        if name.ends_with(".toml") {
+            super::print(&format!("{}  {rows} rows\n", to.join(name).display()))?;
+        }
+    }
+    super::tell(&built.about);
+    Ok(true)
 }

@@ -73,16 +73,9 @@ pub enum TasksAction {
         #[arg(long, value_parser = one_of(SKELETONS), default_value = "choice")]
         kind: Skeleton,
     },
-    /// Read task files of lm-evaluation-harness: what they ask, which data they need, and why some are
-    /// refused
-    Import {
-        /// Task file, group file, or a folder of them
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
-        /// Write each task that is read as one file, includes resolved, into this folder
-        #[arg(long, value_name = "DIR")]
-        to: Option<PathBuf>,
-    },
+    /// Import a task of lm-evaluation-harness as one of your own. Your Python's lm_eval builds it, and runs
+    /// the Python code that the task has: import only what you trust
+    Import(super::harness::ImportArgs),
     /// Make every item of a task file, show three, and look for mistakes and shortcuts
     Check {
         /// Task file, or task id
@@ -157,9 +150,7 @@ impl Command for TasksArgs {
                     }
                 }
             }
-            Some(TasksAction::Import { file, to }) => {
-                return super::harness::import(place, file, to.as_deref());
-            }
+            Some(TasksAction::Import(args)) => return super::harness::import(args, &data),
             Some(TasksAction::New { file, kind }) => {
                 return super::own_tasks::new(file, *kind);
             }

@@ -9,14 +9,15 @@ mod text;
 mod vectors;
 
 pub(crate) use model::question;
+pub(crate) use scores::perplexities;
 pub(crate) use vectors::correlations;
 
 use mary_contract::{
-    ErrorKind, Finish, Generated, Item, Judgement, Reply, Response, Target, UnscoredReason,
+    ErrorKind, Finish, Generated, Item, Judgement, Outcome, Reply, Response, Target, UnscoredReason,
 };
 
 use crate::asking::AskSettings;
-use crate::form::{JudgeKind, RequestKind};
+use crate::form::{JudgeKind, RequestKind, Unread};
 use crate::plan::Plan;
 
 pub(crate) fn judge(
@@ -26,7 +27,11 @@ pub(crate) fn judge(
     answers: &[Reply],
 ) -> Judgement {
     let verdict = match (plan.kind(), plan.judge()) {
-        (RequestKind::Score, JudgeKind::Choice) => scores::choice(wanted, item, answers),
+        (RequestKind::Score, JudgeKind::Choice) => {
+            scores::choice(wanted, plan.form.judge.ties, item, answers)
+        }
+        (RequestKind::Score, JudgeKind::Greedy) => scores::greedy(answers),
+        (RequestKind::Score, JudgeKind::Perplexity) => scores::bits(item, answers),
         (RequestKind::Score, _) => scores::correlation(wanted, item, answers),
         (RequestKind::Observe, JudgeKind::Triple) => vectors::triple(answers),
         (RequestKind::Observe, _) => vectors::correlation(item, answers),
@@ -42,7 +47,14 @@ pub(crate) fn judge(
             Ok(verdict.unwrap_or_else(|| unread(said)))
         }),
     };
-    verdict.unwrap_or_else(|refused| *refused)
+    let verdict = verdict.unwrap_or_else(|refused| *refused);
+    let unread = Outcome::Unscored(UnscoredReason::Unparsed);
+    let cut = Outcome::Unscored(UnscoredReason::Truncated);
+    let wrong = plan.form.judge.unread == Unread::Wrong;
+    match wrong && (verdict.outcome == unread || verdict.outcome == cut) {
+        true => Judgement::scored(0.0),
+        false => verdict,
+    }
 }
 
 /// A verdict, or the one that ends the matter before there is anything to judge.

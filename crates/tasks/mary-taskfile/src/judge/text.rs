@@ -5,11 +5,15 @@ use mary_contract::{Generated, Item, Judgement};
 use super::{Reading, accepted, fault, right};
 use crate::form::{Ignore, Take};
 use crate::plan::Plan;
+use regex::{Captures, NoExpand};
 
 pub(super) fn exact(plan: &Plan, item: &Item, said: &Generated) -> Reading {
-    let text = said.text.trim();
-    let ignore = ignored(plan);
-    let is = |a: &&str| fold(a, ignore) == fold(text, ignore);
+    let text = match plan.form.judge.keep_spaces {
+        true => said.text.as_str(),
+        false => said.text.trim(),
+    };
+    let bare = bared(plan, text);
+    let is = |a: &&str| bared(plan, a) == bare;
     let accepted = accepted(item);
     let verbatim = accepted.iter().any(|a| a.trim() == text);
     Ok(Some(
@@ -43,12 +47,20 @@ pub(super) fn pattern(plan: &Plan, item: &Item, said: &Generated) -> Reading {
         Take::First => matches.next(),
         Take::Last => matches.last(),
     };
-    let Some(text) = found.and_then(|c| c.get(1).or_else(|| c.get(0))) else {
+    // Of several groups, the first that holds something; without groups, the whole.
+    let group = |c: Captures<'_>| match c.len() {
+        1 => c.get(0).map(|m| m.range()),
+        _ => {
+            let mut groups = c.iter().skip(1).flatten();
+            groups.find(|m| !m.is_empty()).map(|m| m.range())
+        }
+    };
+    let Some(text) = found.and_then(group).and_then(|at| said.text.get(at)) else {
         return Ok(None);
     };
-    let text = text.as_str().trim();
-    let ignore = ignored(plan);
-    let is = |a: &&str| fold(a, ignore) == fold(text, ignore);
+    let text = text.trim();
+    let bare = bared(plan, text);
+    let is = |a: &&str| bared(plan, a) == bare;
     let correct = accepted(item).iter().any(is);
     Ok(Some(Judgement::scored(right(correct)).read_as(text)))
 }
@@ -57,6 +69,22 @@ pub(super) fn pattern(plan: &Plan, item: &Item, said: &Generated) -> Reading {
 fn ignored(plan: &Plan) -> &[Ignore] {
     let ignore = plan.form.judge.ignore.as_deref();
     ignore.unwrap_or(&[Ignore::Case, Ignore::Punctuation])
+}
+
+/// A text as it is compared: without what the file removes or ignores.
+fn bared(plan: &Plan, text: &str) -> String {
+    let mut text = text.to_owned();
+    for pattern in &plan.removed {
+        text = pattern.replace_all(&text, NoExpand("")).into_owned();
+    }
+    let ignore = ignored(plan);
+    if !plan.form.judge.keep_spaces {
+        return fold(&text, ignore);
+    }
+    match ignore.contains(&Ignore::Case) {
+        true => text.to_lowercase(),
+        false => text,
+    }
 }
 
 /// A text without what is ignored; runs of spaces are one.

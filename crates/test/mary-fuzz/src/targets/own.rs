@@ -1,5 +1,4 @@
-//! What people hand on to each other: task files, ours and lm-evaluation-harness', with their rows, study
-//! folders, forms of judges, and what the shards of a run leave in its folder.
+//! What people hand on to each other: task files with their rows, study folders, forms of judges, and what the shards of a run leave in its folder.
 
 use std::path::Path;
 
@@ -9,15 +8,12 @@ use mary_store::{ExportForm, RunFolder, ShardPlace, ShardStatus, export, join_sh
 use mary_study::forms::{self, FormOrigin};
 use mary_study::settings::Language;
 use mary_study::{Settings, Study};
-use mary_taskfile::lm_eval::{HarnessTask, Places};
 use mary_taskfile::{Material, OwnTask};
 
 use super::{SetupError, Target, runs, template_pieces};
 use crate::mutate::{self, Dice};
 
 const TASK: &str = include_str!("good/task.toml");
-const YAML: &str = include_str!("good/task.yaml");
-const BASE: &str = include_str!("good/base.yaml");
 const PICTURE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 const FORM: &str = include_str!("good/form.csv");
@@ -31,8 +27,6 @@ pub(super) fn all() -> Result<Vec<Target>, SetupError> {
     Ok(vec![
         task("task file", "task.toml")?,
         task("rows of a task", "rows.jsonl")?,
-        task("lm-eval yaml", "task.yaml")?,
-        task("lm-eval include", "base.yaml")?,
         material("rows jsonl", "x.jsonl", rows.as_bytes(), mutate::json_lines)?,
         material("rows csv", "x.csv", csv.as_bytes(), mutate::blinded)?,
         material("rows json", "x.json", list.as_bytes(), mutate::json_text)?,
@@ -109,14 +103,7 @@ fn settings(text: &[u8], separator: &str, dice: &mut Dice) -> Vec<u8> {
                 .to_string(),
             5 => "[]".to_owned(),
             6 => "[1, \"{{ word }}\", [[2]]]".to_owned(),
-            7 => serde_json::json!(dice.pick(&[
-                "/dev/zero",
-                "..",
-                "rows.jsonl",
-                "task.yaml",
-                "base.yaml"
-            ]))
-            .to_string(),
+            7 => serde_json::json!(dice.pick(&["/dev/zero", "..", "rows.jsonl"])).to_string(),
             _ => "true".to_owned(),
         };
         match (dice.roll(5), key) {
@@ -138,41 +125,19 @@ fn settings(text: &[u8], separator: &str, dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-/// A folder with a task file of ours and one of lm-evaluation-harness, of which one file is changed.
+/// A folder with a task file and its rows, of which one is changed.
 fn task(name: &'static str, file: &str) -> Result<Target, SetupError> {
     let folder = tempfile::tempdir()?;
-    for (name, text) in [
-        ("task.toml", TASK),
-        ("task.yaml", YAML),
-        ("base.yaml", BASE),
-        ("rows.jsonl", &rows()),
-    ] {
+    for (name, text) in [("task.toml", TASK), ("rows.jsonl", &rows())] {
         std::fs::write(folder.path().join(name), text)?;
     }
     let mutate: fn(&[u8], &mut Dice) -> Vec<u8> = match name {
-        "task file" => |good, dice| settings(good, " = ", dice),
         "rows of a task" => mutate::json_lines,
-        _ => |good, dice| settings(good, ": ", dice),
+        _ => |good, dice| settings(good, " = ", dice),
     };
     let changed = folder.path().join(file);
-    let read = move || {
-        let path = folder.path();
-        let ours = || OwnTask::read(&path.join("task.toml")).is_ok_and(|task| use_task(&task));
-        let theirs = || {
-            let Ok(read) = mary_taskfile::lm_eval::read(&path.join("task.yaml")) else {
-                return false;
-            };
-            let places = Places(vec![path.to_owned()]);
-            read.into_iter()
-                .flatten()
-                .all(|config| HarnessTask::new(config, &places).is_ok_and(|task| use_task(&task)))
-        };
-        match name {
-            "task file" => ours(),
-            "rows of a task" => ours() & theirs(),
-            _ => theirs(),
-        }
-    };
+    let read =
+        move || OwnTask::read(&folder.path().join("task.toml")).is_ok_and(|task| use_task(&task));
     Target::of_file(name, changed, mutate, read)
 }
 
