@@ -238,10 +238,10 @@ fn one_text_is_judged_by_its_ranks_or_by_its_bits() {
     let ranked = |ranks: &[u32]| {
         let mut reply = scores(&[&[-0.5, -1.5]]);
         if let Response::Scored(scored) = &mut reply.answer {
-            scored.continuations[0].details = Some(mary_contract::TokenDetails {
+            scored.continuations[0].details = Some(Box::new(mary_contract::TokenDetails {
                 rank: ranks.to_vec(),
                 ..Default::default()
-            });
+            }));
         }
         reply
     };
