@@ -232,7 +232,7 @@ impl Backend for Cpu {
             }
             Weights::Blocks { blocks, keep } => {
                 self.packed.store(true, Ordering::Relaxed);
-                Matrix::blocks(blocks, keep)
+                Matrix::blocks(blocks, keep, self.multiplier)
             }
         };
         Linear {

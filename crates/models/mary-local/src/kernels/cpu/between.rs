@@ -37,6 +37,8 @@ struct Room {
     middle: Activations,
     panels: Aligned<f32>,
     normed: Vec<f32>,
+    /// A product that the stream gets at once.
+    sums: Vec<f32>,
 }
 
 thread_local! {
@@ -111,15 +113,12 @@ impl Block {
         }
     }
 
-    /// Adds the share of some inputs in a product to the residual stream: those from `first` on.
-    fn add(&mut self, a: &Activations, w: &Tiles, first: usize) {
-        let x = self.stream(w.outputs);
-        let region = Region {
-            add: true,
-            ..whole(a, w)
-        };
-        // SAFETY: tiles exist only where the unit is available, and `x` is the region.
-        unsafe { amx::multiply_from(a, w, first, x.as_mut_ptr(), region) };
+    /// Adds a product to the residual stream, once: a first token's stream may be thousands of times as large, and
+    /// a sum that starts from it is rounded at its size in every step.
+    fn add(&mut self, sums: &[f32]) {
+        let width = sums.len() / self.rows.len();
+        let both = self.stream(width).iter_mut().zip(sums);
+        both.for_each(|(x, sum)| *x += sum);
     }
 
     fn add_bias(&mut self, of: &Linear) {
@@ -158,7 +157,7 @@ impl Block {
             self.norm(of.norm, room);
         }
         self.attended(of.attended, out.inputs, &mut room.middle);
-        self.add(&room.middle, out, 0);
+        self.add(product(&room.middle, out, 0, &mut room.sums));
         self.add_bias(of.out);
         if !of.parallel {
             self.norm(of.norm, room);
@@ -167,8 +166,9 @@ impl Block {
         for first in (0..width).step_by(MIDDLE) {
             let columns = first..(first + MIDDLE).min(width);
             middle(of, up, columns, room);
-            self.add(&room.middle, down, first);
+            product(&room.middle, down, first, &mut room.sums);
         }
+        self.add(&room.sums);
         self.add_bias(of.down);
     }
 
@@ -215,6 +215,18 @@ fn whole(a: &Activations, w: &Tiles) -> Region {
         stride: w.outputs,
         add: false,
     }
+}
+
+/// The share of some inputs in a product, those from `first` on, after the shares before it.
+fn product<'a>(a: &Activations, w: &Tiles, first: usize, sums: &'a mut Vec<f32>) -> &'a [f32] {
+    sums.resize(a.rows() * w.outputs, 0.0);
+    let region = Region {
+        add: first > 0,
+        ..whole(a, w)
+    };
+    // SAFETY: tiles exist only where the unit is available, and `sums` is the region.
+    unsafe { amx::multiply_from(a, w, first, sums.as_mut_ptr(), region) };
+    sums
 }
 
 /// Some columns of what stands between the feed-forward layers: multiplied, activated and split at once.

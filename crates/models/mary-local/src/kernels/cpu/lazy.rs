@@ -12,6 +12,7 @@ use mary_weights::TensorType;
 use rayon::prelude::*;
 
 use super::amx::{self, Activations, Region, Tiles};
+use super::matmul::multiply;
 use super::stored::numbers;
 use super::target::Target;
 use crate::kernels::Stored;
@@ -89,7 +90,7 @@ impl Lazy {
             // target, and each is written once.
             unsafe {
                 let at = whole.at.offset(first);
-                amx::multiply(a, &self.some(first, last), at.pointer(), region);
+                multiply(a, &self.some(first, last), at.pointer(), region);
             }
         };
         let firsts = (0..self.outputs.div_ceil(SOME)).map(|i| i * SOME);
@@ -194,7 +195,7 @@ mod tests {
             let mut kept = vec![0.5f32; rows * outputs];
             let region = Region::whole(rows, outputs, true);
             // SAFETY: as above.
-            unsafe { amx::multiply(&a, tiles, kept.as_mut_ptr(), region) };
+            unsafe { multiply(&a, tiles, kept.as_mut_ptr(), region) };
             assert!(alone == kept && together == kept, "{kind}");
             assert!(lazy.tiles.get().is_some());
         }

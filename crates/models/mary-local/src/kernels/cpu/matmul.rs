@@ -3,6 +3,7 @@
 //! A row's product is the same to the last bit whichever rows stand beside it, and on any number of
 //! threads; only the last tokens of answers being written ([`Rows::writing`]) are exempt.
 
+use std::cell::RefCell;
 use std::sync::OnceLock;
 
 use mary_kernels::gemm;
@@ -43,13 +44,14 @@ pub enum Matrix {
 pub struct Quantised {
     pub(super) blocks: Blocks,
     pub(super) keep: bool,
+    pub(super) how: Multiplier,
     unpacked: OnceLock<Box<Matrix>>,
 }
 
 impl Quantised {
     /// Outputs `first..last` in plain numbers.
     fn unpack(&self, first: usize, last: usize) -> Matrix {
-        match Multiplier::best() {
+        match self.how {
             Multiplier::Tiles => Matrix::Tiles(tiles_of(&self.blocks, first, last)),
             Multiplier::Vectors => Matrix::Dense {
                 data: self.blocks.unpack(first, last),
@@ -102,10 +104,11 @@ impl Matrix {
     }
 
     /// Keeps quantised weights as they are; `keep` says whether their unpacked form may stay.
-    pub fn blocks(blocks: Blocks, keep: bool) -> Self {
+    pub fn blocks(blocks: Blocks, keep: bool, how: Multiplier) -> Self {
         Self::Blocks(Quantised {
             blocks,
             keep,
+            how,
             unpacked: OnceLock::new(),
         })
     }
@@ -436,14 +439,51 @@ unsafe fn tiled(a: &Activations, w: &Tiles, to: Target, parallel: bool) {
     if !parallel || threads == 1 {
         let at = to.at;
         // SAFETY: tiles exist only where the unit is available; the rest is passed on.
-        return unsafe { amx::multiply(a, w, at.0, whole) };
+        return unsafe { multiply(a, w, at.0, whole) };
     }
     let regions = divide(whole, threads);
     regions.into_par_iter().for_each(|region| {
         let at = to.at;
         // SAFETY: as above, and regions do not overlap.
-        unsafe { amx::multiply(a, w, at.0, region) }
+        unsafe { multiply(a, w, at.0, region) }
     });
+}
+
+/// Multiplies a region on the tile unit. What the product is added to is added once, in the end: it may be thousands
+/// of times as large, and the unit would round at its size in every step.
+///
+/// # Safety
+/// As for [`amx::multiply`].
+pub(super) unsafe fn multiply(a: &Activations, w: &Tiles, out: *mut f32, region: Region) {
+    if !region.add {
+        // SAFETY: passed on.
+        return unsafe { amx::multiply(a, w, out, region) };
+    }
+    thread_local! {
+        static SUMS: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+    }
+    let outputs = region.outputs;
+    let mut sums = SUMS.take();
+    sums.resize(region.rows * outputs, 0.0);
+    let inside = Region {
+        stride: outputs,
+        add: false,
+        ..region
+    };
+    // The kernel counts from row 0, column 0 of the whole product.
+    let origin = sums.as_mut_ptr();
+    let origin = origin.wrapping_sub(region.row * outputs + region.output);
+    // SAFETY: only the region, which is `sums`, is touched.
+    unsafe { amx::multiply(a, w, origin, inside) };
+    for (row, sums) in sums.chunks_exact(outputs.max(1)).enumerate() {
+        // SAFETY: the region lies inside `out`.
+        let to = unsafe {
+            let at = out.add((region.row + row) * region.stride + region.output);
+            std::slice::from_raw_parts_mut(at, outputs)
+        };
+        to.iter_mut().zip(sums).for_each(|(x, sum)| *x += sum);
+    }
+    SUMS.set(sums);
 }
 
 /// Regions of rows that fill the second-level cache, and enough groups of outputs for every thread.

@@ -45,7 +45,7 @@ impl<'a> Slab<'a> {
                 None => Self::Lazy(rows.split(), lazy),
             },
             #[cfg(target_arch = "x86_64")]
-            Matrix::Blocks(q) if quant_tiles::supports(&q.blocks) => {
+            Matrix::Blocks(q) if q.how == Multiplier::Tiles && quant_tiles::supports(&q.blocks) => {
                 let mut planes = Planes::default();
                 let inputs = q.blocks.inputs();
                 planes.set(rows.x, rows.x.len() / inputs, inputs);
@@ -53,7 +53,7 @@ impl<'a> Slab<'a> {
             }
             Matrix::Blocks(q) if q.keep => Self::new(rows, q.whole()),
             Matrix::Blocks(q) => {
-                let tiles = Multiplier::best() == Multiplier::Tiles;
+                let tiles = q.how == Multiplier::Tiles;
                 Self::Blocks {
                     x: rows.x,
                     split: tiles.then(|| rows.split()),

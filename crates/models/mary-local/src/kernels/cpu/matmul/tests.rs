@@ -51,6 +51,33 @@ fn both_multipliers_reach_single_precision_on_awkward_sizes() {
     }
 }
 
+/// The residual stream of a first token is thousands of times as large as what a layer adds to it.
+#[test]
+fn what_towers_over_a_product_is_rounded_a_few_times_only() {
+    let (m, n, k) = (3, 40, 1300);
+    let (x, w) = (numbers(m * k, 1), numbers(n * k, 2));
+    let (tower, place) = (20_000.0f32, 2f64.powi(-9));
+    let mut hows = vec![Multiplier::Vectors];
+    if amx::available() {
+        hows.push(Multiplier::Tiles);
+    }
+    for how in hows {
+        let layer = Linear {
+            parts: vec![Matrix::dense(w.clone(), n, k, how)],
+            bias: None,
+        };
+        let mut out = vec![tower; m * n];
+        let mut split = Activations::default();
+        linear(Rows::new(&x, m, k, &mut split), &layer, &mut out, true);
+        for (i, got) in out.iter().enumerate() {
+            let (x, w) = (&x[i / n * k..], &w[i % n * k..]);
+            let product = (0..k).map(|p| f64::from(x[p]) * f64::from(w[p]));
+            let error = f64::from(*got) - f64::from(tower) - product.sum::<f64>();
+            assert!(error.abs() < 1.6 * place, "{how:?}: {:.1}", error / place);
+        }
+    }
+}
+
 #[test]
 fn a_row_is_multiplied_alike_whatever_stands_beside_it() {
     let mut hows = vec![Multiplier::Vectors];
