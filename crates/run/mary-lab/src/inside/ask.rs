@@ -61,13 +61,7 @@ impl<'a> Subject<'a> {
         requests: Vec<Intervene>,
         strict: bool,
     ) -> Vec<Result<Intervened, ModelError>> {
-        let lost = ModelError::new(ErrorKind::Internal, "the model did not answer");
-        let mut queue = Queue {
-            answers: vec![Err(lost); requests.len()],
-            requests: requests.into_iter().enumerate(),
-            strict,
-            failed: None,
-        };
+        let mut queue = Queue::new(requests, strict);
         self.intervener.intervene(&mut queue);
         // What was not answered for its sake is not what went wrong.
         if let Some(at) = queue.failed {
@@ -111,16 +105,30 @@ pub(crate) fn request(prefix: &str, continuations: &[String], details: Details) 
     }
 }
 
-struct Queue {
-    requests: std::iter::Enumerate<std::vec::IntoIter<Intervene>>,
-    answers: Vec<Result<Intervened, ModelError>>,
+/// Requests on their way through a model, and its answers in their order.
+pub(crate) struct Queue<Q, A> {
+    requests: std::iter::Enumerate<std::vec::IntoIter<Q>>,
+    pub answers: Vec<Result<A, ModelError>>,
     strict: bool,
     /// The request whose error ended it.
     failed: Option<usize>,
 }
 
-impl WorkQueue<Intervene, Intervened> for Queue {
-    fn next(&mut self) -> Option<Job<Intervene>> {
+impl<Q, A> Queue<Q, A> {
+    /// A strict one ends with the first error.
+    pub fn new(requests: Vec<Q>, strict: bool) -> Self {
+        let lost = || ModelError::new(ErrorKind::Internal, "the model did not answer");
+        Self {
+            answers: requests.iter().map(|_| Err(lost())).collect(),
+            requests: requests.into_iter().enumerate(),
+            strict,
+            failed: None,
+        }
+    }
+}
+
+impl<Q, A> WorkQueue<Q, A> for Queue<Q, A> {
+    fn next(&mut self) -> Option<Job<Q>> {
         let (number, request) = self.requests.next()?;
         Some(Job {
             ticket: Ticket(number as u64),
@@ -128,11 +136,7 @@ impl WorkQueue<Intervene, Intervened> for Queue {
         })
     }
 
-    fn answer(
-        &mut self,
-        ticket: Ticket,
-        answer: Result<Reply<Intervened>, ModelError>,
-    ) -> ControlFlow<()> {
+    fn answer(&mut self, ticket: Ticket, answer: Result<Reply<A>, ModelError>) -> ControlFlow<()> {
         let fatal = answer.is_err() && self.strict;
         if let Some(place) = self.answers.get_mut(ticket.0 as usize) {
             *place = answer.map(|reply| reply.answer);

@@ -1,15 +1,10 @@
 //! Vectors of a run as `.npy`, `.safetensors` or Parquet, written text by text to keep memory bounded.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use mary_contract::{
-    Details, ErrorKind, Intervene, Job, Layers, Model, ModelError, Observe, Observed, Place, Pool,
-    Reply, Site, Ticket, WorkQueue,
-};
+use mary_contract::{Details, Intervene, Layers, Model, Observe, Place, Pool, Site};
 use mary_store::RunFolder;
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
@@ -18,7 +13,7 @@ use parquet::file::writer::SerializedFileWriter;
 use serde_json::json;
 
 use super::{ObserveTask, observations};
-use crate::inside::{Subject, request};
+use crate::inside::{Queue, Subject, request};
 use crate::texts::InstrumentError;
 use crate::texts::table::parquet_file;
 
@@ -343,27 +338,26 @@ impl<'a> TokenRows<'a> {
         let options = self.task.options();
         let mut texts = self.task.texts()?.peekable();
         while texts.peek().is_some() {
-            let mut asked = Asked::default();
+            let (mut requests, mut asked) = (Vec::new(), Vec::new());
             for text in texts.by_ref().take(BLOCK) {
                 let text = text?;
                 for (part, column) in text.parts.iter().zip(options.columns()) {
                     let ids = tokens.encode(&part.text)?;
-                    asked.requests.push_back(Observe {
+                    requests.push(Observe {
                         text: part.text.clone(),
                         picture: None,
                         pools: (0..ids.len()).map(Pool::Token).collect(),
                         layers: options.layers.clone(),
                         with_scores: false,
                     });
-                    let pieces = ids.iter().map(|&id| tokens.piece(id)).collect();
-                    asked.texts.push((text.id.clone(), column.clone(), pieces));
+                    let pieces: Vec<String> = ids.iter().map(|&id| tokens.piece(id)).collect();
+                    asked.push((text.id.clone(), column.clone(), pieces));
                 }
             }
-            asked.answers.resize_with(asked.texts.len(), || None);
-            observer.observe(&mut asked);
-            for ((id, column, pieces), answer) in asked.texts.iter().zip(asked.answers) {
-                let lost = || ModelError::new(ErrorKind::Internal, "the model did not answer");
-                let found = answer.unwrap_or_else(|| Err(lost()))?;
+            let mut queue = Queue::new(requests, false);
+            observer.observe(&mut queue);
+            for ((id, column, pieces), answer) in asked.iter().zip(queue.answers) {
+                let found = answer?;
                 for (number, (pool, piece)) in found.pools.iter().zip(pieces).enumerate() {
                     for layer in &pool.layers {
                         let texts = [name, id, column, &format!("{number} {piece}")];
@@ -444,36 +438,6 @@ impl<'a> TokenRows<'a> {
         closed
             .map(drop)
             .map_err(|e| at(self.path)(io::Error::other(e)))
-    }
-}
-
-/// Texts on their way through a model.
-#[derive(Default)]
-struct Asked {
-    requests: VecDeque<Observe>,
-    texts: Vec<(String, String, Vec<String>)>,
-    answers: Vec<Option<Result<Observed, ModelError>>>,
-}
-
-impl WorkQueue<Observe, Observed> for Asked {
-    fn next(&mut self) -> Option<Job<Observe>> {
-        let number = self.texts.len() - self.requests.len();
-        let request = self.requests.pop_front()?;
-        Some(Job {
-            ticket: Ticket(number as u64),
-            request,
-        })
-    }
-
-    fn answer(
-        &mut self,
-        ticket: Ticket,
-        answer: Result<Reply<Observed>, ModelError>,
-    ) -> ControlFlow<()> {
-        if let Some(place) = self.answers.get_mut(ticket.0 as usize) {
-            *place = Some(answer.map(|reply| reply.answer));
-        }
-        ControlFlow::Continue(())
     }
 }
 
