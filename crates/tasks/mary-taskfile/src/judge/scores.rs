@@ -137,6 +137,9 @@ pub(super) fn bits(item: &Item, answers: &[Reply]) -> Verdict {
     Ok(judgement)
 }
 
+/// Log-probability of a text, its bytes and its words.
+type Lengths = (f64, Option<f64>, Option<f64>);
+
 /// Perplexities of all texts together, with bootstrap intervals over the items: by text, or where lengths were
 /// kept by byte and by word.
 pub(crate) fn perplexities(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
@@ -145,8 +148,8 @@ pub(crate) fn perplexities(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Mea
         let of = |name: &str| s.judgement.notes.get(name)?.as_f64();
         Some((of("logprob")?, of("bytes"), of("words")))
     });
-    let rows: Vec<(f64, Option<f64>, Option<f64>)> = rows.collect();
-    let ratio = |drawn: &[usize], by: &dyn Fn(&(f64, Option<f64>, Option<f64>)) -> f64| {
+    let rows: Vec<Lengths> = rows.collect();
+    let ratio = |drawn: &[usize], by: &dyn Fn(&Lengths) -> f64| {
         let drawn = || drawn.iter().filter_map(|i| rows.get(*i));
         -drawn().map(|r| r.0).sum::<f64>() / drawn().map(by).sum::<f64>()
     };
