@@ -88,6 +88,7 @@ impl<'a> Course<'a> {
             .filter_map(|s| rows.get(s).copied())
             .collect();
         kept.sort_unstable();
+        kept.dedup();
         Self {
             batch,
             starts,

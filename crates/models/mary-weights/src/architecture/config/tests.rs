@@ -72,3 +72,32 @@ fn the_table_of_names_is_whole() {
             .all(|n| (n.layer.contains("{}") || n.down.contains("{}")) && !n.embed.is_empty())
     );
 }
+
+#[test]
+fn what_only_the_processor_computes_is_named() {
+    let resolve = |kind: &str| Architecture::resolve(&json!({"model_type": kind})).unwrap();
+    let cases = [
+        ("mamba", Some("layers that carry a state (Mamba)")),
+        ("bamba", Some("layers that carry a state (Mamba)")),
+        ("nemotron", Some("squared ReLUs")),
+        ("modernbert", Some("windows in both directions")),
+        ("llama", None),
+        ("gemma2", None),
+    ];
+    for (kind, what) in cases {
+        assert_eq!(resolve(kind).on_processor_only(), what, "{kind}");
+    }
+    assert!(resolve("mamba").whole_only().is_some() && resolve("nemotron").whole_only().is_none());
+    // Numbers that no state can have.
+    for (field, value) in [
+        ("state_size", 0),
+        ("conv_kernel", 0),
+        ("state_size", 1_i64 << 40),
+    ] {
+        let config = json!({"model_type": "mamba2", field: value});
+        let error = Architecture::resolve(&config).unwrap_err();
+        assert!(error.message.contains("cannot carry"), "{error}");
+    }
+    let config = json!({"model_type": "mamba2", "num_heads": 3});
+    assert!(Architecture::resolve(&config).is_err());
+}
