@@ -98,7 +98,7 @@ def follow(page, program, model, place):
         for line in code.replace("\\\n", " ").splitlines():
             # Beside the built-in model the other one can be missed.
             line = line if model else line.replace(f"builtin/nano,{MODEL}", "builtin/nano")
-            if not re.match(r"(mary|mkdir|cp) ", line) or any(part in line for part in SKIPPED) or (MODEL in line and not model):
+            if not re.match(r"(mary|mkdir|cp) ", line) or any(part in line for part in SKIPPED) or (not model and (MODEL in line or "-and-1-more-" in line)):
                 continue
             # Without any run there is nothing to export.
             runless = line.startswith("mary export") and not (folder / "runs").exists()
