@@ -85,10 +85,15 @@ def main():
     subprocess.run([options.atlas or options.mary, "atlas", runs, "--out", site], check=True)
     if options.pictures:
         browser = shutil.which("chromium") or sys.exit("chromium is needed for the pictures")
-        for name, part, size in (("gallery-first", "", "1300,1500"), ("gallery-table", "#all-scores", "1300,1400")):
+        # A browser without a window does not scroll: the table is put on a page of its own.
+        first = (site / "index.html").read_text()
+        table = first[first.index('<div class="exhibit" id="tab-psychometric'):].split('<p class="caption"')[0]
+        alone = site / "table-alone.html"
+        alone.write_text(first[:first.index("<header")] + f'<div class="frame"><main>{table}</div></main></div>')
+        for name, page, size in (("gallery-first", site / "index.html", "1300,1100"), ("gallery-table", alone, "1300,1250")):
             subprocess.run([browser, "--headless", "--no-sandbox", "--hide-scrollbars", f"--window-size={size}",
-                            f"--screenshot={options.pictures / name}.png", (site / "index.html").resolve().as_uri() + part],
-                           check=True, capture_output=True)
+                            f"--screenshot={options.pictures / name}.png", page.resolve().as_uri()], check=True, capture_output=True)
+        alone.unlink()
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ impl Atlas<'_> {
                 "Nothing above chance at all was found for {nothing}."
             ));
         }
-        let compared = self.questions.iter().filter(|q| !q.tiers.is_empty());
+        let compared = known.iter().copied().filter(|q| !q.tiers.is_empty());
         let alike = |q: &&Question| q.tiers.values().all(|tier| *tier == 1);
         points.push(format!(
             "On {} of {} with two models or more, no model can be told apart from the best.",

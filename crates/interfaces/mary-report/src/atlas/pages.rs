@@ -158,7 +158,9 @@ impl Atlas<'_> {
                 Some(place) => format!("<a href=\"../{}\">{}</a>", html(place), html(model)),
                 None => html(model),
             });
-            let behind = question.behind.get(model).map(|c| {
+            // Without a chance level nobody says which way is better.
+            let known = scored.row.chance.and(question.behind.get(model));
+            let behind = known.map(|c| {
                 let [difference, low, high] = [Some(c.difference), c.low, c.high]
                     .map(|v| v.map_or_else(|| "–".into(), |v| scored.scale.bare(v)));
                 format!("{difference} [{low}, {high}]")
@@ -251,10 +253,7 @@ fn cell(question: &Question, model: &str, scored: &Scored) -> Cell {
         scored.verdict().mark()
     );
     // A tier beside a score that may be luck would look like an ability.
-    let able = matches!(
-        scored.verdict(),
-        VersusChance::Above | VersusChance::Unknown
-    );
+    let able = scored.verdict() == VersusChance::Above;
     if let Some(tier) = question.tiers.get(model).filter(|_| able) {
         words += &format!(" tier {tier}");
     }
@@ -264,31 +263,27 @@ fn cell(question: &Question, model: &str, scored: &Scored) -> Cell {
     scored.scale.cell(score).worded(words)
 }
 
-/// What this task's number is, and what it is not.
+/// What this task's number is, and what it is not: by its scale, and by where the items come from.
 fn cannot_mean(question: &Question) -> String {
-    let what = match question.asked.metric() {
-        Some(Metric::Share) | None => {
-            "The score is a share of right answers. Above chance means that they are not guesses; it does not mean that the model follows the rule a person would."
-        }
-        Some(Metric::RankCorrelation) => {
-            "The score is a rank correlation: how far two orders agree. It does not say how often an answer is right, and a third cause (word frequency, say) may make both orders."
-        }
-        Some(Metric::RSquared) => {
-            "The score is explained variance. A good fit does not show that the model computes what the curve describes."
-        }
-        Some(Metric::Number) => "The score is a number on its own scale, not a percentage.",
+    let scale = match question.asked.metric() {
+        Some(Metric::Share) | None => 0,
+        Some(Metric::RankCorrelation) => 1,
+        Some(Metric::RSquared) => 2,
+        Some(Metric::Number) => 3,
     };
-    let source = match question.source() {
-        "published" => {
-            " The items are published: a model may have seen them, with their answers, in training."
-        }
-        "fresh" => " The items were made here from a seed, so that no model has seen them.",
-        _ => "",
-    };
-    let people = question.card.human.as_ref();
-    let people =
-        people.map(|human| format!(" People: {}.", html(human.source.trim_end_matches('.'))));
-    format!("{what}{source}{}", people.unwrap_or_default())
+    let source = ["published", "fresh"]
+        .iter()
+        .position(|s| *s == question.source());
+    let lines = [Some(scale), source.map(|n| n + 4)].into_iter().flatten();
+    let said = lines.filter_map(|n| include_str!("numbers.txt").lines().nth(n));
+    let mut said: Vec<String> = said.map(html).collect();
+    let people = question
+        .card
+        .human
+        .as_ref()
+        .map(|human| html(&human.source));
+    said.extend(people.map(|people| format!("People: {}.", people.trim_end_matches('.'))));
+    said.join(" ")
 }
 
 fn published(chapter: &BuiltChapter) -> Vec<&Table> {

@@ -19,8 +19,8 @@ use crate::rundir;
 use crate::settings::Place;
 
 /// Samples that the report of a run carries here, and their bytes: a site has many reports.
-const SAMPLES: usize = 300;
-const SAMPLE_BYTES: usize = 400 << 10;
+const SAMPLES: usize = 150;
+const SAMPLE_BYTES: usize = 200 << 10;
 
 #[derive(Debug, Args)]
 pub struct AtlasArgs {
@@ -97,8 +97,8 @@ impl AtlasArgs {
             shared: Some("../"),
             ..ReportOptions::default()
         };
-        std::fs::create_dir_all(self.out.join("reports"))
-            .with_context(|| self.out.display().to_string())?;
+        let folder = self.out.join("reports");
+        std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         super::tell(&format!(
             "making the reports of {} …",
             counted(paths.len(), "run")
@@ -121,18 +121,14 @@ impl AtlasArgs {
     }
 }
 
-/// What a name stands for: itself, or the runs and sweeps in a folder that is none of them.
+/// What a name stands for: itself, or the runs and sweeps in a folder that is none of them, by name.
 fn within(name: &str) -> Vec<String> {
     let folder = Path::new(name);
-    let own = ["manifest.json", "sweep.json"];
-    if !folder.is_dir() || own.iter().any(|file| folder.join(file).is_file()) {
-        return vec![name.to_owned()];
-    }
-    let mut held: Vec<PathBuf> = rundir::all(folder);
+    let own = ["manifest.json", "sweep.json"].map(|file| folder.join(file).is_file());
+    let mut held = rundir::all(folder);
     held.extend(rundir::sweeps(folder));
-    // By name, so that the site does not depend on what was touched last.
     held.sort();
-    match held.is_empty() {
+    match own.contains(&true) || held.is_empty() {
         true => vec![name.to_owned()],
         false => held
             .iter()

@@ -89,16 +89,14 @@ fn stems(text: &str) -> BTreeSet<String> {
     let words = text
         .split(|c: char| !c.is_alphanumeric())
         .map(str::to_lowercase);
-    words
-        .filter(|word| !word.is_empty() && !EMPTY.split(' ').any(|e| e == word))
-        .map(|word| {
-            let long = |end: &&&str| word.len() > end.len() + 2 && word.ends_with(**end);
-            let end = ["ies", "ing", "ed", "es", "s"].iter().find(long);
-            let stem = end.and_then(|end| word.strip_suffix(end));
-            stem.map_or(word.clone(), |s| s.trim_end_matches('e').to_owned())
-        })
-        .map(|stem| stem.trim_end_matches(['e', 'y']).to_owned())
-        .collect()
+    let telling = words.filter(|w| !w.is_empty() && !EMPTY.split(' ').any(|e| e == w));
+    let stem = |word: String| {
+        let long = |end: &&&str| word.len() > end.len() + 2 && word.ends_with(**end);
+        let end = ["ies", "ing", "ed", "es", "s"].iter().find(long);
+        let stem = end.and_then(|end| word.strip_suffix(end)).unwrap_or(&word);
+        stem.trim_end_matches(['e', 'y']).to_owned()
+    };
+    telling.map(stem).collect()
 }
 
 /// What fits best, the best first: a rare word counts more than one that stands everywhere, and a word of the
