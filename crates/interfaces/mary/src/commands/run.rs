@@ -213,7 +213,7 @@ impl RunArgs {
 
 impl Command for RunArgs {
     const NAME: &str = "run";
-    const ABOUT: &str = "Test models on tasks; the same command continues a run";
+    const ABOUT: &str = "Test models on tasks; run again to continue";
     const ALIAS: Option<&str> = Some("eval");
 
     fn gather(&mut self, place: &mut Place) -> anyhow::Result<()> {
