@@ -28,6 +28,7 @@ CRATES = os.path.join(os.path.dirname(__file__), "../crates/models")
 SOURCES = {
     "mary-local/src/kernels/cuda/kernels.cu": {
         "base": ["-DBASE"],
+        "attend_s": ["-DATTEND_S"],
         "attend_b": ["-DATTEND_B"],
         "attend_h": ["-DATTEND_H"],
         "last_s": ["-DLAST_S"],

@@ -109,6 +109,8 @@ fn every_architecture_computes_on_a_gpu_what_transformers_computes() {
                 "bf16" if sparse(&folder) => 5e-2,
                 // Larger weights: 2.3e-2 and 2.8e-2 on an H200, where float16 stays within 2e-2.
                 "bf16" if folder.to_string_lossy().ends_with("_published") => 4e-2,
+                // 2.0e-2 and 2.3e-2 on an H200; float16 within 2e-2, float32 within 1e-4.
+                "bf16" if folder.ends_with("cwm") || folder.ends_with("smollm3") => 3e-2,
                 _ => most,
             };
             match error(&folder, dtype, matmul) {
@@ -153,11 +155,12 @@ fn changed_models_predict_the_same_on_a_gpu() {
                 .exists()
                 .then(|| open(&folder, dtype, "auto").unwrap())
         });
-        assert_eq!(all.len(), 7);
+        assert_eq!(all.len(), 14);
         for (name, _, worst) in all {
             eprintln!("{name} {dtype}: {worst:.1e}");
             assert!(worst < most, "{name} {dtype}: {worst}");
-            let model = open(&gpt2.with_file_name(&name), dtype, "auto").unwrap();
+            let family = name.trim_start_matches("transformer_lens-");
+            let model = open(&gpt2.with_file_name(family), dtype, "auto").unwrap();
             let of = score(intervene::CLEAN, &[" is", " sings and falls"]);
             let requests = intervene::into_itself(&model, &of);
             let answers = intervene::ask(&model, requests);

@@ -148,6 +148,7 @@ pub struct Pending {
 /// The kernels, as they are embedded; `MARY_CUDA_PTX` may name a folder of others.
 const PARTS: Parts = Parts(&[
     (BASE, include_bytes!("cuda/ptx/base.ptx.gz")),
+    ("attend_s", include_bytes!("cuda/ptx/attend_s.ptx.gz")),
     ("attend_b", include_bytes!("cuda/ptx/attend_b.ptx.gz")),
     ("attend_h", include_bytes!("cuda/ptx/attend_h.ptx.gz")),
     ("last_s", include_bytes!("cuda/ptx/last_s.ptx.gz")),

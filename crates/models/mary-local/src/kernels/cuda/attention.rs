@@ -151,6 +151,8 @@ impl Cuda {
                 return self.launch((part, &name), grid, (threads, 0), words);
             }
             let part = match self.kind {
+                // Three parts of every number: wider heads have no room in the registers.
+                NumberType::Single if units && heads.head_dim <= 128 => "attend_s",
                 NumberType::Bf16 if units => "attend_b",
                 NumberType::F16 if units => "attend_h",
                 _ => return self.base(&format!("attend_{letter}"), grid, 512, words),

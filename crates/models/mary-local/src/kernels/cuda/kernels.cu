@@ -647,13 +647,58 @@ template <> DEVICE void mma<f16>(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+// Numbers as the matrix units take them: those of 16 bits as they are, floats as the sum of three bfloat16s.
+template <class T> struct Unit {
+    typedef T part;
+    static constexpr int PARTS = 1;
+};
+template <> struct Unit<float> {
+    typedef bf16 part;
+    static constexpr int PARTS = 3;
+};
+DEVICE void split_pair(float lo, float hi, u32 (&to)[3]) {
+    for (int i = 0; i < 3; i++) {
+        to[i] = pair<bf16>(lo, hi);
+        lo -= __uint_as_float(to[i] << 16);
+        hi -= __uint_as_float(to[i] & 0xFFFF0000u);
+    }
+}
+// Two numbers, and two pairs.
+template <class T> DEVICE void two_parts(const T *x, u32 (&to)[1]) { to[0] = *(const u32 *)x; }
+DEVICE void two_parts(const float *x, u32 (&to)[3]) {
+    float2 v = *(const float2 *)x;
+    split_pair(v.x, v.y, to);
+}
+template <class T> DEVICE void four_parts(const T *x, u32 (&a)[1], u32 (&b)[1]) {
+    uint2 v = *(const uint2 *)x;
+    a[0] = v.x;
+    b[0] = v.y;
+}
+DEVICE void four_parts(const float *x, u32 (&a)[3], u32 (&b)[3]) {
+    float4 v = *(const float4 *)x;
+    split_pair(v.x, v.y, a);
+    split_pair(v.z, v.w, b);
+}
+// A product of sums of parts, the smallest first; parts that are too small together are left out.
+template <class T, int P>
+DEVICE void mma_parts(float (&d)[4], const u32 (&a)[P][4], const u32 (&b0)[P], const u32 (&b1)[P]) {
+    for (int size = P - 1; size >= 0; size--)
+        for (int i = 0; i <= size; i++) mma<T>(d, a[i], b0[size - i], b1[size - i]);
+}
+// Of 16-bit numbers the quick exponential is exact enough.
+template <class T> DEVICE float exponential(float x) { return __expf(x); }
+template <> DEVICE float exponential<float>(float x) { return expf(x); }
+
 // The matrix units, straight from device memory: sixteen query rows a block, its warps share the
 // keys between them. Which dimension is which column is chosen so that every load is wide; both
 // sides of a product use the same choice.
 template <class T, int HD>
 DEVICE void attend_units(const T *qkv, Heads n, const T *keys, const T *values, const Tile *tiles,
                          const int *stretches, Weighing w, const float *slopes, T *out) {
-    constexpr int STEPS = HD / 16, COLUMNS = HD / 8;
+    constexpr int STEPS = HD / 16, COLUMNS = HD / 8, PARTS = Unit<T>::PARTS;
+    // Sixteen bytes of keys or values at a time, where that is eight numbers.
+    constexpr bool WIDE = PARTS == 1 && HD % 64 == 0;
+    typedef typename Unit<T>::part U;
     __shared__ float shared_most[4][16], shared_total[4][16];
     __shared__ float shared_sums[16 * HD];
     int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
@@ -667,7 +712,7 @@ DEVICE void attend_units(const T *qkv, Heads n, const T *keys, const T *values, 
     int stride = n.heads * HD + 2 * kv;
     int head[2], place[2];
     u64 to[2];
-    u32 q[STEPS][4];
+    u32 q[STEPS][PARTS][4];
     for (int i = 0; i < 2; i++) {
         int r = g + 8 * i;
         bool there = r < t.rows;
@@ -678,9 +723,12 @@ DEVICE void attend_units(const T *qkv, Heads n, const T *keys, const T *values, 
         to[i] = (u64)row * n.heads * HD + head[i] * HD;
         const T *x = qkv + (u64)row * stride + head[i] * HD + c * 4;
         for (int s = 0; s < STEPS; s++) {
-            uint2 v = *(const uint2 *)(x + s * 16);
-            q[s][i] = v.x;
-            q[s][2 + i] = v.y;
+            u32 a[PARTS], b[PARTS];
+            four_parts(x + s * 16, a, b);
+            for (int p = 0; p < PARTS; p++) {
+                q[s][p][i] = a[p];
+                q[s][p][2 + i] = b[p];
+            }
         }
     }
     int last = t.position + (t.begin + t.rows - 1) / group;
@@ -701,9 +749,9 @@ DEVICE void attend_units(const T *qkv, Heads n, const T *keys, const T *values, 
             for (int i = 0; i < 4; i++) s[j][i] = 0.f;
             if (j < 2 || both) {
                 const T *x = k + (u64)__shfl_sync(~0u, at, 8 * j + g) * kv;
-                uint2 b[STEPS];
-                for (int p = 0; p < STEPS; p++) b[p] = *(const uint2 *)(x + p * 16);
-                for (int p = 0; p < STEPS; p++) mma<T>(s[j], q[p], b[p].x, b[p].y);
+                u32 a[STEPS][PARTS], b[STEPS][PARTS];
+                for (int p = 0; p < STEPS; p++) four_parts(x + p * 16, a[p], b[p]);
+                for (int p = 0; p < STEPS; p++) mma_parts<U>(s[j], q[p], a[p], b[p]);
             }
         }
         float peak[2] = {most[0], most[1]};
@@ -719,13 +767,13 @@ DEVICE void attend_units(const T *qkv, Heads n, const T *keys, const T *values, 
         for (int i = 0; i < 2; i++) {
             peak[i] = fmaxf(peak[i], __shfl_xor_sync(~0u, peak[i], 1));
             peak[i] = fmaxf(peak[i], __shfl_xor_sync(~0u, peak[i], 2));
-            shrink[i] = most[i] == -INF ? 0.f : __expf(most[i] - peak[i]);
+            shrink[i] = most[i] == -INF ? 0.f : exponential<T>(most[i] - peak[i]);
             most[i] = peak[i];
         }
         for (int j = 0; j < 4; j++)
             for (int i = 0; i < 4; i++) {
                 float x = s[j][i];
-                float p = x == -INF ? 0.f : __expf(x - peak[i >> 1]);
+                float p = x == -INF ? 0.f : exponential<T>(x - peak[i >> 1]);
                 if (x != x) p = x;
                 s[j][i] = p;
                 sum[i >> 1] += p;
@@ -739,34 +787,45 @@ DEVICE void attend_units(const T *qkv, Heads n, const T *keys, const T *values, 
             for (int i = 0; i < 4; i++) sums[j][i] *= shrink[i >> 1];
         for (int m = 0; m < 2; m++) {
             if (m && !both) break;
-            u32 p[4] = {pair<T>(s[2 * m][0], s[2 * m][1]), pair<T>(s[2 * m][2], s[2 * m][3]),
-                        pair<T>(s[2 * m + 1][0], s[2 * m + 1][1]),
-                        pair<T>(s[2 * m + 1][2], s[2 * m + 1][3])};
+            u32 p[PARTS][4];
+            for (int i = 0; i < 4; i++) {
+                u32 parts[PARTS];
+                const float *two = s[2 * m + (i >> 1)] + 2 * (i & 1);
+                if constexpr (PARTS == 1)
+                    parts[0] = pair<U>(two[0], two[1]);
+                else
+                    split_pair(two[0], two[1], parts);
+                for (int o = 0; o < PARTS; o++) p[o][i] = parts[o];
+            }
             const T *x[4];
             for (int i = 0; i < 4; i++) {
                 int key = 16 * m + 2 * c + (i & 1) + (i >> 1) * 8;
                 x[i] = v + (u64)__shfl_sync(~0u, at, key) * kv;
             }
-            if constexpr (HD % 64 == 0) {
+            if constexpr (WIDE) {
                 for (int j = 0; j < HD / 64; j++) {
                     uint4 f[4];
                     for (int i = 0; i < 4; i++) f[i] = *(const uint4 *)(x[i] + j * 64 + g * 8);
                     const u32 *a0 = &f[0].x, *a1 = &f[1].x, *a2 = &f[2].x, *a3 = &f[3].x;
                     for (int e = 0; e < 4; e++) {
-                        mma<T>(sums[8 * j + 2 * e], p, __byte_perm(a0[e], a1[e], 0x5410),
+                        mma<U>(sums[8 * j + 2 * e], p[0], __byte_perm(a0[e], a1[e], 0x5410),
                                __byte_perm(a2[e], a3[e], 0x5410));
-                        mma<T>(sums[8 * j + 2 * e + 1], p, __byte_perm(a0[e], a1[e], 0x7632),
+                        mma<U>(sums[8 * j + 2 * e + 1], p[0], __byte_perm(a0[e], a1[e], 0x7632),
                                __byte_perm(a2[e], a3[e], 0x7632));
                     }
                 }
             } else {
                 for (int j = 0; j < HD / 16; j++) {
-                    u32 f[4];
-                    for (int i = 0; i < 4; i++) f[i] = *(const u32 *)(x[i] + j * 16 + g * 2);
-                    mma<T>(sums[2 * j], p, __byte_perm(f[0], f[1], 0x5410),
-                           __byte_perm(f[2], f[3], 0x5410));
-                    mma<T>(sums[2 * j + 1], p, __byte_perm(f[0], f[1], 0x7632),
-                           __byte_perm(f[2], f[3], 0x7632));
+                    u32 f[4][PARTS];
+                    for (int i = 0; i < 4; i++) two_parts(x[i] + j * 16 + g * 2, f[i]);
+                    for (int e = 0; e < 2; e++) {
+                        u32 a[PARTS], b[PARTS], by = e ? 0x7632 : 0x5410;
+                        for (int o = 0; o < PARTS; o++) {
+                            a[o] = __byte_perm(f[0][o], f[1][o], by);
+                            b[o] = __byte_perm(f[2][o], f[3][o], by);
+                        }
+                        mma_parts<U>(sums[2 * j + e], p, a, b);
+                    }
                 }
             }
         }
@@ -783,9 +842,9 @@ DEVICE void attend_units(const T *qkv, Heads n, const T *keys, const T *values, 
             for (int o = 0; o < warps; o++) peak = fmaxf(peak, shared_most[o][g + 8 * i]);
             for (int o = 0; o < warps; o++) {
                 float m = shared_most[o][g + 8 * i];
-                sum += m == -INF ? 0.f : shared_total[o][g + 8 * i] * __expf(m - peak);
+                sum += m == -INF ? 0.f : shared_total[o][g + 8 * i] * exponential<T>(m - peak);
             }
-            float shrink = most[i] == -INF ? 0.f : __expf(most[i] - peak);
+            float shrink = most[i] == -INF ? 0.f : exponential<T>(most[i] - peak);
             total[i] = sum;
             for (int j = 0; j < COLUMNS; j++) {
                 sums[j][2 * i] *= shrink;
@@ -808,7 +867,12 @@ DEVICE void attend_units(const T *qkv, Heads n, const T *keys, const T *values, 
         if (g + 8 * i >= t.rows) continue;
         float share = 1.f / total[i];
         T *y = out + to[i];
-        if constexpr (HD % 64 == 0) {
+        if constexpr (PARTS > 1) {
+            for (int j = 0; j < HD / 16; j++)
+                *(float4 *)(y + j * 16 + c * 4) =
+                    make_float4(sums[2 * j][2 * i] * share, sums[2 * j + 1][2 * i] * share,
+                                sums[2 * j][2 * i + 1] * share, sums[2 * j + 1][2 * i + 1] * share);
+        } else if constexpr (WIDE) {
             for (int j = 0; j < HD / 64; j++)
                 for (int e = 0; e < 2; e++) {
                     u32 f[4];
@@ -838,6 +902,13 @@ DEVICE void attend_units(const T *qkv, Heads n, const T *keys, const T *values, 
     ATTEND_UNITS(T, N, 96)                                                                       \
     ATTEND_UNITS(T, N, 128)                                                                      \
     ATTEND_UNITS(T, N, 256)
+#ifdef ATTEND_S
+ATTEND_UNITS(float, s, 32)
+ATTEND_UNITS(float, s, 64)
+ATTEND_UNITS(float, s, 80)
+ATTEND_UNITS(float, s, 96)
+ATTEND_UNITS(float, s, 128)
+#endif
 #ifdef ATTEND_B
 ATTEND_WIDTHS(bf16, b)
 #endif
