@@ -2,11 +2,11 @@
 //! simulation.
 
 use mary_stats::irt::adaptive::{Selection, Stop, next_items, standing};
-use mary_stats::irt::dif::{EtsClass, separate};
+use mary_stats::irt::dif::{EtsClass, likelihood_ratio, mantel_haenszel};
 use mary_stats::irt::fit::{item_fit, parallel_analysis, q3};
 use mary_stats::irt::{
     Estimator, Item, Kinds, Marginal, MarginalSettings, Rasch, Responses, Slopes, ability,
-    marginal, rasch,
+    andersen, marginal, rasch,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -92,6 +92,13 @@ fn rasch_difficulties_are_those_of_erm_psychotools_and_statsmodels() {
             fits.iter().map(|f| (f.outfit, f.infit)).unzip();
         assert!(furthest(&outfit, &numbers(&set["outfit"])) < 1e-3);
         assert!(furthest(&infit, &numbers(&set["infit"])) < 1e-3);
+        let groups: Vec<usize> = (0..thetas.len()).map(|p| p % 2).collect();
+        let (statistic, freedom, p) = andersen(&responses, &groups).unwrap();
+        let theirs = numbers(&set["andersen"]);
+        assert!(
+            furthest(&[statistic, freedom as f64, p], &theirs) < 1e-3,
+            "{statistic} {theirs:?}"
+        );
     }
 }
 
@@ -231,9 +238,8 @@ fn partial_credit_is_that_of_girth() {
                 .map(|pair| pair[1] - pair[0])
                 .collect::<Vec<_>>()
         };
-        let thresholds: Vec<f64> = item.intercepts.iter().map(|d| -d / item.slope).collect();
         assert!(
-            furthest(&steps(&thresholds), &steps(&numbers(theirs))) < 2e-2,
+            furthest(&steps(&item.thresholds()), &steps(&numbers(theirs))) < 2e-2,
             "{theirs}"
         );
     }
@@ -452,10 +458,20 @@ fn items_that_differ_between_groups_are_found_and_others_are_not() {
             }
         }
         let responses = Responses::new(600, 20, answers).unwrap();
-        let found = separate(&responses, &focal).unwrap().items;
+        let found = mantel_haenszel(&responses, &focal).unwrap();
         hits += usize::from(found[0].class != EtsClass::A && found[0].log_odds > 0.0);
         tests += 1;
         alarms += usize::from(found[1..].iter().any(|item| item.p_holm < 0.05));
+        if seed == 0 {
+            let settings = MarginalSettings::new(Slopes::Common);
+            let few = responses.persons().iter().enumerate();
+            let few =
+                few.flat_map(|(p, row)| row.iter().filter(|a| a.0 < 8).map(move |a| (p, a.0, a.1)));
+            let few = Responses::new(600, 8, few).unwrap();
+            let found = likelihood_ratio(&few, &focal, &settings).unwrap();
+            assert!(found[0].p_holm < 0.01 && (found[0].log_odds - 1.2).abs() < 0.6);
+            assert!(found[1..].iter().filter(|item| item.p_holm < 0.05).count() <= 1);
+        }
     }
     assert!(
         hits >= 7 && alarms <= 2,

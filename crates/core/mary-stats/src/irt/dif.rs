@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
-use super::{Responses, rasch};
-use crate::distributions::{chi_squared_upper, z_of};
+use super::{Marginal, MarginalSettings, Responses, marginal, rasch};
+use crate::distributions::{chi_squared_upper, normal_quantile, z_of};
 use crate::multiple::holm;
 use crate::{LEVEL, StatsError, input};
 
@@ -38,6 +38,77 @@ pub struct ItemDif {
     pub class: EtsClass,
 }
 
+/// Mantel and Haenszel's comparison at equal scores, the score purified: items that differ leave it, and all are
+/// tested again, until the set stays the same. `focal` marks the second group. Items are right or wrong; persons
+/// are compared within equal shares right of the purified items (with the item itself), in at most ten classes where
+/// they answered different items.
+///
+/// Items without a single informative table are left out of the result.
+pub fn mantel_haenszel(responses: &Responses, focal: &[bool]) -> Result<Vec<ItemDif>, StatsError> {
+    const WHAT: &str = "Mantel-Haenszel test of items";
+    input::same_length(WHAT, focal.len(), responses.persons().len())?;
+    if (0..responses.items()).any(|item| responses.top(item) > 1) {
+        return Err(StatsError::domain(
+            WHAT,
+            "scores of 0 and 1",
+            "higher ones".to_owned(),
+        ));
+    }
+    let mut anchors = vec![true; responses.items()];
+    let mut found = Vec::new();
+    for _ in 0..20 {
+        found = once(responses, focal, &anchors)?;
+        let mut next = vec![true; responses.items()];
+        found
+            .iter()
+            .filter(|item| item.class != EtsClass::A)
+            .for_each(|item| next[item.item] = false);
+        if next == anchors || next.iter().filter(|anchor| **anchor).count() < 2 {
+            break;
+        }
+        anchors = next;
+    }
+    Ok(found)
+}
+
+fn once(
+    responses: &Responses,
+    focal: &[bool],
+    anchors: &[bool],
+) -> Result<Vec<ItemDif>, StatsError> {
+    let complete = responses
+        .persons()
+        .iter()
+        .all(|row| row.len() == responses.items());
+    let mut found = Vec::new();
+    for item in 0..responses.items() {
+        let mut tables = std::collections::BTreeMap::<u64, [f64; 4]>::new();
+        for (row, focal) in responses.persons().iter().zip(focal) {
+            let Some(&(_, score)) = row.iter().find(|answer| answer.0 == item) else {
+                continue;
+            };
+            let matching = row
+                .iter()
+                .filter(|answer| answer.0 == item || anchors[answer.0]);
+            let (right, asked) = matching.fold((0u64, 0u64), |(r, n), answer| {
+                (r + u64::from(answer.1), n + 1)
+            });
+            let class = if complete {
+                right
+            } else {
+                (10 * right).div_ceil(asked.max(1))
+            };
+            let cell = usize::from(*focal) * 2 + usize::from(score == 0);
+            tables.entry(class).or_default()[cell] += 1.0;
+        }
+        if let Some(result) = combine(item, tables.values()) {
+            found.push(result);
+        }
+    }
+    correct(&mut found)?;
+    Ok(found)
+}
+
 /// Corrects the p-values for the number of items, and classifies by them.
 fn correct(found: &mut [ItemDif]) -> Result<(), StatsError> {
     let p: Vec<f64> = found.iter().map(|item| item.p).collect();
@@ -47,6 +118,44 @@ fn correct(found: &mut [ItemDif]) -> Result<(), StatsError> {
         item.class = class(item.log_odds, item.error, p);
     }
     Ok(())
+}
+
+/// Odds ratio over all tables (right and wrong of the reference, then of the focal group), its error by Robins, Breslow
+/// and Greenland, and the test with Mantel and Haenszel's correction for continuity.
+fn combine<'a>(item: usize, tables: impl Iterator<Item = &'a [f64; 4]>) -> Option<ItemDif> {
+    let (mut r, mut s, mut pr, mut ps_qr, mut qs) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    let (mut observed, mut expected, mut variance) = (0.0, 0.0, 0.0);
+    for [a, b, c, d] in tables {
+        let n = a + b + c + d;
+        if a + b == 0.0 || c + d == 0.0 || n < 2.0 {
+            continue;
+        }
+        let (up, down) = (a * d / n, b * c / n);
+        let (p, q) = ((a + d) / n, (b + c) / n);
+        r += up;
+        s += down;
+        pr += p * up;
+        ps_qr += p * down + q * up;
+        qs += q * down;
+        observed += a;
+        expected += (a + b) * (a + c) / n;
+        variance += (a + b) * (c + d) * (a + c) * (b + d) / (n * n * (n - 1.0));
+    }
+    if r <= 0.0 || s <= 0.0 || variance <= 0.0 {
+        return None;
+    }
+    let log_odds = (r / s).ln();
+    let error = (pr / (2.0 * r * r) + ps_qr / (2.0 * r * s) + qs / (2.0 * s * s)).sqrt();
+    let statistic = ((observed - expected).abs() - 0.5).max(0.0).powi(2) / variance;
+    Some(ItemDif {
+        item,
+        log_odds,
+        error,
+        p: chi_squared_upper(statistic, 1.0),
+        p_holm: 1.0,
+        delta: -2.35 * log_odds,
+        class: EtsClass::A,
+    })
 }
 
 /// A below 1 delta or not significant after correction; C from 1.5 delta where the size is also surely above 1.
@@ -162,4 +271,112 @@ fn without_errors(both: &[Twice]) -> (Option<f64>, Option<f64>) {
     let correlation = (first > 0.05 && second > 0.05)
         .then(|| (shared / (first * second).sqrt()).clamp(-1.0, 1.0));
     (correlation, Some(away.max(0.0).sqrt()))
+}
+
+/// Likelihood-ratio tests: for each item, the fit in which it is one item for both groups against the fit in which it is
+/// one of each group's own; the other items, less those found to differ before, tie the groups together, and each group
+/// has its own mean and spread. This works with answers missing by design, where a sum of scores does not. The items that
+/// differ after Holm's correction leave the anchors, the strongest first, until none does.
+///
+/// `log_odds` is the focal group's difficulty minus the reference's, in the units of the reference's abilities times the
+/// item's slope.
+pub fn likelihood_ratio(
+    responses: &Responses,
+    focal: &[bool],
+    settings: &MarginalSettings,
+) -> Result<Vec<ItemDif>, StatsError> {
+    const WHAT: &str = "likelihood-ratio test of items";
+    input::same_length(WHAT, focal.len(), responses.persons().len())?;
+    let mut settings = settings.clone();
+    settings.groups = focal.iter().map(|focal| usize::from(*focal)).collect();
+    let both: Vec<usize> = (0..responses.items())
+        .filter(|&item| answered_by_both(responses, focal, item))
+        .collect();
+    let mut freed: Vec<usize> = Vec::new();
+    loop {
+        let base = freed
+            .iter()
+            .fold(responses.clone(), |r, &item| r.split(item, focal));
+        let fitted = fit(&base, &settings)?;
+        let mut found = Vec::new();
+        for &item in &both {
+            let result = match freed.iter().position(|freed| *freed == item) {
+                // Free already: put it back, and see what that loses.
+                Some(at) => {
+                    let rest = freed
+                        .iter()
+                        .enumerate()
+                        .filter(|(other, _)| *other != at)
+                        .map(|(_, item)| *item);
+                    let tied = rest.fold(responses.clone(), |r, item| r.split(item, focal));
+                    compare(
+                        item,
+                        responses.items() + at,
+                        &fit(&tied, &settings)?,
+                        &fitted,
+                    )
+                }
+                None => compare(
+                    item,
+                    base.items(),
+                    &fitted,
+                    &fit(&base.split(item, focal), &settings)?,
+                ),
+            };
+            found.push(result);
+        }
+        correct(&mut found)?;
+        let differs = |item: &&ItemDif| item.p_holm <= 1.0 - LEVEL && !freed.contains(&item.item);
+        let strongest = found
+            .iter()
+            .filter(differs)
+            .min_by(|a, b| a.p.total_cmp(&b.p));
+        match strongest {
+            Some(item) if freed.len() + 3 < both.len() => freed.push(item.item),
+            _ => return Ok(found),
+        }
+    }
+}
+
+fn answered_by_both(responses: &Responses, focal: &[bool], item: usize) -> bool {
+    let asked = |group: bool| {
+        let mut rows = responses
+            .persons()
+            .iter()
+            .zip(focal)
+            .filter(|(_, focal)| **focal == group);
+        rows.any(|(row, _)| row.iter().any(|answer| answer.0 == item))
+    };
+    asked(false) && asked(true)
+}
+
+fn fit(responses: &Responses, settings: &MarginalSettings) -> Result<Marginal, StatsError> {
+    let mut settings = settings.clone();
+    if !settings.guessing.is_empty() {
+        settings.guessing.resize(responses.items(), 0.0);
+    }
+    marginal(responses, &settings)
+}
+
+fn compare(item: usize, own: usize, tied: &Marginal, free: &Marginal) -> ItemDif {
+    let statistic = (2.0 * (free.log_likelihood - tied.log_likelihood)).max(0.0);
+    let freedom = free.parameters.saturating_sub(tied.parameters).max(1);
+    let (reference, focal) = (&free.items[item], &free.items[own]);
+    let log_odds = reference.slope * (focal.difficulty() - reference.difficulty());
+    let p = chi_squared_upper(statistic, freedom as f64);
+    // The error that a test of one degree of freedom with this p would have had.
+    let z = if p > 0.0 {
+        -normal_quantile(0.5 * p)
+    } else {
+        statistic.sqrt()
+    };
+    ItemDif {
+        item,
+        log_odds,
+        error: log_odds.abs() / z.max(1e-3),
+        p,
+        p_holm: 1.0,
+        delta: -2.35 * log_odds,
+        class: EtsClass::A,
+    }
 }

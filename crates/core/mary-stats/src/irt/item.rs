@@ -26,10 +26,14 @@ impl Item {
         }
     }
 
-    /// Difficulty on the scale of abilities; of partial credit the mean of where each score becomes as
-    /// probable as the one below it.
+    /// Difficulty on the scale of abilities; of partial credit the mean of the [`Self::thresholds`].
     pub fn difficulty(&self) -> f64 {
         -self.intercepts.iter().sum::<f64>() / (self.slope * self.intercepts.len().max(1) as f64)
+    }
+
+    /// Where each score becomes as probable as the one below it.
+    pub fn thresholds(&self) -> Vec<f64> {
+        self.intercepts.iter().map(|d| -d / self.slope).collect()
     }
 
     /// Highest score.

@@ -53,17 +53,21 @@ pub struct MarginalSettings {
     pub guessing: Vec<f64>,
     /// `None` is plain maximum likelihood.
     pub prior: Option<Prior>,
+    /// Persons' groups, 0 the reference with mean 0 and standard deviation 1, the others with their own; empty for
+    /// one group.
+    pub groups: Vec<usize>,
     /// The fit ends when no parameter moves more than this in a step.
     pub tolerance: f64,
 }
 
 impl MarginalSettings {
-    /// Without guessing, with the default prior.
+    /// Without guessing, in one group, with the default prior.
     pub fn new(slopes: Slopes) -> Self {
         Self {
             slopes,
             guessing: Vec::new(),
             prior: Some(Prior::default()),
+            groups: Vec::new(),
             tolerance: 1e-6,
         }
     }
@@ -74,6 +78,8 @@ impl MarginalSettings {
 pub struct Marginal {
     /// Items in their order.
     pub items: Vec<Item>,
+    /// Mean and standard deviation of abilities by group; the first is (0, 1).
+    pub groups: Vec<(f64, f64)>,
     /// Log-likelihood of the answers, without the prior.
     pub log_likelihood: f64,
     /// How many parameters were free.
@@ -99,12 +105,18 @@ impl Marginal {
 
     /// Standard errors of slope and intercepts of each item and of its difficulty, from the observed information
     /// (Louis). `clusters`, one name a person, takes persons of a cluster as one draw (sandwich): for checkpoints,
-    /// sizes and quantisations of one model.
+    /// sizes and quantisations of one model. Of one group only.
     pub fn errors(
         &self,
         responses: &Responses,
         clusters: Option<&[usize]>,
     ) -> Result<Vec<ItemErrors>, StatsError> {
+        if self.groups.len() > 1 {
+            return Err(StatsError::degenerate(
+                WHAT,
+                "errors of items are given for one group only",
+            ));
+        }
         information::errors(&self.items, self.slopes, self.prior, responses, clusters)
     }
 }
@@ -129,9 +141,15 @@ pub fn marginal(
 ) -> Result<Marginal, StatsError> {
     const STEPS: usize = 3000;
     let mut state = start(responses, settings)?;
+    let groups = if settings.groups.is_empty() {
+        vec![0; responses.persons().len()]
+    } else {
+        settings.groups.clone()
+    };
     let fit = Fit {
         responses,
         settings,
+        groups,
     };
     let mut steps = 0;
     loop {
@@ -186,7 +204,7 @@ pub fn marginal(
         state.items.len()
     };
     Ok(Marginal {
-        parameters: per_item.sum::<usize>() + slopes,
+        parameters: per_item.sum::<usize>() + slopes + 2 * (state.groups.len() - 1),
         log_likelihood: objective + penalty,
         persons: responses
             .persons()
@@ -194,6 +212,7 @@ pub fn marginal(
             .filter(|row| !row.is_empty())
             .count(),
         items: state.items,
+        groups: state.groups,
         steps,
         slopes: settings.slopes,
         prior: settings.prior,
@@ -203,6 +222,7 @@ pub fn marginal(
 #[derive(Clone)]
 struct State {
     items: Vec<Item>,
+    groups: Vec<(f64, f64)>,
 }
 
 impl State {
@@ -211,7 +231,9 @@ impl State {
             .items
             .iter()
             .flat_map(|item| std::iter::once(item.slope.ln()).chain(item.intercepts.clone()));
-        items.collect()
+        items
+            .chain(self.groups.iter().flat_map(|(mean, sd)| [*mean, sd.ln()]))
+            .collect()
     }
 
     fn unpack(&self, packed: &[f64]) -> Self {
@@ -221,6 +243,9 @@ impl State {
         for item in &mut copy.items {
             item.slope = next().clamp(-5.0, 3.0).exp();
             item.intercepts.iter_mut().for_each(|d| *d = next());
+        }
+        for group in &mut copy.groups {
+            *group = (next(), next().clamp(-5.0, 3.0).exp());
         }
         copy
     }
@@ -234,6 +259,9 @@ fn start(responses: &Responses, settings: &MarginalSettings) -> Result<State, St
     }
     if !settings.guessing.is_empty() {
         input::same_length(WHAT, settings.guessing.len(), n)?;
+    }
+    if !settings.groups.is_empty() {
+        input::same_length(WHAT, settings.groups.len(), responses.persons().len())?;
     }
     let mut counts: Vec<Vec<f64>> = (0..n)
         .map(|item| vec![0.0; usize::from(responses.top(item)) + 1])
@@ -266,7 +294,11 @@ fn start(responses: &Responses, settings: &MarginalSettings) -> Result<State, St
             guessing,
         });
     }
-    Ok(State { items })
+    let groups = settings.groups.iter().max().map_or(1, |most| most + 1);
+    Ok(State {
+        items,
+        groups: vec![(0.0, 1.0); groups],
+    })
 }
 
 /// Minus the logarithm of the prior's density, up to a constant.
@@ -303,29 +335,41 @@ fn penalties(items: &[Item], settings: &MarginalSettings) -> f64 {
 struct Fit<'a> {
     responses: &'a Responses,
     settings: &'a MarginalSettings,
+    groups: Vec<usize>,
 }
 
 impl Fit<'_> {
     /// One step of expectation and maximisation; with it the penalised log-likelihood before the step.
     fn step(&self, state: &State) -> Result<(State, f64), StatsError> {
         let tables: Vec<Vec<[f64; NODES]>> = state.items.iter().map(log_table).collect();
-        let prior = log_normal(0.0, 1.0);
+        let priors: Vec<[f64; NODES]> = state
+            .groups
+            .iter()
+            .map(|&(mean, sd)| log_normal(mean, sd))
+            .collect();
         let mut expected: Vec<Vec<[f64; NODES]>> = tables
             .iter()
             .map(|table| vec![[0.0; NODES]; table.len()])
             .collect();
+        let mut moments = vec![(0.0, 0.0, 0.0); state.groups.len()];
         let mut objective = -penalties(&state.items, self.settings);
-        for row in self.responses.persons() {
+        for (row, &group) in self.responses.persons().iter().zip(&self.groups) {
             if row.is_empty() {
                 continue;
             }
-            let (weights, log) = weigh(row, &tables, &prior);
+            let (weights, log) = weigh(row, &tables, &priors[group]);
             objective += log;
             for &(item, score) in row {
                 let cell = &mut expected[item][usize::from(score)];
                 cell.iter_mut()
                     .zip(&weights)
                     .for_each(|(cell, weight)| *cell += weight);
+            }
+            let moment = &mut moments[group];
+            moment.0 += 1.0;
+            for (at, weight) in weights.iter().enumerate() {
+                moment.1 += weight * node(at);
+                moment.2 += weight * node(at) * node(at);
             }
         }
         let mut next = state.clone();
@@ -334,6 +378,12 @@ impl Fit<'_> {
         }
         if self.settings.slopes == Slopes::Common {
             common_slope(&mut next.items, &expected, self.settings.prior);
+        }
+        for (group, (n, sum, square)) in next.groups.iter_mut().zip(&moments).skip(1) {
+            if *n > 0.0 {
+                let mean = sum / n;
+                *group = (mean, (square / n - mean * mean).max(1e-4).sqrt());
+            }
         }
         if next.pack().iter().all(|x| x.is_finite()) {
             Ok((next, objective))

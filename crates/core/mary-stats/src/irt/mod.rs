@@ -34,7 +34,7 @@ pub mod scale;
 pub use ability::{Ability, Estimator, Kinds, ability, posterior};
 pub use item::Item;
 pub use marginal::{ItemErrors, Marginal, MarginalSettings, Prior, Slopes, marginal};
-pub use rasch::{Rasch, rasch};
+pub use rasch::{Rasch, andersen, rasch};
 
 use crate::StatsError;
 
@@ -114,5 +114,24 @@ impl Responses {
             persons: rows.collect(),
             top: self.top.clone(),
         }
+    }
+
+    /// With `item` of the persons in `second` counted as an item of its own, the last one.
+    fn split(&self, item: usize, second: &[bool]) -> Self {
+        let last = self.items();
+        let mut copy = self.clone();
+        copy.top.push(self.top(item));
+        for (row, _) in copy
+            .persons
+            .iter_mut()
+            .zip(second)
+            .filter(|(_, second)| **second)
+        {
+            if let Some(at) = row.iter().position(|answer| answer.0 == item) {
+                let (_, score) = row.remove(at);
+                row.push((last, score));
+            }
+        }
+        copy
     }
 }

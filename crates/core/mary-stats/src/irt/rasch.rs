@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::Responses;
 use crate::StatsError;
+use crate::distributions::chi_squared_upper;
 use crate::matrix::{invert_spd, times};
 
 /// Pairs of items times items are summed exactly up to here; beyond, errors take the covariance of two answers from
@@ -129,6 +130,33 @@ pub fn rasch(responses: &Responses) -> Result<Rasch, StatsError> {
         log_likelihood: current.log_likelihood,
         informative,
     })
+}
+
+/// Andersen's test that items are equally hard for all groups of persons: statistic, degrees of freedom, p.
+pub fn andersen(responses: &Responses, groups: &[usize]) -> Result<(f64, usize, f64), StatsError> {
+    crate::input::same_length("Andersen's test", responses.persons().len(), groups.len())?;
+    let whole = rasch(responses)?;
+    let mut names: Vec<usize> = groups.to_vec();
+    names.sort_unstable();
+    names.dedup();
+    let (mut apart, mut parameters) = (0.0, 0);
+    for name in names {
+        let members: Vec<usize> = (0..groups.len()).filter(|&p| groups[p] == name).collect();
+        let found = rasch(&responses.of_persons(&members))?;
+        if found.parameters() != whole.parameters() {
+            let why = "a group's answers do not determine all items";
+            return Err(StatsError::degenerate("Andersen's test", why));
+        }
+        apart += found.log_likelihood;
+        parameters += found.parameters();
+    }
+    let statistic = (2.0 * (apart - whole.log_likelihood)).max(0.0);
+    let freedom = parameters.saturating_sub(whole.parameters());
+    Ok((
+        statistic,
+        freedom,
+        chi_squared_upper(statistic, freedom as f64),
+    ))
 }
 
 /// The largest set of items each of which can be reached from each other over "right here, wrong there".
