@@ -386,6 +386,9 @@ mod tests {
     fn the_published_matrix_reads_as_printed() {
         let table = published_matrix();
         assert_eq!(table.head.len(), 12);
-        assert_eq!(table.rows[0][..3], ["One capital letter in a sentence", "49.5", "50.0"]);
+        assert_eq!(
+            table.rows[0][..3],
+            ["One capital letter in a sentence", "49.5", "50.0"]
+        );
     }
 }

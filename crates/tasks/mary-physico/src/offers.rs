@@ -147,9 +147,7 @@ pub(crate) fn command() -> FamilyCommand {
         samples_of: None,
     };
     FamilyCommand {
-        about: text(
-            "PHYSICO's grids as pictures, and the form for people's judgement",
-        ),
+        about: text("PHYSICO's grids as pictures, and the form for people's judgement"),
         actions: vec![
             action(
                 "concepts",
