@@ -110,8 +110,13 @@ def theirs(out, task):
 
 
 def ours(program, model, home, task):
-    runs = home / f"runs-{task}"
-    words = [program, "run", "-m", model, "-t", home / f"{task}.yaml", "--output-path", runs, "--cache-dir", home / "cache", "--quiet", "--no-report"]
+    runs, own = home / f"runs-{task}", home / f"own-{task}"
+    words = [program, "tasks", "import", home / f"{task}.yaml", "--to", own, "--python", sys.executable]
+    said = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "HF_HOME": str(home / "hf"), "HF_HUB_OFFLINE": "1"})
+    if said.returncode != 0:
+        sys.exit(said.stderr)
+    (file,) = own.glob("*.toml")
+    words = [program, "run", "-m", model, "-t", file, "--output-path", runs, "--cache-dir", home / "cache", "--quiet", "--no-report"]
     said = subprocess.run(words, capture_output=True, text=True)
     if said.returncode != 0:
         sys.exit(said.stderr)
@@ -121,8 +126,7 @@ def ours(program, model, home, task):
             sample = json.loads(line)
             answer = sample["exchanges"][0]["reply"]["Ok"]["answer"]
             said = answer["generated"]["text"] if "generated" in answer else [sum(c["logprobs"]) for c in answer["scored"]["continuations"]]
-            measures = sample["judgement"]["measures"]
-            found[int(sample["item"]["id"])] = (said, measures.get("acc", measures.get("exact_match")))
+            found[int(sample["item"]["id"])] = (said, sample["judgement"]["outcome"].get("scored"))
     return found
 
 

@@ -311,7 +311,13 @@ fn chains_of_thought_are_marked_blind_and_stand_in_table_3() {
     // One of the four misled chains is right, and all of the others.
     assert_eq!(
         cells,
-        ["maker/thinker", "End Punctuation", "50.0", "25.0", "100.0"]
+        [
+            "maker/thinker",
+            "Texts ending in punctuation",
+            "50.0",
+            "25.0",
+            "100.0"
+        ]
     );
 }
 

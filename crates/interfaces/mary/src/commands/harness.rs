@@ -107,7 +107,7 @@ fn build(args: &ImportArgs, staged: &Path) -> anyhow::Result<Report> {
         }
         Ok(ended) => ended,
     };
-    let Ok(bytes) = std::fs::read(staged.join("report.json")) else {
+    let Ok(bytes) = mary_platform::read_plain(&staged.join("report.json"), 64 << 20) else {
         return missing_error(format!("{python} ended without a report ({ended})"));
     };
     let report: Report = serde_json::from_slice(&bytes)?;
